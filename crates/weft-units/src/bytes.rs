@@ -1,0 +1,99 @@
+//! Amounts of data.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+
+/// An amount of data in bytes. Written with binary multiples: `256`, `4K` = 4096, `1M`, `2G`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// No data.
+    pub const ZERO: Bytes = Bytes(0);
+
+    /// `count` bytes.
+    pub const fn new(count: u64) -> Bytes {
+        Bytes(count)
+    }
+
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number of bits; saturates far above any message.
+    pub const fn bits(self) -> u64 {
+        self.0.saturating_mul(8)
+    }
+
+    /// How many pieces of at most `piece` bytes hold this much. `piece` must not be zero.
+    pub const fn div_ceil(self, piece: Bytes) -> u64 {
+        self.0.div_ceil(piece.0)
+    }
+
+    /// `self - other`, or zero where that is negative.
+    pub const fn saturating_sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    #[inline]
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    #[inline]
+    fn add_assign(&mut self, other: Bytes) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Bytes;
+    #[inline]
+    fn sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Bytes {
+    #[inline]
+    fn sub_assign(&mut self, other: Bytes) {
+        self.0 -= other.0;
+    }
+}
+
+impl Mul<u64> for Bytes {
+    type Output = Bytes;
+    #[inline]
+    fn mul(self, count: u64) -> Bytes {
+        Bytes(self.0 * count)
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Bytes>>(iter: I) -> Bytes {
+        iter.fold(Bytes::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// The largest binary unit in which the amount is whole: `4K`, `1M`, `100`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shift, unit) = match self.0 {
+            0 => (0, ""),
+            n if n % (1 << 30) == 0 => (30, "G"),
+            n if n % (1 << 20) == 0 => (20, "M"),
+            n if n % (1 << 10) == 0 => (10, "K"),
+            _ => (0, ""),
+        };
+        write!(f, "{}{unit}", self.0 >> shift)
+    }
+}

@@ -1,0 +1,132 @@
+//! Clocks: rational frequencies whose edges are computed, never accumulated.
+
+use crate::{Span, Time};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A clock with edge n at ceil(n · 10¹² / f) picoseconds, for a rational frequency f.
+///
+/// 150 MHz has a period of 6666⅔ ps: its edges lie at 0, 6667, 13334, 20000 ps, and the millionth
+/// edge is exactly where hardware has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Clock {
+    /// The period is `numerator / denominator` ps, in lowest terms.
+    numerator: u64,
+    denominator: u64,
+}
+
+impl Clock {
+    /// A clock of `hertz`; `None` for zero and for frequencies above 1 THz, whose edges picoseconds
+    /// cannot tell apart.
+    pub const fn from_hertz(hertz: u64) -> Option<Clock> {
+        Clock::from_ratio(hertz, 1)
+    }
+
+    /// A clock of `hertz / divisor`; `None` as for [`Clock::from_hertz`].
+    pub const fn from_ratio(hertz: u64, divisor: u64) -> Option<Clock> {
+        let Some(period) = 1_000_000_000_000u64.checked_mul(divisor) else { return None };
+        if hertz == 0 || divisor == 0 || hertz > period {
+            return None;
+        }
+        let common = gcd(period, hertz);
+        Some(Clock { numerator: period / common, denominator: hertz / common })
+    }
+
+    /// The first edge at or after `time`.
+    #[inline]
+    pub const fn edge_at_or_after(&self, time: Time) -> Time {
+        if self.denominator == 1 {
+            return Time::from_ps(time.as_ps().div_ceil(self.numerator) * self.numerator);
+        }
+        // Edge n is at ceil(n·num/den): the first n with n·num/den > t - 1, i.e. n > (t-1)·den/num.
+        let t = time.as_ps();
+        if t == 0 {
+            return time;
+        }
+        let n = match (t - 1).checked_mul(self.denominator) {
+            Some(product) => product / self.numerator + 1,
+            None => ((t - 1) as u128 * self.denominator as u128 / self.numerator as u128) as u64 + 1,
+        };
+        self.edge(n)
+    }
+
+    /// The first edge strictly after `time`.
+    #[inline]
+    pub const fn edge_after(&self, time: Time) -> Time {
+        self.edge_at_or_after(Time::from_ps(time.as_ps() + 1))
+    }
+
+    /// Edge number `n`.
+    #[inline]
+    pub const fn edge(&self, n: u64) -> Time {
+        Time::from_ps(match n.checked_mul(self.numerator) {
+            Some(product) => product.div_ceil(self.denominator),
+            None => (n as u128 * self.numerator as u128).div_ceil(self.denominator as u128) as u64,
+        })
+    }
+
+    /// How long `count` cycles last, rounded up once.
+    #[inline]
+    pub const fn cycles(&self, count: u64) -> Span {
+        Span::from_ps(self.edge(count).as_ps())
+    }
+
+    /// The frequency in hertz, for reports only.
+    pub fn hertz_f64(&self) -> f64 {
+        1e12 * self.denominator as f64 / self.numerator as f64
+    }
+
+    /// The frequency in hertz where it is a whole number.
+    pub const fn hertz(&self) -> Option<u64> {
+        let product = 1_000_000_000_000u128 * self.denominator as u128;
+        if product.is_multiple_of(self.numerator as u128) {
+            Some((product / self.numerator as u128) as u64)
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.hertz() {
+            Some(hz) if hz.is_multiple_of(1_000_000_000) => write!(f, "{}GHz", hz / 1_000_000_000),
+            Some(hz) if hz.is_multiple_of(1_000_000) => write!(f, "{}MHz", hz / 1_000_000),
+            Some(hz) if hz.is_multiple_of(1_000) => write!(f, "{}kHz", hz / 1_000),
+            Some(hz) => write!(f, "{hz}Hz"),
+            None => write!(f, "{}Hz", self.hertz_f64()),
+        }
+    }
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn edges_of_150_mhz_never_drift() {
+        let clock = Clock::from_hertz(150_000_000).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|n| clock.edge(n).as_ps()), [0, 6_667, 13_334, 20_000]);
+        assert_eq!(clock.edge(150_000_000).as_ps(), 1_000_000_000_000);
+    }
+
+    proptest! {
+        /// Catches an edge that lies before the asked time, or a nearer edge that was skipped.
+        #[test]
+        fn the_edge_found_is_the_first(hertz in 1u64..2_000_000_000, t in 0u64..1 << 50) {
+            let clock = Clock::from_hertz(hertz).unwrap();
+            let edge = clock.edge_at_or_after(Time::from_ps(t)).as_ps() as u128;
+            let n = edge * hertz as u128 / 1_000_000_000_000;
+            prop_assert!(edge >= t as u128);
+            prop_assert_eq!((n * 1_000_000_000_000).div_ceil(hertz as u128), edge);
+            if n > 0 {
+                prop_assert!(((n - 1) * 1_000_000_000_000).div_ceil(hertz as u128) < t as u128);
+            }
+        }
+    }
+}

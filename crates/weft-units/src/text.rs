@@ -1,0 +1,196 @@
+//! How quantities are written, and errors that show the mend.
+
+use crate::{BitRate, Bytes, Clock, Span};
+use serde::{Deserialize, Deserializer, Serialize, Serializer as SerdeSerializer};
+use std::str::FromStr;
+
+/// A quantity that could not be read: what was written, and how it should be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{text}` is not {expected}: {why}; write {mend}")]
+pub struct ParseQuantityError {
+    /// What was written.
+    pub text: String,
+    /// What should have been there, with its article: "a size".
+    pub expected: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+    /// A text that would be accepted, or examples of such.
+    pub mend: String,
+}
+
+/// One unit of a quantity: its spelling and its value in the base unit as `numerator / denominator`.
+struct Unit {
+    name: &'static str,
+    factor: u64,
+}
+
+const SPAN_UNITS: &[Unit] = &[
+    Unit { name: "ps", factor: 1 },
+    Unit { name: "ns", factor: 1_000 },
+    Unit { name: "us", factor: 1_000_000 },
+    Unit { name: "ms", factor: 1_000_000_000 },
+    Unit { name: "s", factor: 1_000_000_000_000 },
+];
+
+const BYTE_UNITS: &[Unit] = &[
+    Unit { name: "", factor: 1 },
+    Unit { name: "B", factor: 1 },
+    Unit { name: "K", factor: 1 << 10 },
+    Unit { name: "M", factor: 1 << 20 },
+    Unit { name: "G", factor: 1 << 30 },
+    Unit { name: "T", factor: 1 << 40 },
+    Unit { name: "KiB", factor: 1 << 10 },
+    Unit { name: "MiB", factor: 1 << 20 },
+    Unit { name: "GiB", factor: 1 << 30 },
+];
+
+const RATE_UNITS: &[Unit] = &[
+    Unit { name: "b/s", factor: 1 },
+    Unit { name: "kb/s", factor: 1_000 },
+    Unit { name: "Mb/s", factor: 1_000_000 },
+    Unit { name: "Gb/s", factor: 1_000_000_000 },
+    Unit { name: "Tb/s", factor: 1_000_000_000_000 },
+];
+
+const CLOCK_UNITS: &[Unit] = &[
+    Unit { name: "Hz", factor: 1 },
+    Unit { name: "kHz", factor: 1_000 },
+    Unit { name: "MHz", factor: 1_000_000 },
+    Unit { name: "GHz", factor: 1_000_000_000 },
+];
+
+/// Reads `text` as a decimal number followed by one of `units`, exactly: a value that is not a whole
+/// number of the base unit is refused rather than rounded.
+fn parse(
+    text: &str,
+    expected: &'static str,
+    units: &[Unit],
+    base: &str,
+    examples: &str,
+) -> Result<u64, ParseQuantityError> {
+    let error = |why: String, mend: String| ParseQuantityError { text: text.to_owned(), expected, why, mend };
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
+    let (number, unit_text) = (trimmed[..digits].replace('_', ""), trimmed[digits..].trim());
+    if number.is_empty() {
+        let why = if trimmed.starts_with('-') { "it is negative" } else { "it does not start with a number" };
+        return Err(error(why.to_owned(), examples.to_owned()));
+    }
+    let Some(unit) = units.iter().find(|u| u.name == unit_text) else {
+        let near = units.iter().find(|u| !u.name.is_empty() && u.name.eq_ignore_ascii_case(unit_text));
+        let known: Vec<_> = units.iter().map(|u| u.name).filter(|n| !n.is_empty()).collect();
+        return Err(match (near, unit_text.is_empty()) {
+            (Some(near), _) => error(format!("unknown unit `{unit_text}`"), format!("{number}{}", near.name)),
+            (None, true) => error("the unit is missing".to_owned(), examples.to_owned()),
+            (None, false) => error(
+                format!("unknown unit `{unit_text}`"),
+                format!("{examples} (units: {})", known.join(", ")),
+            ),
+        });
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+        return Err(error("the number is malformed".to_owned(), examples.to_owned()));
+    }
+    let out_of_range = || error("it is out of range".to_owned(), format!("less than 2^64 {base}"));
+    let digits: u128 = format!("0{whole}{fraction}").parse().map_err(|_| out_of_range())?;
+    let scale = u32::try_from(fraction.len()).ok().and_then(|places| 10u128.checked_pow(places));
+    let scale = scale.ok_or_else(|| error("it has too many decimals".to_owned(), examples.to_owned()))?;
+    let value = digits.checked_mul(u128::from(unit.factor)).ok_or_else(out_of_range)?;
+    if value % scale != 0 {
+        return Err(error(
+            format!("it is not a whole number of {base} and would lose precision"),
+            format!("{} {base} or {}", value / scale, value / scale + 1),
+        ));
+    }
+    u64::try_from(value / scale).map_err(|_| out_of_range())
+}
+
+impl FromStr for Span {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Span, ParseQuantityError> {
+        parse(text, "a time", SPAN_UNITS, "ps", "20us or 1.5ms").map(Span::from_ps)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Bytes, ParseQuantityError> {
+        parse(text, "a size", BYTE_UNITS, "bytes", "256, 4K or 1M").map(Bytes::new)
+    }
+}
+
+impl FromStr for BitRate {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<BitRate, ParseQuantityError> {
+        let rate = parse(text, "a bit rate", RATE_UNITS, "b/s", "16Gb/s or 100Gb/s")?;
+        if rate == 0 {
+            return Err(ParseQuantityError {
+                text: text.to_owned(),
+                expected: "a bit rate",
+                why: "a rate of zero never delivers anything".to_owned(),
+                mend: "16Gb/s or 100Gb/s".to_owned(),
+            });
+        }
+        Ok(BitRate::from_bits_per_second(rate))
+    }
+}
+
+impl FromStr for Clock {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Clock, ParseQuantityError> {
+        let hertz = parse(text, "a frequency", CLOCK_UNITS, "Hz", "150MHz or 1.2GHz")?;
+        Clock::from_hertz(hertz).ok_or_else(|| ParseQuantityError {
+            text: text.to_owned(),
+            expected: "a frequency",
+            why: "picoseconds tell edges apart only between 1 Hz and 1 THz".to_owned(),
+            mend: "150MHz or 1.2GHz".to_owned(),
+        })
+    }
+}
+
+/// Serde of a quantity's text form, for configuration and manifests: `#[serde(with = "weft_units::as_text")]`.
+pub mod as_text {
+    use super::*;
+    use std::fmt::Display;
+
+    /// Writes the quantity as text.
+    pub fn serialize<T: Display, S: SerdeSerializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.to_string().serialize(serializer)
+    }
+
+    /// Reads the quantity from text.
+    pub fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err = ParseQuantityError>,
+        D: Deserializer<'de>,
+    {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_forms_are_read() {
+        assert_eq!("16Gb/s".parse::<BitRate>().unwrap(), BitRate::from_gigabits(16));
+        assert_eq!("4K".parse::<Bytes>().unwrap(), Bytes::new(4096));
+        assert_eq!("20us".parse::<Span>().unwrap(), Span::from_us(20));
+        assert_eq!("1.5 ms".parse::<Span>().unwrap(), Span::from_us(1500));
+        assert_eq!("150MHz".parse::<Clock>().unwrap(), Clock::from_hertz(150_000_000).unwrap());
+    }
+
+    #[test]
+    fn errors_show_the_mend() {
+        let text = |e: ParseQuantityError| e.to_string();
+        assert!(text("16GB/s".parse::<BitRate>().unwrap_err()).ends_with("write 16Gb/s"));
+        assert!(text("20".parse::<Span>().unwrap_err()).contains("the unit is missing; write 20us"));
+        assert!(text("1.0001ps".parse::<Span>().unwrap_err()).contains("1 ps or 2"));
+        assert!(text("-5ns".parse::<Span>().unwrap_err()).contains("negative"));
+        assert!(text("1e9".parse::<Bytes>().unwrap_err()).contains("unknown unit"));
+        assert!("99999999999999999999999999T".parse::<Bytes>().is_err());
+        assert!("..".parse::<Bytes>().is_err());
+    }
+}
