@@ -45,7 +45,7 @@ impl Order {
 pub trait Payload: Copy + Send + Sync {
     /// Tells apart events of one time and [`Order`]: the source, then that source's sequence number.
     /// Two events that agree in this too must be such that handling them in either order is the same.
-    fn tie(&self) -> (u32, u32);
+    fn tie(&self) -> u128;
 }
 
 /// Something that happens at a site.

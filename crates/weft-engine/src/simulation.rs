@@ -125,6 +125,11 @@ impl<M: Model> Simulation<M> {
         self.partitions.iter().flat_map(|p| &p.sites).enumerate().map(|(i, s)| (SiteId(i as u32), s))
     }
 
+    /// Every event that is pending, in no particular order.
+    pub fn pending(&self) -> impl Iterator<Item = &Event<M::Payload>> {
+        self.partitions.iter().flat_map(|p| p.pending.pending())
+    }
+
     /// All sites in order, to be changed at a virtual time that the experiment fixed. A change must not
     /// bring a decision forward.
     pub fn sites_mut(&mut self) -> impl Iterator<Item = (SiteId, &mut M::Site)> {
@@ -371,8 +376,8 @@ mod tests {
     }
 
     impl Payload for Job {
-        fn tie(&self) -> (u32, u32) {
-            (self.number, self.hops)
+        fn tie(&self) -> u128 {
+            u128::from(self.number) << 32 | u128::from(self.hops)
         }
     }
 
