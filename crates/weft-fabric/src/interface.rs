@@ -19,13 +19,13 @@ pub enum Supply {
 
 /// A network interface: the fabric asks it for packets whenever the link can take one, and hands it
 /// those that arrive.
-pub trait Interface: Sized + Send + Serialize + DeserializeOwned {
+pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// What all interfaces of a machine share.
     type Parameters: Sync;
     /// The interface's own events.
-    type Timer: Payload + Serialize + DeserializeOwned;
+    type Timer: Payload + Serialize + DeserializeOwned + 'static;
     /// What goes to the destination of a message beside its packets.
-    type Announcement: Copy + Send + Sync + Serialize + DeserializeOwned;
+    type Announcement: Copy + Send + Sync + Serialize + DeserializeOwned + 'static;
     /// Where it reports.
     type Output: Send + Default;
 
