@@ -34,6 +34,12 @@ impl Order {
         Order(entity << 5 | kind)
     }
 
+    /// Ascends as the order does.
+    #[inline]
+    pub(crate) const fn rank(self) -> u32 {
+        self.0
+    }
+
     /// The entity within the site.
     #[inline]
     pub const fn entity(self) -> u32 {

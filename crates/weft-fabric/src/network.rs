@@ -66,10 +66,7 @@ pub enum BuildError {
 
 /// The packet network: what all its sites share.
 pub struct Network<T, N: Interface> {
-    parameters: NetworkParameters<T>,
-    links: Vec<LinkKind>,
-    vcs: u32,
-    vc_shift: u32,
+    rules: Rules<T>,
     credits: u32,
     directory: Directory,
     interface: N::Parameters,
@@ -223,13 +220,21 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let cuts = used_between_switches.iter().enumerate().filter(|(_, used)| **used);
         let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?;
         let directory = Directory::new(places, lookahead.span());
-        let network = Network { parameters, links, vcs, vc_shift, credits, directory, interface };
+        let rules = Rules {
+            links,
+            format: parameters.format,
+            switch: parameters.switch,
+            vcs,
+            vc_shift,
+            topology: parameters.layout,
+        };
+        let network = Network { rules, credits, directory, interface };
         Ok(Built { network, sites, events, lookahead })
     }
 
     /// Topology and routing.
     pub fn layout(&self) -> &T {
-        &self.parameters.layout
+        &self.rules.topology
     }
 
     /// What the interfaces share.
@@ -238,11 +243,11 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     }
 
     pub(crate) fn vc_shift(&self) -> u32 {
-        self.vc_shift
+        self.rules.vc_shift
     }
 
     pub(crate) fn vcs(&self) -> u32 {
-        self.vcs
+        self.rules.vcs
     }
 
     /// Room of one input buffer, in units of credit.
@@ -251,33 +256,21 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     }
 
     pub(crate) fn room(&self, packet: &Packet) -> u32 {
-        self.rules().room(packet)
-    }
-
-    #[inline]
-    fn rules(&self) -> Rules<'_, T> {
-        Rules {
-            topology: &self.parameters.layout,
-            links: &self.links,
-            format: self.parameters.format,
-            switch: self.parameters.switch,
-            vcs: self.vcs,
-            vc_shift: self.vc_shift,
-        }
+        self.rules.room(packet)
     }
 
     /// Bytes on the wire per second of payload that a link to an endpoint carries at most: the span of
     /// one packet of `payload` on the link of `endpoint`, headers and framing included.
     pub fn injection_span(&self, endpoint: EndpointId, payload: Bytes) -> Span {
-        let (switch, port) = self.parameters.layout.attachment(endpoint);
-        let link = &self.links[usize::from(self.parameters.layout.link_class(switch, port).0)];
-        let format = &self.parameters.format;
+        let (switch, port) = self.rules.topology.attachment(endpoint);
+        let link = &self.rules.links[usize::from(self.rules.topology.link_class(switch, port).0)];
+        let format = &self.rules.format;
         link.rate.span(payload + format.header + format.footer + link.framing)
     }
 
     /// What each direction of each link has done since the counters were last reset.
     pub fn links_of<'a>(&'a self, id: SiteId, site: &'a Site<N>) -> impl Iterator<Item = LinkReport> + 'a {
-        let layout = &self.parameters.layout;
+        let layout = &self.rules.topology;
         let switch = SwitchId(id.0);
         let injection = site.endpoints.iter().zip(&site.endpoint_ports).map(move |(endpoint, &port)| {
             let class = layout.link_class(switch, PortId(port.into()));
@@ -287,7 +280,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                 class,
                 packets: endpoint.packets,
                 payload: Bytes::new(endpoint.payload),
-                busy: self.links[usize::from(class.0)].rate.span(Bytes::new(endpoint.wire_bytes)),
+                busy: self.rules.links[usize::from(class.0)].rate.span(Bytes::new(endpoint.wire_bytes)),
                 stalled: endpoint.stalled,
             }
         });
@@ -297,7 +290,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             class: output.class,
             packets: output.packets,
             payload: Bytes::new(output.payload),
-            busy: self.links[usize::from(output.class.0)].rate.span(Bytes::new(output.wire_bytes)),
+            busy: self.rules.links[usize::from(output.class.0)].rate.span(Bytes::new(output.wire_bytes)),
             stalled: output.stalled,
         });
         injection.chain(ports).filter(|link| link.to != Attachment::Nothing)
@@ -402,12 +395,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         context: &mut Context<'_, Self::Payload>,
     ) {
         let entity = event.order.entity();
-        let rules = self.rules();
+        let rules = &self.rules;
         if entity == 0 {
             match event.payload {
-                Wire::Packet(packet) => site.switch.arrive(packet, context.now(), &rules),
+                Wire::Packet(packet) => site.switch.arrive(packet, context.now(), rules),
                 Wire::Credit { port, vc, amount } => {
-                    site.switch.credit(port, vc, amount, context.now(), &rules);
+                    site.switch.credit(port, vc, amount, context.now(), rules);
                 }
                 _ => unreachable!("switches get packets and credits only"),
             }
@@ -447,7 +440,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
             }
         }
         if at_interface.pump {
-            self.pump(endpoint, site.endpoint_ports[index], &rules, &mut at_interface);
+            self.pump(endpoint, site.endpoint_ports[index], rules, &mut at_interface);
         }
     }
 
@@ -459,7 +452,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     #[inline]
     fn decide(&self, site: &mut Site<N>, _: &mut N::Output, context: &mut Context<'_, Self::Payload>) {
         let now = context.now();
-        site.switch.decide(now, &self.rules(), &mut Leaving::<N> { events: context });
+        site.switch.decide(now, &self.rules, &mut Leaving::<N> { events: context });
     }
 }
 
@@ -469,7 +462,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         &self,
         endpoint: &mut Endpoint<N>,
         port: u16,
-        rules: &Rules<'_, T>,
+        rules: &Rules<T>,
         context: &mut InterfaceContext<'_, '_, N>,
     ) {
         let now = context.now();
@@ -492,9 +485,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         endpoint.stalled += now - since;
         endpoint.credits -= room;
-        let layout = &self.parameters.layout;
+        let layout = &self.rules.topology;
         let class = layout.link_class(SwitchId(context.events.site().0), PortId(port.into()));
-        let link = &self.links[usize::from(class.0)];
+        let link = &self.rules.links[usize::from(class.0)];
         let bytes = rules.packet_bytes(&packet) + link.framing;
         let end = endpoint.line.send(&link.rate, now, bytes);
         endpoint.packets += 1;

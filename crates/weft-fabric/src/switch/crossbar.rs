@@ -24,21 +24,14 @@ pub(crate) trait InputBuffers {
     fn heads(&self) -> Vec<(usize, u32)>;
 }
 
-/// The arbiter's state.
-#[derive(Serialize, Deserialize)]
-enum Arbiter {
-    RoundRobin,
-    Random,
-    Islip(Islip),
-}
-
 /// An input-buffered switch.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Crossbar<B> {
     pub(crate) ports: Ports,
     pub(crate) pool: Pool,
     buffers: B,
-    arbiter: Arbiter,
+    arbiter: ArbiterKind,
+    islip: Option<Box<Islip>>,
     /// Per output a bit for each request whose head wants it: `words` words each.
     requests: Vec<u64>,
     words: u32,
@@ -55,10 +48,10 @@ impl<B: InputBuffers> Crossbar<B> {
         let words = requests.div_ceil(64);
         Crossbar {
             buffers: B::new(requests, outputs),
-            arbiter: match arbiter {
-                ArbiterKind::RoundRobin => Arbiter::RoundRobin,
-                ArbiterKind::Random => Arbiter::Random,
-                ArbiterKind::Islip(iterations) => Arbiter::Islip(Islip::new(outputs, iterations)),
+            arbiter,
+            islip: match arbiter {
+                ArbiterKind::Islip(iterations) => Some(Box::new(Islip::new(outputs, iterations))),
+                ArbiterKind::RoundRobin | ArbiterKind::Random => None,
             },
             requests: vec![0; outputs * words],
             words: words as u32,
@@ -71,7 +64,7 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// The head of a packet has come.
     #[inline]
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<'_, T>) {
+    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let request = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
@@ -89,7 +82,7 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// Enters the request of a packet that has come to the head of its queue.
     #[inline]
-    fn request<T: Routing>(&mut self, request: usize, handle: u32, rules: &Rules<'_, T>) {
+    fn request<T: Routing>(&mut self, request: usize, handle: u32, rules: &Rules<T>) {
         let buffered = self.pool.get_mut(handle);
         if !B::ROUTES_ON_ARRIVAL {
             let vc = request & ((1 << rules.vc_shift) - 1);
@@ -101,10 +94,10 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// Arbitrates at the clock edge `now`.
-    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<'_, T>, sink: &mut impl Sink) {
+    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
-        match std::mem::replace(&mut self.arbiter, Arbiter::RoundRobin) {
-            Arbiter::RoundRobin => self.serve_outputs(now, rules, sink, |switch, output, survey| {
+        match self.arbiter {
+            ArbiterKind::RoundRobin => self.serve_outputs(now, rules, sink, |switch, output, survey| {
                 let turn = usize::from(switch.ports.outputs[output].turn);
                 let request = round_robin::choose(switch.requests_of(output), turn, |request| {
                     switch.is_eligible(output, request, rules, survey)
@@ -112,20 +105,19 @@ impl<B: InputBuffers> Crossbar<B> {
                 switch.ports.outputs[output].turn = request as u16 + 1;
                 Some(request)
             }),
-            Arbiter::Random => {
-                self.serve_outputs(now, rules, sink, |switch, output, survey| {
-                    let mut dice = switch.ports.dice;
-                    let chosen = random::choose(switch.requests_of(output), &mut dice, |request| {
-                        switch.is_eligible(output, request, rules, survey)
-                    });
-                    switch.ports.dice = dice;
-                    chosen
+            ArbiterKind::Random => self.serve_outputs(now, rules, sink, |switch, output, survey| {
+                let mut dice = switch.ports.dice;
+                let chosen = random::choose(switch.requests_of(output), &mut dice, |request| {
+                    switch.is_eligible(output, request, rules, survey)
                 });
-                self.arbiter = Arbiter::Random;
-            }
-            Arbiter::Islip(mut islip) => {
-                self.match_with_islip(&mut islip, now, rules, sink);
-                self.arbiter = Arbiter::Islip(islip);
+                switch.ports.dice = dice;
+                chosen
+            }),
+            ArbiterKind::Islip(_) => {
+                if let Some(mut islip) = self.islip.take() {
+                    self.match_with_islip(&mut islip, now, rules, sink);
+                    self.islip = Some(islip);
+                }
             }
         }
     }
@@ -135,7 +127,7 @@ impl<B: InputBuffers> Crossbar<B> {
     fn serve_outputs<T: Routing>(
         &mut self,
         now: Time,
-        rules: &Rules<'_, T>,
+        rules: &Rules<T>,
         sink: &mut impl Sink,
         mut choose: impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) {
@@ -169,7 +161,7 @@ impl<B: InputBuffers> Crossbar<B> {
         &mut self,
         islip: &mut Islip,
         now: Time,
-        rules: &Rules<'_, T>,
+        rules: &Rules<T>,
         sink: &mut impl Sink,
     ) {
         let mut wake = Time::MAX;
@@ -223,7 +215,7 @@ impl<B: InputBuffers> Crossbar<B> {
         &self,
         output: usize,
         request: usize,
-        rules: &Rules<'_, T>,
+        rules: &Rules<T>,
         survey: &mut Survey,
     ) -> bool {
         let input = request >> rules.vc_shift;
@@ -258,7 +250,7 @@ impl<B: InputBuffers> Crossbar<B> {
         output: usize,
         request: usize,
         now: Time,
-        rules: &Rules<'_, T>,
+        rules: &Rules<T>,
         sink: &mut impl Sink,
     ) -> Time {
         let queue = self.buffers.queue_mut(request, output);

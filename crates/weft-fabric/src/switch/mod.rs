@@ -66,19 +66,19 @@ impl Switch {
 
     /// The head of a packet has come.
     #[inline]
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<'_, T>) {
+    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
         each!(self, switch => switch.arrive(packet, now, rules));
     }
 
     /// Room has become free behind an output.
     #[inline]
-    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<'_, T>) {
+    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<T>) {
         each!(self, switch => switch.ports.credit(port, vc, amount, now, rules));
     }
 
     /// Arbitrates at a clock edge; packets and credits that leave go to `sink`.
     #[inline]
-    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<'_, T>, sink: &mut impl Sink) {
+    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         each!(self, switch => switch.decide(now, rules, sink));
     }
 

@@ -53,7 +53,7 @@ impl OutputQueued {
     }
 
     /// The head of a packet has come.
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<'_, T>) {
+    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let channel = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
@@ -64,7 +64,7 @@ impl OutputQueued {
     }
 
     /// Moves what has arrived, then serves the lines, at the clock edge `now`.
-    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<'_, T>, sink: &mut impl Sink) {
+    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
         self.move_arrivals(now, rules, sink);
         let mut wake = Time::MAX;
@@ -102,7 +102,7 @@ impl OutputQueued {
     }
 
     /// Moves from the inputs all that the output buffers take, beginning with another input each time.
-    fn move_arrivals<T: Routing>(&mut self, now: Time, rules: &Rules<'_, T>, sink: &mut impl Sink) {
+    fn move_arrivals<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         let channels = self.arrived.len();
         let first = (self.first as usize) << rules.vc_shift;
         self.first = if self.first as usize + 1 == self.outputs.len() { 0 } else { self.first + 1 };
@@ -137,7 +137,7 @@ impl OutputQueued {
     }
 
     /// The virtual channel of an output that is served next.
-    fn choose<T>(&self, output: usize, now: Time, rules: &Rules<'_, T>) -> Choice {
+    fn choose<T>(&self, output: usize, now: Time, rules: &Rules<T>) -> Choice {
         let mut choice = Choice::LacksCredit;
         let turn = u32::from(self.outputs[output].turn);
         for step in 0..rules.vcs {
@@ -166,7 +166,7 @@ impl OutputQueued {
         output: usize,
         vc: u8,
         now: Time,
-        rules: &Rules<'_, T>,
+        rules: &Rules<T>,
         sink: &mut impl Sink,
     ) {
         let channel = output << rules.vc_shift | usize::from(vc);

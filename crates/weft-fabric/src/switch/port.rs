@@ -20,9 +20,9 @@ pub(crate) struct LinkKind {
 }
 
 /// What all switches of a machine share.
-pub(crate) struct Rules<'a, T> {
-    pub(crate) topology: &'a T,
-    pub(crate) links: &'a [LinkKind],
+pub(crate) struct Rules<T> {
+    pub(crate) topology: T,
+    pub(crate) links: Vec<LinkKind>,
     pub(crate) format: PacketFormat,
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
@@ -31,7 +31,7 @@ pub(crate) struct Rules<'a, T> {
     pub(crate) vc_shift: u32,
 }
 
-impl<T> Rules<'_, T> {
+impl<T> Rules<T> {
     /// Room that a packet takes in a buffer, in units of credit.
     #[inline]
     pub(crate) fn room(&self, packet: &Packet) -> u32 {
@@ -173,7 +173,7 @@ impl Ports {
         buffered: &mut Buffered,
         port: usize,
         vc: u8,
-        rules: &Rules<'_, T>,
+        rules: &Rules<T>,
     ) {
         let position = Position {
             switch: self.switch,
@@ -192,7 +192,7 @@ impl Ports {
 
     /// Room has become free behind an output.
     #[inline]
-    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<'_, T>) {
+    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<T>) {
         self.credits[usize::from(port) << rules.vc_shift | usize::from(vc)] += amount;
         let bytes = match rules.switch.credit {
             CreditUnit::Bytes => amount,
@@ -207,7 +207,7 @@ impl Ports {
 
     /// Makes sure that arbitration happens at the first edge from `time` on.
     #[inline]
-    pub(crate) fn arbitrate_at_or_after<T>(&mut self, time: Time, rules: &Rules<'_, T>) {
+    pub(crate) fn arbitrate_at_or_after<T>(&mut self, time: Time, rules: &Rules<T>) {
         if time < self.decision {
             self.decision = self.decision.min(rules.switch.clock.edge_at_or_after(time));
         }
@@ -218,7 +218,7 @@ impl Ports {
     /// Whether the output is faster is read off the packet: its tail follows its head later than it
     /// would on the output's line.
     #[inline]
-    pub(crate) fn not_before<T>(&self, buffered: &Buffered, rules: &Rules<'_, T>) -> Time {
+    pub(crate) fn not_before<T>(&self, buffered: &Buffered, rules: &Rules<T>) -> Time {
         match (rules.switch.forwarding, rules.switch.faster_link) {
             (Forwarding::StoreAndForward, _) => buffered.tail(),
             (_, FasterLink::Bubble) => Time::ZERO,
@@ -242,7 +242,7 @@ impl Ports {
         &mut self,
         hop: &Hop,
         buffered: Buffered,
-        rules: &Rules<'_, T>,
+        rules: &Rules<T>,
         sink: &mut impl Sink,
     ) {
         let Buffered { mut packet, room, .. } = buffered;
