@@ -49,7 +49,7 @@ impl KaryTree {
         };
         let switches = power(n.saturating_sub(1)).saturating_mul(u128::from(n));
         check_counts(power(n), switches, switches.saturating_mul(2 * u128::from(k)))?;
-        // At most 28 levels of 2 ports, so that digits need at most 42 bits.
+        // At most 24 levels, and digits need at most 30 bits.
         let levels = in_range("the number of levels (n)", n, 1, u64::from(MAX_ENDPOINTS.ilog(k)))?;
         Ok(KaryTree { arity, levels, digit_bits: bits_for(arity), switches_per_level: arity.pow(levels - 1) })
     }
@@ -173,10 +173,10 @@ mod tests {
     #[test]
     fn impossible_sizes_are_refused_with_the_limit() {
         let text = |k, n| KaryTree::new(k, n).unwrap_err().to_string();
-        assert!(text(10, 12).contains("1000000000000 endpoints; the limit is 268435456"));
+        assert!(text(10, 12).contains("1000000000000 endpoints; the limit is 16777216"));
         assert!(text(2, u64::MAX).contains("the limit is"));
-        assert_eq!(text(1, 3), "ports up (k) is 1; it must be 2 to 268435456");
-        assert_eq!(text(4, 0), "the number of levels (n) is 0; it must be 1 to 14");
-        assert!(KaryTree::new(2, 23).is_ok());
+        assert_eq!(text(1, 3), "ports up (k) is 1; it must be 2 to 16777216");
+        assert_eq!(text(4, 0), "the number of levels (n) is 0; it must be 1 to 12");
+        assert!(KaryTree::new(2, 20).is_ok());
     }
 }

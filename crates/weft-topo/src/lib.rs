@@ -1,7 +1,31 @@
 //! Topologies, routing functions, the deadlock proof and a machine's figures.
 //!
 //! Everything here is pure: no time, no queues, no randomness of its own. A topology says what is
-//! joined to what; a routing says which port and virtual channel a packet takes next.
+//! joined to what; a routing says which port and virtual channel a packet takes next. A [`Layout`] is one
+//! of the supported pairs:
+//!
+//! | topology | routing | virtual channels |
+//! |---|---|---|
+//! | [`Torus`] (and mesh) | [`DimensionOrder`], with or without datelines | 2 with rings, else 1 |
+//! | [`Exanest`] | [`ExanestOrder`]: through F1, then X, Y, Z | 2 |
+//! | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
+//! | [`Dragonfly`] | [`DragonflyMinimal`] | 2 |
+//! | [`Dragonfly`] | [`Ugal`]: UGAL-L | 3 |
+//! | [`Star`] | [`StarRouting`] | 1 |
+//!
+//! ```
+//! use weft_topo::{Dragonfly, DragonflyMinimal, GlobalLinks, Layout, figures, prove};
+//!
+//! let dragonfly = Dragonfly::new(3, 6, 3, 19, GlobalLinks::Palmtree)?;
+//! let layout = Layout::DragonflyMinimal(DragonflyMinimal::new(dragonfly));
+//! println!("{}", prove(&layout)?); // all turns raise the channel's rank
+//! let figures = figures(&layout);
+//! assert_eq!((figures.endpoints, figures.diameter), (342, 3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! To add a topology or a routing: one file that implements [`Topology`], or [`Routing`] and [`Ranked`],
+//! one file of its closed forms under `figures`, and one line each in `layout.rs`' enum and macro.
 
 mod dimension_order;
 mod dragonfly;

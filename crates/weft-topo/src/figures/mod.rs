@@ -23,13 +23,16 @@ pub struct Figures {
     pub endpoints: u32,
     /// Switches.
     pub switches: u32,
-    /// Links of each class: full-duplex cables, so that a pair of directions counts once.
+    /// Links of each class: full-duplex cables. Counted per direction, as channels are, there are twice
+    /// as many.
     pub links: Vec<ClassLinks>,
     /// Most links between switches on a minimal path of the routing, over all endpoints that can reach
     /// each other. Packet-hops count two more: injection and ejection.
+    #[serde(rename = "diameter_hops")]
     pub diameter: u32,
     /// Mean number of links between switches on a minimal path of the routing, over all ordered pairs of
     /// distinct endpoints that can reach each other; 0 where there are none.
+    #[serde(rename = "mean_distance_hops")]
     pub mean_distance: f64,
     /// The bisection.
     pub bisection: Bisection,

@@ -223,3 +223,20 @@ fn a_pattern_that_does_not_exist_says_why() {
     assert!(reason(&exanest(12, true), Pattern::BitComplement).contains("no link joins"));
     assert!(channel_load(&exanest(12, true), Pattern::Tornado).is_ok());
 }
+
+#[test]
+fn figures_are_written_with_units_and_reasons() {
+    let json = serde_json::to_value(figures(&exanest(12, true))).unwrap();
+    assert_eq!(json["diameter_hops"], 7);
+    assert_eq!(json["links"][4], serde_json::json!({ "class": "z", "links": 16 }));
+    assert_eq!(json["channel_loads"][2]["pattern"], "tornado");
+    assert_eq!(json["channel_loads"][2]["load"]["paths"], "deterministic");
+    assert!(
+        json["channel_loads"][1]["load"]["undefined"]
+            .as_str()
+            .unwrap()
+            .starts_with("transpose needs a square")
+    );
+    let json = serde_json::to_value(figures(&ugal(1, 1, 8, 9, GlobalLinks::Absolute))).unwrap();
+    assert!(json["channel_loads"][2]["load"]["paths"]["split"]["minimal"].is_f64());
+}
