@@ -8,6 +8,7 @@ mod exanest;
 mod kary_tree;
 mod star;
 mod torus;
+mod valiant;
 
 use crate::layout::{Layout, each};
 use crate::path::idle_path;
