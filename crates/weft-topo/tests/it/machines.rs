@@ -48,6 +48,8 @@ fn any_torus() -> impl Strategy<Value = Layout> {
         prop::collection::vec(dimension(), 1..=3),
         prop::collection::vec((1u64..=3, any::<bool>()), 4..=5),
         prop::collection::vec((4u64..=4, any::<bool>()), 1..=2),
+        // Long enough for a way that starts before the dateline and ends well behind it.
+        (8u64..=16, 1u64..=2).prop_map(|(long, short)| vec![(long, true), (short, true)]),
     ];
     (sizes.prop_filter("few switches", few(64)), 1u64..=3, any::<bool>())
         .prop_map(|(sizes, concentration, datelines)| torus(&sizes, concentration, datelines))

@@ -96,6 +96,13 @@ fn ugal_detours_only_past_a_long_queue() {
     let around = detour(1);
     assert_ne!(around[0].port, port);
     assert!(around.len() > way.len());
+    // The threshold is in bytes times hops of the minimal path.
+    let dragonfly = Dragonfly::new(2, 4, 2, 9, GlobalLinks::Palmtree).unwrap();
+    let patient = Layout::DragonflyUgal(Ugal::new(dragonfly, 300));
+    let hops = way.len() as u64;
+    let patient = |bytes| walk(&patient, from, to, &mut OneQueue { port, bytes, random: u64::MAX / 2 }, 5);
+    assert_eq!(patient(300 / hops), way);
+    assert_eq!(patient(300 / hops + 1), around);
     let channels: Vec<_> = around.iter().map(|channel| channel.vc).collect();
     assert!(channels.is_sorted() && channels.last() >= Some(&VcId(1)), "{channels:?}");
 }
