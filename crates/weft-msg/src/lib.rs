@@ -52,6 +52,8 @@ mod rendezvous;
 mod report;
 mod requests;
 mod support;
+#[cfg(test)]
+mod tests;
 
 pub use algorithms::{
     Algorithm, AlgorithmError, AlgorithmTable, COLLECTIVE_NAMES, CollectiveSize, Rule, collective_name,

@@ -36,7 +36,7 @@ impl Schedule for Binomial {
     fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
         let whole = |_, _| part.layout().whole();
         // Blocks lie in the order of the members, which begins with the root's only by chance.
-        let subtree = |first, count| part.layout().cyclic(part.from_root(first), count);
+        let subtree = |first, count| part.layout().cyclic(part.nth_from_root(first), count);
         match part.kind {
             Collective::Broadcast => away_from_root(part, round, whole, steps),
             Collective::Scatter => away_from_root(part, round, subtree, steps),
@@ -66,13 +66,13 @@ fn away_from_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, st
     if round == 0 {
         if v != 0 {
             let (parent, size) = (v - lowest_bit(v), subtree(v, lowest_bit(v), part.members));
-            steps.receive(part.from_root(parent), piece(v, size), Into::Store);
+            steps.receive(part.nth_from_root(parent), piece(v, size), Into::Store);
         }
         return;
     }
     let bit = 1 << (ceil_log2(part.members) - round);
     if is_child(v, bit, part.members) {
-        steps.send(part.from_root(v + bit), piece(v + bit, subtree(v + bit, bit, part.members)));
+        steps.send(part.nth_from_root(v + bit), piece(v + bit, subtree(v + bit, bit, part.members)));
     }
 }
 
@@ -84,9 +84,9 @@ fn towards_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, into
     }
     let bit = 1 << round;
     if is_child(v, bit, part.members) {
-        steps.receive(part.from_root(v + bit), piece(v + bit, subtree(v + bit, bit, part.members)), into);
+        steps.receive(part.nth_from_root(v + bit), piece(v + bit, subtree(v + bit, bit, part.members)), into);
     } else if v != 0 && lowest_bit(v) == bit {
-        steps.send(part.from_root(v - bit), piece(v, subtree(v, bit, part.members)));
+        steps.send(part.nth_from_root(v - bit), piece(v, subtree(v, bit, part.members)));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Carries out schedules: one executor for all collectives and algorithms, blocking or not.
 
-use super::part::Part;
+use super::part::{Part, has_root};
 use super::{Step, Steps, schedule};
 use crate::algorithms::{Algorithm, collective_name};
 use crate::communicator::CommIndex;
@@ -168,15 +168,7 @@ impl Process {
 
     /// The root's member number; 0 for collectives without.
     fn root(&self, call: &Call<'_>, comm: CommIndex) -> Result<u32, MsgError> {
-        let rooted = matches!(
-            call.kind,
-            Collective::Broadcast
-                | Collective::Reduce
-                | Collective::Gather
-                | Collective::Gatherv
-                | Collective::Scatter
-                | Collective::Scatterv
-        );
+        let rooted = has_root(call.kind);
         match call.root {
             Some(root) if rooted => self
                 .communicators

@@ -41,7 +41,7 @@ impl Fold {
         if self.position >= 2 * self.rem {
             Some(self.position - self.rem)
         } else {
-            (self.position % 2 == 0).then_some(self.position / 2)
+            (self.position.is_multiple_of(2)).then_some(self.position / 2)
         }
     }
 

@@ -54,6 +54,7 @@ impl Part {
         root: u32,
         given: &CollectiveSizes,
     ) -> Result<Part, MsgError> {
+        let root = if has_root(kind) { root } else { 0 };
         let (send, receive) = (given.send.get(), given.receive.get());
         let counts = |side: &str, counts: &[u64]| ends(kind, members, side, counts);
         let sizes = match kind {
@@ -164,9 +165,22 @@ impl Part {
     }
 
     /// The member whose number counted from the root is `relative`.
-    pub fn from_root(&self, relative: u32) -> u32 {
+    pub fn nth_from_root(&self, relative: u32) -> u32 {
         around(relative, self.root, self.members)
     }
+}
+
+/// Whether a collective has a root.
+pub(crate) fn has_root(kind: Collective) -> bool {
+    matches!(
+        kind,
+        Collective::Broadcast
+            | Collective::Reduce
+            | Collective::Gather
+            | Collective::Gatherv
+            | Collective::Scatter
+            | Collective::Scatterv
+    )
 }
 
 /// `(a + b) mod members`, also where the sum exceeds 32 bits.

@@ -30,7 +30,7 @@ impl Schedule for Rabenseifner {
     fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
         // The root is 0 where there is none.
         let fold = Fold::new(part.members, part.relative());
-        let name = |position| part.from_root(position);
+        let name = |position| part.nth_from_root(position);
         let (log2, vector) = (fold.log2(), part.split(fold.cores));
         if round == 0 {
             return steps.copy(vector.total());

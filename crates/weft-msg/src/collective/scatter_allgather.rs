@@ -47,7 +47,7 @@ impl Schedule for ScatterDoubling {
         match round.checked_sub(binomial::tree_rounds(part)) {
             None => binomial::scatter_from_root(part, vector, round, steps),
             Some(round) => {
-                let name = |position| part.from_root(position);
+                let name = |position| part.nth_from_root(position);
                 recursive_doubling::allgather(part, vector, part.relative(), name, round, steps);
             }
         }
