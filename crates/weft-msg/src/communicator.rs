@@ -140,6 +140,7 @@ impl Communicators {
     fn world(&mut self, rank: RankId, ranks: u32) {
         if self.table.is_empty() {
             let id = CommId::WORLD;
+            self.table.reserve_exact(1);
             self.table.push(Communicator {
                 id,
                 members: Members::World,

@@ -85,6 +85,12 @@ pub enum MsgError {
         /// How many members.
         members: u32,
     },
+    /// A message that is no message.
+    #[error("a message of {size} bytes: expected at most 2^62", size = .bytes.get())]
+    MessageTooLarge {
+        /// Its size.
+        bytes: Bytes,
+    },
     /// Sizes whose sum is no size.
     #[error("the buffers of a {collective} on {members} members exceed 2^62 bytes")]
     TooLarge {

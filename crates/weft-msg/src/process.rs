@@ -18,7 +18,7 @@ use crate::communicator::Communicators;
 use crate::error::MsgError;
 use crate::matching::{Matching, Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
-use crate::protocol::{Protocol, Wildcards};
+use crate::protocol::{LARGEST, Protocol, Wildcards};
 use crate::requests::{Renamed, Requests};
 use crate::support::unsupported;
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ pub struct Process {
 const _: () = assert!(size_of::<Process>() <= 304, "a hundred thousand ranks must fit");
 
 impl Process {
-    /// Rank `rank` of `ranks`, at the start of its program.
+    /// Rank `rank` of `ranks`, at the start of its program. As in MPI, there are less than 2^31 ranks.
     pub fn new(rank: RankId, ranks: u32) -> Process {
         Process {
             rank,
@@ -143,6 +143,9 @@ impl Process {
             Op::Compute { .. } | Op::Marker { .. } => {}
             Op::Isend { to, tag, comm, bytes, mode, request } => {
                 self.check_peer("destination", *to, *comm)?;
+                if bytes.get() > LARGEST {
+                    return Err(MsgError::MessageTooLarge { bytes: *bytes });
+                }
                 self.requests.open(*request)?;
                 let message = Message {
                     to: *to,

@@ -4,6 +4,9 @@ use crate::algorithms::AlgorithmTable;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span};
 
+/// Messages and buffers beyond this are none: headers and sums have room above it.
+pub(crate) const LARGEST: u64 = 1 << 62;
+
 /// How a receive from any source or with any tag is replayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Wildcards {
@@ -16,6 +19,19 @@ pub enum Wildcards {
 }
 
 /// Software costs and limits of a messaging library on one machine.
+///
+/// | what happens | what it costs |
+/// |---|---|
+/// | an eager send | `send_call` + copy at `send_copy_rate` |
+/// | a rendezvous send | `send_call` + `control_send`; later `control_receive` + `data_send`; `control_receive` for an acknowledgement |
+/// | a receive is posted | `receive_call` + `matching_entry` × unexpected messages looked at |
+/// | an eager message arrives | `receive_message` + `matching_entry` × posted receives looked at |
+/// | it is matched, then or later | copy at `receive_copy_rate` |
+/// | a request to send arrives | `control_receive` + `matching_entry` × posted receives looked at |
+/// | it is matched, then or later | `control_send` |
+/// | announced data arrives | `receive_message`; `control_send` for an acknowledgement |
+/// | a wait is called | `wait_call` |
+/// | a collective is called | `collective_call`, and its sends, receives, copies and reductions |
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Protocol {
     /// Starting a send.

@@ -117,8 +117,12 @@ impl Process {
             };
             pending(state, outgoing.to, &outgoing.envelope)
         });
-        let pending = posted.chain(incoming).chain(outgoing).collect();
-        Some(Blocked { rank: self.rank, call, collectives: collectives.collect(), pending })
+        let mut pending: Vec<Pending> = posted.chain(incoming).chain(outgoing).collect();
+        let mut collectives: Vec<BlockedCollective> = collectives.collect();
+        // The tables' own order may change when a process is saved and loaded.
+        pending.sort_by_key(|p| (p.comm, p.collective, p.tag, p.peer, p.bytes));
+        collectives.sort_by_key(|collective| (collective.comm, collective.number));
+        Some(Blocked { rank: self.rank, call, collectives, pending })
     }
 
     /// What is left over when the program has ended; all zero where it was complete.

@@ -73,6 +73,10 @@ impl Process {
             work: Span::ZERO,
             request: call.request,
         };
+        if self.collectives.capacity() == 0 {
+            // Most programs have one at a time: a hundred thousand ranks need not keep room for four.
+            self.collectives.reserve_exact(1);
+        }
         let key = self.collectives.insert(running) as u32;
         if call.request.is_none() {
             self.waiting = WaitingFor::Collective(key);

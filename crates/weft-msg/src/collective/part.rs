@@ -3,12 +3,10 @@
 use super::layout::Layout;
 use crate::algorithms::{CollectiveSize, collective_name};
 use crate::error::MsgError;
+use crate::protocol::LARGEST;
 use serde::{Deserialize, Serialize};
 use weft_trace::op::{Collective, CollectiveSizes};
 use weft_units::Bytes;
-
-/// Sums beyond this are no buffers, and leave room for arithmetic.
-const LARGEST: u64 = 1 << 62;
 
 /// Bytes given and taken, checked and in the form that schedules need.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -30,6 +30,9 @@ fn peers_communicators_and_requests_must_exist() {
         "destination 4 does not exist: the program has 4 ranks, numbered from 0"
     );
     assert!(text(vec![isend(1, 5, 0)]).contains("rank 0 is in no communicator 5"));
+    let (to, mode, bytes) = (RankId(1), SendMode::Standard, Bytes::new(u64::MAX));
+    let huge = Op::Isend { to, tag: 0, comm: CommId::WORLD, bytes, mode, request: RequestId(0) };
+    assert_eq!(text(vec![huge]), "a message of 18446744073709551615 bytes: expected at most 2^62");
     let small =
         Op::Communicator { comm: CommId(5), members: vec![RankRange { first: 0, stride: 2, count: 2 }] };
     assert_eq!(text(vec![small, isend(1, 5, 0)]), "destination 1 is no member of communicator 5");

@@ -44,9 +44,8 @@ pub struct Outcome {
 impl Outcome {
     /// Panics unless all programs ran to their end and nothing is left.
     pub fn assert_clean(&self) {
-        for blocked in &self.blocked {
-            panic!("{blocked}");
-        }
+        let blocked: Vec<String> = self.blocked.iter().map(ToString::to_string).collect();
+        assert!(blocked.is_empty(), "{blocked:#?}");
         for (rank, left) in self.leftovers.iter().enumerate() {
             assert_eq!(*left, Leftovers::default(), "rank {rank}");
         }
