@@ -203,7 +203,7 @@ impl Process {
         Ok(progress)
     }
 
-    /// Whether what the rank waits for has come.
+    /// Whether what the rank waits for has come. Asking costs nothing and may be repeated.
     pub fn resume(&mut self, _protocol: &Protocol, _nic: &mut impl Nic) -> Progress {
         let blocked = match self.waiting {
             WaitingFor::Nothing => false,

@@ -39,31 +39,7 @@ impl Schedule for Linear {
         match part.kind {
             Collective::Scan | Collective::Exscan => scan::chain(part, round, steps),
             Collective::Alltoall | Collective::Alltoallv => alltoall(part, round, steps),
-            Collective::Broadcast | Collective::Scatter | Collective::Scatterv => {
-                with_root(
-                    part,
-                    round,
-                    |steps, partner, at_root| {
-                        let piece = piece(part, partner, at_root);
-                        if at_root {
-                            steps.send(partner, piece)
-                        } else {
-                            steps.receive(part.root, piece, Into::Store)
-                        }
-                    },
-                    steps,
-                );
-            }
-            _ => with_root(
-                part,
-                round,
-                |steps, partner, at_root| {
-                    let into = if part.kind == Collective::Reduce { Into::Combine } else { Into::Store };
-                    let piece = piece(part, partner, at_root);
-                    if at_root { steps.receive(partner, piece, into) } else { steps.send(part.root, piece) }
-                },
-                steps,
-            ),
+            _ => with_root(part, round, steps),
         }
     }
 }
@@ -79,18 +55,21 @@ fn piece(part: &Part, partner: u32, at_root: bool) -> Piece {
 }
 
 /// One round of an exchange between the root and everybody, the partners after the root first.
-fn with_root(part: &Part, round: u32, exchange: impl Fn(&mut Steps, u32, bool), steps: &mut Steps) {
-    if round == 0 {
+fn with_root(part: &Part, round: u32, steps: &mut Steps) {
+    let from_root = matches!(part.kind, Collective::Broadcast | Collective::Scatter | Collective::Scatterv);
+    let into = if part.kind == Collective::Reduce { Into::Combine } else { Into::Store };
+    let at_root = part.me == part.root;
+    if at_root && round == 0 && part.kind != Collective::Broadcast {
         // The root's own block.
-        if part.me == part.root && part.kind != Collective::Broadcast {
-            steps.copy(piece(part, part.root, true).bytes);
+        steps.copy(piece(part, part.root, at_root).bytes);
+    } else if at_root && round > 0 {
+        for partner in window(part, round).map(|distance| part.after(distance)) {
+            let piece = piece(part, partner, at_root);
+            if from_root { steps.send(partner, piece) } else { steps.receive(partner, piece, into) }
         }
-    } else if part.me == part.root {
-        for distance in window(part, round) {
-            exchange(steps, part.after(distance), true);
-        }
-    } else if round == 1 {
-        exchange(steps, part.me, false);
+    } else if !at_root && round == 1 {
+        let piece = piece(part, part.me, at_root);
+        if from_root { steps.receive(part.root, piece, into) } else { steps.send(part.root, piece) }
     }
 }
 

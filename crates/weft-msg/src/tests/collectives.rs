@@ -181,6 +181,17 @@ proptest! {
         }
     }
 
+    /// Catches windows that overlap or leave members out: the others have at most one window.
+    #[test]
+    fn linear_algorithms_reach_everybody_in_several_windows(
+        count in 34u32..=63, root in 0u32..34, size in 0u64..9, seed in any::<u64>(), protocol in protocols(),
+    ) {
+        for (kind, algorithm) in pairs().into_iter().filter(|(_, algorithm)| *algorithm == Algorithm::Linear) {
+            let trial = Trial { kind, algorithm, root, size, element: 1, seed };
+            run_trials(&[trial], 0, count, true, &protocol, Delays::Random(seed), false);
+        }
+    }
+
     /// Catches messages of one collective that match in another of the same communicator.
     #[test]
     fn collectives_at_the_same_time_keep_apart(

@@ -104,6 +104,45 @@ proptest! {
         run(programs(&messages, seed, any), &protocol, Delays::Random(seed), false, &mut Blind).unwrap().assert_clean();
     }
 
+    /// Catches collectives and the program's messages that match each other: the allreduces' numbers are
+    /// tags of the program too, and its receives take anything.
+    #[test]
+    fn messages_and_collectives_keep_apart(
+        messages in random_messages(), seed in any::<u64>(), protocol in protocols(),
+    ) {
+        let protocol = Protocol { wildcards: Wildcards::Free, ..protocol };
+        let any = |_: &Random, request| irecv(None, None, 64, None, request);
+        let bytes = Bytes::new(100);
+        let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 1, ..CollectiveSizes::default() };
+        let (kind, comm, collectives) = (Collective::Allreduce, CommId::WORLD, 1000..1003);
+        let mut programs = programs(&messages, seed, any);
+        for program in &mut programs {
+            let starts = collectives.clone().map(|request| Op::Collective {
+                kind, comm, root: None, sizes: sizes.clone(), request: Some(RequestId(request)),
+            });
+            program.splice(0..0, starts);
+            program.push(waitall(collectives.clone()));
+        }
+        run(programs, &protocol, Delays::Random(seed), false, &mut Blind).unwrap().assert_clean();
+    }
+
+    /// Catches state that is not saved: a process that is saved and loaded before every event posts the
+    /// same messages at the same times.
+    #[test]
+    fn a_saved_process_goes_on_as_if_it_had_not_been(
+        messages in random_messages(), seed in any::<u64>(), protocol in protocols(),
+    ) {
+        let protocol = Protocol { matching_entry: Span::from_ps(10), send_call: Span::from_ps(3), ..protocol };
+        let named = |m: &Random, request| irecv(Some(m.0), Some(m.2), m.3, None, request);
+        let outcome = |reload| {
+            let programs = programs(&messages, seed, named);
+            let outcome = run(programs, &protocol, Delays::Random(seed), reload, &mut Blind).unwrap();
+            let posted: Vec<_> = outcome.messages.iter().map(|(from, to, e, wire)| (*from, *to, e.kind, *wire)).collect();
+            (posted, outcome.spent, outcome.end)
+        };
+        prop_assert_eq!(outcome(false), outcome(true));
+    }
+
     /// Waitany one by one over random arrivals: each request is waited for exactly once.
     #[test]
     fn waitany_gets_each_request_once(
