@@ -1,5 +1,7 @@
 //! The longest dependent chain of small programs, by hand.
 
+#![allow(clippy::unwrap_used)] // All of this is tests.
+
 mod common;
 
 use common::*;

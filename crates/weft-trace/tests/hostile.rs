@@ -1,5 +1,7 @@
 //! Damaged and hostile files are refused with an error, in little memory, whatever their bytes are.
 
+#![allow(clippy::unwrap_used)] // All of this is tests.
+
 mod common;
 
 use common::*;
@@ -9,6 +11,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::SchemaDescriptor;
 use proptest::prelude::*;
 use std::sync::Arc;
 use weft_trace::op::*;
@@ -67,7 +70,7 @@ fn every_truncation_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     /// Catches a panic or an allocation of what a file merely says. Most changes are in the footer or the
     /// pages' headers, which are most of a small file.
@@ -82,6 +85,37 @@ proptest! {
         }
         let _ = check_bytes(&bytes);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// As above with all kinds of operations.
+    #[test]
+    fn changed_bytes_of_any_trace_never_panic(
+        ranks in any_ranks(0..5),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = trace_bytes(&ranks);
+        for (index, byte) in changes {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
+        }
+        let _ = check_bytes(&bytes);
+    }
+}
+
+/// Catches an allocation of what a damaged file merely says: a child process does the same with an address
+/// space of 512 MB.
+#[test]
+fn changed_bytes_take_little_memory() {
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 524288; exec \"$0\" --exact changed_bytes_never_panic --test-threads=1"])
+        .arg(std::env::current_exe().unwrap())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 thread_local! {
@@ -133,11 +167,12 @@ impl Forged<'_> {
 
     fn check(self) -> Result<(), TraceError> {
         let schema = Arc::new(parse_message_type(&self.schema).unwrap());
+        let columns = SchemaDescriptor::new(Arc::clone(&schema));
         let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(self.properties)).unwrap();
         let rows = self.operation.len();
         let mut group = file.next_row_group().unwrap();
-        while let Some(mut column) = group.next_column().unwrap() {
-            let descriptor = column.untyped().get_descriptor().clone();
+        for descriptor in columns.columns() {
+            let mut column = group.next_column().unwrap().unwrap();
             let name = descriptor.path().parts()[0].clone();
             let value = match name.as_str() {
                 "peer" => self.peer.map(i64::from),
@@ -246,7 +281,10 @@ fn pages_that_weft_does_not_write_are_refused() {
     let builder = || WriterProperties::builder().set_compression(Compression::UNCOMPRESSED);
     for properties in [
         builder().set_compression(Compression::SNAPPY).build(),
-        builder().set_dictionary_enabled(false).set_encoding(Encoding::DELTA_BINARY_PACKED).build(),
+        builder()
+            .set_column_dictionary_enabled("span_ps".into(), false)
+            .set_column_encoding("span_ps".into(), Encoding::DELTA_BINARY_PACKED)
+            .build(),
         builder().set_writer_version(parquet::file::properties::WriterVersion::PARQUET_2_0).build(),
         builder().set_offset_index_disabled(true).build(),
     ] {

@@ -1,5 +1,7 @@
 //! Traces that make no sense are refused with the place and the mend; those that do are not.
 
+#![allow(clippy::unwrap_used)] // All of this is tests.
+
 mod common;
 
 use common::*;
