@@ -2,6 +2,13 @@
 //!
 //! A trace is what each rank of a parallel program did: computation, messages, collectives, in the
 //! order of the program. It says nothing of the network that it was recorded on.
+//!
+//! ```text
+//!   recorder, converters ── Op ──▶ TraceWriter ──▶ file.weft ──▶ Trace ──▶ RankCursor ── Op ──▶ replay
+//!                                   (format.rs)                   ├──▶ validate
+//!                                                                 ├──▶ TraceInfo, TraceStats
+//!                                                                 └──▶ critical_chain
+//! ```
 
 pub mod critical_chain;
 mod cursor;

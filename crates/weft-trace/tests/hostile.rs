@@ -261,7 +261,8 @@ fn metadata_that_lies_is_refused() {
 
 #[test]
 fn rows_that_make_no_sense_are_named() {
-    let cases: [(fn(&mut Forged), &str); 5] = [
+    type Change = fn(&mut Forged);
+    let cases: [(Change, &str); 5] = [
         (|file| file.peer = Some(1), "column peer: rank 1 of a program of 1 ranks"),
         (|file| file.peer = None, "column peer: null"),
         (|file| file.bytes = Some(-1), "column bytes: a size of 18446744073709551615 bytes"),
