@@ -37,7 +37,9 @@ impl From<Ending> for Status {
         match ending {
             Ending::Finished | Ending::HorizonReached => Status::Done,
             Ending::Interrupted => Status::Interrupted,
-            Ending::LimitReached | Ending::Deadlock | Ending::NoProgress | Ending::LostData => Status::EndedBadly,
+            Ending::LimitReached | Ending::Deadlock | Ending::NoProgress | Ending::LostData => {
+                Status::EndedBadly
+            }
         }
     }
 }
@@ -103,7 +105,8 @@ pub fn end(outcome: Result<Status, Failure>, json: bool) -> ExitCode {
             eprintln!("weft: {message}");
             if json {
                 // A failure to say it a second time changes nothing.
-                let _ = output::document(&serde_json::json!({ "error": message, "exit_status": status.code() }));
+                let _ =
+                    output::document(&serde_json::json!({ "error": message, "exit_status": status.code() }));
             }
             status
         }
@@ -120,4 +123,44 @@ pub fn report_panics() {
         eprintln!("Please report it with the command, the machine file and the version (weft --version).");
         std::process::exit(Status::Bug.code().into());
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// The test runs itself: the child panics in a thread, as a bug would.
+    #[test]
+    fn a_panic_in_any_thread_ends_with_status_3() {
+        const CHILD: &str = "WEFT_TEST_PANICS";
+        if std::env::var_os(CHILD).is_some() {
+            report_panics();
+            let _ = std::thread::spawn(|| panic!("a credit was lost")).join();
+            return;
+        }
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["exit::tests::a_panic_in_any_thread_ends_with_status_3", "--exact", "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stderr);
+        assert_eq!(child.status.code(), Some(3), "{said}");
+        assert!(said.contains("this is a bug in weft: a credit was lost at "), "{said}");
+    }
+
+    #[test]
+    fn only_a_done_run_ends_with_0() {
+        for (ending, code) in [
+            (Ending::Finished, 0),
+            (Ending::HorizonReached, 0),
+            (Ending::Interrupted, 130),
+            (Ending::LimitReached, 1),
+            (Ending::Deadlock, 1),
+            (Ending::NoProgress, 1),
+            (Ending::LostData, 1),
+        ] {
+            assert_eq!(Status::from(ending).code(), code, "{ending}");
+        }
+    }
 }

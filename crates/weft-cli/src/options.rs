@@ -44,10 +44,13 @@ impl MachineOptions {
 /// The machine `name`: a file where it looks like one, otherwise one that ships.
 pub fn machine_input(name: &str, sets: &SetOptions) -> Result<MachineInput, Failure> {
     let path = Path::new(name);
-    let is_file = path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1;
+    let is_file =
+        path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1;
     let (name, text) = if is_file {
         let text = fs::read_to_string(path).map_err(|error| {
-            Failure::input(format!("cannot read the machine file {name}: {error}; `weft machine list` shows what ships"))
+            Failure::input(format!(
+                "cannot read the machine file {name}: {error}; `weft machine list` shows what ships"
+            ))
         })?;
         (path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(), text)
     } else {
@@ -111,7 +114,8 @@ impl SimulationOptions {
         let mut tables = self.tables.clone();
         tables.sort();
         tables.dedup();
-        let output = self.output.clone().map(|directory| Output { directory, tables, start: Start::Fresh(existing) });
+        let output =
+            self.output.clone().map(|directory| Output { directory, tables, start: Start::Fresh(existing) });
         Ok(RunOptions {
             threads: self.threads,
             output,

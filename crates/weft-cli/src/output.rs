@@ -27,7 +27,11 @@ fn write(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Fai
 }
 
 /// A table for people: a header, then rows; columns marked in `numbers` are aligned to the right.
-pub fn table<const N: usize>(header: [&str; N], numbers: [bool; N], rows: impl Iterator<Item = [String; N]>) -> String {
+pub fn table<const N: usize>(
+    header: [&str; N],
+    numbers: [bool; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
     for (column, number) in table.column_iter_mut().zip(numbers) {

@@ -48,14 +48,22 @@ fn list(say: SayOptions) -> Result<Status, Failure> {
         output::document(&serde_json::json!({ "command": "machine list", "rows": machines }))?;
     } else {
         let row = |m: ShippedMachine| [m.name, m.endpoints.to_string(), m.summary];
-        output::text(&output::table(["machine", "endpoints", ""], [false, true, false], machines.into_iter().map(row)))?;
+        output::text(&output::table(
+            ["machine", "endpoints", ""],
+            [false, true, false],
+            machines.into_iter().map(row),
+        ))?;
     }
     Ok(Status::Done)
 }
 
 fn show(one: &OneMachine) -> Result<Status, Failure> {
     let figures = machine::show(&machine_input(&one.machine, &one.sets)?)?;
-    if one.say.json { output::document(&figures)? } else { output::text(&figures_text(&figures))? }
+    if one.say.json {
+        output::document(&figures)?
+    } else {
+        output::text(&figures_text(&figures))?
+    }
     Ok(Status::Done)
 }
 
@@ -85,7 +93,11 @@ fn values_text(values: &[MachineValue]) -> String {
 
 fn check(one: &OneMachine) -> Result<Status, Failure> {
     let check = machine::check(&machine_input(&one.machine, &one.sets)?)?;
-    if one.say.json { output::document(&check)? } else { output::text(&check_text(&check))? }
+    if one.say.json {
+        output::document(&check)?
+    } else {
+        output::text(&check_text(&check))?
+    }
     Ok(if check.deadlock_free { Status::Done } else { Status::EndedBadly })
 }
 

@@ -119,13 +119,17 @@ pub fn table(report: &ReplayReport) -> String {
             ["run time", &format!("{:.3} us", row.run_time_us)],
             ["ranks", &row.ranks.to_string()],
             ["computation", &percent(row.computation_share)],
-            ["communication", &format!("{}, of which wait {}", percent(row.communication_share), percent(row.wait_share))],
+            [
+                "communication",
+                &format!("{}, of which wait {}", percent(row.communication_share), percent(row.wait_share)),
+            ],
             ["messages", &row.messages.to_string()],
             ["bytes", &format!("{}B", thousands(row.bytes as f64))],
             ["completion time mean", &format!("{} us", decimal(row.completion_time_mean_us))],
             ["completion time p99", &format!("{} us", decimal(row.completion_time_p99_us))],
         ];
-        text += &output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
+        text +=
+            &output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
         let links = row.busiest_links.iter().map(|link| {
             [
                 link.name.clone(),

@@ -2,13 +2,14 @@
 
 use super::simulation::{run_and_show, run_quietly};
 use crate::exit::{Failure, Status};
-use crate::options::SayOptions;
+use crate::options::{SayOptions, parse_positive_span};
 use crate::output;
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 use weft_sim::experiment::replay::TraceInput;
 use weft_sim::experiment::{Output, Request, RunOptions, Start};
-use weft_sim::results::{Ending, Existing, Performance, digest, read_manifest, read_performance, read_request};
+use weft_sim::results::{Ending, Existing, digest, read_manifest, read_request};
+use weft_units::Span;
 
 /// Options of `weft rerun`.
 #[derive(Args)]
@@ -20,6 +21,10 @@ pub struct RerunOptions {
     /// Continue an interrupted run from its last saved state (see --save-every), in the same directory
     #[arg(long, conflicts_with_all = ["output", "force"])]
     resume: bool,
+
+    /// With --resume: save the whole state again whenever so much virtual time has passed
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_span, requires = "resume")]
+    save_every: Option<Span>,
 
     /// Where the second result goes; by default it is compared and removed
     #[arg(short, long, value_name = "DIR2", value_hint = ValueHint::DirPath)]
@@ -45,10 +50,7 @@ impl RerunOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let mut request = read_request(&self.directory)?;
-        if let Request::Replay(replay) = &mut request {
-            let performance = read_performance(&self.directory)?.unwrap_or_default();
-            find_traces(&mut replay.traces, &performance)?;
-        }
+        request.traces_mut().iter_mut().try_for_each(check_trace)?;
         if self.resume { self.resume(&request, words) } else { self.repeat(&request, words) }
     }
 
@@ -56,7 +58,7 @@ impl RerunOptions {
         RunOptions {
             threads: self.threads,
             output: Some(output),
-            save_every: None,
+            save_every: self.save_every,
             timeline: None,
             check: false,
             command: words.to_vec(),
@@ -78,10 +80,13 @@ impl RerunOptions {
         }
         let temporary;
         let (directory, existing) = match &self.output {
-            Some(directory) => (directory.as_path(), if self.force { Existing::Replace } else { Existing::Refuse }),
+            Some(directory) => {
+                (directory.as_path(), if self.force { Existing::Replace } else { Existing::Refuse })
+            }
             None => {
-                temporary = tempfile::tempdir()
-                    .map_err(|error| Failure::input(format!("no room for a second result: {error}; name one with -o")))?;
+                temporary = tempfile::tempdir().map_err(|error| {
+                    Failure::input(format!("no room for a second result: {error}; name one with -o"))
+                })?;
                 (temporary.path(), Existing::Refuse)
             }
         };
@@ -122,19 +127,19 @@ impl RerunOptions {
     }
 }
 
-/// Finds the traces where they were, and makes sure that they are what they were.
-fn find_traces(traces: &mut [TraceInput], performance: &Performance) -> Result<(), Failure> {
-    for (index, trace) in traces.iter_mut().enumerate() {
-        let path = performance.trace_paths.get(index).cloned().unwrap_or_else(|| PathBuf::from(&trace.name));
-        let found = TraceInput::at(&path)?;
-        if found.digest != trace.digest {
-            return Err(Failure::input(format!(
-                "{} has changed since the run; put the trace back that was replayed (SHA-256 digest {})",
-                path.display(),
-                trace.digest
-            )));
-        }
-        trace.path = path;
+/// Makes sure that a trace is what it was.
+fn check_trace(trace: &mut TraceInput) -> Result<(), Failure> {
+    // Without performance.json nobody knows where it was: it may be in the current folder.
+    let path =
+        if trace.path.as_os_str().is_empty() { PathBuf::from(&trace.name) } else { trace.path.clone() };
+    let found = TraceInput::at(&path)?;
+    if found.digest != trace.digest {
+        return Err(Failure::input(format!(
+            "{} has changed since the run; put the trace back that was replayed (SHA-256 digest {})",
+            path.display(),
+            trace.digest
+        )));
     }
+    trace.path = path;
     Ok(())
 }

@@ -11,7 +11,12 @@ use std::path::Path;
 use weft_sim::experiment::{self, Context, MachineInput, Report, Request, RunOptions};
 
 /// Runs a request and shows its report.
-pub fn run_and_show(request: &Request, options: &RunOptions, quiet: bool, json: bool) -> Result<Status, Failure> {
+pub fn run_and_show(
+    request: &Request,
+    options: &RunOptions,
+    quiet: bool,
+    json: bool,
+) -> Result<Status, Failure> {
     let interrupt = on_ctrl_c()?;
     let bar = Bar::new(quiet);
     let context = Context { interrupt: &interrupt, progress: &bar };

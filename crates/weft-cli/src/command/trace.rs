@@ -54,7 +54,8 @@ fn info_text(info: &TraceInfo) -> String {
         ["trace", whole],
         ["format version", &info.format_version.to_string()],
     ];
-    let table = output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
+    let table =
+        output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
     let missing: String =
         info.not_recorded.iter().map(|(call, count)| format!("not recorded: {count} × {call}\n")).collect();
     table + &missing
@@ -62,7 +63,8 @@ fn info_text(info: &TraceInfo) -> String {
 
 fn stats_text(stats: &TraceStats) -> String {
     let row = |s: &OperationStats| [s.operation.clone(), s.count.to_string(), s.bytes.to_string()];
-    let operations = output::table(["operation", "count", "bytes"], [false, true, true], stats.rows.iter().map(row));
+    let operations =
+        output::table(["operation", "count", "bytes"], [false, true, true], stats.rows.iter().map(row));
     format!(
         "{operations}\n{} ranks, {:.3} us of computation, at most {:.3} us in one rank\n",
         stats.ranks, stats.computation_us, stats.computation_max_us

@@ -77,12 +77,15 @@ impl TrafficOptions {
 
     fn request(&self) -> Result<TrafficRequest, Failure> {
         let last = self.seed.checked_add(u64::from(self.seeds) - 1);
-        let last = last.ok_or_else(|| Failure::input("--seed and --seeds exceed 2^64; take a smaller --seed"))?;
+        let last =
+            last.ok_or_else(|| Failure::input("--seed and --seeds exceed 2^64; take a smaller --seed"))?;
         let load_of = match self.load_of {
             Share::Injection => LoadOf::Injection,
             Share::Capacity => LoadOf::Capacity,
         };
-        if let (LoadOf::Injection, Some(load)) = (load_of, self.load.0.iter().find(|load| **load > Load::FULL)) {
+        if let (LoadOf::Injection, Some(load)) =
+            (load_of, self.load.0.iter().find(|load| **load > Load::FULL))
+        {
             return Err(Failure::input(format!(
                 "--load {load} is more than an endpoint's link carries; write at most 1.0, or --load-of capacity \
                  for shares of what the pattern allows"

@@ -32,6 +32,14 @@ pub(super) fn table_file(table: Table) -> String {
     format!("{}.parquet", table.name())
 }
 
+/// The request while the run goes, when there is no `run.json` and no `performance.json` yet.
+#[derive(Serialize, Deserialize)]
+struct StoredRequest {
+    request: Request,
+    /// Where the request's traces lie on this computer.
+    trace_paths: Vec<PathBuf>,
+}
+
 /// What to do where the directory holds something already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Existing {
@@ -57,6 +65,7 @@ struct SavedTables {
 /// as a result; a stored snapshot stays, so that the run can be resumed.
 pub struct ResultsWriter {
     directory: PathBuf,
+    trace_paths: Vec<PathBuf>,
     messages: Option<TableWriter<MessageRow>>,
     flows: Option<TableWriter<FlowRow>>,
     links: Option<TableWriter<LinkRow>>,
@@ -74,10 +83,13 @@ impl ResultsWriter {
         refuse_or_clear(directory, existing)?;
         let working = directory.join(WORKING);
         fs::create_dir_all(&working).map_err(|e| ResultsError::file("make", &working, e))?;
-        write_whole(&working, &working.join(REQUEST), &[&json(request)])?;
+        let trace_paths = absolute_trace_paths(request)?;
+        let stored = StoredRequest { request: request.clone(), trace_paths: trace_paths.clone() };
+        write_whole(&working, &working.join(REQUEST), &[&json(&stored)])?;
         let has = |table| tables.contains(&table);
         Ok(ResultsWriter {
             directory: directory.to_owned(),
+            trace_paths,
             messages: has(Table::Messages).then(|| TableWriter::new(&working)),
             flows: has(Table::Flows).then(|| TableWriter::new(&working)),
             links: has(Table::Links).then(|| TableWriter::new(&working)),
@@ -113,9 +125,11 @@ impl ResultsWriter {
         let rest = bytes.strip_prefix(SNAPSHOT_MAGIC).ok_or_else(|| damaged("it is no snapshot"))?;
         let (saved, state): (SavedTables, &[u8]) =
             postcard::take_from_bytes(rest).map_err(|e| damaged(&e.to_string()))?;
+        let stored: StoredRequest = read_json(&working.join(REQUEST))?;
         clear_finished(directory)?;
         let writer = ResultsWriter {
             directory: directory.to_owned(),
+            trace_paths: stored.trace_paths,
             messages: saved.messages.map(|table| TableWriter::resume(&working, table)).transpose()?,
             flows: saved.flows.map(|table| TableWriter::resume(&working, table)).transpose()?,
             links: saved.links.map(|table| TableWriter::resume(&working, table)).transpose()?,
@@ -179,7 +193,9 @@ impl ResultsWriter {
     /// Makes the result whole: merges the tables and writes the manifests, `run.json` last. Also for
     /// runs that were interrupted or ended badly, as `manifest.ended` says. An interrupted run keeps its
     /// snapshot, so that it can be resumed.
-    pub fn finish(mut self, manifest: RunManifest, performance: &Performance) -> Result<(), ResultsError> {
+    ///
+    /// The writer itself fills in `manifest.tables` and `performance.trace_paths`.
+    pub fn finish(mut self, manifest: RunManifest, performance: Performance) -> Result<(), ResultsError> {
         let finished = self.try_finish(manifest, performance);
         if finished.is_err() {
             // The first error is the one to report; what cannot be removed is no result without run.json.
@@ -191,8 +207,9 @@ impl ResultsWriter {
     fn try_finish(
         &mut self,
         mut manifest: RunManifest,
-        performance: &Performance,
+        mut performance: Performance,
     ) -> Result<(), ResultsError> {
+        performance.trace_paths = std::mem::take(&mut self.trace_paths);
         let working = self.directory.join(WORKING);
         let summary = |version, rows| TableSummary { version, rows };
         let mut merged = Vec::new();
@@ -217,7 +234,7 @@ impl ResultsWriter {
             let target = self.directory.join(table_file(table));
             fs::rename(&path, &target).map_err(|e| ResultsError::file("write", &target, e))?;
         }
-        write_whole(&working, &self.directory.join(PERFORMANCE), &[&json(performance)])?;
+        write_whole(&working, &self.directory.join(PERFORMANCE), &[&json(&performance)])?;
         write_whole(&working, &self.directory.join(MANIFEST), &[&json(&manifest)])?;
         if manifest.ended != Ending::Interrupted || !working.join(SNAPSHOT).exists() {
             fs::remove_dir_all(&working).map_err(|e| ResultsError::file("remove", &working, e))?;
@@ -237,16 +254,31 @@ impl Drop for ResultsWriter {
     }
 }
 
-/// The request of the result in `directory`, finished or saved.
+/// The request of the result in `directory`, finished or saved, with the paths of its traces.
 pub fn read_request(directory: &Path) -> Result<Request, ResultsError> {
-    if directory.join(MANIFEST).is_file() {
-        return Ok(read_manifest(directory)?.request);
+    let (mut request, trace_paths) = if directory.join(MANIFEST).is_file() {
+        let performance = directory.join(PERFORMANCE);
+        let performance: Performance =
+            if performance.is_file() { read_json(&performance)? } else { Performance::default() };
+        (read_manifest(directory)?.request, performance.trace_paths)
+    } else {
+        let path = directory.join(WORKING).join(REQUEST);
+        if !path.is_file() {
+            return Err(ResultsError::NotAResult(directory.to_owned()));
+        }
+        let stored: StoredRequest = read_json(&path)?;
+        (stored.request, stored.trace_paths)
+    };
+    for (trace, path) in request.traces_mut().iter_mut().zip(trace_paths) {
+        trace.path = path;
     }
-    let path = directory.join(WORKING).join(REQUEST);
-    if !path.is_file() {
-        return Err(ResultsError::NotAResult(directory.to_owned()));
-    }
-    read_json(&path)
+    Ok(request)
+}
+
+/// The paths of a request's traces from the root, so that a rerun finds them from any folder.
+fn absolute_trace_paths(request: &Request) -> Result<Vec<PathBuf>, ResultsError> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|e| ResultsError::file("read", path, e));
+    request.traces().iter().map(|trace| absolute(&trace.path)).collect()
 }
 
 /// `run.json` of the result in `directory`.
@@ -256,12 +288,6 @@ pub fn read_manifest(directory: &Path) -> Result<RunManifest, ResultsError> {
         return Err(ResultsError::NotAResult(directory.to_owned()));
     }
     read_json(&path)
-}
-
-/// `performance.json` of the result in `directory`; `None` where it has gone.
-pub fn read_performance(directory: &Path) -> Result<Option<Performance>, ResultsError> {
-    let path = directory.join(PERFORMANCE);
-    if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {

@@ -138,7 +138,7 @@ impl RunManifest {
 pub struct Performance {
     /// The command as typed, one entry per word.
     pub command: Vec<String>,
-    /// Where the traces that it read lie on this computer.
+    /// Where the traces that it read lie on this computer; filled in by the writer.
     pub trace_paths: Vec<std::path::PathBuf>,
     /// When it started, as RFC 3339 in UTC.
     pub started: String,
