@@ -117,7 +117,9 @@ pub fn end(outcome: Result<Status, Failure>, json: bool) -> ExitCode {
 /// A panic anywhere, in any thread, ends the process with status 3 and says whose fault it is.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let message = panic.payload_as_str().unwrap_or("no message");
+        let text = panic.payload().downcast_ref::<&str>().copied();
+        let message =
+            text.or(panic.payload().downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
         eprintln!("weft: this is a bug in weft: {message}{place}");
         eprintln!("Please report it with the command, the machine file and the version (weft --version).");

@@ -1,5 +1,7 @@
 //! The `weft` program itself: what is refused, how it is said, and with which exit status.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use std::io;
 use std::process::{Command, Output};
 

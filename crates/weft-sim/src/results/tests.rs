@@ -34,7 +34,7 @@ fn message(n: u64) -> MessageRow {
     MessageRow {
         run: 0,
         delivered_ps: Time::from_ps(n / 3),
-        source_endpoint: EndpointId((n % 7) as u32),
+        source_endpoint: EndpointId((n % 3) as u32),
         destination_endpoint: EndpointId(1),
         sequence: n,
         source_rank: n.is_multiple_of(2).then_some(RankId(n as u32)),
