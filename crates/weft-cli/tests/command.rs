@@ -63,6 +63,10 @@ fn files_that_are_not_there_are_named() {
     assert!(said.contains("no-map") && said.contains("--map linear"), "{said}");
     let said = refused(&["rerun", env!("CARGO_MANIFEST_DIR")]);
     assert!(said.contains("no run.json"), "{said}");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("run.json"), "{").unwrap();
+    let said = refused(&["rerun", folder.path().to_str().unwrap()]);
+    assert!(said.contains("run.json is damaged"), "{said}");
 }
 
 /// Catches results that are written over, and a refusal that comes only after the simulation.

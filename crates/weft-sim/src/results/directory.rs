@@ -8,7 +8,7 @@
 //! ```
 
 use super::error::ResultsError;
-use super::manifest::{Ending, Performance, RunManifest, TableSummary};
+use super::manifest::{Ending, FORMAT_VERSION, Performance, RunManifest, TableSummary};
 use super::row::Row;
 use super::table::{SavedTable, TableWriter};
 use super::tables::{FlowRow, LinkRow, MessageRow, RankRow, Table};
@@ -106,7 +106,11 @@ impl ResultsWriter {
             }
             Err(e) => Err(ResultsError::file("read", directory, e)),
             Ok(mut entries) => match entries.next() {
-                Some(_) if existing == Existing::Refuse => Err(ResultsError::Exists(directory.to_owned())),
+                Some(_) if existing == Existing::Refuse => {
+                    let saved = directory.join(WORKING).join(SNAPSHOT).is_file();
+                    let error = if saved { ResultsError::Saved } else { ResultsError::Exists };
+                    Err(error(directory.to_owned()))
+                }
                 _ => Ok(()),
             },
         }
@@ -126,7 +130,6 @@ impl ResultsWriter {
         let (saved, state): (SavedTables, &[u8]) =
             postcard::take_from_bytes(rest).map_err(|e| damaged(&e.to_string()))?;
         let stored: StoredRequest = read_json(&working.join(REQUEST))?;
-        clear_finished(directory)?;
         let writer = ResultsWriter {
             directory: directory.to_owned(),
             trace_paths: stored.trace_paths,
@@ -135,6 +138,8 @@ impl ResultsWriter {
             links: saved.links.map(|table| TableWriter::resume(&working, table)).transpose()?,
             ranks: saved.ranks.map(|table| TableWriter::resume(&working, table)).transpose()?,
         };
+        // Only now is it sure that the run can go on: until then an interrupted result stays readable.
+        clear_finished(directory)?;
         Ok((writer, state.to_vec()))
     }
 
@@ -287,7 +292,17 @@ pub fn read_manifest(directory: &Path) -> Result<RunManifest, ResultsError> {
     if !path.is_file() {
         return Err(ResultsError::NotAResult(directory.to_owned()));
     }
+    // The version comes first: of another version nothing else may be there as this one knows it.
+    let Version { format_version: found } = read_json(&path)?;
+    if found != FORMAT_VERSION {
+        return Err(ResultsError::Version { path, found });
+    }
     read_json(&path)
+}
+
+#[derive(Deserialize)]
+struct Version {
+    format_version: u32,
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {

@@ -225,6 +225,8 @@ fn an_interrupted_run_is_readable_and_can_be_resumed() {
         ResultsWriter::create(folder.path(), &[Table::Messages], &request(), Existing::Refuse).unwrap();
     results.message(message(0)).unwrap();
     results.save(b"state").unwrap();
+    let again = ResultsWriter::check(folder.path(), Existing::Refuse).unwrap_err();
+    assert!(again.to_string().contains("--resume"), "{again}");
     results.message(message(1)).unwrap();
     results.finish(manifest(Ending::Interrupted), Performance::default()).unwrap();
     assert_eq!(groups(folder.path(), Table::Messages), [2]);
@@ -262,6 +264,17 @@ fn a_replay_knows_where_its_trace_was() {
     assert_eq!(read_request(&directory).unwrap(), request);
     let run_json = fs::read_to_string(directory.join("run.json")).unwrap();
     assert!(!run_json.contains(folder.path().to_str().unwrap()), "a path of this computer in run.json");
+}
+
+#[test]
+fn a_result_of_another_version_or_a_damaged_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.json");
+    fs::write(&path, r#"{"format_version": 2, "other": []}"#).unwrap();
+    assert!(matches!(read_manifest(folder.path()), Err(ResultsError::Version { found: 2, .. })));
+    fs::write(&path, r#"{"format_version": 1, "request""#).unwrap();
+    let error = read_request(folder.path()).unwrap_err();
+    assert!(matches!(&error, ResultsError::Damaged { path: named, .. } if *named == path), "{error}");
 }
 
 /// A truncated or foreign snapshot must be an error, not a panic or half a resume.
