@@ -45,6 +45,24 @@ pub enum Request {
     Replay(replay::ReplayRequest),
 }
 
+impl Request {
+    /// The traces that it reads.
+    pub fn traces(&self) -> &[replay::TraceInput] {
+        match self {
+            Request::Traffic(_) => &[],
+            Request::Replay(replay) => &replay.traces,
+        }
+    }
+
+    /// The traces that it reads.
+    pub fn traces_mut(&mut self) -> &mut [replay::TraceInput] {
+        match self {
+            Request::Traffic(_) => &mut [],
+            Request::Replay(replay) => &mut replay.traces,
+        }
+    }
+}
+
 /// How a result directory begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {

@@ -8,7 +8,7 @@
 //! ```
 
 use super::error::ResultsError;
-use super::manifest::{Ending, Performance, RunManifest, TableSummary};
+use super::manifest::{Ending, FORMAT_VERSION, Performance, RunManifest, TableSummary};
 use super::row::Row;
 use super::table::{SavedTable, TableWriter};
 use super::tables::{FlowRow, LinkRow, MessageRow, RankRow, Table};
@@ -30,6 +30,14 @@ const SNAPSHOT_MAGIC: &[u8; 16] = b"weft-snapshot/1\n";
 /// The file of a table.
 pub(super) fn table_file(table: Table) -> String {
     format!("{}.parquet", table.name())
+}
+
+/// The request while the run goes, when there is no `run.json` and no `performance.json` yet.
+#[derive(Serialize, Deserialize)]
+struct StoredRequest {
+    request: Request,
+    /// Where the request's traces lie on this computer.
+    trace_paths: Vec<PathBuf>,
 }
 
 /// What to do where the directory holds something already.
@@ -57,6 +65,7 @@ struct SavedTables {
 /// as a result; a stored snapshot stays, so that the run can be resumed.
 pub struct ResultsWriter {
     directory: PathBuf,
+    trace_paths: Vec<PathBuf>,
     messages: Option<TableWriter<MessageRow>>,
     flows: Option<TableWriter<FlowRow>>,
     links: Option<TableWriter<LinkRow>>,
@@ -74,10 +83,13 @@ impl ResultsWriter {
         refuse_or_clear(directory, existing)?;
         let working = directory.join(WORKING);
         fs::create_dir_all(&working).map_err(|e| ResultsError::file("make", &working, e))?;
-        write_whole(&working, &working.join(REQUEST), &[&json(request)])?;
+        let trace_paths = absolute_trace_paths(request)?;
+        let stored = StoredRequest { request: request.clone(), trace_paths: trace_paths.clone() };
+        write_whole(&working, &working.join(REQUEST), &[&json(&stored)])?;
         let has = |table| tables.contains(&table);
         Ok(ResultsWriter {
             directory: directory.to_owned(),
+            trace_paths,
             messages: has(Table::Messages).then(|| TableWriter::new(&working)),
             flows: has(Table::Flows).then(|| TableWriter::new(&working)),
             links: has(Table::Links).then(|| TableWriter::new(&working)),
@@ -94,7 +106,11 @@ impl ResultsWriter {
             }
             Err(e) => Err(ResultsError::file("read", directory, e)),
             Ok(mut entries) => match entries.next() {
-                Some(_) if existing == Existing::Refuse => Err(ResultsError::Exists(directory.to_owned())),
+                Some(_) if existing == Existing::Refuse => {
+                    let saved = directory.join(WORKING).join(SNAPSHOT).is_file();
+                    let error = if saved { ResultsError::Saved } else { ResultsError::Exists };
+                    Err(error(directory.to_owned()))
+                }
                 _ => Ok(()),
             },
         }
@@ -113,14 +129,17 @@ impl ResultsWriter {
         let rest = bytes.strip_prefix(SNAPSHOT_MAGIC).ok_or_else(|| damaged("it is no snapshot"))?;
         let (saved, state): (SavedTables, &[u8]) =
             postcard::take_from_bytes(rest).map_err(|e| damaged(&e.to_string()))?;
-        clear_finished(directory)?;
+        let stored: StoredRequest = read_json(&working.join(REQUEST))?;
         let writer = ResultsWriter {
             directory: directory.to_owned(),
+            trace_paths: stored.trace_paths,
             messages: saved.messages.map(|table| TableWriter::resume(&working, table)).transpose()?,
             flows: saved.flows.map(|table| TableWriter::resume(&working, table)).transpose()?,
             links: saved.links.map(|table| TableWriter::resume(&working, table)).transpose()?,
             ranks: saved.ranks.map(|table| TableWriter::resume(&working, table)).transpose()?,
         };
+        // Only now is it sure that the run can go on: until then an interrupted result stays readable.
+        clear_finished(directory)?;
         Ok((writer, state.to_vec()))
     }
 
@@ -179,7 +198,9 @@ impl ResultsWriter {
     /// Makes the result whole: merges the tables and writes the manifests, `run.json` last. Also for
     /// runs that were interrupted or ended badly, as `manifest.ended` says. An interrupted run keeps its
     /// snapshot, so that it can be resumed.
-    pub fn finish(mut self, manifest: RunManifest, performance: &Performance) -> Result<(), ResultsError> {
+    ///
+    /// The writer itself fills in `manifest.tables` and `performance.trace_paths`.
+    pub fn finish(mut self, manifest: RunManifest, performance: Performance) -> Result<(), ResultsError> {
         let finished = self.try_finish(manifest, performance);
         if finished.is_err() {
             // The first error is the one to report; what cannot be removed is no result without run.json.
@@ -191,8 +212,9 @@ impl ResultsWriter {
     fn try_finish(
         &mut self,
         mut manifest: RunManifest,
-        performance: &Performance,
+        mut performance: Performance,
     ) -> Result<(), ResultsError> {
+        performance.trace_paths = std::mem::take(&mut self.trace_paths);
         let working = self.directory.join(WORKING);
         let summary = |version, rows| TableSummary { version, rows };
         let mut merged = Vec::new();
@@ -217,7 +239,7 @@ impl ResultsWriter {
             let target = self.directory.join(table_file(table));
             fs::rename(&path, &target).map_err(|e| ResultsError::file("write", &target, e))?;
         }
-        write_whole(&working, &self.directory.join(PERFORMANCE), &[&json(performance)])?;
+        write_whole(&working, &self.directory.join(PERFORMANCE), &[&json(&performance)])?;
         write_whole(&working, &self.directory.join(MANIFEST), &[&json(&manifest)])?;
         if manifest.ended != Ending::Interrupted || !working.join(SNAPSHOT).exists() {
             fs::remove_dir_all(&working).map_err(|e| ResultsError::file("remove", &working, e))?;
@@ -237,16 +259,31 @@ impl Drop for ResultsWriter {
     }
 }
 
-/// The request of the result in `directory`, finished or saved.
+/// The request of the result in `directory`, finished or saved, with the paths of its traces.
 pub fn read_request(directory: &Path) -> Result<Request, ResultsError> {
-    if directory.join(MANIFEST).is_file() {
-        return Ok(read_manifest(directory)?.request);
+    let (mut request, trace_paths) = if directory.join(MANIFEST).is_file() {
+        let performance = directory.join(PERFORMANCE);
+        let performance: Performance =
+            if performance.is_file() { read_json(&performance)? } else { Performance::default() };
+        (read_manifest(directory)?.request, performance.trace_paths)
+    } else {
+        let path = directory.join(WORKING).join(REQUEST);
+        if !path.is_file() {
+            return Err(ResultsError::NotAResult(directory.to_owned()));
+        }
+        let stored: StoredRequest = read_json(&path)?;
+        (stored.request, stored.trace_paths)
+    };
+    for (trace, path) in request.traces_mut().iter_mut().zip(trace_paths) {
+        trace.path = path;
     }
-    let path = directory.join(WORKING).join(REQUEST);
-    if !path.is_file() {
-        return Err(ResultsError::NotAResult(directory.to_owned()));
-    }
-    read_json(&path)
+    Ok(request)
+}
+
+/// The paths of a request's traces from the root, so that a rerun finds them from any folder.
+fn absolute_trace_paths(request: &Request) -> Result<Vec<PathBuf>, ResultsError> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|e| ResultsError::file("read", path, e));
+    request.traces().iter().map(|trace| absolute(&trace.path)).collect()
 }
 
 /// `run.json` of the result in `directory`.
@@ -255,13 +292,17 @@ pub fn read_manifest(directory: &Path) -> Result<RunManifest, ResultsError> {
     if !path.is_file() {
         return Err(ResultsError::NotAResult(directory.to_owned()));
     }
+    // The version comes first: of another version nothing else may be there as this one knows it.
+    let Version { format_version: found } = read_json(&path)?;
+    if found != FORMAT_VERSION {
+        return Err(ResultsError::Version { path, found });
+    }
     read_json(&path)
 }
 
-/// `performance.json` of the result in `directory`; `None` where it has gone.
-pub fn read_performance(directory: &Path) -> Result<Option<Performance>, ResultsError> {
-    let path = directory.join(PERFORMANCE);
-    if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
+#[derive(Deserialize)]
+struct Version {
+    format_version: u32,
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {

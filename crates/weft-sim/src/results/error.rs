@@ -10,6 +10,14 @@ pub enum ResultsError {
     /// The directory holds something already.
     #[error("{} exists and is not empty; name another directory with -o, or write over it with --force", .0.display())]
     Exists(PathBuf),
+    /// The directory holds a run that was saved and did not end.
+    #[error(
+        "{} holds a saved run; continue it with `weft rerun {} --resume`, name another directory with -o, or \
+         write over it with --force",
+        .0.display(),
+        .0.display()
+    )]
+    Saved(PathBuf),
     /// What should be a directory is not one.
     #[error("{} is not a directory; name a directory for results with -o", .0.display())]
     NotADirectory(PathBuf),
@@ -32,6 +40,18 @@ pub enum ResultsError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// The result was written by a weft with another layout.
+    #[error(
+        "{} has format version {found}, and this weft reads version {}; read it with the weft that wrote it",
+        path.display(),
+        super::FORMAT_VERSION
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
     },
     /// A file that weft wrote does not read any more.
     #[error("{} is damaged ({why}); run it again into a new directory", path.display())]

@@ -1,7 +1,8 @@
 //! `run.json` and `performance.json`: what was run and what came of it, and how fast.
 
 use super::tables::Table;
-use crate::experiment::Request;
+use super::wall::{Stopwatch, peak_memory};
+use crate::experiment::{Request, RunOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -138,7 +139,7 @@ impl RunManifest {
 pub struct Performance {
     /// The command as typed, one entry per word.
     pub command: Vec<String>,
-    /// Where the traces that it read lie on this computer.
+    /// Where the traces that it read lie on this computer; filled in by the writer.
     pub trace_paths: Vec<std::path::PathBuf>,
     /// When it started, as RFC 3339 in UTC.
     pub started: String,
@@ -148,8 +149,30 @@ pub struct Performance {
     pub packet_hops: u64,
     /// Packet-hops per second of wall time.
     pub packet_hops_per_second: f64,
-    /// The most memory that the process ever held.
+    /// The most memory that the process ever held; 0 where the system does not say.
     pub peak_memory_bytes: u64,
     /// Threads asked for.
     pub threads: u32,
+}
+
+impl Performance {
+    /// What was measured since `started` and `stopwatch` began together.
+    pub fn measured(
+        options: &RunOptions,
+        started: String,
+        stopwatch: &Stopwatch,
+        packet_hops: u64,
+    ) -> Performance {
+        let wall_seconds = stopwatch.seconds();
+        Performance {
+            command: options.command.clone(),
+            trace_paths: Vec::new(),
+            started,
+            wall_seconds,
+            packet_hops,
+            packet_hops_per_second: if wall_seconds > 0.0 { packet_hops as f64 / wall_seconds } else { 0.0 },
+            peak_memory_bytes: peak_memory().unwrap_or(0),
+            threads: options.threads,
+        }
+    }
 }

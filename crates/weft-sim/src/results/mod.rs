@@ -28,7 +28,7 @@ mod wall;
 
 pub use cell::Cell;
 pub use digest::{Digest, digest, file_digest};
-pub use directory::{Existing, ResultsWriter, read_manifest, read_performance, read_request};
+pub use directory::{Existing, ResultsWriter, read_manifest, read_request};
 pub use error::ResultsError;
 pub use manifest::{AssumedConstant, Ending, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
 pub use row::{Column, Row};

@@ -13,7 +13,7 @@ use weft_units::{BitRate, Bytes, EndpointId, PortId, RankId, Span, SwitchId, Tim
 row! {
     /// One message that was delivered, in the order of delivery.
     MessageRow in "messages" version 1
-        ordered by |row| (row.run, row.delivered_ps, row.destination_endpoint.0.into(), row.sequence);
+        ordered by |row| (row.run, row.delivered_ps, row.source_endpoint.0.into(), row.sequence);
     /// Index of the run in `run.json`.
     run: u32,
     /// When its last byte was delivered.
@@ -22,7 +22,7 @@ row! {
     source_endpoint: EndpointId,
     /// Where it went.
     destination_endpoint: EndpointId,
-    /// Counts the messages of the source endpoint.
+    /// Counts the messages of the source endpoint: with it, it names the message.
     sequence: u64,
     /// The rank that sent it; null for traffic patterns.
     source_rank: Option<RankId>,

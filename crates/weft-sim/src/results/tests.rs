@@ -3,6 +3,7 @@
 use super::directory::table_file;
 use super::*;
 use crate::experiment::load::Load;
+use crate::experiment::replay::{Mapping, ReplayRequest, TraceInput, Wildcards};
 use crate::experiment::traffic::{LoadOf, TrafficRequest};
 use crate::experiment::{MachineInput, Request};
 use parquet::file::metadata::ParquetMetaDataReader;
@@ -33,7 +34,7 @@ fn message(n: u64) -> MessageRow {
     MessageRow {
         run: 0,
         delivered_ps: Time::from_ps(n / 3),
-        source_endpoint: EndpointId((n % 7) as u32),
+        source_endpoint: EndpointId((n % 3) as u32),
         destination_endpoint: EndpointId(1),
         sequence: n,
         source_rank: n.is_multiple_of(2).then_some(RankId(n as u32)),
@@ -108,7 +109,7 @@ fn write(directory: &Path, epochs: &[u64], saves: &[usize]) {
     results.flow(flow(0, Some(EndpointId(0)))).unwrap();
     results.link(link(Some(3), None, None)).unwrap();
     results.link(link(None, Some(0), Some(1))).unwrap();
-    results.finish(manifest(Ending::Finished), &Performance::default()).unwrap();
+    results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
 }
 
 fn groups(directory: &Path, table: Table) -> Vec<i64> {
@@ -190,13 +191,13 @@ fn an_existing_directory_is_refused_unless_forced() {
     let folder = tempfile::tempdir().unwrap();
     let create = |existing| ResultsWriter::create(folder.path(), &Table::DEFAULT, &request(), existing);
     let empty = create(Existing::Refuse).unwrap();
-    empty.finish(manifest(Ending::Finished), &Performance::default()).unwrap();
+    empty.finish(manifest(Ending::Finished), Performance::default()).unwrap();
     fs::write(folder.path().join("notes.txt"), "mine").unwrap();
     assert!(matches!(create(Existing::Refuse), Err(ResultsError::Exists(_))));
     let before = digest(folder.path()).unwrap();
     let forced = create(Existing::Replace).unwrap();
     assert!(matches!(digest(folder.path()), Err(ResultsError::NotAResult(_))), "half-written reads as whole");
-    forced.finish(manifest(Ending::Interrupted), &Performance::default()).unwrap();
+    forced.finish(manifest(Ending::Interrupted), Performance::default()).unwrap();
     assert_ne!(digest(folder.path()).unwrap(), before);
     assert_eq!(fs::read_to_string(folder.path().join("notes.txt")).unwrap(), "mine");
     assert_eq!(read_request(folder.path()).unwrap(), request());
@@ -224,8 +225,10 @@ fn an_interrupted_run_is_readable_and_can_be_resumed() {
         ResultsWriter::create(folder.path(), &[Table::Messages], &request(), Existing::Refuse).unwrap();
     results.message(message(0)).unwrap();
     results.save(b"state").unwrap();
+    let again = ResultsWriter::check(folder.path(), Existing::Refuse).unwrap_err();
+    assert!(again.to_string().contains("--resume"), "{again}");
     results.message(message(1)).unwrap();
-    results.finish(manifest(Ending::Interrupted), &Performance::default()).unwrap();
+    results.finish(manifest(Ending::Interrupted), Performance::default()).unwrap();
     assert_eq!(groups(folder.path(), Table::Messages), [2]);
     assert_eq!(read_manifest(folder.path()).unwrap().ended, Ending::Interrupted);
 
@@ -234,9 +237,44 @@ fn an_interrupted_run_is_readable_and_can_be_resumed() {
     assert!(!folder.path().join("run.json").exists());
     results.message(message(1)).unwrap();
     results.message(message(2)).unwrap();
-    results.finish(manifest(Ending::Finished), &Performance::default()).unwrap();
+    results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
     assert_eq!(groups(folder.path(), Table::Messages), [3]);
     assert!(matches!(ResultsWriter::resume(folder.path()), Err(ResultsError::NoSnapshot(_))));
+}
+
+/// Catches a run that cannot be repeated because nobody knows where its trace was, finished or not.
+#[test]
+fn a_replay_knows_where_its_trace_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("a.weft");
+    fs::write(&trace, "trace").unwrap();
+    let request = Request::Replay(ReplayRequest {
+        machine: MachineInput { name: "two".to_owned(), text: String::new(), sets: vec![] },
+        traces: vec![TraceInput::at(&trace).unwrap()],
+        map: Mapping::Linear,
+        ranks_per_host: None,
+        wildcards: Wildcards::Recorded,
+        seed: 1,
+    });
+    let directory = folder.path().join("out");
+    let results = ResultsWriter::create(&directory, &Table::DEFAULT, &request, Existing::Refuse).unwrap();
+    assert_eq!(read_request(&directory).unwrap().traces()[0].path, trace);
+    let manifest = RunManifest { request: request.clone(), ..manifest(Ending::Finished) };
+    results.finish(manifest, Performance::default()).unwrap();
+    assert_eq!(read_request(&directory).unwrap(), request);
+    let run_json = fs::read_to_string(directory.join("run.json")).unwrap();
+    assert!(!run_json.contains(folder.path().to_str().unwrap()), "a path of this computer in run.json");
+}
+
+#[test]
+fn a_result_of_another_version_or_a_damaged_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.json");
+    fs::write(&path, r#"{"format_version": 2, "other": []}"#).unwrap();
+    assert!(matches!(read_manifest(folder.path()), Err(ResultsError::Version { found: 2, .. })));
+    fs::write(&path, r#"{"format_version": 1, "request""#).unwrap();
+    let error = read_request(folder.path()).unwrap_err();
+    assert!(matches!(&error, ResultsError::Damaged { path: named, .. } if *named == path), "{error}");
 }
 
 /// A truncated or foreign snapshot must be an error, not a panic or half a resume.
@@ -274,7 +312,7 @@ fn a_full_disk_names_the_file_and_leaves_no_result() {
         let rows: Result<(), ResultsError> = (0..70_000).try_for_each(|n| results.message(message(n)));
         let result = rows
             .and_then(|()| results.epoch())
-            .and_then(|()| results.finish(manifest(Ending::Finished), &Performance::default()));
+            .and_then(|()| results.finish(manifest(Ending::Finished), Performance::default()));
         let error = result.unwrap_err();
         assert!(matches!(&error, ResultsError::DiskFull(path) if path.ends_with(full)), "{at_end} {error}");
         assert!(error.to_string().contains("no room on the disk while writing"));
