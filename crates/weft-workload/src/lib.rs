@@ -16,8 +16,10 @@
 
 pub mod arrival;
 mod bounded;
+pub mod histogram;
 pub mod pattern;
 pub mod steady;
+pub mod traffic;
 
 #[cfg(test)]
 mod dice;
