@@ -76,6 +76,22 @@ impl DimensionOrder {
         }
         RouteState(state)
     }
+
+    /// Whether some packet takes two hops on end in dimension `d` from `from`. In a ring of three none
+    /// does; in a ring of four only those half-way round do, which start at every other switch unless
+    /// another dimension varies the parity.
+    fn goes_on(&self, from: Address, d: usize, down: bool) -> bool {
+        let axes = self.torus.axes();
+        let axis = &axes[d];
+        match (axis.wraps, axis.size) {
+            (true, 3) => false,
+            (true, 4) => {
+                let others = axes.iter().enumerate().any(|(e, other)| e != d && other.size > 1);
+                others || (axis.coordinate(from) & 1 == 1) == down
+            }
+            _ => true,
+        }
+    }
 }
 
 impl Axis {
@@ -149,17 +165,21 @@ impl Ranked for DimensionOrder {
     fn successors(&self, channel: Channel, visit: &mut impl FnMut(Channel)) {
         let Some((d, down)) = self.torus.direction(channel.port) else { return };
         let Attachment::Switch(switch, _) = self.torus.peer(channel.switch, channel.port) else { return };
+        let axis = &self.torus.axes()[d];
+        let edge = if down { 0 } else { axis.size - 1 };
+        let passes_dateline =
+            |address| self.virtual_channels == 2 && axis.wraps && axis.coordinate(address) == edge;
         let from = self.torus.switch_address(channel.switch);
         let address = self.torus.switch_address(switch);
-        if self.goes_on(from, d, down) && self.torus.neighbour(address, d, down).is_some() {
-            let axis = &self.torus.axes()[d];
-            let edge = if down { 0 } else { axis.size - 1 };
-            let at_dateline = self.virtual_channels == 2 && axis.coordinate(address) == edge;
-            // On channel 1 the dateline is behind, or never met.
-            if !(at_dateline && channel.vc == VcId(1)) {
-                let vc = if at_dateline { VcId(1) } else { channel.vc };
-                visit(Channel { switch, port: channel.port, vc });
-            }
+        if passes_dateline(from) && channel.vc == VcId(0) {
+            return; // nothing passes the dateline on channel 0
+        }
+        // A packet on channel 1 has the dateline behind it or never meets it.
+        let at_dateline = passes_dateline(address);
+        let ends_here = at_dateline && channel.vc == VcId(1);
+        if !ends_here && self.goes_on(from, d, down) && self.torus.neighbour(address, d, down).is_some() {
+            let vc = if at_dateline { VcId(1) } else { channel.vc };
+            visit(Channel { switch, port: channel.port, vc });
         }
         for d in d + 1..self.torus.axes().len() {
             for down in [false, true] {
@@ -174,23 +194,5 @@ impl Ranked for DimensionOrder {
 
     fn representatives(&self) -> Option<Vec<Channel>> {
         None
-    }
-}
-
-impl DimensionOrder {
-    /// Whether some packet takes two hops on end in dimension `d` from `from`. In a ring of three none
-    /// does; in a ring of four only those half-way round do, which start at every other switch unless
-    /// another dimension varies the parity.
-    fn goes_on(&self, from: Address, d: usize, down: bool) -> bool {
-        let axes = self.torus.axes();
-        let axis = &axes[d];
-        match (axis.wraps, axis.size) {
-            (true, 3) => false,
-            (true, 4) => {
-                let others = axes.iter().enumerate().any(|(e, other)| e != d && other.size > 1);
-                others || (axis.coordinate(from) & 1 == 1) == down
-            }
-            _ => true,
-        }
     }
 }

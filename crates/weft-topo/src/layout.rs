@@ -2,10 +2,12 @@
 
 use crate::dimension_order::DimensionOrder;
 use crate::dragonfly_minimal::DragonflyMinimal;
+use crate::exanest_order::ExanestOrder;
 use crate::proof::{Channel, Ranked};
 use crate::star::StarRouting;
 use crate::traits::{Address, Attachment, LinkClass, Position, RouteState, Routing, Step, Topology, View};
 use crate::ugal::Ugal;
+use crate::up_down::UpDown;
 use serde::{Deserialize, Serialize};
 use weft_units::{EndpointId, PortId, SwitchId};
 
@@ -14,6 +16,10 @@ use weft_units::{EndpointId, PortId, SwitchId};
 pub enum Layout {
     /// Torus or mesh with dimension order.
     Torus(DimensionOrder),
+    /// ExaNeSt machine with its dimension order.
+    Exanest(ExanestOrder),
+    /// k-ary n-tree with up/down routing.
+    KaryTree(UpDown),
     /// Dragonfly with minimal routing.
     DragonflyMinimal(DragonflyMinimal),
     /// Dragonfly with UGAL-L.
@@ -27,12 +33,16 @@ macro_rules! each {
     ($layout:expr, $routing:ident => $answer:expr) => {
         match $layout {
             Layout::Torus($routing) => $answer,
+            Layout::Exanest($routing) => $answer,
+            Layout::KaryTree($routing) => $answer,
             Layout::DragonflyMinimal($routing) => $answer,
             Layout::DragonflyUgal($routing) => $answer,
             Layout::Star($routing) => $answer,
         }
     };
 }
+
+pub(crate) use each;
 
 impl Topology for Layout {
     #[inline]

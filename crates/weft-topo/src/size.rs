@@ -1,13 +1,15 @@
 //! Sizes that a machine may have, and the errors for those it may not.
 
-/// Most endpoints of one machine.
-pub const MAX_ENDPOINTS: u64 = 1 << 28;
+/// Most endpoints of one machine: sixteen times the million that weft is made for, and few enough that
+/// its figures fit in memory.
+pub const MAX_ENDPOINTS: u64 = 1 << 24;
 
 /// Most switches of one machine.
-pub const MAX_SWITCHES: u64 = 1 << 28;
+pub const MAX_SWITCHES: u64 = 1 << 24;
 
-/// Most ports of one machine, over all switches: they are counted in 32 bits.
-pub const MAX_PORTS: u64 = (1 << 32) - 1;
+/// Most ports of one machine, over all switches: a torus of three dimensions and most endpoints has
+/// fewer.
+pub const MAX_PORTS: u64 = 1 << 27;
 
 /// A machine that cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -235,7 +235,7 @@ mod tests {
         };
         assert_eq!(
             text(&[10_000, 10_000, 10_000], 1),
-            "the machine would have 1000000000000 endpoints; the limit is 268435456"
+            "the machine would have 1000000000000 endpoints; the limit is 16777216"
         );
         assert!(text(&[u64::MAX, u64::MAX, u64::MAX], u64::MAX).contains("the limit is"));
         assert!(text(&[4, 0], 1).contains("size of a dimension is 0; it must be 1 to"));
