@@ -17,6 +17,7 @@ help: ## Show this list
 
 demo: $(STAMPS)/rust $(STAMPS)/venv ## Record LAMMPS on 8 ranks and replay it on two machines (STEPS=20)
 	cargo build --locked --release -p weft-cli
+	$(MAKE) --no-print-directory -C recorder
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python demo/rhodopsin.py $(if $(STEPS),--steps $(STEPS))
 
 test: $(STAMPS)/rust $(STAMPS)/venv openmpi ## All checks and tests, under 20 minutes from nothing on 2 cores

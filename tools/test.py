@@ -37,7 +37,7 @@ LINT = [
 
 TESTS = [
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
-    Check("recorder", ["recorder/tests/run.sh"]),
+    Check("recorder", ["make", "-C", "recorder", "check"]),
     Check("docs", [sys.executable, "tools/check_docs.py"]),
 ]
 

@@ -8,7 +8,7 @@ use weft_nic::*;
 use weft_topo::*;
 use weft_units::*;
 use weft_workload::arrival::*;
-use weft_workload::pattern::*;
+use weft_workload::pattern::{Pattern, PatternKind, Settings};
 use weft_workload::traffic::*;
 
 fn main() {
@@ -50,8 +50,8 @@ fn main() {
         },
         seed: 1,
     };
-    let grid = Grid::ring(n);
-    let pattern = Pattern::new(PatternKind::Uniform, &grid, &Settings::default(), &mut || 1).unwrap();
+    let pattern =
+        Pattern::new(PatternKind::Uniform, &parameters.layout, &Settings::default(), &mut || 1).unwrap();
     let traffic = TrafficParameters {
         pattern: pattern.clone(),
         bytes: payload,
@@ -76,7 +76,14 @@ fn main() {
     .unwrap();
     let mut sim = Simulation::new(built.network, built.sites, built.events, built.lookahead, threads);
     eprintln!("built {:?} partitions {}", t0.elapsed(), sim.partitions());
-    let rss = || std::fs::read_to_string("/proc/self/status").unwrap().lines().find(|l| l.starts_with("VmHWM")).unwrap().to_string();
+    let rss = || {
+        std::fs::read_to_string("/proc/self/status")
+            .unwrap()
+            .lines()
+            .find(|l| l.starts_with("VmHWM"))
+            .unwrap()
+            .to_string()
+    };
     eprintln!("{} endpoints {n}", rss());
     let never = AtomicBool::new(false);
     sim.run_until(Time::from_ps(us * 1_000_000 / 5), &never);
@@ -85,15 +92,30 @@ fn main() {
     };
     let before = hops(&sim);
     let e0 = sim.events_handled();
-    for o in sim.outputs_mut() { *o = Default::default(); }
+    for o in sim.outputs_mut() {
+        *o = Default::default();
+    }
     let t0 = std::time::Instant::now();
     sim.run_until(Time::from_ps(us * 1_000_000), &never);
     let dt = t0.elapsed().as_secs_f64();
     let h = hops(&sim) - before;
     let mut out = TrafficOutput::default();
-    for o in sim.outputs_mut() { out.latency.merge(&o.latency); out.bytes += o.bytes; }
-    let accepted = out.bytes.get() as f64 / payload.get() as f64 * span as f64 / (us as f64 * 0.8e6) / n as f64;
-    eprintln!("{:.3}s {h} hops {:.2} M/s; events/hop {:.2} accepted {accepted:.4} mean {:?} p99 {:?} {}", dt, h as f64 / dt / 1e6,
-        (sim.events_handled() - e0) as f64 / h as f64, out.latency.mean().unwrap(), out.latency.percentile(99).unwrap(), rss());
-    if threads == 1 { check_credits(&sim).unwrap(); }
+    for o in sim.outputs_mut() {
+        out.latency.merge(&o.latency);
+        out.bytes += o.bytes;
+    }
+    let accepted =
+        out.bytes.get() as f64 / payload.get() as f64 * span as f64 / (us as f64 * 0.8e6) / n as f64;
+    eprintln!(
+        "{:.3}s {h} hops {:.2} M/s; events/hop {:.2} accepted {accepted:.4} mean {:?} p99 {:?} {}",
+        dt,
+        h as f64 / dt / 1e6,
+        (sim.events_handled() - e0) as f64 / h as f64,
+        out.latency.mean().unwrap(),
+        out.latency.percentile(99).unwrap(),
+        rss()
+    );
+    if threads == 1 {
+        check_credits(&sim).unwrap();
+    }
 }

@@ -1,43 +1,39 @@
 //! Traffic patterns: where the messages of an endpoint go. One file each.
 //!
 //! ```
+//! use weft_topo::{Layout, Star, StarRouting};
 //! use weft_units::EndpointId;
-//! use weft_workload::pattern::{Grid, Pattern, PatternKind, Settings};
+//! use weft_workload::pattern::{Pattern, PatternKind, Settings};
 //!
-//! let kind: PatternKind = "tornado".parse()?;
-//! let mut random = || unreachable!("a tornado throws no dice");
-//! let pattern = Pattern::new(kind, &Grid::torus(&[8, 8])?, &Settings::default(), &mut random)?;
-//! assert_eq!(pattern.destination(EndpointId(0), 0, &mut random), EndpointId(3 + 3 * 8));
-//! # Ok::<(), weft_workload::pattern::PatternError>(())
+//! let machine = Layout::Star(StarRouting::new(Star::new(64)?));
+//! let kind: PatternKind = "bit-complement".parse()?;
+//! let mut random = || unreachable!("this pattern throws no dice");
+//! let pattern = Pattern::new(kind, &machine, &Settings::default(), &mut random)?;
+//! assert_eq!(pattern.destination(EndpointId(5), 0, &mut random), EndpointId(58));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! To add a pattern, write its file and give it one line in the table at the end of this one.
+//! Transpose, tornado and bit complement are defined in `weft-topo`, which also bounds their channel
+//! load. To add a pattern, write its file and give it one line in the table of this one.
 
 mod all_to_all;
-mod bit_complement;
-mod grid;
 mod hotspot;
 mod incast;
 mod nearest_neighbour;
 mod permutation;
-mod tornado;
-mod transpose;
 mod uniform;
 
 pub use all_to_all::AllToAll;
-pub use bit_complement::BitComplement;
-pub use grid::Grid;
 pub use hotspot::Hotspot;
 pub use incast::Incast;
 pub use nearest_neighbour::NearestNeighbour;
 pub use permutation::Permutation;
-pub use tornado::Tornado;
-pub use transpose::Transpose;
 pub use uniform::Uniform;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use weft_topo::{Layout, Permutation as FixedPermutation, Shape, Topology, Undefined};
 use weft_units::EndpointId;
 
 /// What some patterns need to know beside the endpoints; each looks at its own.
@@ -80,7 +76,7 @@ pub enum PatternError {
         nearest: Option<&'static str>,
     },
     /// The machine, or its longest dimension, is too small.
-    #[error("pattern {pattern} needs at least {needed} endpoints in line, the machine has {endpoints}")]
+    #[error("pattern {pattern} needs at least {needed} endpoints in a line, the machine has {endpoints}")]
     TooFewEndpoints {
         /// The pattern.
         pattern: &'static str,
@@ -89,17 +85,14 @@ pub enum PatternError {
         /// How many it takes.
         needed: u32,
     },
-    /// Transpose: the endpoints form no square matrix.
+    /// The machine's size or its links do not allow a pattern that `weft-topo` defines.
+    #[error("pattern {0}")]
+    Undefined(#[from] Undefined),
+    /// Every endpoint would send to itself.
     #[error(
-        "pattern transpose needs a square number of endpoints, the machine has {endpoints}; \
-         {below} is the next below: change the machine's size or take bit-complement"
+        "pattern {0} is silent on this machine: every endpoint would send to itself; take a larger machine"
     )]
-    NotSquare {
-        /// How many there are.
-        endpoints: u32,
-        /// The next square below.
-        below: u32,
-    },
+    Silent(&'static str),
     /// A named endpoint does not exist.
     #[error("pattern {pattern}: there is no endpoint {endpoint}; the machine has 0 to {}", endpoints - 1)]
     UnknownEndpoint {
@@ -129,12 +122,6 @@ pub enum PatternError {
         /// How many endpoints there are beside the target.
         others: u32,
     },
-    /// The dimensions multiply to more than 2³² endpoints.
-    #[error("a grid of {dims:?} has more endpoints than 32 bits can number")]
-    GridTooLarge {
-        /// The sizes of the dimensions.
-        dims: Vec<u32>,
-    },
 }
 
 impl PatternError {
@@ -156,7 +143,7 @@ fn suggestion(nearest: &Option<&'static str>) -> String {
 
 /// Declares [`PatternKind`] and [`Pattern`] from one table: how a pattern is written, and its type.
 macro_rules! patterns {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal),* $(,)?) => {
+    ($($(#[$doc:meta])* $kind:ident($type:ty) = $name:literal),* $(,)?) => {
         /// The patterns by name.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
@@ -180,7 +167,7 @@ macro_rules! patterns {
         #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Pattern {
-            $($(#[$doc])* $kind($kind)),*
+            $($(#[$doc])* $kind($type)),*
         }
 
         impl Pattern {
@@ -196,44 +183,44 @@ macro_rules! patterns {
 
 patterns! {
     /// Every destination equally likely.
-    Uniform = "uniform",
+    Uniform(Uniform) = "uniform",
     /// One fixed random partner each.
-    Permutation = "permutation",
+    Permutation(Permutation) = "permutation",
     /// Rows become columns.
-    Transpose = "transpose",
+    Transpose(FixedPermutation) = "transpose",
     /// Just under half-way around every ring.
-    Tornado = "tornado",
+    Tornado(FixedPermutation) = "tornado",
     /// To the mirror image.
-    BitComplement = "bit-complement",
+    BitComplement(FixedPermutation) = "bit-complement",
     /// A share of the messages to a few hot endpoints.
-    Hotspot = "hotspot",
+    Hotspot(Hotspot) = "hotspot",
     /// Many to one.
-    Incast = "incast",
+    Incast(Incast) = "incast",
     /// Each to all others in shifted order.
-    AllToAll = "all-to-all",
+    AllToAll(AllToAll) = "all-to-all",
     /// To the neighbours in turn.
-    NearestNeighbour = "nearest-neighbour",
+    NearestNeighbour(NearestNeighbour) = "nearest-neighbour",
 }
 
 impl Pattern {
-    /// The pattern `kind` among the endpoints of `grid`. `random` draws a permutation; no other
-    /// pattern calls it here.
+    /// The pattern `kind` on a machine. `random` draws a permutation; no other pattern calls it here.
     ///
     /// # Errors
-    /// Where the machine's size or the settings do not fit the pattern.
+    /// Where the machine or the settings do not fit the pattern.
     pub fn new(
         kind: PatternKind,
-        grid: &Grid,
+        machine: &Layout,
         settings: &Settings,
         random: &mut impl FnMut() -> u64,
     ) -> Result<Pattern, PatternError> {
-        let endpoints = grid.endpoints();
-        Ok(match kind {
+        let endpoints = machine.endpoints();
+        let fixed = |pattern| FixedPermutation::new(pattern, machine);
+        let pattern = match kind {
             PatternKind::Uniform => Pattern::Uniform(Uniform::new(endpoints, settings.include_self)?),
             PatternKind::Permutation => Pattern::Permutation(Permutation::new(endpoints, random)?),
-            PatternKind::Transpose => Pattern::Transpose(Transpose::new(endpoints)?),
-            PatternKind::Tornado => Pattern::Tornado(Tornado::new(grid)?),
-            PatternKind::BitComplement => Pattern::BitComplement(BitComplement::new(endpoints)?),
+            PatternKind::Transpose => Pattern::Transpose(fixed(weft_topo::Pattern::Transpose)?),
+            PatternKind::Tornado => Pattern::Tornado(fixed(weft_topo::Pattern::Tornado)?),
+            PatternKind::BitComplement => Pattern::BitComplement(fixed(weft_topo::Pattern::BitComplement)?),
             PatternKind::Hotspot => {
                 Pattern::Hotspot(Hotspot::new(endpoints, &settings.hot, settings.hot_share_ppm)?)
             }
@@ -241,15 +228,44 @@ impl Pattern {
                 Pattern::Incast(Incast::new(endpoints, settings.target, settings.senders)?)
             }
             PatternKind::AllToAll => Pattern::AllToAll(AllToAll::new(endpoints)?),
-            PatternKind::NearestNeighbour => Pattern::NearestNeighbour(NearestNeighbour::new(grid)?),
-        })
+            PatternKind::NearestNeighbour => {
+                Pattern::NearestNeighbour(NearestNeighbour::new(&Shape::of(machine))?)
+            }
+        };
+        if pattern.goes_everywhere() {
+            let from = EndpointId(0);
+            if let Some(to) = (0..endpoints).map(EndpointId).find(|&to| !machine.reachable(from, to)) {
+                return Err(Undefined::Unreachable { from, to }.into());
+            }
+        }
+        match (0..endpoints).any(|source| pattern.sends(EndpointId(source))) {
+            true => Ok(pattern),
+            false => Err(PatternError::Silent(kind.name())),
+        }
+    }
+
+    /// Whether any endpoint may be sent to from anywhere, so that all must be joined. The others have
+    /// looked at their own pairs or stay on the rings of the machine.
+    fn goes_everywhere(&self) -> bool {
+        match self {
+            Pattern::Uniform(_)
+            | Pattern::Permutation(_)
+            | Pattern::Hotspot(_)
+            | Pattern::Incast(_)
+            | Pattern::AllToAll(_) => true,
+            Pattern::Transpose(_)
+            | Pattern::Tornado(_)
+            | Pattern::BitComplement(_)
+            | Pattern::NearestNeighbour(_) => false,
+        }
     }
 
     /// Whether `source` sends at all. The target of an incast and the diagonal of a transpose do not.
     pub fn sends(&self, source: EndpointId) -> bool {
         match self {
-            Pattern::Transpose(p) => p.destination(source) != source,
-            Pattern::BitComplement(p) => p.destination(source) != source,
+            Pattern::Transpose(p) | Pattern::Tornado(p) | Pattern::BitComplement(p) => {
+                p.destination(source) != source
+            }
             Pattern::Incast(p) => p.sends(source),
             _ => true,
         }
@@ -267,9 +283,7 @@ impl Pattern {
         match self {
             Pattern::Uniform(p) => p.destination(source, random),
             Pattern::Permutation(p) => p.destination(source),
-            Pattern::Transpose(p) => p.destination(source),
-            Pattern::Tornado(p) => p.destination(source),
-            Pattern::BitComplement(p) => p.destination(source),
+            Pattern::Transpose(p) | Pattern::Tornado(p) | Pattern::BitComplement(p) => p.destination(source),
             Pattern::Hotspot(p) => p.destination(source, random),
             Pattern::Incast(p) => p.destination(),
             Pattern::AllToAll(p) => p.destination(source, message),
@@ -306,29 +320,70 @@ mod tests {
     use super::*;
     use crate::dice::dice;
     use proptest::prelude::*;
+    use weft_topo::{Dimension, DimensionOrder, Exanest, ExanestOrder, Torus};
+
+    fn torus(sizes: &[u64], concentration: u64) -> Layout {
+        let dimensions: Vec<_> = sizes.iter().map(|&size| Dimension { size, wrap: true }).collect();
+        Layout::Torus(DimensionOrder::new(Torus::new(&dimensions, concentration).unwrap(), true))
+    }
 
     proptest! {
-        /// Catches, for every pattern on grids of all shapes, a destination outside the machine, a
+        /// Catches, for every pattern on machines of all shapes, a destination outside the machine, a
         /// message to oneself from an endpoint that sends, and state that serde loses.
         #[test]
         fn destinations_are_other_endpoints(
-            dims in prop::collection::vec(1u32..9, 1..4), seed: u64, source: u32, message: u64,
+            sizes in prop::collection::vec(1u64..9, 1..4), concentration in 1u64..4, seed: u64, source: u32, message: u64,
         ) {
-            let grid = Grid::torus(&dims).unwrap();
-            let source = EndpointId(source % grid.endpoints());
+            let machine = torus(&sizes, concentration);
+            let source = EndpointId(source % machine.endpoints());
             for kind in PatternKind::ALL {
                 let mut random = dice(seed);
-                let Ok(pattern) = Pattern::new(kind, &grid, &Settings::default(), &mut random) else {
-                    prop_assert!(grid.endpoints() < 4 || matches!(kind, PatternKind::Transpose | PatternKind::Tornado));
-                    continue;
+                let pattern = match Pattern::new(kind, &machine, &Settings::default(), &mut random) {
+                    Ok(pattern) => pattern,
+                    Err(error) => {
+                        let demanding = matches!(kind, PatternKind::Transpose | PatternKind::Tornado);
+                        prop_assert!(demanding || sizes.iter().all(|&size| size == 1), "{}", error);
+                        continue;
+                    }
                 };
                 prop_assert_eq!(pattern.kind(), kind);
                 let saved = postcard::to_stdvec(&pattern).unwrap();
                 prop_assert_eq!(&postcard::from_bytes::<Pattern>(&saved).unwrap(), &pattern);
                 if pattern.sends(source) {
                     let to = pattern.destination(source, message, &mut random);
-                    prop_assert!(to.0 < grid.endpoints() && to != source, "{kind}: {source} to {to}");
+                    prop_assert!(to.0 < machine.endpoints() && to != source, "{kind}: {source} to {to}");
                 }
+            }
+        }
+    }
+
+    /// Catches a pattern that runs and measures nothing.
+    #[test]
+    fn a_machine_that_does_not_fit_is_told() {
+        let error = |name: &str, machine: &Layout| {
+            let kind = name.parse().unwrap();
+            Pattern::new(kind, machine, &Settings::default(), &mut dice(1)).unwrap_err().to_string()
+        };
+        assert!(error("tornado", &torus(&[2, 2], 1)).contains("every endpoint would send to itself"));
+        assert!(error("transpose", &torus(&[7, 5], 1)).contains("such as 36; the machine has 35"));
+        assert!(error("uniform", &torus(&[1], 1)).contains("at least 2 endpoints"));
+    }
+
+    /// Catches traffic between the two sub-systems of the ExaNeSt rack, which no link joins.
+    #[test]
+    fn parts_that_no_link_joins_exchange_nothing() {
+        let rack = Layout::Exanest(ExanestOrder::new(Exanest::new(12).unwrap(), true));
+        for kind in PatternKind::ALL {
+            match Pattern::new(kind, &rack, &Settings::default(), &mut dice(1)) {
+                Ok(pattern) => {
+                    for source in (0..rack.endpoints()).map(EndpointId) {
+                        for message in 0..8 {
+                            let to = pattern.destination(source, message, &mut dice(2));
+                            assert!(rack.reachable(source, to), "{kind}: {source} to {to}");
+                        }
+                    }
+                }
+                Err(error) => assert!(matches!(error, PatternError::Undefined(_)), "{error}"),
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Nearest neighbour: each endpoint exchanges with those next to it.
 
-use super::{Grid, PatternError};
+use super::PatternError;
 use serde::{Deserialize, Serialize};
+use weft_topo::Shape;
 use weft_units::EndpointId;
 
 /// Each endpoint sends to its neighbours in turn: one up, one down in the first dimension of the
-/// grid, then in the next, around the ends. On a torus the grid is the machine's; elsewhere it is the
-/// line of endpoints, and the neighbours are those before and after.
+/// machine's shape, then in the next, around the ends. Endpoints of one switch keep their place. On a
+/// machine that is no torus the neighbours are those before and after in endpoint order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NearestNeighbour {
     /// Per neighbour: how the endpoint number changes.
@@ -24,15 +25,16 @@ struct Move {
 }
 
 impl NearestNeighbour {
-    /// Neighbours on `grid`. A dimension of two has one neighbour, a dimension of one has none.
+    /// Neighbours in `shape`. A dimension of two has one neighbour, a dimension of one has none.
     ///
     /// # Errors
-    /// [`PatternError::TooFewEndpoints`] where the grid has one place.
-    pub fn new(grid: &Grid) -> Result<NearestNeighbour, PatternError> {
-        PatternError::require("nearest-neighbour", grid.endpoints(), 2)?;
+    /// [`PatternError::TooFewEndpoints`] where no dimension has two places.
+    pub fn new(shape: &Shape) -> Result<NearestNeighbour, PatternError> {
+        let longest = shape.sizes.iter().copied().max().unwrap_or(0);
+        PatternError::require("nearest-neighbour", longest, 2)?;
         let mut moves = Vec::new();
-        let mut stride = 1;
-        for &size in grid.dims() {
+        let mut stride = shape.concentration;
+        for &size in &shape.sizes {
             if size > 1 {
                 moves.push(Move { stride, size, up: true });
             }
@@ -65,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_neighbours_on_a_4x2x3_torus_by_hand() {
-        let pattern = NearestNeighbour::new(&Grid::torus(&[4, 2, 3]).unwrap()).unwrap();
+        let pattern = NearestNeighbour::new(&Shape { concentration: 1, sizes: vec![4, 2, 3] }).unwrap();
         let neighbours =
             |source| (0..5).map(|m| pattern.destination(EndpointId(source), m).0).collect::<Vec<_>>();
         assert_eq!(neighbours(0), [1, 3, 4, 8, 16]);
@@ -73,16 +75,17 @@ mod tests {
     }
 
     proptest! {
-        /// Catches a step that leaves the grid or is not undone by a neighbour's.
+        /// Catches a step that leaves the machine, ends at another place of a switch, or is not undone by a
+        /// neighbour's.
         #[test]
-        fn neighbourhood_is_mutual(dims in prop::collection::vec(1u32..6, 1..4), s: u32) {
-            prop_assume!(dims.iter().product::<u32>() > 1);
-            let grid = Grid::torus(&dims).unwrap();
-            let pattern = NearestNeighbour::new(&grid).unwrap();
-            let source = EndpointId(s % grid.endpoints());
+        fn neighbourhood_is_mutual(concentration in 1u32..4, sizes in prop::collection::vec(1u32..6, 1..4), s: u32) {
+            prop_assume!(sizes.iter().any(|&size| size > 1));
+            let endpoints = concentration * sizes.iter().product::<u32>();
+            let pattern = NearestNeighbour::new(&Shape { concentration, sizes }).unwrap();
+            let source = EndpointId(s % endpoints);
             for message in 0..pattern.moves.len() as u64 {
                 let to = pattern.destination(source, message);
-                prop_assert!(to.0 < grid.endpoints() && to != source);
+                prop_assert!(to.0 < endpoints && to != source && to.0 % concentration == source.0 % concentration);
                 prop_assert!((0..pattern.moves.len() as u64).any(|back| pattern.destination(to, back) == source));
             }
         }
