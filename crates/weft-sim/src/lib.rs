@@ -1,1 +1,3 @@
-//! Placeholder, filled next.
+//! Machine files, experiments, results.
+
+pub mod machine;
