@@ -88,11 +88,13 @@ fn entries(source: u32, offset: usize, table: DeTable<'_>) -> Vec<Entry> {
 /// Reads the file (source 0) and applies the `--set` arguments (the other sources) to it.
 pub(super) fn read(sources: &Sources) -> Result<Item, Vec<Diagnostic>> {
     let (table, errors) = DeTable::parse_recoverable(sources.text(FILE));
-    let mut diagnostics: Vec<Diagnostic> =
-        errors.iter().map(|error| {
+    let mut diagnostics: Vec<Diagnostic> = errors
+        .iter()
+        .map(|error| {
             let Located { problem, location } = syntax(error, FILE, 0);
             problem.at(location, sources)
-        }).collect();
+        })
+        .collect();
     let span = table.span();
     let mut root = entries(FILE, 0, table.into_inner());
     for (number, source) in sources.0.iter().enumerate().skip(1) {

@@ -8,8 +8,8 @@ use super::value::RateLimit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, IdealParameters, LinkParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, CreditUnit, FasterLink, Forwarding, IdealParameters, LinkParameters, PacketFormat,
+    SwitchKind, SwitchParameters,
 };
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
@@ -329,7 +329,8 @@ fn match_link(
     let location = own.or(default).map_or(Location::new(0, 0..0), |link| link.location);
     if needed {
         let present = [rate.is_some(), code.is_some(), latency.is_some(), framing.is_some()];
-        for (key, _) in ["rate", "code", "latency", "framing"].iter().zip(present).filter(|(_, there)| !there) {
+        for (key, _) in ["rate", "code", "latency", "framing"].iter().zip(present).filter(|(_, there)| !there)
+        {
             let problem = Problem::new(
                 format!("links of class `{class}` have no `{key}`"),
                 "",
@@ -365,13 +366,25 @@ fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParamet
     let buffer = not_zero(&raw.buffer, "switch.buffer", reader);
     let is_islip = raw.arbiter.value == ArbiterName::Islip;
     // Left behind in the file while a `--set` tries another arbiter, unit or kind of switch.
-    let iterations =
-        used(is_islip, "islip_iterations", "arbiter = \"islip\"", raw.islip_iterations, raw.arbiter.location, reader);
+    let iterations = used(
+        is_islip,
+        "islip_iterations",
+        "arbiter = \"islip\"",
+        raw.islip_iterations,
+        raw.arbiter.location,
+        reader,
+    );
     let is_cells = raw.credit_unit.value == CreditName::Cells;
     let cell = used(is_cells, "cell", "credit_unit = \"cells\"", raw.cell, raw.credit_unit.location, reader);
     let is_output = raw.kind.value == SwitchKind::OutputQueued;
-    let output =
-        used(is_output, "output_buffer", "kind = \"output-queued\"", raw.output_buffer, raw.kind.location, reader);
+    let output = used(
+        is_output,
+        "output_buffer",
+        "kind = \"output-queued\"",
+        raw.output_buffer,
+        raw.kind.location,
+        reader,
+    );
     let credit = match (is_cells, cell?) {
         (false, _) => Some(CreditUnit::Bytes),
         (true, Some(cell)) => not_zero(&cell, "switch.cell", reader).map(CreditUnit::Cells),

@@ -161,8 +161,7 @@ pub fn load(name: &str, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics
         let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
         let near = read::nearest(name, names.iter().copied());
         let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
-        let help =
-            format!("{near}There are {}; the path of a .toml file works as well", names.join(", "));
+        let help = format!("{near}There are {}; the path of a .toml file works as well", names.join(", "));
         return Err(Problem::new(format!("no machine `{name}` ships"), "", help).nowhere().into());
     }
     check_bytes(name, &read_file(Path::new(name))?, sets)
@@ -173,7 +172,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Diagnostics> {
     let refuse = |why: String, help: &str| {
         Diagnostics::from(Problem::new(format!("cannot read {}: {why}", path.display()), "", help).nowhere())
     };
-    let unreadable = |error: std::io::Error| refuse(error.to_string(), "name a machine file that can be read");
+    let unreadable =
+        |error: std::io::Error| refuse(error.to_string(), "name a machine file that can be read");
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -98,7 +98,13 @@ impl Reader<'_> {
     }
 
     /// Reads a field of a table, reporting it where it is missing and must not be.
-    pub fn field<T: FromItem>(&mut self, table: &Item, entries: &[TableEntry], path: &str, key: &str) -> Option<T> {
+    pub fn field<T: FromItem>(
+        &mut self,
+        table: &Item,
+        entries: &[TableEntry],
+        path: &str,
+        key: &str,
+    ) -> Option<T> {
         match entries.iter().find(|entry| entry.key == key) {
             Some(entry) => T::from_item(&entry.item, &join(path, key), self),
             None => T::absent().or_else(|| {
@@ -174,7 +180,8 @@ impl<T: FromItem> FromItem for Vec<T> {
             reader.report(item.location, problem);
             return None;
         };
-        let rows = items.iter().enumerate().map(|(row, item)| T::from_item(item, &format!("{path}.{row}"), reader));
+        let rows =
+            items.iter().enumerate().map(|(row, item)| T::from_item(item, &format!("{path}.{row}"), reader));
         let rows: Vec<Option<T>> = rows.collect();
         rows.into_iter().collect()
     }
@@ -250,7 +257,8 @@ impl<T: Readable> JsonSchema for Entry<T> {
 /// The schema of the keys that stand beside a value.
 pub(super) fn attribution_schema() -> serde_json::Map<String, serde_json::Value> {
     let text = |description: &str| json!({ "type": "string", "description": description });
-    let kind = json!({ "enum": Kind::WRITTEN.map(Kind::name), "description": "How well the value is known." });
+    let kind =
+        json!({ "enum": Kind::WRITTEN.map(Kind::name), "description": "How well the value is known." });
     [
         ("source", text("Document and section.")),
         ("kind", kind),
@@ -332,9 +340,9 @@ impl Attribution {
                 "is calibrated, on what?",
                 "add row = \"…\", the validation row, and range = \"100ns..150ns\", what the source allows",
             )),
-            Some(Kind::Measured | Kind::Datasheet | Kind::Assumed) if row.is_some() || range.is_some() => Some(
-                lacks("is not calibrated", "leave out row and range, or write kind = \"calibrated\""),
-            ),
+            Some(Kind::Measured | Kind::Datasheet | Kind::Assumed) if row.is_some() || range.is_some() => {
+                Some(lacks("is not calibrated", "leave out row and range, or write kind = \"calibrated\""))
+            }
             _ => None,
         };
         if let Some(problem) = problem {

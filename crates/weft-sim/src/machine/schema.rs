@@ -52,7 +52,8 @@ pub(super) fn nearest_path(path: &str) -> Option<String> {
     }
     let last = segments.last().copied().unwrap_or(path);
     if let [key] = segments[..] {
-        let same_end: Vec<&String> = known.iter().filter(|known| known.rsplit('.').next() == Some(key)).collect();
+        let same_end: Vec<&String> =
+            known.iter().filter(|known| known.rsplit('.').next() == Some(key)).collect();
         if let [only] = same_end[..] {
             return Some(only.clone());
         }

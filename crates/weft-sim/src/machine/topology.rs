@@ -163,7 +163,8 @@ impl Topology {
     pub fn endpoints(&self) -> u64 {
         let product = |factors: &[u32]| factors.iter().fold(1u64, |p, f| p.saturating_mul(u64::from(*f)));
         match self {
-            Topology::Torus { dims, endpoints_per_switch } | Topology::Mesh { dims, endpoints_per_switch } => {
+            Topology::Torus { dims, endpoints_per_switch }
+            | Topology::Mesh { dims, endpoints_per_switch } => {
                 product(dims).saturating_mul(u64::from(*endpoints_per_switch))
             }
             Topology::Exanest { mezzanines } => u64::from(*mezzanines) * 16,
@@ -180,7 +181,7 @@ impl Topology {
                 &AXES[..AXES.len().min(1 + dims.len())]
             }
             Topology::Exanest { .. } => &["endpoint", "qfdb", "x", "y", "z"],
-            Topology::KaryTree { .. } => &["endpoint", "up"],
+            Topology::KaryTree { .. } => &["endpoint", "tree"],
             Topology::Dragonfly { .. } => &["endpoint", "local", "global"],
             Topology::Star { .. } => &["endpoint"],
         }
@@ -257,9 +258,10 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<(Topolo
     let kind = raw.kind.value;
     let kind_location = raw.kind.location;
     let name = kind.show();
-    let mut keys =
-        Keys { reader, kind: &name, section: raw.location, kind_is_set: kind_location.is_set() };
-    let RawTopology { dims, endpoints_per_switch, mezzanines, k, n, p, a, h, groups, global, endpoints, .. } = raw;
+    let mut keys = Keys { reader, kind: &name, section: raw.location, kind_is_set: kind_location.is_set() };
+    let RawTopology {
+        dims, endpoints_per_switch, mezzanines, k, n, p, a, h, groups, global, endpoints, ..
+    } = raw;
     let size_location = [
         dims.as_ref().map(|e| e.location),
         mezzanines.as_ref().map(|e| e.location),
@@ -269,7 +271,8 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<(Topolo
     ];
 
     // Each kind takes its keys and refuses the others.
-    let (mut tree, mut fly, mut grid) = (Some((k, n)), Some((p, a, h, groups, global)), Some((dims, endpoints_per_switch)));
+    let (mut tree, mut fly, mut grid) =
+        (Some((k, n)), Some((p, a, h, groups, global)), Some((dims, endpoints_per_switch)));
     let (mut mezzanines, mut endpoints) = (Some(mezzanines), Some(endpoints));
     let topology = match kind {
         TopologyKind::Torus | TopologyKind::Mesh => {
@@ -283,7 +286,7 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<(Topolo
         }
         TopologyKind::Exanest => keys
             .needed("mezzanines", mezzanines.take()?)
-            .map(|entry| Topology::Exanest { mezzanines: entry.value }),
+            .and_then(|mezzanines| check_exanest(mezzanines, keys.reader)),
         TopologyKind::KaryTree => {
             let (k, n) = tree.take()?;
             let (k, n) = (keys.needed("k", k), keys.needed("n", n));
@@ -293,9 +296,9 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<(Topolo
             let (p, a, h, groups, global) = fly.take()?;
             keys.needed("p", p).and_then(|p| check_dragonfly(p.value, a, h, groups, global, &mut keys))
         }
-        TopologyKind::Star => keys
-            .needed("endpoints", endpoints.take()?)
-            .map(|entry| Topology::Star { endpoints: entry.value }),
+        TopologyKind::Star => {
+            keys.needed("endpoints", endpoints.take()?).map(|entry| Topology::Star { endpoints: entry.value })
+        }
     };
     let mut refused = [Some(()); 12];
     if let Some((dims, per_switch)) = grid {
@@ -348,6 +351,21 @@ fn check_dims(dims: Entry<Vec<u32>>, reader: &mut Reader<'_>) -> Option<Vec<u32>
         "write dims = [4, 4, 2]",
     );
     reader.report(dims.location, problem);
+    None
+}
+
+/// Up to four mezzanines form one Y ring; more are whole rings.
+fn check_exanest(mezzanines: Entry<u32>, reader: &mut Reader<'_>) -> Option<Topology> {
+    let count = mezzanines.value;
+    if count <= 4 || count.is_multiple_of(4) {
+        return Some(Topology::Exanest { mezzanines: count });
+    }
+    let problem = Problem::new(
+        format!("{count} mezzanines do not fill rings of four"),
+        "",
+        format!("write 1 to 4 or a multiple of 4, such as {}", count - count % 4),
+    );
+    reader.report(mezzanines.location, problem);
     None
 }
 

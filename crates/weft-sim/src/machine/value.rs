@@ -184,7 +184,8 @@ impl Readable for LineCode {
 
     fn read(value: &Value) -> Result<LineCode, Problem> {
         let problem = |why: &str| {
-            let shown = if let Value::Text(text) = value { format!("`{}`", shorten(text)) } else { "this".into() };
+            let shown =
+                if let Value::Text(text) = value { format!("`{}`", shorten(text)) } else { "this".into() };
             Problem::new(
                 format!("{shown} is not a line code"),
                 why,
