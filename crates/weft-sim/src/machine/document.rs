@@ -4,6 +4,9 @@ use super::diagnostic::{Diagnostic, Problem};
 use super::source::{FILE, Location, Source, Sources};
 use toml::de::{DeTable, DeValue};
 
+/// Parts that a `--set` key may have: twice those of the deepest key there is.
+const MAX_DEPTH: usize = 8;
+
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
@@ -157,6 +160,14 @@ fn set(root: &mut Vec<Entry>, number: u32, source: &Source) -> Result<(), Locate
         }
         segments.push((trimmed, Location::new(number, at..at + trimmed.len())));
         start += segment.len() + 1;
+    }
+    if segments.len() > MAX_DEPTH {
+        let problem = Problem::new(
+            "no key is that deep",
+            format!("{} parts", segments.len()),
+            "write section.key=value",
+        );
+        return error(0..equals, problem);
     }
     insert(root, &segments, item)
 }

@@ -262,10 +262,11 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<(Topolo
     let RawTopology {
         dims, endpoints_per_switch, mezzanines, k, n, p, a, h, groups, global, endpoints, ..
     } = raw;
-    let size_location = [
+    let size_locations = [
         dims.as_ref().map(|e| e.location),
         mezzanines.as_ref().map(|e| e.location),
         k.as_ref().map(|e| e.location),
+        n.as_ref().map(|e| e.location),
         p.as_ref().map(|e| e.location),
         endpoints.as_ref().map(|e| e.location),
     ];
@@ -327,7 +328,10 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<(Topolo
     let topology = topology?;
     let count = topology.endpoints();
     if count > MAX_ENDPOINTS {
-        let location = size_location.into_iter().flatten().next().unwrap_or(kind_location);
+        // A `--set` is the likelier culprit.
+        let places = || size_locations.into_iter().flatten();
+        let set = places().find(|location| location.is_set());
+        let location = set.or_else(|| places().next()).unwrap_or(kind_location);
         let problem = Problem::new(
             format!("the machine would have {count} endpoints"),
             "too large",
