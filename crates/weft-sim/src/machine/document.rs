@@ -22,7 +22,7 @@ pub(super) enum Value {
     /// A float, or an integer beyond 128 bits, as written.
     Float(String),
     Boolean(bool),
-    Datetime(String),
+    Datetime,
     Array(Vec<Item>),
     Table(Vec<Entry>),
 }
@@ -43,7 +43,7 @@ impl Value {
             Value::Integer(_) => "an integer",
             Value::Float(_) => "a decimal number",
             Value::Boolean(_) => "a truth value",
-            Value::Datetime(_) => "a date",
+            Value::Datetime => "a date",
             Value::Array(_) => "a list",
             Value::Table(_) => "a table",
         }
@@ -61,7 +61,7 @@ impl Item {
             },
             DeValue::Float(float) => Value::Float(float.to_string()),
             DeValue::Boolean(truth) => Value::Boolean(truth),
-            DeValue::Datetime(date) => Value::Datetime(date.to_string()),
+            DeValue::Datetime(_) => Value::Datetime,
             DeValue::Array(items) => Value::Array(
                 items
                     .into_iter()
