@@ -94,6 +94,28 @@ fn machines_scale_by_set() {
     }
 }
 
+/// Catches a value of the file that stands in the way of trying another block by `--set`.
+#[test]
+fn blocks_are_exchanged_by_set() {
+    let routing = |set: &str| load("bxi3-dragonfly", &[set]).unwrap().routing;
+    assert_eq!(routing("topology.routing=minimal"), Routing::Minimal);
+    assert_eq!(
+        routing("topology.ugal_threshold=4K"),
+        Routing::UgalL { threshold: weft_units::Bytes::new(4096) }
+    );
+    let sets = [
+        "switch.arbiter=islip",
+        "switch.islip_iterations=2",
+        "switch.kind=virtual-output-queued",
+        "switch.credit_unit=cells",
+        "switch.cell=64",
+    ];
+    let Fabric::Packet { switch, .. } = load("exanest", &sets).unwrap().fabric else { panic!("packets") };
+    assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::Islip(2));
+    assert_eq!(switch.credit, weft_fabric::parameters::CreditUnit::Cells(weft_units::Bytes::new(64)));
+    assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing here"));
+}
+
 #[test]
 fn set_values_say_so_and_links_fall_back() {
     let machine = load("exanest", &["links.x.rate=16Gb/s"]).unwrap();
