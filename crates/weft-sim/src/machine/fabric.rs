@@ -340,7 +340,7 @@ fn match_link(
         }
     }
     let (rate, code, latency, framing) = (rate?, code?, latency?, framing?);
-    if weft_units::Serializer::new(rate.value, code.value).is_none() {
+    if weft_units::LineRate::new(rate.value, code.value).is_none() {
         let problem = Problem::new(
             format!("{} is not exact in 64 bits", rate.value),
             "an odd rate",
