@@ -116,6 +116,26 @@ fn blocks_are_exchanged_by_set() {
     assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing here"));
 }
 
+/// Catches a size or a name of a link class on which machine files and topologies disagree.
+#[test]
+fn sizes_and_link_classes_are_those_of_the_topologies() {
+    use weft_topo::{Dimension, Dragonfly, Exanest, KaryTree, Star, Topology as Built, Torus};
+    fn agrees(sets: &[&str], built: Result<impl Built, weft_topo::SizeError>) {
+        let (machine, built) = (load("exanest", sets).unwrap(), built.unwrap());
+        assert_eq!(machine.topology.endpoints(), u64::from(built.endpoints()), "{sets:?}");
+        assert_eq!(machine.topology.link_classes(), built.link_classes(), "{sets:?}");
+    }
+    let dims = [3, 4, 2, 2].map(|size| Dimension { size, wrap: true });
+    agrees(&["topology.kind=torus", "topology.dims=[3,4,2,2]"], Torus::new(&dims, 1));
+    for mezzanines in [1, 4, 8, 12, 16] {
+        agrees(&[&format!("topology.mezzanines={mezzanines}")], Exanest::new(mezzanines));
+    }
+    agrees(&["topology.kind=kary-tree", "topology.k=4", "topology.n=3"], KaryTree::new(4, 3));
+    let palmtree = weft_topo::GlobalLinks::Palmtree;
+    agrees(&["topology.kind=dragonfly", "topology.p=3"], Dragonfly::new(3, 6, 3, 19, palmtree));
+    agrees(&["topology.kind=star", "topology.endpoints=9"], Star::new(9));
+}
+
 #[test]
 fn set_values_say_so_and_links_fall_back() {
     let machine = load("exanest", &["links.x.rate=16Gb/s"]).unwrap();
