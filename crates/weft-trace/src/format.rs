@@ -1,0 +1,183 @@
+//! The trace format: one Parquet file, one row per operation.
+//!
+//! ```text
+//!   rank 0: op op op … | rank 1: op op … | … | rank n-1: op op …      rows, in the order of each rank
+//!   [ row group ][ row group ][ row group ] …                          up to 64 Ki rows
+//!   [pg][pg][pg] …                                                     pages of 64 to 4096 rows
+//!   footer: where the pages are; JSON metadata with the number of rows of each rank
+//! ```
+//!
+//! The rows of a rank begin where those of the ranks before it end, so that a reader finds any operation
+//! of any rank from the footer alone, and reads nothing but the pages that hold it. Short ranks share a
+//! row group: ten thousand ranks need not have ten thousand groups.
+//!
+//! Columns are flat; those that an operation does not have are null. Unsigned numbers are stored as
+//! Parquet's unsigned types. Columns are dictionary-encoded where values repeat, and not compressed: the
+//! dictionaries do most of what a compressor would, pages are decoded where they lie, and a hostile file
+//! cannot grow in memory.
+//!
+//! | column | meaning |
+//! |---|---|
+//! | `rank` | world rank |
+//! | `operation` | [`crate::Kind::name`] |
+//! | `span_ps` | compute: CPU time, ps |
+//! | `peer` | isend: destination; irecv: source, null = any; collective: root; one-sided: target; all world ranks |
+//! | `tag` | isend, irecv; null = any |
+//! | `comm` | isend, irecv, collectives, communicator, window: the communicator |
+//! | `bytes` | payload, size of the receive buffer, bytes given to a collective, bytes exposed by a window |
+//! | `receive_bytes` | bytes taken from a collective |
+//! | `element_bytes` | size of one element of a collective |
+//! | `request` | the request that is started (isend, irecv, non-blocking collectives, one-sided) or waited for |
+//! | `matched_peer`, `matched_tag` | irecv: what a wildcard matched when the trace was recorded |
+//! | `completed` | waitany: index into `requests` of the one that completed |
+//! | `window` | one-sided operations and synchronizations |
+//! | `text` | marker |
+//! | `requests` | waitall, waitany |
+//! | `send_counts`, `receive_counts` | v-variants of collectives: bytes per member |
+//! | `members` | communicator: first, stride, count of each range of world ranks, one after the other |
+
+use crate::header::TraceHeader;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::Type;
+
+/// The schema in Parquet's own notation.
+const SCHEMA: &str = "message weft_trace {
+  required int32 rank (INTEGER(32,false));
+  required binary operation (STRING);
+  optional int64 span_ps (INTEGER(64,false));
+  optional int32 peer (INTEGER(32,false));
+  optional int32 tag;
+  optional int64 comm (INTEGER(64,false));
+  optional int64 bytes (INTEGER(64,false));
+  optional int64 receive_bytes (INTEGER(64,false));
+  optional int32 element_bytes (INTEGER(32,false));
+  optional int32 request (INTEGER(32,false));
+  optional int32 matched_peer (INTEGER(32,false));
+  optional int32 matched_tag;
+  optional int32 completed (INTEGER(32,false));
+  optional int64 window (INTEGER(64,false));
+  optional binary text (STRING);
+  optional group requests (LIST) { repeated group list { required int32 element (INTEGER(32,false)); } }
+  optional group send_counts (LIST) { repeated group list { required int64 element (INTEGER(64,false)); } }
+  optional group receive_counts (LIST) { repeated group list { required int64 element (INTEGER(64,false)); } }
+  optional group members (LIST) { repeated group list { required int64 element; } }
+}";
+
+/// The columns, in the order of the schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Column {
+    Rank,
+    Operation,
+    SpanPs,
+    Peer,
+    Tag,
+    Comm,
+    Bytes,
+    ReceiveBytes,
+    ElementBytes,
+    Request,
+    MatchedPeer,
+    MatchedTag,
+    Completed,
+    Window,
+    Text,
+    Requests,
+    SendCounts,
+    ReceiveCounts,
+    Members,
+}
+
+impl Column {
+    /// All columns; each lies at its own index.
+    pub(crate) const ALL: [Column; 19] = [
+        Column::Rank,
+        Column::Operation,
+        Column::SpanPs,
+        Column::Peer,
+        Column::Tag,
+        Column::Comm,
+        Column::Bytes,
+        Column::ReceiveBytes,
+        Column::ElementBytes,
+        Column::Request,
+        Column::MatchedPeer,
+        Column::MatchedTag,
+        Column::Completed,
+        Column::Window,
+        Column::Text,
+        Column::Requests,
+        Column::SendCounts,
+        Column::ReceiveCounts,
+        Column::Members,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Column::Rank => "rank",
+            Column::Operation => "operation",
+            Column::SpanPs => "span_ps",
+            Column::Peer => "peer",
+            Column::Tag => "tag",
+            Column::Comm => "comm",
+            Column::Bytes => "bytes",
+            Column::ReceiveBytes => "receive_bytes",
+            Column::ElementBytes => "element_bytes",
+            Column::Request => "request",
+            Column::MatchedPeer => "matched_peer",
+            Column::MatchedTag => "matched_tag",
+            Column::Completed => "completed",
+            Column::Window => "window",
+            Column::Text => "text",
+            Column::Requests => "requests",
+            Column::SendCounts => "send_counts",
+            Column::ReceiveCounts => "receive_counts",
+            Column::Members => "members",
+        }
+    }
+}
+
+/// The schema.
+pub(crate) fn schema() -> Type {
+    parse_message_type(SCHEMA).expect("the schema above is well-formed: a test parses it")
+}
+
+/// A row group is ended when it has this many rows.
+pub(crate) const GROUP_ROWS: usize = 64 * 1024;
+
+/// A row group is ended with a rank when it has this many rows.
+pub(crate) const GROUP_ROWS_AT_END_OF_RANK: usize = 16 * 1024;
+
+/// A row group is ended when its lists and texts have this many entries and bytes together.
+pub(crate) const GROUP_ENTRIES: usize = 2 << 20;
+
+/// Longest list of an operation, and longest text in bytes.
+pub(crate) const MAX_ENTRIES: usize = 1 << 20;
+
+/// The most values that a column of a row group can have by the rules above.
+pub(crate) const MAX_GROUP_VALUES: usize = GROUP_ENTRIES + MAX_ENTRIES + GROUP_ROWS;
+
+/// A page is ended when it has this many bytes.
+pub(crate) const PAGE_BYTES: usize = 64 * 1024;
+
+/// Rows per page, which is also how many operations a cursor holds: fewer with more ranks, so that one
+/// cursor per rank costs about 200 MB at most up to 30,000 ranks and 7 KB per rank above.
+pub(crate) fn page_rows(header: &TraceHeader) -> usize {
+    let rows = (1usize << 21) / (header.ranks.max(1) as usize);
+    rows.clamp(64, 4096).next_power_of_two().min(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a column that was added to the schema and not to the enum, or in another place.
+    #[test]
+    fn columns_lie_where_the_schema_has_them() {
+        let schema = schema();
+        let names: Vec<_> = schema.get_fields().iter().map(|field| field.name().to_owned()).collect();
+        assert_eq!(names, Column::ALL.map(Column::name));
+        for (index, column) in Column::ALL.into_iter().enumerate() {
+            assert_eq!(column as usize, index);
+        }
+    }
+}
