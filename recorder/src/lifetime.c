@@ -76,12 +76,13 @@ static void start(void)
     const char *directory = getenv(PARTS_VARIABLE);
     if (!directory)
         return;
-    int level, length;
+    int level, length, version, subversion;
     static char library[MPI_MAX_LIBRARY_VERSION_STRING];
     PMPI_Comm_rank(MPI_COMM_WORLD, &recorder.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &recorder.size);
     PMPI_Query_thread(&level);
     PMPI_Get_library_version(library, &length);
+    PMPI_Get_version(&version, &subversion);
     recorder.threaded = level == MPI_THREAD_MULTIPLE;
     recorder.clock_cost_ns = clock_cost_ns();
     struct part_header header = {
@@ -89,6 +90,7 @@ static void start(void)
         .size = (uint32_t)recorder.size,
         .clock_cost_ns = recorder.clock_cost_ns,
         .thread_level = level_number(level),
+        .mpi_version = {(uint32_t)version, (uint32_t)subversion},
         .library = library,
     };
     /* All or none: a rank that records takes part in broadcasts that the others must know of. */

@@ -103,7 +103,7 @@ bool part_open(const char *directory, const struct part_header *header)
     static char command[1 << 16];
     size_t command_length = read_command(command, sizeof command);
     size_t library_length = strlen(header->library);
-    if (!move_window(8 + 6 * 4 + 8 + library_length + command_length))
+    if (!move_window(8 + 8 * 4 + 2 * 4 + library_length + command_length))
         return false;
     uint8_t *at = part.window;
     uint8_t *magic = at;
@@ -114,6 +114,8 @@ bool part_open(const char *directory, const struct part_header *header)
     at = put_u32(at, (uint32_t)part.process);
     at = put_u32(at, header->clock_cost_ns);
     at = put_u32(at, header->thread_level);
+    at = put_u32(at, header->mpi_version[0]);
+    at = put_u32(at, header->mpi_version[1]);
     at = put_text(at, header->library, library_length);
     at = put_text(at, command, command_length);
     memcpy(magic, "weftpart", 8);

@@ -44,6 +44,7 @@ struct part_header {
     uint32_t size;
     uint32_t clock_cost_ns;
     uint32_t thread_level; /* 0 single, 1 funneled, 2 serialized, 3 multiple */
+    uint32_t mpi_version[2]; /* of the standard, such as 3, 1 */
     const char *library;   /* MPI_Get_library_version */
 };
 

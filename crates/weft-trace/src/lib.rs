@@ -10,6 +10,7 @@ mod header;
 mod kind;
 pub mod op;
 mod pages;
+pub mod parts;
 mod reader;
 mod row;
 mod source;
