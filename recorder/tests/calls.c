@@ -298,6 +298,12 @@ static void aborted(void)
     MPI_Recv(other, 1, MPI_INT, 0, 0, WORLD, IGNORE);
 }
 
+static void stuck(void)
+{
+    MPI_Barrier(WORLD);
+    MPI_Recv(other, 1, MPI_INT, 1 - rank, 0, WORLD, IGNORE); /* never comes */
+}
+
 static double seconds(clockid_t clock)
 {
     struct timespec now;
@@ -349,7 +355,7 @@ int main(int argc, char **argv)
     } cases[] = {
         {"sends", sends}, {"several", several}, {"pairs", pairs}, {"probes", probes}, {"persistent", persistent},
         {"types", types}, {"collectives", collectives}, {"communicators", communicators}, {"windows", windows},
-        {"odds", odds}, {"killed", killed}, {"aborted", aborted}, {"computes", computes}, {"threads", threads},
+        {"odds", odds}, {"killed", killed}, {"aborted", aborted}, {"stuck", stuck}, {"computes", computes}, {"threads", threads},
     };
     const char *wanted = argc > 1 ? argv[1] : "";
     if (strcmp(wanted, "none") == 0)
