@@ -147,6 +147,8 @@ uint64_t part_commit(enum record_tag tag, const uint8_t *end)
 
 void part_patch(uint64_t offset, const void *bytes, size_t count)
 {
+    if (offset == 0)
+        return;
     if (part.window && offset >= part.window_offset) {
         memcpy(part.window + (offset - part.window_offset), bytes, count);
         return;

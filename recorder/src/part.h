@@ -60,7 +60,7 @@ uint8_t *part_begin(size_t most);
 /* Ends the record begun last: its body ends before `end`. Returns the record's offset in the file. */
 uint64_t part_commit(enum record_tag tag, const uint8_t *end);
 
-/* Overwrites bytes of an earlier record. */
+/* Overwrites bytes of an earlier record. Offset 0 stands for a record that was not written. */
 void part_patch(uint64_t offset, const void *bytes, size_t count);
 
 /* Writes the end record and cuts the file to its length. Nothing if this process has no open part. */

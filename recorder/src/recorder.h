@@ -158,8 +158,8 @@ struct request {
     bool wildcard;           /* a receive whose match is to be noted at completion */
     bool cancelled;          /* MPI_Cancel was called on it */
     struct communicator *comm; /* of a wildcard receive: translates the source */
-    uint64_t record;         /* offset of the posting record's tag */
-    uint64_t match;          /* offset of its place for the match */
+    uint64_t record;         /* offset of the posting record's tag; 0: it was not written, the disk is full */
+    uint64_t match;          /* offset of its place for the match, likewise */
     uint8_t *body;           /* persistent: the posting record behind the request number */
     uint32_t body_size;
     struct pending_dup *dup; /* MPI_Comm_idup */

@@ -67,17 +67,17 @@ static void record_post(uint32_t number, const uint8_t *body, size_t size)
     record_computation();
     struct request *request = &requests.all[number];
     request->active = true;
+    requests.wildcards += request->wildcard;
+    request->record = request->match = 0;
     uint8_t *start = part_begin(NUMBER_MAX + size);
     if (!start)
         return;
     uint8_t *at = put_number(start, number);
     memcpy(at, body, size);
     request->record = part_commit(request->tag, at + size);
-    if (request->wildcard) {
-        /* The tag is one byte before `start`. */
+    /* The tag is one byte before `start`. */
+    if (request->wildcard)
         request->match = request->record + 1 + (uint64_t)(at + size - MATCH_BYTES - start);
-        requests.wildcards++;
-    }
 }
 
 void request_started(MPI_Request handle)

@@ -281,6 +281,33 @@ static void odds(void)
     MPI_Pcontrol(0);
 }
 
+/* What only MPI-4 has: persistent collectives and large counts. */
+static void newer(void)
+{
+#if MPI_VERSION >= 4
+    MPI_Request request;
+    MPI_Count counts[2] = {1, 2};
+    MPI_Aint places[2] = {0, 10};
+    MPI_Allreduce_init(buffer, other, 3, MPI_INT, MPI_SUM, WORLD, MPI_INFO_NULL, &request);
+    for (int i = 0; i < 2; i++) {
+        MPI_Start(&request);
+        MPI_Wait(&request, IGNORE);
+    }
+    MPI_Request_free(&request);
+    if (rank == 0)
+        MPI_Send_c(buffer, 5, MPI_INT, 1, 1, WORLD);
+    else
+        MPI_Recv_c(other, 6, MPI_INT, MPI_ANY_SOURCE, 1, WORLD, IGNORE);
+    MPI_Allgatherv_c(buffer, rank + 1, MPI_INT, other, counts, places, MPI_INT, WORLD);
+    MPI_Comm grid;
+    int length = 2, periodic = 0;
+    MPI_Cart_create(WORLD, 1, &length, &periodic, 0, &grid);
+    int to[2] = {rank == 1, rank == 0}, zeros[2] = {0, 0};
+    MPI_Ineighbor_alltoallv(buffer, to, zeros, MPI_INT, other, to, zeros, MPI_INT, grid, &request);
+    MPI_Wait(&request, IGNORE);
+#endif
+}
+
 static void killed(void)
 {
     for (int i = 0; i < 3; i++)
@@ -355,7 +382,7 @@ int main(int argc, char **argv)
     } cases[] = {
         {"sends", sends}, {"several", several}, {"pairs", pairs}, {"probes", probes}, {"persistent", persistent},
         {"types", types}, {"collectives", collectives}, {"communicators", communicators}, {"windows", windows},
-        {"odds", odds}, {"killed", killed}, {"aborted", aborted}, {"stuck", stuck}, {"computes", computes}, {"threads", threads},
+        {"odds", odds}, {"newer", newer}, {"killed", killed}, {"aborted", aborted}, {"stuck", stuck}, {"computes", computes}, {"threads", threads},
     };
     const char *wanted = argc > 1 ? argv[1] : "";
     if (strcmp(wanted, "none") == 0)

@@ -3,6 +3,8 @@
 //! They need an MPI and the recorder (`make -C recorder`), so a plain `cargo test` leaves them out; `make -C recorder
 //! check` runs them for every MPI that is there. The programs are the cases of recorder/tests/calls.c.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -332,6 +334,32 @@ fn derived_types_count_by_their_size() {
                 "isend 1 tag 3 world 96B Standard #0",
                 "wait #0",
                 "Broadcast world root 0 48/48",
+            ],
+        );
+    }
+}
+
+/// Catches large counts read as small ones, and persistent collectives recorded when they are made.
+#[test]
+#[ignore = "needs the recorder: make -C recorder check"]
+fn what_came_with_mpi_4() {
+    for run in case("newer", 2) {
+        if run.summary.metadata.header.mpi_version.starts_with('3') {
+            continue;
+        }
+        run.expect(
+            1,
+            &[
+                "Allreduce world 12/12 of 4B #2",
+                "wait #2",
+                "Allreduce world 12/12 of 4B #2",
+                "wait #2",
+                "irecv any tag 1 world 24B #1 matched 0 tag 1",
+                "wait #1",
+                "Allgatherv world 8/12 receive[4, 8]",
+                "communicator 0.1 [0, 1]",
+                "NeighborAlltoallv 0.1 4/4 send[4, 0] receive[4, 0] #2",
+                "wait #2",
             ],
         );
     }
