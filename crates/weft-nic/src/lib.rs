@@ -1,1 +1,10 @@
-//! Placeholder, filled next.
+//! Network interfaces: what stands between a host and the fabric.
+//!
+//! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
+//! into packets, and hands over those of others when they have arrived whole.
+
+mod host;
+mod simple;
+
+pub use host::{Delivered, Host, Message, Offer};
+pub use simple::{Announcement, HostContext, SimpleNic, SimpleParameters, SimpleTimer};

@@ -47,6 +47,11 @@ pub trait Topology {
     fn switch_address(&self, switch: SwitchId) -> Address;
     /// The packed address of an endpoint.
     fn endpoint_address(&self, endpoint: EndpointId) -> Address;
+    /// Whether packets can go from one endpoint to the other: false only between sub-systems that no
+    /// link joins. A routing is never asked for such a pair.
+    fn reachable(&self, _from: EndpointId, _to: EndpointId) -> bool {
+        true
+    }
 }
 
 /// What a packet carries between routing decisions (an intermediate group, the dimension it travels

@@ -101,6 +101,20 @@ pub enum TraceError {
         /// What is wrong, and the mend.
         reason: String,
     },
+    /// The members of a communicator do not call the same collectives.
+    #[error(
+        "{file}: communicator {comm}: its members call different collectives: {first}; {second}; record the trace again"
+    )]
+    Collectives {
+        /// The file.
+        file: String,
+        /// The communicator.
+        comm: u64,
+        /// What one member does where they first differ.
+        first: String,
+        /// What another does there.
+        second: String,
+    },
     /// The trace has no such rank.
     #[error("{file}: has ranks 0 to {}, not {rank}", .ranks.saturating_sub(1))]
     NoSuchRank {

@@ -2,11 +2,20 @@
 //!
 //! A trace is what each rank of a parallel program did: computation, messages, collectives, in the
 //! order of the program. It says nothing of the network that it was recorded on.
+//!
+//! ```text
+//!   recorder, converters ── Op ──▶ TraceWriter ──▶ file.weft ──▶ Trace ──▶ RankCursor ── Op ──▶ replay
+//!                                   (format.rs)                   ├──▶ validate
+//!                                                                 ├──▶ TraceInfo, TraceStats
+//!                                                                 └──▶ critical_chain
+//! ```
 
+pub mod critical_chain;
 mod cursor;
 mod error;
 pub mod format;
 mod header;
+mod info;
 mod kind;
 pub mod op;
 mod pages;
@@ -14,11 +23,24 @@ pub mod parts;
 mod reader;
 mod row;
 mod source;
+mod stats;
+mod validate;
 mod writer;
 
 pub use cursor::RankCursor;
 pub use error::TraceError;
 pub use header::{FORMAT_VERSION, METADATA_KEY, TraceHeader, TraceMetadata};
+pub use info::TraceInfo;
 pub use kind::Kind;
 pub use reader::Trace;
+pub use stats::{CollectiveStats, Pair, RankStats, SizeClass, TraceStats};
+pub use validate::validate;
 pub use writer::TraceWriter;
+
+/// Opens a trace that lies in memory and reads all there is in it: for fuzzing, and for whoever wants to
+/// know whether each byte of a trace is as it must be.
+pub fn check_bytes(bytes: &[u8]) -> Result<(), TraceError> {
+    let trace = Trace::from_bytes("trace", bytes.to_vec())?;
+    TraceStats::of(&trace)?;
+    validate(&trace)
+}

@@ -71,6 +71,7 @@ impl PageIndex {
         let pages = Pages {
             left: locations.len(),
             values: 0,
+            has_dictionary: self.dictionary.is_some(),
             inner: SerializedPageReader::new(Arc::clone(source), &meta, 0, Some(locations))?,
             physical_type: chunk.column_type(),
             levels: chunk.column_descr().max_def_level() > 0,
@@ -88,6 +89,8 @@ pub(crate) struct Pages {
     levels: bool,
     /// Whether a dictionary comes next.
     dictionary: bool,
+    /// Whether there has been one.
+    has_dictionary: bool,
     /// Pages that are left.
     left: usize,
     /// Values of the data pages so far.
@@ -98,9 +101,13 @@ impl Pages {
     fn check(&mut self, page: &Page) -> Result<()> {
         match page {
             Page::DictionaryPage { buf, num_values, encoding, .. } => {
-                let width = if self.physical_type == Type::INT64 { 8 } else { 4 };
+                let count = *num_values as usize;
                 let plain = matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY);
-                let fits = (*num_values as usize).checked_mul(width).is_some_and(|size| size <= buf.len());
+                let fits = match self.physical_type {
+                    Type::BYTE_ARRAY => holds_texts(buf, count),
+                    Type::INT64 => count.checked_mul(8).is_some_and(|size| size <= buf.len()),
+                    _ => count.checked_mul(4).is_some_and(|size| size <= buf.len()),
+                };
                 match self.dictionary && plain && fits {
                     true => Ok(()),
                     false => Err(general(format!("a dictionary of {num_values} values that is none"))),
@@ -109,10 +116,12 @@ impl Pages {
             Page::DataPage { num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
                 let levels = !self.levels
                     || (*def_level_encoding == Encoding::RLE && *rep_level_encoding == Encoding::RLE);
-                let known = matches!(
-                    encoding,
-                    Encoding::PLAIN | Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
-                );
+                let known = match encoding {
+                    // The library reads beyond the end of texts that lie in the page itself.
+                    Encoding::PLAIN => self.physical_type != Type::BYTE_ARRAY,
+                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => self.has_dictionary,
+                    _ => false,
+                };
                 self.values = self.values.saturating_add(*num_values as usize);
                 match levels && known && self.values <= MAX_GROUP_VALUES {
                     true => Ok(()),
@@ -158,6 +167,18 @@ impl PageReader for Pages {
     fn at_record_boundary(&mut self) -> Result<bool> {
         Ok(true)
     }
+}
+
+/// Whether `count` texts, each after its length, lie in a dictionary.
+fn holds_texts(buf: &[u8], count: usize) -> bool {
+    let mut rest = buf;
+    (0..count).all(|_| {
+        let text = rest.split_first_chunk().and_then(|(len, after)| {
+            let len = usize::try_from(u32::from_le_bytes(*len)).ok()?;
+            after.get(len..)
+        });
+        text.map(|after| rest = after).is_some()
+    })
 }
 
 fn general(reason: String) -> ParquetError {

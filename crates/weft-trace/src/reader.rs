@@ -8,9 +8,10 @@ use crate::pages::PageIndex;
 use crate::source::Source;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::Length;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use weft_units::RankId;
+use weft_units::{Bytes, RankId};
 
 /// A trace that is open for reading. Clones share the file; threads may read at once.
 #[derive(Clone)]
@@ -88,6 +89,11 @@ impl Trace {
     /// The file's name, for messages.
     pub fn file(&self) -> &str {
         &self.inner.file
+    }
+
+    /// Size of the file.
+    pub fn file_bytes(&self) -> Bytes {
+        Bytes::new(self.inner.source.len())
     }
 
     /// What the trace says of itself.

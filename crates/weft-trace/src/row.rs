@@ -220,7 +220,7 @@ impl<'a> Row<'a> {
         if self.completed.is_some_and(|index| index as usize >= self.requests.len()) {
             return Err((Column::Completed, format!("index beyond {} requests", self.requests.len())));
         }
-        check_members(&self.members, ranks)
+        if self.members.is_empty() { Ok(()) } else { check_members(&self.members, ranks) }
     }
 
     /// Entries of all lists, and bytes of text.

@@ -1,7 +1,7 @@
 //! Writes a trace: operations in, one Parquet file out, whole or not at all.
 
 use crate::error::TraceError;
-use crate::format::{self, Column, GROUP_ENTRIES, GROUP_ROWS, GROUP_ROWS_AT_END_OF_RANK};
+use crate::format::{self, Column, GROUP_ENTRIES, GROUP_ROWS, GROUP_ROWS_AT_END_OF_RANK, MAX_ENTRIES};
 use crate::header::{FORMAT_VERSION, METADATA_KEY, TraceHeader, TraceMetadata};
 use crate::kind::Kind;
 use crate::op::Op;
@@ -178,9 +178,10 @@ fn properties(page_rows: usize) -> WriterProperties {
         .set_data_page_size_limit(format::PAGE_BYTES)
         .set_data_page_row_count_limit(page_rows)
         .set_write_batch_size(page_rows);
-    for column in [Column::SpanPs, Column::Text] {
-        builder = builder.set_column_dictionary_enabled(ColumnPath::from(column.name()), false);
-    }
+    // Times hardly repeat. Texts always lie in a dictionary: all of a row group fit.
+    builder = builder.set_column_dictionary_enabled(ColumnPath::from(Column::SpanPs.name()), false);
+    let all_texts = 2 * (GROUP_ENTRIES + MAX_ENTRIES);
+    builder = builder.set_column_dictionary_page_size_limit(ColumnPath::from(Column::Text.name()), all_texts);
     builder.build()
 }
 

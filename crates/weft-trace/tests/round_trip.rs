@@ -1,5 +1,7 @@
 //! What is written is read back, from any position, and lies in the file in one way only.
 
+#![allow(clippy::unwrap_used)] // All of this is tests.
+
 mod common;
 
 use common::*;

@@ -65,6 +65,32 @@ impl Clock {
         })
     }
 
+    /// The last edge at or before `time`.
+    #[inline]
+    pub const fn edge_at_or_before(&self, time: Time) -> Time {
+        if self.denominator == 1 {
+            return Time::from_ps(time.as_ps() / self.numerator * self.numerator);
+        }
+        // The last n with ceil(n·num/den) <= t, i.e. n <= t·den/num.
+        let t = time.as_ps();
+        let n = match t.checked_mul(self.denominator) {
+            Some(product) => product / self.numerator,
+            None => (t as u128 * self.denominator as u128 / self.numerator as u128) as u64,
+        };
+        self.edge(n)
+    }
+
+    /// The edge `count` cycles after the edge at `edge`.
+    #[inline]
+    pub const fn later_edge(&self, edge: Time, count: u64) -> Time {
+        if self.denominator == 1 {
+            return Time::from_ps(edge.as_ps() + count * self.numerator);
+        }
+        // edge = ceil(n·num/den) and num >= den, so n = floor(edge·den/num).
+        let n = (edge.as_ps() as u128 * self.denominator as u128 / self.numerator as u128) as u64;
+        self.edge(n + count)
+    }
+
     /// How long `count` cycles last, rounded up once.
     #[inline]
     pub const fn cycles(&self, count: u64) -> Span {
@@ -124,6 +150,12 @@ mod tests {
             let n = edge * hertz as u128 / 1_000_000_000_000;
             prop_assert!(edge >= t as u128);
             prop_assert_eq!((n * 1_000_000_000_000).div_ceil(hertz as u128), edge);
+            prop_assert_eq!(clock.edge_at_or_before(Time::from_ps(edge as u64)).as_ps(), edge as u64);
+            prop_assert_eq!(clock.later_edge(clock.edge(n as u64), 7), clock.edge(n as u64 + 7));
+            if t > 0 {
+                let before = clock.edge_at_or_before(Time::from_ps(t - 1));
+                prop_assert!(before.as_ps() < t && clock.edge_after(before).as_ps() >= t);
+            }
             if n > 0 {
                 prop_assert!(((n - 1) * 1_000_000_000_000).div_ceil(hertz as u128) < t as u128);
             }

@@ -32,6 +32,6 @@ mod time;
 pub use bytes::Bytes;
 pub use clock::Clock;
 pub use id::{EndpointId, LinkId, PortId, RankId, SwitchId, VcId};
-pub use rate::{BitRate, LineCode, Serializer};
+pub use rate::{BitRate, Line, LineCode, LineRate};
 pub use text::{ParseQuantityError, as_text};
 pub use time::{Span, Time};

@@ -64,69 +64,43 @@ impl LineCode {
     pub const B8_10: LineCode = LineCode { payload: 8, wire: 10 };
 }
 
-/// The transmitter of one link: turns bytes into the time their last bit leaves.
-///
-/// Within a busy period the end of every packet is computed from the number of bits since the
-/// period began, so that a thousand packets end exactly where one of a thousand times the size does.
+/// How long bytes take on a line, exactly: shared by all links of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Serializer {
+pub struct LineRate {
     /// Picoseconds per byte are `numerator / denominator`, in lowest terms.
     numerator: u64,
     denominator: u64,
-    /// End of the last byte sent, rounded up to a picosecond.
-    busy_until: Time,
-    /// How much earlier than `busy_until` the last byte really ended, in 1/denominator ps.
-    early: u64,
 }
 
-impl Serializer {
-    /// A transmitter of `rate` bits per second on the line under `code`. `None` where the rate or
-    /// the code is zero, or so uneven that one byte exceeds 64-bit arithmetic.
-    pub fn new(rate: BitRate, code: LineCode) -> Option<Serializer> {
+impl LineRate {
+    /// A line of `rate` bits per second under `code`. `None` where the rate or the code is zero, or so
+    /// uneven that one byte exceeds 64-bit arithmetic.
+    pub fn new(rate: BitRate, code: LineCode) -> Option<LineRate> {
         let numerator = 8u128 * 1_000_000_000_000 * u128::from(code.wire);
         let denominator = u128::from(rate.0) * u128::from(code.payload);
         if numerator == 0 || denominator == 0 {
             return None;
         }
         let common = gcd(numerator, denominator);
-        Some(Serializer {
+        Some(LineRate {
             numerator: u64::try_from(numerator / common).ok()?,
             denominator: u64::try_from(denominator / common).ok()?,
-            busy_until: Time::ZERO,
-            early: 0,
         })
     }
 
-    /// When the line is free.
-    #[inline]
-    pub const fn busy_until(&self) -> Time {
-        self.busy_until
-    }
-
-    /// Sends `data`, the first bit not before `start` nor before the line is free, and returns the
-    /// time at which the last bit has left.
-    #[inline]
-    pub fn send(&mut self, start: Time, data: Bytes) -> Time {
-        let (base, early) = if start > self.busy_until { (start, 0) } else { (self.busy_until, self.early) };
-        let (ps, new_early) = self.exact(data, early);
-        self.busy_until = base + Span::from_ps(ps);
-        self.early = new_early;
-        self.busy_until
-    }
-
-    /// Keeps the line occupied until `until`, which may lie beyond the last bit (a bubble).
-    #[inline]
-    pub fn hold(&mut self, until: Time) {
-        if until > self.busy_until {
-            self.busy_until = until;
-            self.early = 0;
-        }
-    }
+    /// A line on which nothing takes time.
+    pub const INSTANT: LineRate = LineRate { numerator: 0, denominator: 1 };
 
     /// How long `data` takes on an idle line.
     #[inline]
     pub fn span(&self, data: Bytes) -> Span {
         Span::from_ps(self.exact(data, 0).0)
+    }
+
+    /// Whether bytes take less time than on `other`.
+    pub fn is_faster_than(&self, other: &LineRate) -> bool {
+        u128::from(self.numerator) * u128::from(other.denominator)
+            < u128::from(other.numerator) * u128::from(self.denominator)
     }
 
     /// (picoseconds rounded up, how much that is too late in 1/denominator ps), for data that begins
@@ -147,13 +121,54 @@ impl Serializer {
             None => {
                 let units = u128::from(data.get()) * u128::from(self.numerator) - u128::from(early);
                 let ps = units.div_ceil(u128::from(self.denominator));
-                (u64::try_from(ps).unwrap_or(u64::MAX), (ps * u128::from(self.denominator) - units) as u64)
+                let late = (ps * u128::from(self.denominator) - units) as u64;
+                (u64::try_from(ps).unwrap_or(u64::MAX), late)
             }
         }
     }
 }
 
-fn gcd(a: u128, b: u128) -> u128 {
+/// The transmitter of one link: turns bytes into the time their last bit leaves.
+///
+/// Within a busy period the end of every packet is computed from the number of bits since the
+/// period began, so that a thousand packets end exactly where one of a thousand times the size does.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Line {
+    /// End of the last byte sent, rounded up to a picosecond.
+    busy_until: Time,
+    /// How much earlier than `busy_until` the last byte really ended, in 1/denominator ps of its rate.
+    early: u64,
+}
+
+impl Line {
+    /// When the line is free.
+    #[inline]
+    pub const fn busy_until(&self) -> Time {
+        self.busy_until
+    }
+
+    /// Sends `data` at `rate`, the first bit not before `start` nor before the line is free, and returns
+    /// the time at which the last bit has left.
+    #[inline]
+    pub fn send(&mut self, rate: &LineRate, start: Time, data: Bytes) -> Time {
+        let (base, early) = if start > self.busy_until { (start, 0) } else { (self.busy_until, self.early) };
+        let (ps, new_early) = rate.exact(data, early);
+        self.busy_until = base + Span::from_ps(ps);
+        self.early = new_early;
+        self.busy_until
+    }
+
+    /// Keeps the line occupied until `until`, which may lie beyond the last bit (a bubble).
+    #[inline]
+    pub fn hold(&mut self, until: Time) {
+        if until > self.busy_until {
+            self.busy_until = until;
+            self.early = 0;
+        }
+    }
+}
+
+const fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
@@ -164,8 +179,8 @@ mod tests {
 
     #[test]
     fn a_line_code_lengthens_the_packet() {
-        let line = Serializer::new(BitRate::from_gigabits(66), LineCode::B64_66).unwrap();
-        assert_eq!(line.span(Bytes::new(8_000)), Span::from_us(1));
+        let rate = LineRate::new(BitRate::from_gigabits(66), LineCode::B64_66).unwrap();
+        assert_eq!(rate.span(Bytes::new(8_000)), Span::from_us(1));
     }
 
     proptest! {
@@ -175,14 +190,13 @@ mod tests {
             rate in 1_000_000u64..2_000_000_000_000,
             sizes in prop::collection::vec(1u64..10_000, 1..200),
         ) {
-            let rate = BitRate::from_bits_per_second(rate);
-            let mut line = Serializer::new(rate, LineCode::B64_66).unwrap();
+            let rate = LineRate::new(BitRate::from_bits_per_second(rate), LineCode::B64_66).unwrap();
+            let mut line = Line::default();
             let mut end = Time::ZERO;
             for size in &sizes {
-                end = line.send(Time::ZERO, Bytes::new(*size));
+                end = line.send(&rate, Time::ZERO, Bytes::new(*size));
             }
-            let whole = Serializer::new(rate, LineCode::B64_66).unwrap().span(Bytes::new(sizes.iter().sum()));
-            prop_assert_eq!(end - Time::ZERO, whole);
+            prop_assert_eq!(end - Time::ZERO, rate.span(Bytes::new(sizes.iter().sum())));
         }
     }
 }

@@ -1,1 +1,27 @@
-//! Placeholder, filled next.
+//! Workloads: what is put on a machine.
+//!
+//! ```text
+//!  Arrival ── when ──┐
+//!                    ├─> message (source, destination, time) ──> network interface
+//!  Pattern ── to ────┘
+//!                                       epoch means ──> steady: warm-up, intervals, saturation
+//! ```
+//!
+//! - [`pattern`]: where the messages of an endpoint go, one file per pattern.
+//! - [`arrival`]: when they are handed over, in integer arithmetic only.
+//! - [`steady`]: when the network has settled, and how far a measured mean can be trusted.
+//!
+//! Everything random here is drawn from a function that the caller passes, which returns 64 uniform
+//! bits; the caller keys it by seed, endpoint and purpose.
+
+pub mod arrival;
+mod bounded;
+pub mod histogram;
+pub mod pattern;
+pub mod steady;
+pub mod traffic;
+
+#[cfg(test)]
+mod dice;
+
+pub use bounded::below;

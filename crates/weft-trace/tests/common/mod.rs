@@ -1,6 +1,7 @@
 //! Random operations and traces.
 
 #![allow(dead_code)] // Each test file uses its share.
+#![allow(clippy::unwrap_used)] // All of this is tests.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -84,11 +85,10 @@ pub fn any_op() -> impl Strategy<Value = Op> {
                 }
             ),
         (comm(), any_rank()).prop_map(|(comm, rank)| {
-            let members = vec![
-                RankRange { first: rank.0, stride: -1, count: rank.0 + 1 },
-                RankRange { first: RANKS - 1, stride: 1, count: 1 },
-            ];
-            Op::Communicator { comm, members: members[..1 + usize::from(rank.0 + 1 < RANKS)].to_vec() }
+            let down = RankRange { first: rank.0, stride: -1, count: rank.0 + 1 };
+            let last = RankRange { first: RANKS - 1, stride: 1, count: 1 };
+            let members = if rank.0 + 1 < RANKS { vec![down, last] } else { vec![down] };
+            Op::Communicator { comm, members }
         }),
         (window(), comm(), size()).prop_map(|(window, comm, bytes)| Op::Window { window, comm, bytes }),
         (window(), any_rank(), size(), option::of(request())).prop_map(|(window, target, bytes, request)| {

@@ -1,0 +1,112 @@
+//! `weft machine`: what there is to know of a machine without running anything on it.
+
+use crate::exit::{Failure, Status};
+use crate::options::{SayOptions, SetOptions, machine_input};
+use crate::output;
+use clap::{Args, Subcommand};
+use weft_sim::experiment::machine::{self, MachineCheck, MachineFigures, MachineValue, ShippedMachine};
+
+/// The subcommands of `weft machine`.
+#[derive(Subcommand)]
+pub enum MachineCommand {
+    /// The machines that ship with weft
+    List(SayOptions),
+    /// Every value with its source, and figures: diameter, bisection, channel-load bounds
+    Show(OneMachine),
+    /// The deadlock proof, and the values that no source gives
+    Check(OneMachine),
+}
+
+/// One machine, named without -m.
+#[derive(Args)]
+pub struct OneMachine {
+    /// A machine that ships with weft, or a machine file
+    #[arg(value_name = "NAME|FILE")]
+    machine: String,
+
+    #[command(flatten)]
+    sets: SetOptions,
+
+    #[command(flatten)]
+    say: SayOptions,
+}
+
+impl MachineCommand {
+    /// Does it.
+    pub fn run(self) -> Result<Status, Failure> {
+        match self {
+            MachineCommand::List(say) => list(say),
+            MachineCommand::Show(one) => show(&one),
+            MachineCommand::Check(one) => check(&one),
+        }
+    }
+}
+
+fn list(say: SayOptions) -> Result<Status, Failure> {
+    let machines = machine::list()?;
+    if say.json {
+        output::document(&serde_json::json!({ "command": "machine list", "rows": machines }))?;
+    } else {
+        let row = |m: ShippedMachine| [m.name, m.endpoints.to_string(), m.summary];
+        output::text(&output::table(
+            ["machine", "endpoints", ""],
+            [false, true, false],
+            machines.into_iter().map(row),
+        ))?;
+    }
+    Ok(Status::Done)
+}
+
+fn show(one: &OneMachine) -> Result<Status, Failure> {
+    let figures = machine::show(&machine_input(&one.machine, &one.sets)?)?;
+    if one.say.json {
+        output::document(&figures)?
+    } else {
+        output::text(&figures_text(&figures))?
+    }
+    Ok(Status::Done)
+}
+
+fn figures_text(figures: &MachineFigures) -> String {
+    let lines = [
+        ["endpoints", &figures.endpoints.to_string()],
+        ["switches", &figures.switches.to_string()],
+        ["links", &figures.links.to_string()],
+        ["diameter", &format!("{} hops", figures.diameter_hops)],
+        ["mean distance", &format!("{:.4} hops", figures.mean_distance_hops)],
+        ["bisection", &format!("{} links", figures.bisection_links)],
+    ];
+    let head = output::table(
+        [&figures.machine, ""],
+        [false, false],
+        lines.into_iter().map(|line| line.map(str::to_owned)),
+    );
+    let bounds = figures.bounds.iter().map(|bound| [bound.pattern.clone(), format!("{:.4}", bound.max_load)]);
+    let bounds = output::table(["pattern", "channel-load bound"], [false, true], bounds);
+    format!("{head}\n{bounds}\n{}", values_text(&figures.values))
+}
+
+fn values_text(values: &[MachineValue]) -> String {
+    let rows = values.iter().map(|v| [v.key.clone(), v.value.clone(), v.kind.clone(), v.source.clone()]);
+    output::table(["key", "value", "kind", "source"], [false; 4], rows)
+}
+
+fn check(one: &OneMachine) -> Result<Status, Failure> {
+    let check = machine::check(&machine_input(&one.machine, &one.sets)?)?;
+    if one.say.json {
+        output::document(&check)?
+    } else {
+        output::text(&check_text(&check))?
+    }
+    Ok(if check.deadlock_free { Status::Done } else { Status::EndedBadly })
+}
+
+fn check_text(check: &MachineCheck) -> String {
+    let verdict = if check.deadlock_free { "free of deadlock" } else { "NOT free of deadlock" };
+    let proof: String = check.proof.iter().map(|line| format!("  {line}\n")).collect();
+    let assumed = match check.assumed.as_slice() {
+        [] => "every value has a source\n".to_owned(),
+        values => format!("values that no source gives:\n{}", values_text(values)),
+    };
+    format!("{}: {verdict}\n{proof}{assumed}", check.machine)
+}

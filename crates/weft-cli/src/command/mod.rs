@@ -1,0 +1,45 @@
+//! The commands, one file each.
+
+mod machine;
+mod record;
+mod replay;
+mod rerun;
+mod simulation;
+mod trace;
+mod traffic;
+
+use crate::exit::{Failure, Status};
+use clap::Subcommand;
+
+/// What weft does.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Machines: what ships, every value with its source, figures, the deadlock proof
+    #[command(subcommand)]
+    Machine(machine::MachineCommand),
+    /// Traffic patterns × loads: throughput and latency curves
+    Traffic(traffic::TrafficOptions),
+    /// Runs a real MPI program and records a trace
+    Record(record::RecordOptions),
+    /// Traces: what they hold
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
+    /// Replays one or several traces on a machine
+    Replay(replay::ReplayOptions),
+    /// Runs the run of a result directory again and compares, or resumes it
+    Rerun(rerun::RerunOptions),
+}
+
+impl Command {
+    /// Does it. `words` is the command as typed.
+    pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+        match self {
+            Command::Machine(command) => command.run(),
+            Command::Traffic(options) => options.run(words),
+            Command::Record(options) => options.run(),
+            Command::Trace(command) => command.run(),
+            Command::Replay(options) => options.run(words),
+            Command::Rerun(options) => options.run(words),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `weft replay`: recorded programs on a machine.
+
+use super::simulation::run_and_show;
+use crate::exit::{Failure, Status};
+use crate::options::{MachineOptions, SayOptions, SimulationOptions};
+use crate::output::{self, decimal, percent, thousands};
+use clap::{Args, ValueEnum, ValueHint};
+use serde::Serialize;
+use std::fs;
+use std::path::PathBuf;
+use weft_sim::experiment::Request;
+use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards};
+
+/// Options of `weft replay`.
+#[derive(Args)]
+pub struct ReplayOptions {
+    #[command(flatten)]
+    machine: MachineOptions,
+
+    /// Traces, as `weft record` makes them; several run side by side
+    #[arg(required = true, value_name = "TRACE", value_hint = ValueHint::FilePath)]
+    traces: Vec<PathBuf>,
+
+    /// Where ranks sit: linear, random, or a file whose line n has the place of rank n
+    #[arg(long, value_name = "linear|random|FILE", default_value = "linear")]
+    map: String,
+
+    /// Ranks per host, filled in order; by default the host's cores
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    ppn: Option<u32>,
+
+    /// Which message a wildcard receive takes
+    #[arg(long, value_name = "WHICH", default_value = "recorded")]
+    wildcards: WildcardChoice,
+
+    /// Seed of the random mapping and of all random decisions
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    #[command(flatten)]
+    simulation: SimulationOptions,
+
+    #[command(flatten)]
+    say: SayOptions,
+}
+
+/// Which message a wildcard receive takes.
+#[derive(Clone, Copy, ValueEnum)]
+enum WildcardChoice {
+    /// the one that matched when the trace was recorded
+    Recorded,
+    /// the first that arrives on the machine
+    Free,
+}
+
+impl ReplayOptions {
+    /// Runs it.
+    pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+        let options = self.simulation.run_options(words)?;
+        let request = Request::Replay(self.request()?);
+        run_and_show(&request, &options, self.simulation.quiet, self.say.json)
+    }
+
+    fn request(&self) -> Result<ReplayRequest, Failure> {
+        let map = match self.map.as_str() {
+            "linear" => Mapping::Linear,
+            "random" => Mapping::Random,
+            file => Mapping::File(fs::read_to_string(file).map_err(|error| {
+                Failure::input(format!(
+                    "cannot read the mapping file {file}: {error}; write --map linear, --map random or a file"
+                ))
+            })?),
+        };
+        let wildcards = match self.wildcards {
+            WildcardChoice::Recorded => Wildcards::Recorded,
+            WildcardChoice::Free => Wildcards::Free,
+        };
+        Ok(ReplayRequest {
+            machine: self.machine.input()?,
+            traces: self.traces.iter().map(|path| TraceInput::at(path)).collect::<Result<_, _>>()?,
+            map,
+            ranks_per_host: self.ppn,
+            wildcards,
+            seed: self.seed,
+        })
+    }
+}
+
+/// What was asked for, at the top of the JSON document.
+#[derive(Serialize)]
+pub struct Header<'a> {
+    command: &'static str,
+    traces: Vec<&'a str>,
+    map: &'static str,
+    wildcards: Wildcards,
+    seed: u64,
+}
+
+/// The header of a request.
+pub fn header(request: &ReplayRequest) -> Header<'_> {
+    Header {
+        command: "replay",
+        traces: request.traces.iter().map(|trace| trace.name.as_str()).collect(),
+        map: match request.map {
+            Mapping::Linear => "linear",
+            Mapping::Random => "random",
+            Mapping::File(_) => "file",
+        },
+        wildcards: request.wildcards,
+        seed: request.seed,
+    }
+}
+
+/// The report for people.
+pub fn table(report: &ReplayReport) -> String {
+    let mut text = String::new();
+    for row in report.rows.iter().map(|measured| &measured.row) {
+        let lines = [
+            ["run time", &format!("{:.3} us", row.run_time_us)],
+            ["ranks", &row.ranks.to_string()],
+            ["computation", &percent(row.computation_share)],
+            [
+                "communication",
+                &format!("{}, of which wait {}", percent(row.communication_share), percent(row.wait_share)),
+            ],
+            ["messages", &row.messages.to_string()],
+            ["bytes", &format!("{}B", thousands(row.bytes as f64))],
+            ["completion time mean", &format!("{} us", decimal(row.completion_time_mean_us))],
+            ["completion time p99", &format!("{} us", decimal(row.completion_time_p99_us))],
+        ];
+        text +=
+            &output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
+        let links = row.busiest_links.iter().map(|link| {
+            [
+                link.name.clone(),
+                link.class.clone(),
+                percent(link.utilization),
+                link.packets.to_string(),
+                format!("{:.3}", link.stall_us),
+            ]
+        });
+        text += "\n";
+        text += &output::table(
+            ["busiest links", "class", "utilization", "packets", "stall (us)"],
+            [false, false, true, true, true],
+            links,
+        );
+    }
+    text
+}

@@ -1,0 +1,168 @@
+//! How the command ends: the one place that turns reports and errors into exit statuses.
+
+use crate::output;
+use std::process::ExitCode;
+use weft_sim::experiment::ExperimentError;
+use weft_sim::results::{Ending, ResultsError};
+
+/// An exit status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// 0.
+    Done,
+    /// 1: deadlock, no progress, lost data, a limit, a rerun that differs.
+    EndedBadly,
+    /// 2.
+    BadInput,
+    /// 3.
+    Bug,
+    /// 130, as shells report SIGINT.
+    Interrupted,
+}
+
+impl Status {
+    const fn code(self) -> u8 {
+        match self {
+            Status::Done => 0,
+            Status::EndedBadly => 1,
+            Status::BadInput => 2,
+            Status::Bug => 3,
+            Status::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Ending> for Status {
+    fn from(ending: Ending) -> Status {
+        match ending {
+            Ending::Finished | Ending::HorizonReached => Status::Done,
+            Ending::Interrupted => Status::Interrupted,
+            Ending::LimitReached | Ending::Deadlock | Ending::NoProgress | Ending::LostData => {
+                Status::EndedBadly
+            }
+        }
+    }
+}
+
+/// Why a command has nothing to show.
+#[derive(Debug)]
+pub struct Failure {
+    status: Status,
+    message: String,
+}
+
+impl Failure {
+    /// Something about the input is wrong; the message shows the mend.
+    pub fn input(message: impl Into<String>) -> Failure {
+        Failure { status: Status::BadInput, message: message.into() }
+    }
+
+    /// Something that can only be weft's fault.
+    pub fn bug(message: impl Into<String>) -> Failure {
+        Failure { status: Status::Bug, message: message.into() }
+    }
+
+    /// Options that clap refused.
+    pub fn usage(error: &clap::Error) -> Failure {
+        let text = error.render().to_string();
+        Failure::input(text.trim().strip_prefix("error: ").unwrap_or(text.trim()))
+    }
+
+    /// Nobody reads standard output any more.
+    pub fn unread() -> Failure {
+        Failure { status: Status::Done, message: String::new() }
+    }
+}
+
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Failure {
+        let status = match &error {
+            // The run was all right and its results could not be kept.
+            ResultsError::DiskFull(_) => Status::EndedBadly,
+            _ => Status::BadInput,
+        };
+        Failure { status, message: error.to_string() }
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Failure {
+        match error {
+            ExperimentError::Input(error) => Failure::input(error.to_string()),
+            ExperimentError::Results(error) => error.into(),
+            other => Failure::bug(other.to_string()),
+        }
+    }
+}
+
+/// Ends the command: a failure goes to standard error and, with `--json`, as a document to standard
+/// output.
+pub fn end(outcome: Result<Status, Failure>, json: bool) -> ExitCode {
+    let status = match outcome {
+        Ok(status) => status,
+        Err(Failure { status: Status::Done, .. }) => Status::Done,
+        Err(Failure { status, message }) => {
+            eprintln!("weft: {message}");
+            if json {
+                // A failure to say it a second time changes nothing.
+                let _ =
+                    output::document(&serde_json::json!({ "error": message, "exit_status": status.code() }));
+            }
+            status
+        }
+    };
+    ExitCode::from(status.code())
+}
+
+/// A panic anywhere, in any thread, ends the process with status 3 and says whose fault it is.
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.payload().downcast_ref::<&str>().copied();
+        let message =
+            text.or(panic.payload().downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+        let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
+        eprintln!("weft: this is a bug in weft: {message}{place}");
+        eprintln!("Please report it with the command, the machine file and the version (weft --version).");
+        std::process::exit(Status::Bug.code().into());
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// The test runs itself: the child panics in a thread, as a bug would.
+    #[test]
+    fn a_panic_in_any_thread_ends_with_status_3() {
+        const CHILD: &str = "WEFT_TEST_PANICS";
+        if std::env::var_os(CHILD).is_some() {
+            report_panics();
+            let _ = std::thread::spawn(|| panic!("a credit was lost")).join();
+            return;
+        }
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["exit::tests::a_panic_in_any_thread_ends_with_status_3", "--exact", "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stderr);
+        assert_eq!(child.status.code(), Some(3), "{said}");
+        assert!(said.contains("this is a bug in weft: a credit was lost at "), "{said}");
+    }
+
+    #[test]
+    fn only_a_done_run_ends_with_0() {
+        for (ending, code) in [
+            (Ending::Finished, 0),
+            (Ending::HorizonReached, 0),
+            (Ending::Interrupted, 130),
+            (Ending::LimitReached, 1),
+            (Ending::Deadlock, 1),
+            (Ending::NoProgress, 1),
+            (Ending::LostData, 1),
+        ] {
+            assert_eq!(Status::from(ending).code(), code, "{ending}");
+        }
+    }
+}

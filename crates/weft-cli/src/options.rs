@@ -1,0 +1,136 @@
+//! Options that commands share.
+
+use crate::exit::Failure;
+use clap::{Args, ValueHint};
+use std::fs;
+use std::path::{Path, PathBuf};
+use weft_sim::experiment::{MachineInput, Output, RunOptions, Start, machine};
+use weft_sim::results::{Existing, ResultsWriter, Table};
+use weft_units::Span;
+
+/// Which machine.
+#[derive(Args)]
+pub struct MachineOptions {
+    /// A machine that ships with weft (`weft machine list`), or a machine file
+    #[arg(short, long, value_name = "NAME|FILE")]
+    pub machine: String,
+
+    #[command(flatten)]
+    pub sets: SetOptions,
+}
+
+/// Changes to a machine.
+#[derive(Args)]
+pub struct SetOptions {
+    /// Changes a value of the machine file, such as topology.dims=[8,8,8]; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_set)]
+    pub sets: Vec<String>,
+}
+
+fn parse_set(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => Ok(text.to_owned()),
+        _ => Err("a value is set with KEY=VALUE, such as topology.dims=[8,8,8]".to_owned()),
+    }
+}
+
+impl MachineOptions {
+    /// The machine with its text.
+    pub fn input(&self) -> Result<MachineInput, Failure> {
+        machine_input(&self.machine, &self.sets)
+    }
+}
+
+/// The machine `name`: a file where it looks like one, otherwise one that ships.
+pub fn machine_input(name: &str, sets: &SetOptions) -> Result<MachineInput, Failure> {
+    let path = Path::new(name);
+    let is_file =
+        path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1;
+    let (name, text) = if is_file {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::input(format!(
+                "cannot read the machine file {name}: {error}; `weft machine list` shows what ships"
+            ))
+        })?;
+        (path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(), text)
+    } else {
+        (name.to_owned(), machine::shipped_text(name)?)
+    };
+    Ok(MachineInput { name, text, sets: sets.sets.clone() })
+}
+
+/// How much is said, and how.
+#[derive(Args, Clone, Copy)]
+pub struct SayOptions {
+    /// One JSON document on standard output, units in the key names
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a simulation runs and where its results go.
+#[derive(Args)]
+pub struct SimulationOptions {
+    /// Threads that simulate; results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: u32,
+
+    /// Directory for results; without it only the report is printed
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+
+    /// Write over results that are there
+    #[arg(long)]
+    pub force: bool,
+
+    /// Tables to write: messages, flows, links, ranks
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::DEFAULT, requires = "output")]
+    pub tables: Vec<Table>,
+
+    /// Save the whole state whenever so much virtual time has passed, for `weft rerun --resume`
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_span, requires = "output")]
+    pub save_every: Option<Span>,
+
+    /// Write a timeline for Perfetto (https://ui.perfetto.dev)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub timeline: Option<PathBuf>,
+
+    /// Check as the run goes that no packet, credit or byte is lost
+    #[arg(long)]
+    pub check: bool,
+
+    /// No progress and no estimate on standard error
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl SimulationOptions {
+    /// The options of a fresh run. A result directory that must not be written to is refused here,
+    /// before anything is built.
+    pub fn run_options(&self, words: &[String]) -> Result<RunOptions, Failure> {
+        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
+        if let Some(directory) = &self.output {
+            ResultsWriter::check(directory, existing)?;
+        }
+        let mut tables = self.tables.clone();
+        tables.sort();
+        tables.dedup();
+        let output =
+            self.output.clone().map(|directory| Output { directory, tables, start: Start::Fresh(existing) });
+        Ok(RunOptions {
+            threads: self.threads,
+            output,
+            save_every: self.save_every,
+            timeline: self.timeline.clone(),
+            check: self.check,
+            command: words.to_vec(),
+        })
+    }
+}
+
+/// A time above zero.
+pub fn parse_positive_span(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>() {
+        Ok(Span::ZERO) => Err("a time of 0 never passes; write 20us or 1.5ms".to_owned()),
+        other => other.map_err(|error| error.to_string()),
+    }
+}

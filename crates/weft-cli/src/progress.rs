@@ -1,0 +1,77 @@
+//! Progress and estimates on standard error.
+
+use crate::output::thousands;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use weft_sim::experiment::{Estimate, Progress};
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+
+/// A bar on a terminal; elsewhere only the estimate, and with `--quiet` nothing.
+pub struct Bar {
+    bar: ProgressBar,
+    quiet: bool,
+}
+
+impl Bar {
+    /// A bar that shows itself with the first progress.
+    pub fn new(quiet: bool) -> Bar {
+        // Hidden by indicatif where standard error is no terminal.
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let style =
+            ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed_precise}, {eta} left  {msg}")
+                .expect("the template is a constant that is tried in the tests");
+        Bar { bar: ProgressBar::with_draw_target(Some(STEPS), target).with_style(style), quiet }
+    }
+}
+
+impl Progress for Bar {
+    fn estimate(&self, estimate: Estimate) {
+        if !self.quiet {
+            self.bar.suspend(|| eprintln!("weft: {}", estimate_line(estimate)));
+        }
+    }
+
+    fn advance(&self, share: f64, doing: &str) {
+        self.bar.set_message(doing.to_owned());
+        self.bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// `about 3 min and 512.0 MB`.
+fn estimate_line(estimate: Estimate) -> String {
+    let memory = format!("{}B of memory", thousands(estimate.memory_bytes as f64));
+    match estimate.wall_seconds {
+        None => format!("about {memory}"),
+        Some(seconds) if seconds < 1.0 => format!("less than a second and about {memory}"),
+        Some(seconds) if seconds < 120.0 => format!("about {seconds:.0} s and {memory}"),
+        Some(seconds) if seconds < 7200.0 => format!("about {:.0} min and {memory}", seconds / 60.0),
+        Some(seconds) => format!("about {:.0} h and {memory}", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_are_written_in_units_of_their_size() {
+        let line = |seconds| estimate_line(Estimate { wall_seconds: seconds, memory_bytes: 512_000_000 });
+        assert_eq!(line(Some(0.2)), "less than a second and about 512.0 MB of memory");
+        assert_eq!(line(Some(200.0)), "about 3 min and 512.0 MB of memory");
+        assert_eq!(line(Some(9000.0)), "about 2 h and 512.0 MB of memory");
+        assert_eq!(line(None), "about 512.0 MB of memory");
+    }
+
+    /// Catches a template that indicatif refuses.
+    #[test]
+    fn a_bar_can_be_made() {
+        Bar::new(true).advance(0.5, "load 0.3");
+    }
+}

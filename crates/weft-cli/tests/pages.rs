@@ -1,0 +1,44 @@
+//! The pages on commands name options that exist, and all options that a command has.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+fn options(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words
+        .filter(|word| word.len() > 3 && word.starts_with("--") && !word.starts_with("---"))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn help(command: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_weft")).args(command).arg("--help").output().unwrap();
+    assert!(output.status.success());
+    let mut found = options(&String::from_utf8(output.stdout).unwrap());
+    found.remove("--help");
+    found
+}
+
+/// Catches an option that was renamed or added without its page saying so.
+#[test]
+fn pages_and_help_name_the_same_options() {
+    for (page, commands) in [
+        ("machine", &[&["machine", "show"] as &[&str], &["machine", "check"]] as &[&[&str]]),
+        ("traffic", &[&["traffic"]]),
+        ("replay", &[&["replay"]]),
+        ("rerun", &[&["rerun"]]),
+        ("trace", &[&["record"], &["trace", "info"], &["trace", "stats"]]),
+    ] {
+        let path = format!("{}/../../docs/src/commands/{page}.md", env!("CARGO_MANIFEST_DIR"));
+        let mut named = options(&std::fs::read_to_string(path).unwrap());
+        let mut known: BTreeSet<String> = commands.iter().flat_map(|command| help(command)).collect();
+        // Where a run is saved, `weft rerun --resume` is pointed to.
+        if page != "rerun" {
+            named.remove("--resume");
+            known.remove("--resume");
+        }
+        assert_eq!(named, known, "{page}");
+    }
+}

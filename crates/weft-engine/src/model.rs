@@ -1,0 +1,83 @@
+//! What a model must provide, and what it may do while it handles an event.
+
+use crate::event::{Earliest, Event, Payload, SiteId};
+use crate::wheel::Outgoing;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BinaryHeap;
+use weft_units::Time;
+
+/// A model: read-only data shared by all sites, and what a site does with an event.
+pub trait Model: Sync + Sized {
+    /// What an event carries.
+    type Payload: Payload + Serialize + DeserializeOwned;
+    /// The state of one site.
+    type Site: Send + Serialize + DeserializeOwned;
+    /// Where a partition puts what is to be reported; collected by the experiment between runs.
+    /// Must not influence the model.
+    type Output: Send + Default;
+
+    /// Handles one event of `site`.
+    fn handle(
+        &self,
+        site: &mut Self::Site,
+        event: &Event<Self::Payload>,
+        output: &mut Self::Output,
+        context: &mut Context<'_, Self::Payload>,
+    );
+
+    /// The next time at which the site wants to decide something; [`Time::MAX`]: when an event has come.
+    /// Read after every event and decision.
+    fn decision(site: &Self::Site) -> Time;
+
+    /// Decides, at the time that [`Model::decision`] named, after all events of that instant.
+    fn decide(
+        &self,
+        site: &mut Self::Site,
+        output: &mut Self::Output,
+        context: &mut Context<'_, Self::Payload>,
+    );
+}
+
+/// What a site may do while it handles an event: look at the clock and send events.
+pub struct Context<'a, P: Payload> {
+    pub(crate) now: Time,
+    pub(crate) site: SiteId,
+    pub(crate) window_end: Time,
+    pub(crate) local: &'a mut BinaryHeap<Earliest<P>>,
+    pub(crate) outgoing: &'a mut Outgoing<P>,
+}
+
+impl<P: Payload> Context<'_, P> {
+    /// The present virtual time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The site at which the event happens.
+    #[inline]
+    pub fn site(&self) -> SiteId {
+        self.site
+    }
+
+    /// Sends an event: to this site at any time from now on, to another after at least the lookahead.
+    ///
+    /// Panics where that is violated: the model would depend on the order of sites.
+    #[inline]
+    pub fn send(&mut self, event: Event<P>) {
+        if event.time >= self.window_end {
+            self.outgoing.push(event);
+        } else {
+            assert!(
+                event.site == self.site && event.time >= self.now,
+                "an event for site {} at {} was sent by site {} at {}: sooner than the lookahead",
+                event.site.0,
+                event.time,
+                self.site.0,
+                self.now
+            );
+            self.local.push(Earliest(event));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Pending events, by window.
+//!
+//! ```text
+//!            slot = (time >> shift) mod 256
+//!   block 0  [ v ][ v ][   ][ v ] …       a block is 64 neighbouring sites;
+//!   block 1  [ v ][   ][   ][ v ] …       v: its events of that window, unsorted
+//!   …
+//!   beyond   a heap of all that lies further ahead than 256 windows
+//! ```
+//! Appending to the end of a short list is all that sending an event costs; a block's share of a
+//! window fits the cache when its time comes.
+
+use crate::event::{Earliest, Event, Payload, SiteId};
+use std::collections::BinaryHeap;
+use weft_units::Time;
+
+/// log2 of the sites in a block.
+pub(crate) const BLOCK_SHIFT: u32 = 6;
+/// Sites in a block.
+pub(crate) const BLOCK: usize = 1 << BLOCK_SHIFT;
+const SLOTS: usize = 256;
+
+/// What waits for one block of sites in one window.
+pub(crate) struct Batch<P> {
+    pub(crate) events: Vec<Event<P>>,
+    /// Sites that want to decide in this window.
+    pub(crate) decisions: Vec<SiteId>,
+}
+
+impl<P> Default for Batch<P> {
+    fn default() -> Self {
+        Batch { events: Vec::new(), decisions: Vec::new() }
+    }
+}
+
+impl<P> Batch<P> {
+    fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.decisions.is_empty()
+    }
+}
+
+/// The pending events of one partition, and its mail for the others.
+pub(crate) struct Outgoing<P: Payload> {
+    shift: u32,
+    /// This partition's blocks: `first_block .. first_block + blocks`.
+    first_block: usize,
+    blocks: usize,
+    /// The window that is being worked off; no event may be earlier.
+    window: u64,
+    /// `[slot * blocks + block]`.
+    slots: Vec<Batch<P>>,
+    /// A bit per slot: whether any of its batches may hold something.
+    occupied: [u64; SLOTS / 64],
+    beyond: BinaryHeap<Earliest<P>>,
+    decisions_beyond: BinaryHeap<std::cmp::Reverse<(Time, SiteId)>>,
+    spare: Vec<Batch<P>>,
+    /// First block of each partition, and the end.
+    bounds: Vec<usize>,
+    /// For each other partition, events that it must take over after this window.
+    pub(crate) mail: Vec<Vec<Event<P>>>,
+    /// The earliest time in the mail of this window.
+    pub(crate) mail_earliest: Time,
+}
+
+impl<P: Payload> Outgoing<P> {
+    /// `bounds[i]..bounds[i + 1]` are the blocks of partition i; this one is `own`.
+    pub(crate) fn new(shift: u32, bounds: &[usize], own: usize) -> Outgoing<P> {
+        let (first_block, blocks) = (bounds[own], bounds[own + 1] - bounds[own]);
+        Outgoing {
+            shift,
+            first_block,
+            blocks,
+            window: 0,
+            slots: std::iter::repeat_with(Batch::default).take(SLOTS * blocks).collect(),
+            occupied: [0; SLOTS / 64],
+            beyond: BinaryHeap::new(),
+            decisions_beyond: BinaryHeap::new(),
+            spare: Vec::new(),
+            bounds: bounds.to_vec(),
+            mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
+            mail_earliest: Time::MAX,
+        }
+    }
+
+    /// Adds an event, for this partition or by mail for another.
+    #[inline]
+    pub(crate) fn push(&mut self, event: Event<P>) {
+        let block = (event.site.0 >> BLOCK_SHIFT) as usize;
+        let local = block.wrapping_sub(self.first_block);
+        if local >= self.blocks {
+            // Partitions are few: a search of their bounds costs less than a table of blocks.
+            let to = self.bounds.partition_point(|&first| first <= block) - 1;
+            self.mail_earliest = self.mail_earliest.min(event.time);
+            self.mail[to].push(event);
+            return;
+        }
+        let window = event.time.as_ps() >> self.shift;
+        if window - self.window >= SLOTS as u64 {
+            self.beyond.push(Earliest(event));
+            return;
+        }
+        self.batch(window, local).events.push(event);
+    }
+
+    /// Adds a site that wants to decide at `time`.
+    #[inline]
+    pub(crate) fn push_decision(&mut self, time: Time, site: SiteId) {
+        let window = time.as_ps() >> self.shift;
+        if window - self.window >= SLOTS as u64 {
+            self.decisions_beyond.push(std::cmp::Reverse((time, site)));
+            return;
+        }
+        let local = (site.0 >> BLOCK_SHIFT) as usize - self.first_block;
+        self.batch(window, local).decisions.push(site);
+    }
+
+    #[inline]
+    fn batch(&mut self, window: u64, local_block: usize) -> &mut Batch<P> {
+        let slot = window as usize % SLOTS;
+        let batch = &mut self.slots[slot * self.blocks + local_block];
+        if batch.is_empty() {
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+            if let Some(spare) = self.spare.pop() {
+                *batch = spare;
+            }
+        }
+        batch
+    }
+
+    /// The first window that may hold something; `None`: nothing is pending (mail aside).
+    pub(crate) fn next_window(&self) -> Option<u64> {
+        let start = self.window as usize % SLOTS;
+        let mut ahead = None;
+        for step in 0..=SLOTS / 64 {
+            let word = (start / 64 + step) % (SLOTS / 64);
+            let mut bits = self.occupied[word];
+            if step == 0 {
+                bits &= u64::MAX << (start % 64);
+            } else if step == SLOTS / 64 {
+                bits &= !(u64::MAX << (start % 64));
+            }
+            if bits != 0 {
+                let slot = word * 64 + bits.trailing_zeros() as usize;
+                ahead = Some(self.window + ((slot + SLOTS - start) % SLOTS) as u64);
+                break;
+            }
+        }
+        let beyond = self.beyond.peek().map(|e| e.0.time.as_ps() >> self.shift);
+        let decisions = self.decisions_beyond.peek().map(|d| d.0.0.as_ps() >> self.shift);
+        [ahead, beyond, decisions].into_iter().flatten().min()
+    }
+
+    /// Moves on to `window`, which must not be later than [`Outgoing::next_window`].
+    pub(crate) fn enter(&mut self, window: u64) {
+        debug_assert!(window >= self.window);
+        self.window = window;
+        let end = (window + 1) << self.shift;
+        while self.beyond.peek().is_some_and(|e| e.0.time.as_ps() < end) {
+            if let Some(Earliest(event)) = self.beyond.pop() {
+                self.push(event);
+            }
+        }
+        while self.decisions_beyond.peek().is_some_and(|d| d.0.0.as_ps() < end) {
+            if let Some(std::cmp::Reverse((time, site))) = self.decisions_beyond.pop() {
+                self.push_decision(time, site);
+            }
+        }
+    }
+
+    /// Takes what waits for a block in the present window.
+    #[inline]
+    pub(crate) fn take(&mut self, local_block: usize) -> Option<Batch<P>> {
+        let slot = self.window as usize % SLOTS;
+        let batch = &mut self.slots[slot * self.blocks + local_block];
+        if batch.is_empty() { None } else { Some(std::mem::take(batch)) }
+    }
+
+    /// Whether the present window may hold something for this partition.
+    pub(crate) fn is_occupied(&self) -> bool {
+        let slot = self.window as usize % SLOTS;
+        self.occupied[slot / 64] & 1 << (slot % 64) != 0
+    }
+
+    /// Says that the present window has been worked off, or (`whole` = false) that events of it remain.
+    pub(crate) fn leave(&mut self, whole: bool) {
+        if whole {
+            let slot = self.window as usize % SLOTS;
+            self.occupied[slot / 64] &= !(1 << (slot % 64));
+        }
+    }
+
+    /// Returns a batch, so that its memory is used again.
+    pub(crate) fn recycle(&mut self, mut batch: Batch<P>) {
+        batch.events.clear();
+        batch.decisions.clear();
+        self.spare.push(batch);
+    }
+
+    /// Every pending event, in no particular order.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &Event<P>> {
+        self.slots.iter().flat_map(|b| &b.events).chain(self.beyond.iter().map(|e| &e.0))
+    }
+}

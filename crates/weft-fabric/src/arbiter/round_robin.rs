@@ -1,0 +1,59 @@
+//! Round robin: the first eligible request after the one that was served last.
+
+use super::next_from;
+
+/// The first of `requests` from `turn` on, around the end, that `is_eligible` accepts.
+#[inline]
+pub(crate) fn choose(
+    requests: &[u64],
+    turn: usize,
+    mut is_eligible: impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    if let [word] = *requests {
+        // All requests in one word: those from `turn` on, then the rest.
+        let late = word & (u64::MAX.checked_shl(turn as u32).unwrap_or(0));
+        for mut bits in [late, word & !late] {
+            while bits != 0 {
+                let request = bits.trailing_zeros() as usize;
+                if is_eligible(request) {
+                    return Some(request);
+                }
+                bits &= bits - 1;
+            }
+        }
+        return None;
+    }
+    let mut at = turn;
+    while let Some(request) = next_from(requests, at) {
+        if is_eligible(request) {
+            return Some(request);
+        }
+        at = request + 1;
+    }
+    at = 0;
+    while let Some(request) = next_from(requests, at) {
+        if request >= turn {
+            return None;
+        }
+        if is_eligible(request) {
+            return Some(request);
+        }
+        at = request + 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goes_round_and_skips_what_is_not_eligible() {
+        let requests = [0b1010_0001, 1];
+        assert_eq!(choose(&requests, 6, |_| true), Some(7));
+        assert_eq!(choose(&requests, 8, |_| true), Some(64));
+        assert_eq!(choose(&requests, 65, |_| true), Some(0));
+        assert_eq!(choose(&requests, 6, |r| r == 5), Some(5));
+        assert_eq!(choose(&requests, 0, |_| false), None);
+    }
+}

@@ -1,0 +1,516 @@
+//! The packet network: switches with their endpoints as sites of the engine.
+
+use crate::endpoint::Endpoint;
+use crate::interface::{Directory, Interface, InterfaceContext, Supply};
+use crate::packet::{Packet, Wire, kind};
+use crate::parameters::{CreditUnit, LinkParameters, PacketFormat, SwitchKind, SwitchParameters};
+use crate::switch::{
+    Crossbar, LinkKind, OutputPort, OutputQueued, Peer, Ports, Rules, Sink, Switch, UNLIMITED,
+};
+use serde::{Deserialize, Serialize};
+use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut};
+use weft_topo::{Attachment, LinkClass, Routing, Topology};
+use weft_units::{Bytes, EndpointId, LineRate, PortId, Span, SwitchId, Time};
+
+/// What a packet network is built of.
+pub struct NetworkParameters<T> {
+    /// Topology and routing.
+    pub layout: T,
+    /// What packets look like.
+    pub format: PacketFormat,
+    /// Links by [`LinkClass`].
+    pub links: Vec<LinkParameters>,
+    /// Switches.
+    pub switch: SwitchParameters,
+    /// For random choices of routings and arbiters.
+    pub seed: u64,
+}
+
+/// A network that cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A link between switches without latency.
+    #[error(transparent)]
+    ZeroLatency(#[from] ZeroLatencyCut),
+    /// A buffer too small for a packet.
+    #[error(
+        "the {buffer} holds {room} and a packet takes {packet}; virtual cut-through needs room for a whole packet"
+    )]
+    BufferTooSmall {
+        /// Which buffer.
+        buffer: &'static str,
+        /// Its size.
+        room: Bytes,
+        /// Bytes of the largest packet.
+        packet: Bytes,
+    },
+    /// A packet takes longer on a link than the model can say.
+    #[error(
+        "a packet of {packet} takes more than 4 ms on a `{class}` link; use smaller packets or a faster link"
+    )]
+    LinkTooSlow {
+        /// The kind of link.
+        class: &'static str,
+        /// Bytes of the largest packet.
+        packet: Bytes,
+    },
+    /// More ports or virtual channels than the packet header has bits for.
+    #[error("a switch has {ports} ports and {channels} virtual channels; at most 4096 and 16 are supported")]
+    SwitchTooLarge {
+        /// Ports.
+        ports: u32,
+        /// Virtual channels.
+        channels: u32,
+    },
+}
+
+/// The packet network: what all its sites share.
+pub struct Network<T, N: Interface> {
+    rules: Rules<T>,
+    credits: u32,
+    directory: Directory,
+    interface: N::Parameters,
+}
+
+/// A switch with its endpoints.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "N: Interface")]
+pub struct Site<N> {
+    switch: Switch,
+    endpoints: Vec<Endpoint<N>>,
+    /// Where the links to endpoints begin in the switch's input.
+    endpoint_ports: Vec<u16>,
+}
+
+/// A network ready to run.
+pub struct Built<T, N: Interface> {
+    /// The model.
+    pub network: Network<T, N>,
+    /// Its sites.
+    pub sites: Vec<Site<N>>,
+    /// What begins it.
+    pub events: Vec<Event<Wire<N::Timer, N::Announcement>>>,
+    /// How far its sites see ahead.
+    pub lookahead: Lookahead,
+}
+
+/// Where a link begins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LinkEnd {
+    /// At an endpoint: injection.
+    Endpoint(EndpointId),
+    /// At a port of a switch.
+    Port(SwitchId, PortId),
+}
+
+/// What one direction of a link has done.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkReport {
+    /// Where it begins.
+    pub from: LinkEnd,
+    /// Where it ends.
+    pub to: Attachment,
+    /// Its kind.
+    pub class: LinkClass,
+    /// Packets.
+    pub packets: u64,
+    /// Payload.
+    pub payload: Bytes,
+    /// How long the line was busy with bits.
+    pub busy: Span,
+    /// How long a packet could have gone but for credits.
+    pub stalled: Span,
+}
+
+impl<T: Topology + Routing, N: Interface> Network<T, N> {
+    /// Builds the network and puts an interface behind every endpoint.
+    ///
+    /// # Errors
+    /// Parameters that do not fit together; see [`BuildError`].
+    pub fn build(
+        parameters: NetworkParameters<T>,
+        interface: N::Parameters,
+        mut make_interface: impl FnMut(EndpointId) -> N,
+    ) -> Result<Built<T, N>, BuildError> {
+        let layout = &parameters.layout;
+        let names = layout.link_classes();
+        let largest = parameters.format.header + parameters.format.payload + parameters.format.footer;
+        if parameters.switch.buffer < largest {
+            let room = parameters.switch.buffer;
+            return Err(BuildError::BufferTooSmall {
+                buffer: "switch's input buffer",
+                room,
+                packet: largest,
+            });
+        }
+        if let Some(room) = parameters.switch.output_buffer.filter(|&room| room < largest) {
+            return Err(BuildError::BufferTooSmall {
+                buffer: "switch's output buffer",
+                room,
+                packet: largest,
+            });
+        }
+        let mut links = Vec::new();
+        for (link, class) in parameters.links.iter().zip(names) {
+            let rate = LineRate::new(link.rate, link.code);
+            let rate =
+                rate.filter(|rate| rate.span(largest + link.framing).as_ps() < u64::from(u32::MAX) / 2);
+            let rate = rate.ok_or(BuildError::LinkTooSlow { class, packet: largest })?;
+            links.push(LinkKind { rate, latency: link.latency, framing: link.framing });
+        }
+        let vcs = layout.virtual_channels();
+        let switches = layout.switches();
+        let most_ports = (0..switches).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
+        if most_ports > 4096 || vcs > 16 {
+            return Err(BuildError::SwitchTooLarge { ports: most_ports, channels: vcs });
+        }
+        let vc_shift = vcs.next_power_of_two().ilog2();
+        let credits = match parameters.switch.credit {
+            CreditUnit::Bytes => parameters.switch.buffer.get(),
+            CreditUnit::Cells(cell) => parameters.switch.buffer.get() / cell.get(),
+        } as u32;
+
+        let mut places = vec![(SiteId(0), 0); layout.endpoints() as usize];
+        let mut used_between_switches = vec![false; links.len()];
+        let mut sites = Vec::with_capacity(switches as usize);
+        let mut events = Vec::new();
+        for index in 0..switches {
+            let switch = SwitchId(index);
+            let ports = layout.ports(switch);
+            let mut outputs = Vec::with_capacity(ports as usize);
+            let mut room = Vec::with_capacity((ports as usize) << vc_shift);
+            let (mut endpoints, mut endpoint_ports) = (Vec::new(), Vec::new());
+            for port in 0..ports {
+                let class = layout.link_class(switch, PortId(port));
+                let (peer, behind) = match layout.peer(switch, PortId(port)) {
+                    Attachment::Switch(other, other_port) => {
+                        used_between_switches[usize::from(class.0)] = true;
+                        (Peer::Switch { site: other.0, port: other_port.0 as u16 }, credits)
+                    }
+                    Attachment::Endpoint(id) => {
+                        let entity = 1 + endpoints.len() as u32;
+                        places[id.index()] = (SiteId(index), entity);
+                        let endpoint = Endpoint::new(id, make_interface(id), credits);
+                        if endpoint.interface.is_active() {
+                            let order = Order::new(entity, kind::START);
+                            let payload = Wire::Start;
+                            events.push(Event { time: Time::ZERO, site: SiteId(index), order, payload });
+                        }
+                        endpoints.push(endpoint);
+                        endpoint_ports.push(port as u16);
+                        (Peer::Endpoint { entity }, UNLIMITED)
+                    }
+                    Attachment::Nothing => (Peer::Nothing, 0),
+                };
+                outputs.push(OutputPort::new(peer, class));
+                room.extend(std::iter::repeat_n(behind, 1 << vc_shift));
+            }
+            let dice = Stream::new(parameters.seed, u64::from(index), PURPOSE_SWITCH);
+            let ports = Ports::new(switch, layout.switch_address(switch), outputs, room, dice);
+            let arbiter = parameters.switch.arbiter;
+            let switch = match parameters.switch.kind {
+                SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, arbiter, vc_shift)),
+                SwitchKind::VirtualOutputQueued => {
+                    Switch::VirtualOutputQueued(Crossbar::new(ports, arbiter, vc_shift))
+                }
+                SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, vc_shift)),
+            };
+            sites.push(Site { switch, endpoints, endpoint_ports });
+        }
+        let cuts = used_between_switches.iter().enumerate().filter(|(_, used)| **used);
+        let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?;
+        let directory = Directory::new(places, lookahead.span());
+        let rules = Rules {
+            links,
+            format: parameters.format,
+            switch: parameters.switch,
+            vcs,
+            vc_shift,
+            topology: parameters.layout,
+        };
+        let network = Network { rules, credits, directory, interface };
+        Ok(Built { network, sites, events, lookahead })
+    }
+
+    /// Topology and routing.
+    pub fn layout(&self) -> &T {
+        &self.rules.topology
+    }
+
+    /// What the interfaces share.
+    pub fn interface_parameters(&self) -> &N::Parameters {
+        &self.interface
+    }
+
+    pub(crate) fn vc_shift(&self) -> u32 {
+        self.rules.vc_shift
+    }
+
+    pub(crate) fn vcs(&self) -> u32 {
+        self.rules.vcs
+    }
+
+    /// Room of one input buffer, in units of credit.
+    pub(crate) fn credits(&self) -> u32 {
+        self.credits
+    }
+
+    pub(crate) fn room(&self, packet: &Packet) -> u32 {
+        self.rules.room(packet)
+    }
+
+    /// Bytes on the wire per second of payload that a link to an endpoint carries at most: the span of
+    /// one packet of `payload` on the link of `endpoint`, headers and framing included.
+    pub fn injection_span(&self, endpoint: EndpointId, payload: Bytes) -> Span {
+        let (switch, port) = self.rules.topology.attachment(endpoint);
+        let link = &self.rules.links[usize::from(self.rules.topology.link_class(switch, port).0)];
+        let format = &self.rules.format;
+        link.rate.span(payload + format.header + format.footer + link.framing)
+    }
+
+    /// What each direction of each link has done since the counters were last reset.
+    pub fn links_of<'a>(&'a self, id: SiteId, site: &'a Site<N>) -> impl Iterator<Item = LinkReport> + 'a {
+        let layout = &self.rules.topology;
+        let switch = SwitchId(id.0);
+        let injection = site.endpoints.iter().zip(&site.endpoint_ports).map(move |(endpoint, &port)| {
+            let class = layout.link_class(switch, PortId(port.into()));
+            LinkReport {
+                from: LinkEnd::Endpoint(endpoint.id),
+                to: Attachment::Switch(switch, PortId(port.into())),
+                class,
+                packets: endpoint.packets,
+                payload: Bytes::new(endpoint.payload),
+                busy: self.rules.line_time(class, endpoint.packets, endpoint.payload),
+                stalled: endpoint.stalled,
+            }
+        });
+        let ports = site.switch.ports().outputs.iter().enumerate().map(move |(index, output)| LinkReport {
+            from: LinkEnd::Port(switch, PortId(index as u32)),
+            to: layout.peer(switch, PortId(index as u32)),
+            class: output.class,
+            packets: output.packets,
+            payload: Bytes::new(output.payload),
+            busy: self.rules.line_time(output.class, output.packets, output.payload),
+            stalled: output.stalled,
+        });
+        injection.chain(ports).filter(|link| link.to != Attachment::Nothing)
+    }
+}
+
+const PURPOSE_SWITCH: u32 = 1;
+
+impl<N: Interface> Site<N> {
+    /// The interfaces of its endpoints.
+    pub fn interfaces(&self) -> impl Iterator<Item = (EndpointId, &N)> {
+        self.endpoints.iter().map(|e| (e.id, &e.interface))
+    }
+
+    /// The interfaces of its endpoints, to be changed at an epoch.
+    pub fn interfaces_mut(&mut self) -> impl Iterator<Item = (EndpointId, &mut N)> {
+        self.endpoints.iter_mut().map(|e| (e.id, &mut e.interface))
+    }
+
+    /// Sets the counters of its links to zero, at the end of warm-up.
+    pub fn reset_counters(&mut self) {
+        for endpoint in &mut self.endpoints {
+            (endpoint.packets, endpoint.payload) = (0, 0);
+            endpoint.stalled = Span::ZERO;
+        }
+        for output in &mut self.switch.ports_mut().outputs {
+            (output.packets, output.payload) = (0, 0);
+            output.stalled = Span::ZERO;
+        }
+    }
+
+    /// Packets in its buffers, those at endpoints that wait for credits included.
+    pub fn buffered(&self) -> usize {
+        self.switch.packets() + self.endpoints.iter().filter(|e| e.staged.is_some()).count()
+    }
+
+    /// Payload bytes that its endpoints have received since the run began.
+    pub fn received(&self) -> Bytes {
+        Bytes::new(self.endpoints.iter().map(|e| e.received_payload).sum())
+    }
+
+    pub(crate) fn switch(&self) -> &Switch {
+        &self.switch
+    }
+
+    pub(crate) fn endpoints_with_ports(&self) -> impl Iterator<Item = (&Endpoint<N>, u16)> {
+        self.endpoints.iter().zip(self.endpoint_ports.iter().copied())
+    }
+
+    pub(crate) fn endpoint_port(&self, index: usize) -> u16 {
+        self.endpoint_ports[index]
+    }
+
+    pub(crate) fn endpoints(&self) -> &[Endpoint<N>] {
+        &self.endpoints
+    }
+}
+
+/// Carries what leaves a switch to the engine.
+struct Leaving<'a, 'b, N: Interface> {
+    events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>>,
+}
+
+impl<N: Interface> Sink for Leaving<'_, '_, N> {
+    #[inline]
+    fn packet(&mut self, peer: Peer, mut packet: Packet, head: Time, tail: Time) {
+        let (time, site, entity) = match peer {
+            Peer::Switch { site, port } => {
+                packet.port = port;
+                (head, SiteId(site), 0)
+            }
+            Peer::Endpoint { entity } => (tail, self.events.site(), entity),
+            Peer::Nothing => unreachable!("routes lead to ports that are joined to something"),
+        };
+        let order = Order::new(entity, kind::PACKET);
+        self.events.send(Event { time, site, order, payload: Wire::Packet(packet) });
+    }
+
+    #[inline]
+    fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time) {
+        let (site, entity, port) = match peer {
+            Peer::Switch { site, port } => (SiteId(site), 0, port),
+            Peer::Endpoint { entity } => (self.events.site(), entity, 0),
+            Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
+        };
+        let order = Order::new(entity, kind::CREDIT);
+        self.events.send(Event { time: at, site, order, payload: Wire::Credit { port, vc, amount } });
+    }
+}
+
+impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
+    type Payload = Wire<N::Timer, N::Announcement>;
+    type Site = Site<N>;
+    type Output = N::Output;
+
+    #[inline]
+    fn handle(
+        &self,
+        site: &mut Site<N>,
+        event: &Event<Self::Payload>,
+        output: &mut N::Output,
+        context: &mut Context<'_, Self::Payload>,
+    ) {
+        let entity = event.order.entity();
+        let rules = &self.rules;
+        if entity == 0 {
+            match event.payload {
+                Wire::Packet(packet) => site.switch.arrive(packet, context.now(), rules),
+                Wire::Credit { port, vc, amount } => {
+                    site.switch.credit(port, vc, amount, context.now(), rules);
+                }
+                _ => unreachable!("switches get packets and credits only"),
+            }
+            return;
+        }
+        let index = entity as usize - 1;
+        let endpoint = &mut site.endpoints[index];
+        let now = context.now();
+        let mut at_interface = InterfaceContext {
+            endpoint: endpoint.id,
+            entity,
+            directory: &self.directory,
+            events: context,
+            output,
+            pump: false,
+        };
+        match event.payload {
+            Wire::Packet(packet) => {
+                endpoint.received += 1;
+                endpoint.received_payload += u64::from(packet.bytes);
+                endpoint.interface.received(&packet, &self.interface, &mut at_interface);
+            }
+            Wire::Credit { amount, .. } => {
+                endpoint.credits += amount;
+                at_interface.pump = endpoint.staged.is_some();
+            }
+            Wire::Pump => {
+                if endpoint.pump == now {
+                    endpoint.pump = Time::MAX;
+                    at_interface.pump = true;
+                }
+            }
+            Wire::Start => endpoint.interface.start(&self.interface, &mut at_interface),
+            Wire::Timer(timer) => endpoint.interface.timer(timer, &self.interface, &mut at_interface),
+            Wire::Announcement { from, message, what } => {
+                endpoint.interface.announced(from, message, what, &self.interface, &mut at_interface);
+            }
+        }
+        if at_interface.pump {
+            self.pump(endpoint, site.endpoint_ports[index], rules, &mut at_interface);
+        }
+    }
+
+    #[inline]
+    fn decision(site: &Site<N>) -> Time {
+        site.switch.decision()
+    }
+
+    #[inline]
+    fn decide(&self, site: &mut Site<N>, _: &mut N::Output, context: &mut Context<'_, Self::Payload>) {
+        let now = context.now();
+        site.switch.decide(now, &self.rules, &mut Leaving::<N> { events: context });
+    }
+}
+
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Injects packets as long as the line is free and the switch has room.
+    fn pump(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        port: u16,
+        rules: &Rules<T>,
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        let now = context.now();
+        if endpoint.line.busy_until() > now {
+            let free = endpoint.line.busy_until();
+            return schedule_pump(endpoint, free, context);
+        }
+        let (mut packet, since) = match endpoint.staged.take() {
+            Some(staged) => staged,
+            None => match endpoint.interface.supply(&self.interface, context) {
+                Supply::Packet(packet) => (packet, now),
+                Supply::NotBefore(time) => return schedule_pump(endpoint, time, context),
+                Supply::Nothing => return,
+            },
+        };
+        let room = rules.room(&packet);
+        if endpoint.credits < room {
+            endpoint.staged = Some((packet, since));
+            return;
+        }
+        endpoint.stalled += now - since;
+        endpoint.credits -= room;
+        let layout = &self.rules.topology;
+        let class = layout.link_class(SwitchId(context.events.site().0), PortId(port.into()));
+        let link = &self.rules.links[usize::from(class.0)];
+        let bytes = rules.packet_bytes(&packet) + link.framing;
+        let end = endpoint.line.send(&link.rate, now, bytes);
+        endpoint.packets += 1;
+        endpoint.payload += u64::from(packet.bytes);
+        packet.address = layout.endpoint_address(packet.destination);
+        packet.port = port;
+        packet.vc = 0;
+        packet.hops = 1;
+        packet.stretch = (end - now).as_ps() as u32;
+        let (site, order) = (context.events.site(), Order::new(0, kind::PACKET));
+        context.events.send(Event { time: now + link.latency, site, order, payload: Wire::Packet(packet) });
+        schedule_pump(endpoint, end, context);
+    }
+}
+
+fn schedule_pump<N: Interface>(
+    endpoint: &mut Endpoint<N>,
+    at: Time,
+    context: &mut InterfaceContext<'_, '_, N>,
+) {
+    if at < endpoint.pump {
+        endpoint.pump = at;
+        let (site, order) = (context.events.site(), Order::new(context.entity, kind::PUMP));
+        context.events.send(Event { time: at, site, order, payload: Wire::Pump });
+    }
+}

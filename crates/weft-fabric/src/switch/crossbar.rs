@@ -1,0 +1,318 @@
+//! A switch with buffers at its inputs and a crossbar without speed-up: each input reads one packet at
+//! a time, each output takes one at a time.
+
+use super::pool::{NONE, Pool, Queue};
+use super::port::{Hop, Ports, Rules, Sink};
+use crate::arbiter::islip::Islip;
+use crate::arbiter::{next_from, random, round_robin};
+use crate::packet::Packet;
+use crate::parameters::ArbiterKind;
+use serde::{Deserialize, Serialize};
+use weft_topo::Routing;
+use weft_units::Time;
+
+/// How the input buffers are organized. A request is `input port << vc_shift | virtual channel`.
+pub(crate) trait InputBuffers {
+    /// Whether a packet's output is chosen when it arrives, or when it comes to the head of its queue.
+    const ROUTES_ON_ARRIVAL: bool;
+    fn new(requests: usize, outputs: usize) -> Self;
+    /// The queue of packets of `request` that can go to `output`.
+    fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue;
+    /// The head of that queue.
+    fn head(&self, request: usize, output: usize) -> u32;
+    /// (request, handle) of the head of every queue that is not empty.
+    fn heads(&self) -> Vec<(usize, u32)>;
+}
+
+/// An input-buffered switch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Crossbar<B> {
+    pub(crate) ports: Ports,
+    pub(crate) pool: Pool,
+    buffers: B,
+    arbiter: ArbiterKind,
+    islip: Option<Box<Islip>>,
+    /// Per output a bit for each request whose head wants it: `words` words each.
+    requests: Vec<u64>,
+    words: u32,
+    /// A bit for each output that is wanted.
+    wanted: Vec<u64>,
+    /// The output that is served first in the next arbitration, so that none is favoured.
+    first: u32,
+}
+
+impl<B: InputBuffers> Crossbar<B> {
+    pub(crate) fn new(ports: Ports, arbiter: ArbiterKind, vc_shift: u32) -> Crossbar<B> {
+        let outputs = ports.outputs.len();
+        let requests = outputs << vc_shift;
+        let words = requests.div_ceil(64);
+        Crossbar {
+            buffers: B::new(requests, outputs),
+            arbiter,
+            islip: match arbiter {
+                ArbiterKind::Islip(iterations) => Some(Box::new(Islip::new(outputs, iterations))),
+                ArbiterKind::RoundRobin | ArbiterKind::Random => None,
+            },
+            requests: vec![0; outputs * words],
+            words: words as u32,
+            wanted: vec![0; outputs.div_ceil(64)],
+            first: 0,
+            pool: Pool::new(),
+            ports,
+        }
+    }
+
+    /// The head of a packet has come.
+    #[inline]
+    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
+        let (port, vc) = (usize::from(packet.port), packet.vc);
+        let request = port << rules.vc_shift | usize::from(vc);
+        let handle = self.pool.insert(packet, now, rules.room(&packet));
+        let mut output = 0;
+        if B::ROUTES_ON_ARRIVAL {
+            let buffered = self.pool.get_mut(handle);
+            self.ports.route(buffered, port, vc, rules);
+            output = usize::from(buffered.packet.port);
+        }
+        if self.buffers.queue_mut(request, output).push(&mut self.pool, handle) {
+            self.request(request, handle, rules);
+            self.ports.arbitrate_at_or_after(now, rules);
+        }
+    }
+
+    /// Enters the request of a packet that has come to the head of its queue.
+    #[inline]
+    fn request<T: Routing>(&mut self, request: usize, handle: u32, rules: &Rules<T>) {
+        let buffered = self.pool.get_mut(handle);
+        if !B::ROUTES_ON_ARRIVAL {
+            let vc = request & ((1 << rules.vc_shift) - 1);
+            self.ports.route(buffered, request >> rules.vc_shift, vc as u8, rules);
+        }
+        let output = usize::from(buffered.packet.port);
+        self.requests[output * self.words as usize + request / 64] |= 1 << (request % 64);
+        self.wanted[output / 64] |= 1 << (output % 64);
+    }
+
+    /// Arbitrates at the clock edge `now`.
+    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
+        self.ports.decision = Time::MAX;
+        match self.arbiter {
+            ArbiterKind::RoundRobin => self.serve_outputs(now, rules, sink, |switch, output, survey| {
+                let turn = usize::from(switch.ports.outputs[output].turn);
+                let request = round_robin::choose(switch.requests_of(output), turn, |request| {
+                    switch.is_eligible(output, request, rules, survey)
+                })?;
+                switch.ports.outputs[output].turn = request as u16 + 1;
+                Some(request)
+            }),
+            ArbiterKind::Random => self.serve_outputs(now, rules, sink, |switch, output, survey| {
+                let mut dice = switch.ports.dice;
+                let chosen = random::choose(switch.requests_of(output), &mut dice, |request| {
+                    switch.is_eligible(output, request, rules, survey)
+                });
+                switch.ports.dice = dice;
+                chosen
+            }),
+            ArbiterKind::Islip(_) => {
+                if let Some(mut islip) = self.islip.take() {
+                    self.match_with_islip(&mut islip, now, rules, sink);
+                    self.islip = Some(islip);
+                }
+            }
+        }
+    }
+
+    /// Serves the wanted outputs one after the other, beginning with another one each time.
+    #[inline]
+    fn serve_outputs<T: Routing>(
+        &mut self,
+        now: Time,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+        mut choose: impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
+    ) {
+        let outputs = self.ports.outputs.len();
+        let first = self.first as usize;
+        self.first = if first + 1 == outputs { 0 } else { first as u32 + 1 };
+        let mut wake = Time::MAX;
+        // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
+        let words = self.wanted.len();
+        let late = u64::MAX << (first % 64);
+        for step in 0..=words {
+            let word = (first / 64 + step) % words;
+            let mut bits = self.wanted[word];
+            if step == 0 {
+                bits &= late;
+            } else if step == words {
+                bits &= !late;
+            }
+            while bits != 0 {
+                let output = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let port = &self.ports.outputs[output];
+                if port.ready > now {
+                    wake = wake.min(port.ready);
+                    continue;
+                }
+                let mut survey = Survey { now, wake, lacks_credit: false };
+                let chosen = choose(self, output, &mut survey);
+                wake = survey.wake;
+                match chosen {
+                    Some(request) => wake = wake.min(self.grant(output, request, now, rules, sink)),
+                    None if survey.lacks_credit => self.note_stall(output, now),
+                    None => {}
+                }
+            }
+        }
+        self.ports.decision = self.ports.decision.min(wake);
+    }
+
+    fn match_with_islip<T: Routing>(
+        &mut self,
+        islip: &mut Islip,
+        now: Time,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) {
+        let mut wake = Time::MAX;
+        islip.run(
+            self,
+            |request| request >> rules.vc_shift,
+            |switch, output, turn| {
+                if switch.ports.outputs[output].ready > now {
+                    return None;
+                }
+                let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
+                round_robin::choose(switch.requests_of(output), turn, |request| {
+                    switch.is_eligible(output, request, rules, &mut survey)
+                })
+            },
+            |switch, output, request| wake = wake.min(switch.grant(output, request, now, rules, sink)),
+        );
+        // What is left waits for an input, an output, a credit, its own tail, or the next edge.
+        let mut at = 0;
+        while let Some(output) = next_from(&self.wanted, at) {
+            at = output + 1;
+            let ready = self.ports.outputs[output].ready;
+            if ready > now {
+                wake = wake.min(ready);
+                continue;
+            }
+            let mut survey = Survey { now, wake, lacks_credit: false };
+            let unmatched = round_robin::choose(self.requests_of(output), 0, |request| {
+                self.is_eligible(output, request, rules, &mut survey)
+            });
+            wake = survey.wake;
+            if unmatched.is_some() {
+                wake = wake.min(rules.switch.clock.edge_after(now));
+            } else if survey.lacks_credit {
+                self.note_stall(output, now);
+            }
+        }
+        self.ports.decision = self.ports.decision.min(wake);
+    }
+
+    #[inline]
+    fn requests_of(&self, output: usize) -> &[u64] {
+        let words = self.words as usize;
+        &self.requests[output * words..(output + 1) * words]
+    }
+
+    /// Whether the head of `request` could go to `output`, which is free, now; if not, notes when it
+    /// might.
+    #[inline]
+    fn is_eligible<T>(
+        &self,
+        output: usize,
+        request: usize,
+        rules: &Rules<T>,
+        survey: &mut Survey,
+    ) -> bool {
+        let input = request >> rules.vc_shift;
+        let input_ready = self.ports.outputs[input].input_ready;
+        if input_ready > survey.now {
+            survey.wake = survey.wake.min(input_ready);
+            return false;
+        }
+        let buffered = self.pool.get(self.buffers.head(request, output));
+        if self.ports.credits[output << rules.vc_shift | usize::from(buffered.packet.vc)] < buffered.room {
+            survey.lacks_credit = true;
+            return false;
+        }
+        let not_before = self.ports.not_before(buffered, rules);
+        if not_before > survey.now {
+            survey.wake = survey.wake.min(rules.switch.clock.edge_at_or_after(not_before));
+            return false;
+        }
+        true
+    }
+
+    fn note_stall(&mut self, output: usize, now: Time) {
+        let since = &mut self.ports.outputs[output].stalled_since;
+        *since = (*since).min(now);
+    }
+
+    /// Sends the head of `request` to `output`; returns when either may be granted again, if anything
+    /// waits for them.
+    #[inline]
+    fn grant<T: Routing>(
+        &mut self,
+        output: usize,
+        request: usize,
+        now: Time,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) -> Time {
+        let queue = self.buffers.queue_mut(request, output);
+        let buffered = queue.pop(&mut self.pool);
+        let next = queue.head;
+        let input = request >> rules.vc_shift;
+        let input_vc = (request & ((1 << rules.vc_shift) - 1)) as u8;
+        self.ports.transmit(&Hop { now, output, input: Some((input, input_vc)) }, buffered, rules, sink);
+        let words = self.words as usize;
+        if next == NONE || !B::ROUTES_ON_ARRIVAL {
+            self.requests[output * words + request / 64] &= !(1 << (request % 64));
+            if self.requests_of(output).iter().all(|&word| word == 0) {
+                self.wanted[output / 64] &= !(1 << (output % 64));
+            }
+        }
+        if next != NONE && !B::ROUTES_ON_ARRIVAL {
+            self.request(request, next, rules);
+        }
+        let anything_wanted = self.wanted.iter().any(|&word| word != 0);
+        if anything_wanted { self.ports.outputs[output].ready } else { Time::MAX }
+    }
+
+    /// See [`Switch::occupancy`](super::Switch::occupancy).
+    pub(crate) fn occupancy(&self, vc_shift: u32) -> Vec<(u16, u8, u32)> {
+        let mut held = Vec::new();
+        for (request, mut handle) in self.buffers.heads() {
+            while handle != NONE {
+                let buffered = self.pool.get(handle);
+                let vc = (request & ((1 << vc_shift) - 1)) as u8;
+                held.push(((request >> vc_shift) as u16, vc, buffered.room));
+                handle = buffered.next;
+            }
+        }
+        held
+    }
+
+    /// See [`Switch::waiting`](super::Switch::waiting).
+    pub(crate) fn waiting(&self, vc_shift: u32) -> Vec<(u16, u8, u16, u8, Packet)> {
+        let entry = |(request, handle): (usize, u32)| {
+            let packet = self.pool.get(handle).packet;
+            let vc = (request & ((1 << vc_shift) - 1)) as u8;
+            ((request >> vc_shift) as u16, vc, packet.port, packet.vc, packet)
+        };
+        self.buffers.heads().into_iter().map(entry).collect()
+    }
+}
+
+/// What a look at the requests of an output found beside the choice.
+struct Survey {
+    now: Time,
+    /// The earliest time at which a request that cannot go now may be able to.
+    wake: Time,
+    /// Whether a request could go but for credits.
+    lacks_credit: bool,
+}

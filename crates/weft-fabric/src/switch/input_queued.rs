@@ -1,0 +1,37 @@
+//! Input queues: one first-in first-out queue per input and virtual channel.
+//!
+//! Only the head of a queue is routed and requests an output; what stands behind it waits although its
+//! own output may be free (head-of-line blocking, Karol, Hluchyj, Morgan 1987).
+
+use super::crossbar::InputBuffers;
+use super::pool::{NONE, Queue};
+use serde::{Deserialize, Serialize};
+
+/// A queue per input and virtual channel.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct InputQueues {
+    queues: Vec<Queue>,
+}
+
+impl InputBuffers for InputQueues {
+    const ROUTES_ON_ARRIVAL: bool = false;
+
+    fn new(requests: usize, _outputs: usize) -> InputQueues {
+        InputQueues { queues: vec![Queue::EMPTY; requests] }
+    }
+
+    #[inline]
+    fn queue_mut(&mut self, request: usize, _output: usize) -> &mut Queue {
+        &mut self.queues[request]
+    }
+
+    #[inline]
+    fn head(&self, request: usize, _output: usize) -> u32 {
+        self.queues[request].head
+    }
+
+    fn heads(&self) -> Vec<(usize, u32)> {
+        let heads = self.queues.iter().enumerate().map(|(request, q)| (request, q.head));
+        heads.filter(|&(_, head)| head != NONE).collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! Switches: buffers, arbitration, crossbar and lines.
+//!
+//! ```text
+//!            ┌ input buffers ┐        ┌ outputs ┐
+//!  link ──►  │ vc 0  ▢▢▢     │ ─┐  ┌─ │ line    │ ──► link
+//!  credit ◄─ │ vc 1  ▢       │  ╳  │  │ credits │ ◄── credit
+//!  link ──►  │ …             │ ─┘  └─ │ …       │ ──► link
+//!            └───────────────┘ arbiter└─────────┘
+//! ```
+//! A packet that may leave at a clock edge crosses in the switch's pipeline latency, and its head
+//! enters the output's line. The input's read port and the output are occupied until its tail has
+//! passed. Arbitration looks ahead by the pipeline latency, so that a busy line has no gaps.
+
+mod crossbar;
+mod input_queued;
+mod output_queued;
+mod pool;
+mod port;
+mod virtual_output_queued;
+
+pub(crate) use crossbar::Crossbar;
+pub(crate) use input_queued::InputQueues;
+pub(crate) use output_queued::OutputQueued;
+pub(crate) use port::{LinkKind, OutputPort, Peer, Ports, Rules, Sink, UNLIMITED};
+use serde::{Deserialize, Serialize};
+pub(crate) use virtual_output_queued::VirtualOutputQueues;
+
+use crate::packet::Packet;
+use weft_topo::Routing;
+use weft_units::Time;
+
+/// A switch of one of the kinds that a machine file can name.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Switch {
+    InputQueued(Crossbar<InputQueues>),
+    VirtualOutputQueued(Crossbar<VirtualOutputQueues>),
+    OutputQueued(OutputQueued),
+}
+
+macro_rules! each {
+    ($self:expr, $switch:ident => $body:expr) => {
+        match $self {
+            Switch::InputQueued($switch) => $body,
+            Switch::VirtualOutputQueued($switch) => $body,
+            Switch::OutputQueued($switch) => $body,
+        }
+    };
+}
+
+impl Switch {
+    /// Its ports.
+    pub(crate) fn ports(&self) -> &Ports {
+        each!(self, switch => &switch.ports)
+    }
+
+    /// Its ports, to reset their counters.
+    pub(crate) fn ports_mut(&mut self) -> &mut Ports {
+        each!(self, switch => &mut switch.ports)
+    }
+
+    /// When it wants to arbitrate next.
+    #[inline]
+    pub(crate) fn decision(&self) -> Time {
+        each!(self, switch => switch.ports.decision)
+    }
+
+    /// The head of a packet has come.
+    #[inline]
+    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
+        each!(self, switch => switch.arrive(packet, now, rules));
+    }
+
+    /// Room has become free behind an output.
+    #[inline]
+    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<T>) {
+        each!(self, switch => switch.ports.credit(port, vc, amount, now, rules));
+    }
+
+    /// Arbitrates at a clock edge; packets and credits that leave go to `sink`.
+    #[inline]
+    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
+        each!(self, switch => switch.decide(now, rules, sink));
+    }
+
+    /// Packets that it holds.
+    pub(crate) fn packets(&self) -> usize {
+        each!(self, switch => switch.pool.len())
+    }
+
+    /// The packets that wait at the head of a queue: (input port, its virtual channel, the output port
+    /// and virtual channel it wants, the packet).
+    pub(crate) fn waiting(&self, vc_shift: u32) -> Vec<(u16, u8, u16, u8, Packet)> {
+        each!(self, switch => switch.waiting(vc_shift))
+    }
+
+    /// What its input buffers hold: (input port, virtual channel, room of a packet).
+    pub(crate) fn occupancy(&self, vc_shift: u32) -> Vec<(u16, u8, u32)> {
+        each!(self, switch => switch.occupancy(vc_shift))
+    }
+}

@@ -1,0 +1,113 @@
+//! The packets in one switch: an arena with 32-bit handles, as large as the switch was ever full.
+
+use crate::packet::Packet;
+use serde::{Deserialize, Serialize};
+use weft_units::{Span, Time};
+
+/// No packet.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A packet in a buffer.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Buffered {
+    pub(crate) packet: Packet,
+    /// When its head came.
+    pub(crate) head: Time,
+    /// Room it takes, in units of credit.
+    pub(crate) room: u32,
+    /// The next in its queue, or in the list of free places.
+    pub(crate) next: u32,
+}
+
+impl Buffered {
+    /// When its tail has come.
+    #[inline]
+    pub(crate) fn tail(&self) -> Time {
+        self.head + Span::from_ps(u64::from(self.packet.stretch))
+    }
+}
+
+/// The arena.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Pool {
+    places: Vec<Buffered>,
+    free: u32,
+    used: u32,
+}
+
+impl Pool {
+    pub(crate) fn new() -> Pool {
+        Pool { places: Vec::new(), free: NONE, used: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.used as usize
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: Packet, head: Time, room: u32) -> u32 {
+        let buffered = Buffered { packet, head, room, next: NONE };
+        self.used += 1;
+        if self.free == NONE {
+            self.places.push(buffered);
+            return (self.places.len() - 1) as u32;
+        }
+        let handle = self.free;
+        let place = &mut self.places[handle as usize];
+        self.free = place.next;
+        *place = buffered;
+        handle
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, handle: u32) -> Buffered {
+        let place = &mut self.places[handle as usize];
+        let buffered = *place;
+        place.next = self.free;
+        self.free = handle;
+        self.used -= 1;
+        buffered
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, handle: u32) -> &Buffered {
+        &self.places[handle as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, handle: u32) -> &mut Buffered {
+        &mut self.places[handle as usize]
+    }
+}
+
+/// A first-in first-out queue of packets in a [`Pool`].
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Queue {
+    pub(crate) head: u32,
+    tail: u32,
+}
+
+impl Queue {
+    pub(crate) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
+
+    /// Appends; says whether the queue was empty.
+    #[inline]
+    pub(crate) fn push(&mut self, pool: &mut Pool, handle: u32) -> bool {
+        let was_empty = self.head == NONE;
+        if was_empty {
+            self.head = handle;
+        } else {
+            pool.get_mut(self.tail).next = handle;
+        }
+        self.tail = handle;
+        was_empty
+    }
+
+    /// Takes the first, which must exist.
+    #[inline]
+    pub(crate) fn pop(&mut self, pool: &mut Pool) -> Buffered {
+        let buffered = pool.remove(self.head);
+        self.head = buffered.next;
+        buffered
+    }
+}

@@ -1,0 +1,300 @@
+//! The ports of a switch: lines, credits, and what leaves.
+
+use super::pool::Buffered;
+use crate::packet::Packet;
+use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
+use serde::{Deserialize, Serialize};
+use weft_engine::Stream;
+use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
+use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
+
+/// Credits of a link whose far end always consumes: never spent.
+pub(crate) const UNLIMITED: u32 = u32::MAX;
+
+/// One kind of link, made ready for the hot loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkKind {
+    pub(crate) rate: LineRate,
+    pub(crate) latency: Span,
+    pub(crate) framing: Bytes,
+}
+
+/// What all switches of a machine share.
+pub(crate) struct Rules<T> {
+    pub(crate) topology: T,
+    pub(crate) links: Vec<LinkKind>,
+    pub(crate) format: PacketFormat,
+    pub(crate) switch: SwitchParameters,
+    /// Virtual channels of a link.
+    pub(crate) vcs: u32,
+    /// Requests and credits are numbered `port << vc_shift | vc`.
+    pub(crate) vc_shift: u32,
+}
+
+impl<T> Rules<T> {
+    /// Room that a packet takes in a buffer, in units of credit.
+    #[inline]
+    pub(crate) fn room(&self, packet: &Packet) -> u32 {
+        let bytes = self.packet_bytes(packet);
+        match self.switch.credit {
+            CreditUnit::Bytes => bytes.get() as u32,
+            CreditUnit::Cells(cell) => bytes.div_ceil(cell) as u32,
+        }
+    }
+
+    /// Header, payload and footer.
+    #[inline]
+    pub(crate) fn packet_bytes(&self, packet: &Packet) -> Bytes {
+        packet.payload() + self.format.header + self.format.footer
+    }
+
+    /// How long a line of `class` was busy with the bits of so many packets and so much payload.
+    pub(crate) fn line_time(&self, class: LinkClass, packets: u64, payload: u64) -> Span {
+        let link = &self.links[usize::from(class.0)];
+        link.rate.span(Bytes::new(payload) + (self.format.header + self.format.footer + link.framing) * packets)
+    }
+
+    /// When a packet that wins arbitration at the edge `now` reaches the output's line.
+    #[inline]
+    pub(crate) fn through_pipeline(&self, now: Time) -> Time {
+        self.switch.clock.later_edge(now, u64::from(self.switch.pipeline_cycles))
+    }
+}
+
+/// What a port is joined to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Peer {
+    Switch { site: u32, port: u16 },
+    Endpoint { entity: u32 },
+    Nothing,
+}
+
+/// Where packets and credits that leave a switch go.
+pub(crate) trait Sink {
+    /// A packet leaves by a port: its head is at the far end at `head`, its tail at `tail`.
+    fn packet(&mut self, peer: Peer, packet: Packet, head: Time, tail: Time);
+    /// Room in an input buffer has become free; whoever sends into that port learns of it at `at`.
+    fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
+}
+
+/// An output and, for the same port, the read port of its input buffer.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct OutputPort {
+    pub(crate) line: Line,
+    /// The first clock edge at which another packet may be granted this output.
+    pub(crate) ready: Time,
+    /// The first clock edge at which another packet may leave this port's input buffer.
+    pub(crate) input_ready: Time,
+    /// Bytes sent into the buffer behind the link that have not left it.
+    pub(crate) outstanding: u32,
+    /// Bytes that wait in this switch with this output chosen.
+    pub(crate) waiting: u32,
+    /// The request that has priority.
+    pub(crate) turn: u16,
+    pub(crate) class: LinkClass,
+    pub(crate) peer: Peer,
+    pub(crate) packets: u64,
+    pub(crate) payload: u64,
+    /// How long it could have sent but for credits.
+    pub(crate) stalled: Span,
+    pub(crate) stalled_since: Time,
+}
+
+impl OutputPort {
+    pub(crate) fn new(peer: Peer, class: LinkClass) -> OutputPort {
+        OutputPort {
+            line: Line::default(),
+            ready: Time::ZERO,
+            input_ready: Time::ZERO,
+            outstanding: 0,
+            waiting: 0,
+            turn: 0,
+            class,
+            peer,
+            packets: 0,
+            payload: 0,
+            stalled: Span::ZERO,
+            stalled_since: Time::MAX,
+        }
+    }
+}
+
+/// The ports of one switch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Ports {
+    pub(crate) switch: SwitchId,
+    pub(crate) address: Address,
+    pub(crate) outputs: Vec<OutputPort>,
+    /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
+    pub(crate) credits: Vec<u32>,
+    pub(crate) dice: Stream,
+    /// The next edge at which to arbitrate.
+    pub(crate) decision: Time,
+}
+
+/// A grant that is being carried out.
+pub(crate) struct Hop {
+    pub(crate) now: Time,
+    pub(crate) output: usize,
+    /// Input port and virtual channel whose buffer the packet leaves; `None`: it left it before.
+    pub(crate) input: Option<(usize, u8)>,
+}
+
+/// What a routing sees of its switch.
+struct Queues<'a> {
+    outputs: &'a [OutputPort],
+    dice: &'a mut Stream,
+}
+
+impl View for Queues<'_> {
+    #[inline]
+    fn queued(&self, port: PortId) -> u64 {
+        let output = &self.outputs[port.index()];
+        u64::from(output.outstanding) + u64::from(output.waiting)
+    }
+
+    #[inline]
+    fn random(&mut self) -> u64 {
+        self.dice.next_u64()
+    }
+}
+
+impl Ports {
+    pub(crate) fn new(
+        switch: SwitchId,
+        address: Address,
+        outputs: Vec<OutputPort>,
+        credits: Vec<u32>,
+        dice: Stream,
+    ) -> Ports {
+        Ports { switch, address, outputs, credits, dice, decision: Time::MAX }
+    }
+
+    /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
+    #[inline]
+    pub(crate) fn route<T: Routing>(
+        &mut self,
+        buffered: &mut Buffered,
+        port: usize,
+        vc: u8,
+        rules: &Rules<T>,
+    ) {
+        let position = Position {
+            switch: self.switch,
+            address: self.address,
+            port: PortId(port as u32),
+            vc: VcId(u32::from(vc)),
+        };
+        let mut view = Queues { outputs: &self.outputs, dice: &mut self.dice };
+        let packet = &mut buffered.packet;
+        let Step { port, vc } = rules.topology.route(position, packet.address, &mut packet.route, &mut view);
+        debug_assert!(self.outputs[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
+        packet.port = port.0 as u16;
+        packet.vc = vc.0 as u8;
+        self.outputs[port.index()].waiting += rules.packet_bytes(packet).get() as u32;
+    }
+
+    /// Room has become free behind an output.
+    #[inline]
+    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<T>) {
+        self.credits[usize::from(port) << rules.vc_shift | usize::from(vc)] += amount;
+        let bytes = match rules.switch.credit {
+            CreditUnit::Bytes => amount,
+            CreditUnit::Cells(cell) => amount * cell.get() as u32,
+        };
+        let output = &mut self.outputs[usize::from(port)];
+        output.outstanding -= bytes;
+        if output.waiting > 0 {
+            self.arbitrate_at_or_after(now, rules);
+        }
+    }
+
+    /// Makes sure that arbitration happens at the first edge from `time` on.
+    #[inline]
+    pub(crate) fn arbitrate_at_or_after<T>(&mut self, time: Time, rules: &Rules<T>) {
+        if time < self.decision {
+            self.decision = self.decision.min(rules.switch.clock.edge_at_or_after(time));
+        }
+    }
+
+    /// The earliest time at which the packet may be granted an output, for its own sake.
+    ///
+    /// Whether the output is faster is read off the packet: its tail follows its head later than it
+    /// would on the output's line.
+    #[inline]
+    pub(crate) fn not_before<T>(&self, buffered: &Buffered, rules: &Rules<T>) -> Time {
+        match (rules.switch.forwarding, rules.switch.faster_link) {
+            (Forwarding::StoreAndForward, _) => buffered.tail(),
+            (_, FasterLink::Bubble) => Time::ZERO,
+            (_, mode) => {
+                let link = &rules.links[usize::from(self.outputs[usize::from(buffered.packet.port)].class.0)];
+                let span = link.rate.span(rules.packet_bytes(&buffered.packet) + link.framing);
+                if span >= buffered.packet.stretch() {
+                    Time::ZERO
+                } else if mode == FasterLink::Store {
+                    buffered.tail()
+                } else {
+                    Time::from_ps(buffered.tail().as_ps().saturating_sub(span.as_ps()))
+                }
+            }
+        }
+    }
+
+    /// Sends a packet that has won: through the crossbar, onto the line, with its credit back.
+    #[inline]
+    pub(crate) fn transmit<T>(
+        &mut self,
+        hop: &Hop,
+        buffered: Buffered,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) {
+        let Buffered { mut packet, room, .. } = buffered;
+        let vc = packet.vc;
+        let bytes = rules.packet_bytes(&packet);
+        let output = &mut self.outputs[hop.output];
+        let link = &rules.links[usize::from(output.class.0)];
+        let through = rules.through_pipeline(hop.now);
+        let pipeline = through - hop.now;
+        let begin = through.max(output.line.busy_until());
+        let mut end = output.line.send(&link.rate, begin, bytes + link.framing);
+        // The tail cannot leave before it has come.
+        let tail_through = buffered.tail() + pipeline;
+        if tail_through > end {
+            end = tail_through;
+            output.line.hold(end);
+        }
+        // The next decision for this output may fall a pipeline's latency before the line is free, and
+        // no two on one edge.
+        let clock = &rules.switch.clock;
+        let next = clock.edge_at_or_before(end - pipeline).max(clock.later_edge(hop.now, 1));
+        output.ready = next;
+        output.packets += 1;
+        output.payload += u64::from(packet.bytes);
+        output.waiting -= bytes.get() as u32;
+        if output.stalled_since != Time::MAX {
+            output.stalled += hop.now - output.stalled_since;
+            output.stalled_since = Time::MAX;
+        }
+        let credits = &mut self.credits[hop.output << rules.vc_shift | usize::from(vc)];
+        if *credits != UNLIMITED {
+            *credits -= room;
+            output.outstanding += match rules.switch.credit {
+                CreditUnit::Bytes => room,
+                CreditUnit::Cells(cell) => room * cell.get() as u32,
+            };
+        }
+        packet.stretch = (end - begin).as_ps() as u32;
+        packet.hops = packet.hops.saturating_add(1);
+        let latency = link.latency;
+        let peer = output.peer;
+        if let Some((input, input_vc)) = hop.input {
+            let input = &mut self.outputs[input];
+            input.input_ready = next;
+            let in_latency = rules.links[usize::from(input.class.0)].latency;
+            // The buffer's room is free when the tail has left it for the crossbar.
+            sink.credit(input.peer, input_vc, room, (end - pipeline) + in_latency);
+        }
+        sink.packet(peer, packet, begin + latency, end + latency);
+    }
+}

@@ -1,0 +1,106 @@
+//! Binomial tree: broadcast, reduce, gather, scatter.
+//!
+//! Members are counted from the root. Member v's parent is v without its lowest set bit; its subtree
+//! is v and as many after it as that bit is worth.
+//!
+//! ```text
+//!   8 members      0
+//!               ┌──┼────┐
+//!               4  2    1        0 → 4, then 0 → 2 and 4 → 6, then 0 → 1, 2 → 3, 4 → 5, 6 → 7
+//!              ┌┴┐ │
+//!              6 5 3
+//!              7
+//! ```
+//!
+//! Messages: p − 1. Rounds: ⌈log2 p⌉.
+//!
+//! # Source
+//! MPICH `bcast_binomial`, `reduce_binomial`, `gather_binomial`, `scatter_binomial`.
+
+use super::layout::{Layout, Piece};
+use super::{Into, Schedule, Steps, ceil_log2, part::Part};
+use weft_trace::op::Collective;
+
+/// The algorithm.
+pub(crate) struct Binomial;
+
+impl Schedule for Binomial {
+    fn performs(&self) -> &'static [Collective] {
+        &[Collective::Broadcast, Collective::Reduce, Collective::Gather, Collective::Scatter]
+    }
+
+    fn rounds(&self, part: &Part) -> u32 {
+        tree_rounds(part)
+    }
+
+    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+        let whole = |_, _| part.layout().whole();
+        // Blocks lie in the order of the members, which begins with the root's only by chance.
+        let subtree = |first, count| part.layout().cyclic(part.nth_from_root(first), count);
+        match part.kind {
+            Collective::Broadcast => away_from_root(part, round, whole, steps),
+            Collective::Scatter => away_from_root(part, round, subtree, steps),
+            Collective::Gather => towards_root(part, round, subtree, Into::Store, steps),
+            _ if round == 0 => {
+                steps.copy(part.layout().total());
+                towards_root(part, round, whole, Into::Combine, steps);
+            }
+            _ => towards_root(part, round, whole, Into::Combine, steps),
+        }
+    }
+}
+
+/// Rounds of a walk through the tree.
+pub(super) fn tree_rounds(part: &Part) -> u32 {
+    ceil_log2(part.members) + 1
+}
+
+/// Scatters the blocks of `layout`, block i to the member that is i-th from the root.
+pub(super) fn scatter_from_root(part: &Part, layout: Layout<'_>, round: u32, steps: &mut Steps) {
+    away_from_root(part, round, |first, count| layout.between(first, first + count), steps);
+}
+
+/// One round down the tree. `piece` is what concerns so many members from one on, counted from the root.
+fn away_from_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, steps: &mut Steps) {
+    let v = part.relative();
+    if round == 0 {
+        if v != 0 {
+            let (parent, size) = (v - lowest_bit(v), subtree(v, lowest_bit(v), part.members));
+            steps.receive(part.nth_from_root(parent), piece(v, size), Into::Store);
+        }
+        return;
+    }
+    let bit = 1 << (ceil_log2(part.members) - round);
+    if is_child(v, bit, part.members) {
+        steps.send(part.nth_from_root(v + bit), piece(v + bit, subtree(v + bit, bit, part.members)));
+    }
+}
+
+/// One round up the tree.
+fn towards_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, into: Into, steps: &mut Steps) {
+    let (v, depth) = (part.relative(), ceil_log2(part.members));
+    if round == depth {
+        return;
+    }
+    let bit = 1 << round;
+    if is_child(v, bit, part.members) {
+        steps.receive(part.nth_from_root(v + bit), piece(v + bit, subtree(v + bit, bit, part.members)), into);
+    } else if v != 0 && lowest_bit(v) == bit {
+        steps.send(part.nth_from_root(v - bit), piece(v, subtree(v, bit, part.members)));
+    }
+}
+
+/// The lowest set bit; above all others for the root.
+fn lowest_bit(v: u32) -> u32 {
+    if v == 0 { u32::MAX } else { v & v.wrapping_neg() }
+}
+
+/// Whether v has the child v + bit.
+fn is_child(v: u32, bit: u32, members: u32) -> bool {
+    bit < lowest_bit(v) && bit < members - v
+}
+
+/// How many members the subtree of v has.
+fn subtree(v: u32, bit: u32, members: u32) -> u32 {
+    bit.min(members - v)
+}

@@ -1,0 +1,185 @@
+//! Carries out schedules: one executor for all collectives and algorithms, blocking or not.
+
+use super::part::{Part, has_root};
+use super::{Step, Steps, schedule};
+use crate::algorithms::{Algorithm, collective_name};
+use crate::communicator::CommIndex;
+use crate::error::MsgError;
+use crate::matching::{Owner, Posted};
+use crate::nic::Nic;
+use crate::process::{Message, Process, WaitingFor};
+use crate::protocol::{Protocol, cost};
+use serde::{Deserialize, Serialize};
+use weft_trace::op::{Collective, CollectiveSizes, CommId, RequestId, SendMode};
+use weft_units::{Bytes, RankId, Span};
+
+/// A collective in progress.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Running {
+    /// This rank's part.
+    pub part: Part,
+    /// How it is carried out.
+    pub algorithm: Algorithm,
+    /// Among whom.
+    pub comm: CommIndex,
+    /// Its number among the communicator's collectives: the tag of its messages.
+    pub number: i32,
+    /// The present round.
+    pub round: u32,
+    /// Messages of the present round that are not complete.
+    pub pending: u32,
+    /// Copies and reductions that follow the messages of the present round.
+    work: Span,
+    /// What its completion completes; `None`: it blocks the rank.
+    pub request: Option<RequestId>,
+}
+
+/// A collective as the program calls it.
+pub(crate) struct Call<'a> {
+    pub kind: Collective,
+    pub comm: CommId,
+    pub root: Option<RankId>,
+    pub sizes: &'a CollectiveSizes,
+    pub request: Option<RequestId>,
+}
+
+impl Process {
+    /// Starts a collective.
+    pub(crate) fn start_collective(
+        &mut self,
+        call: &Call<'_>,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) -> Result<(), MsgError> {
+        let comm = self.communicators.index(call.comm, self.rank, self.ranks)?;
+        let root = self.root(call, comm)?;
+        let (members, me) = (self.communicators.size(comm), self.communicators.me(comm));
+        let part = Part::new(call.kind, members, me, root, call.sizes)?;
+        let algorithm = protocol.algorithms.choose(call.kind, part.size());
+        let unsupported = || MsgError::Unsupported { operation: collective_name(call.kind).to_owned() };
+        let algorithm = algorithm.ok_or_else(unsupported)?;
+        if let Some(request) = call.request {
+            self.requests.open(request)?;
+        }
+        let number = self.communicators.begin_collective(comm);
+        nic.spend(protocol.collective_call);
+        let running = Running {
+            part,
+            algorithm,
+            comm,
+            number,
+            round: 0,
+            pending: 0,
+            work: Span::ZERO,
+            request: call.request,
+        };
+        if self.collectives.capacity() == 0 {
+            // Most programs have one at a time: a hundred thousand ranks need not keep room for four.
+            self.collectives.reserve_exact(1);
+        }
+        let key = self.collectives.insert(running) as u32;
+        if call.request.is_none() {
+            self.waiting = WaitingFor::Collective(key);
+        }
+        self.start_round(key, protocol, nic);
+        self.go_on(key, protocol, nic);
+        Ok(())
+    }
+
+    /// A message of collective `key` is complete.
+    pub(crate) fn collective_message_done(&mut self, key: u32, protocol: &Protocol, nic: &mut impl Nic) {
+        self.collectives[key as usize].pending -= 1;
+        self.go_on(key, protocol, nic);
+    }
+
+    /// Carries the collective on for as long as rounds are complete.
+    fn go_on(&mut self, key: u32, protocol: &Protocol, nic: &mut impl Nic) {
+        loop {
+            let running = &mut self.collectives[key as usize];
+            if running.pending > 0 {
+                return;
+            }
+            nic.spend(std::mem::take(&mut running.work));
+            running.round += 1;
+            if running.round >= schedule(running.algorithm).rounds(&running.part) {
+                let finished = self.collectives.remove(key as usize);
+                match finished.request {
+                    Some(request) => self.complete_request(request),
+                    None => self.waiting = WaitingFor::Nothing,
+                }
+                return;
+            }
+            self.start_round(key, protocol, nic);
+        }
+    }
+
+    /// Starts the receives and sends of the present round. Those that complete at once do not carry
+    /// the collective on: the caller does.
+    fn start_round(&mut self, key: u32, protocol: &Protocol, nic: &mut impl Nic) {
+        let running = &mut self.collectives[key as usize];
+        let mut steps = Steps::default();
+        let schedule = schedule(running.algorithm);
+        if running.round < schedule.rounds(&running.part) {
+            schedule.round(&running.part, running.round, &mut steps);
+        }
+        let (comm, number) = (running.comm, running.number);
+        // One more than there are: the round is not over before all are started.
+        running.pending = 1;
+        for step in steps.iter() {
+            match step {
+                Step::Copy { bytes } => {
+                    running.work += cost(protocol.memory_copy_rate, Bytes::new(*bytes));
+                }
+                Step::Receive { piece, into, .. } => {
+                    running.pending += 1;
+                    let operands = piece.bytes.saturating_mul(into.reductions());
+                    running.work += cost(protocol.reduction_rate, Bytes::new(operands));
+                }
+                Step::Send { .. } => running.pending += 1,
+            }
+        }
+        let (owner, id) = (Owner::Collective(key), self.communicators.id(comm));
+        for step in steps.iter() {
+            match step {
+                Step::Receive { from, piece, .. } => {
+                    let posted = Posted {
+                        comm: id,
+                        collective: true,
+                        source: Some(self.communicators.rank(comm, *from)),
+                        tag: Some(number),
+                        bytes: Bytes::new(piece.bytes),
+                        owner,
+                    };
+                    self.receive(posted, protocol, nic);
+                }
+                Step::Send { to, piece, .. } => {
+                    let message = Message {
+                        to: self.communicators.rank(comm, *to),
+                        comm: id,
+                        collective: true,
+                        tag: number,
+                        bytes: Bytes::new(piece.bytes),
+                        mode: SendMode::Standard,
+                        owner,
+                    };
+                    self.send(message, protocol, nic);
+                }
+                Step::Copy { .. } => {}
+            }
+        }
+        self.collectives[key as usize].pending -= 1;
+    }
+
+    /// The root's member number; 0 for collectives without.
+    fn root(&self, call: &Call<'_>, comm: CommIndex) -> Result<u32, MsgError> {
+        let rooted = has_root(call.kind);
+        match call.root {
+            Some(root) if rooted => self
+                .communicators
+                .member(comm, root)
+                .ok_or_else(|| MsgError::NotAMember { role: "root".to_owned(), rank: root, comm: call.comm }),
+            None if rooted => Err(MsgError::NoRoot { collective: collective_name(call.kind).to_owned() }),
+            _ => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Collectives: each rank's part as a schedule of rounds, carried out over sends and receives.
+//!
+//! ```text
+//!   Op ──▶ Part (who, how much) ──▶ Algorithm (by the machine's table)
+//!                                       │ round(0), round(1), …
+//!                                       ▼
+//!          round: receives, sends ── all complete ──▶ copies, reductions ──▶ next round
+//! ```
+//! A schedule is a function from the round's number to its steps: nothing is stored but the number,
+//! so a collective on a hundred thousand ranks takes a few bytes on each. A round may be empty. Between
+//! any two members, sends and receives come in the same order on both sides; that is how the k-th
+//! message finds the k-th receive.
+//!
+//! Messages of no bytes are neither sent nor awaited, except in a barrier: both sides know the size.
+//!
+//! Adding an algorithm: a file here, a variant of [`Algorithm`] with its name, a line in [`schedule`].
+
+pub(crate) mod binomial;
+pub(crate) mod bruck;
+pub(crate) mod dissemination;
+pub(crate) mod executor;
+pub(crate) mod fold;
+pub(crate) mod layout;
+pub(crate) mod linear;
+pub(crate) mod pairwise;
+pub(crate) mod part;
+pub(crate) mod rabenseifner;
+pub(crate) mod recursive_doubling;
+pub(crate) mod recursive_halving;
+pub(crate) mod ring;
+pub(crate) mod scan;
+pub(crate) mod scatter_allgather;
+
+use crate::algorithms::Algorithm;
+use arrayvec::ArrayVec;
+use layout::Piece;
+use part::Part;
+use weft_trace::op::Collective;
+
+/// How many partners a rank of the linear algorithms has at a time.
+///
+/// # Source
+/// `MPIR_CVAR_ALLTOALL_THROTTLE` of MPICH: 32.
+pub(crate) const WINDOW: u32 = 32;
+
+/// Which of a rank's buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Buffer {
+    /// The one that holds the rank's result in the end. It begins with what the rank gives, where that
+    /// has a place in it.
+    Data,
+    /// What the rank gives, where that is a buffer apart: alltoall(v).
+    Input,
+    /// The reduction over all members heard of, in scans.
+    Running,
+    /// Blocks in transit, sorted by how far they have to go, in Bruck's alltoall.
+    Transit,
+}
+
+/// What a receive does with its message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Into {
+    /// It is stored.
+    Store,
+    /// It is reduced into what is there.
+    Combine,
+    /// It is reduced into the data as well as into the running reduction.
+    CombineBoth,
+}
+
+impl Into {
+    /// How many reductions that takes.
+    pub fn reductions(self) -> u64 {
+        match self {
+            Into::Store => 0,
+            Into::Combine => 1,
+            Into::CombineBoth => 2,
+        }
+    }
+}
+
+/// One thing a rank does in a round. Partners are member numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Sends `piece` of `from`.
+    Send { to: u32, from: Buffer, piece: Piece },
+    /// Receives `piece` of `buffer`.
+    Receive { from: u32, buffer: Buffer, piece: Piece, into: Into },
+    /// Copies so many bytes within memory.
+    Copy { bytes: u64 },
+}
+
+/// The steps of one round: receives are started first, then sends; copies and reductions follow when
+/// all messages are there.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    steps: ArrayVec<Step, { 2 * WINDOW as usize + 2 }>,
+}
+
+impl Steps {
+    /// Sends `piece` of the data to member `to`, if it is not empty.
+    pub fn send(&mut self, to: u32, piece: Piece) {
+        self.send_from(to, Buffer::Data, piece);
+    }
+
+    /// Sends `piece` of `from` to member `to`, if it is not empty.
+    pub fn send_from(&mut self, to: u32, from: Buffer, piece: Piece) {
+        if piece.bytes > 0 {
+            self.steps.push(Step::Send { to, from, piece });
+        }
+    }
+
+    /// Receives `piece` of the data from member `from`, if it is not empty.
+    pub fn receive(&mut self, from: u32, piece: Piece, into: Into) {
+        self.receive_into(from, Buffer::Data, piece, into);
+    }
+
+    /// Receives `piece` of `buffer` from member `from`, if it is not empty.
+    pub fn receive_into(&mut self, from: u32, buffer: Buffer, piece: Piece, into: Into) {
+        if piece.bytes > 0 {
+            self.steps.push(Step::Receive { from, buffer, piece, into });
+        }
+    }
+
+    /// Exchanges messages without data.
+    pub fn tokens(&mut self, to: u32, from: u32) {
+        let piece = Piece { offset: 0, bytes: 0 };
+        self.steps.push(Step::Receive { from, buffer: Buffer::Data, piece, into: Into::Store });
+        self.steps.push(Step::Send { to, from: Buffer::Data, piece });
+    }
+
+    /// Copies `bytes` within memory.
+    pub fn copy(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.steps.push(Step::Copy { bytes });
+        }
+    }
+
+    /// The steps.
+    pub fn iter(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter()
+    }
+}
+
+/// An algorithm: what each member does in each round.
+pub(crate) trait Schedule: Sync {
+    /// The collectives that it carries out.
+    fn performs(&self) -> &'static [Collective];
+
+    /// How many rounds there are, the empty ones included.
+    fn rounds(&self, part: &Part) -> u32;
+
+    /// What this member does in round `round`.
+    fn round(&self, part: &Part, round: u32, steps: &mut Steps);
+}
+
+/// The schedule of an algorithm.
+pub(crate) fn schedule(algorithm: Algorithm) -> &'static dyn Schedule {
+    match algorithm {
+        Algorithm::Binomial => &binomial::Binomial,
+        Algorithm::RecursiveDoubling => &recursive_doubling::RecursiveDoubling,
+        Algorithm::RecursiveHalving => &recursive_halving::RecursiveHalving,
+        Algorithm::Ring => &ring::Ring,
+        Algorithm::Rabenseifner => &rabenseifner::Rabenseifner,
+        Algorithm::Bruck => &bruck::Bruck,
+        Algorithm::Pairwise => &pairwise::Pairwise,
+        Algorithm::Linear => &linear::Linear,
+        Algorithm::Dissemination => &dissemination::Dissemination,
+        Algorithm::ScatterRing => &scatter_allgather::ScatterRing,
+        Algorithm::ScatterDoubling => &scatter_allgather::ScatterDoubling,
+    }
+}
+
+/// How often 2 must be doubled from 1 to reach at least `members`: the depth of a binomial tree.
+pub(crate) fn ceil_log2(members: u32) -> u32 {
+    members.max(1).next_power_of_two().trailing_zeros()
+}

@@ -1,0 +1,98 @@
+//! Recursive doubling: allreduce, allgather(v), and the scans of [`super::scan`].
+//!
+//! In round k, member m exchanges all it has with m xor 2^k:
+//!
+//! ```text
+//!   round 0   0↔1  2↔3  4↔5  6↔7
+//!   round 1   0↔2  1↔3  4↔6  5↔7
+//!   round 2   0↔4  1↔5  2↔6  3↔7
+//! ```
+//! Beyond a power of two the members [fold](super::fold). An allreduce copies its vector into a
+//! buffer of its own before, and out of it after.
+//!
+//! # Source
+//! MPICH `allreduce_recursive_doubling`, `allgather_recursive_doubling`; the two copies are those of
+//! TR-488 §6.1.3.
+
+use super::layout::Layout;
+use super::{Into, Schedule, Steps, fold::Fold, part::Part, scan};
+use weft_trace::op::Collective;
+
+/// The algorithm.
+pub(crate) struct RecursiveDoubling;
+
+impl Schedule for RecursiveDoubling {
+    fn performs(&self) -> &'static [Collective] {
+        &[
+            Collective::Allreduce,
+            Collective::Allgather,
+            Collective::Allgatherv,
+            Collective::Scan,
+            Collective::Exscan,
+        ]
+    }
+
+    fn rounds(&self, part: &Part) -> u32 {
+        match part.kind {
+            Collective::Allreduce => Fold::new(part.members, part.me).log2() + 4,
+            Collective::Scan | Collective::Exscan => scan::doubling_rounds(part),
+            _ => allgather_rounds(part),
+        }
+    }
+
+    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+        match part.kind {
+            Collective::Allreduce => allreduce(part, round, steps),
+            Collective::Scan | Collective::Exscan => scan::doubling(part, round, steps),
+            _ => allgather(part, part.layout(), part.me, |position| position, round, steps),
+        }
+    }
+}
+
+fn allreduce(part: &Part, round: u32, steps: &mut Steps) {
+    let fold = Fold::new(part.members, part.me);
+    let (whole, log2) = (part.layout().whole(), fold.log2());
+    if round == 0 || round == log2 + 3 {
+        steps.copy(whole.bytes);
+    } else if round == 1 {
+        fold.fold(whole, Into::Combine, |position| position, steps);
+    } else if round == log2 + 2 {
+        fold.unfold(whole, |position| position, steps);
+    } else if let Some(core) = fold.core() {
+        let partner = fold.position(core ^ (1 << (round - 2)));
+        steps.receive(partner, whole, Into::Combine);
+        steps.send(partner, whole);
+    }
+}
+
+/// Rounds of an allgather.
+pub(super) fn allgather_rounds(part: &Part) -> u32 {
+    Fold::new(part.members, part.me).log2() + 2
+}
+
+/// One round of an allgather in which `position` contributes the block of that number. `name` turns
+/// positions into members.
+pub(super) fn allgather(
+    part: &Part,
+    blocks: Layout<'_>,
+    position: u32,
+    name: impl Fn(u32) -> u32,
+    round: u32,
+    steps: &mut Steps,
+) {
+    let fold = Fold::new(part.members, position);
+    let held = |core: u32, count: u32| blocks.between(fold.position(core), fold.position(core + count));
+    if round == 0 {
+        if let Some((_, odd)) = fold.pair() {
+            fold.fold(blocks.block(odd), Into::Store, name, steps);
+        }
+    } else if round == fold.log2() + 1 {
+        fold.unfold(blocks.whole(), name, steps);
+    } else if let Some(core) = fold.core() {
+        let distance = 1 << (round - 1);
+        let (own, other) = (core & !(distance - 1), (core ^ distance) & !(distance - 1));
+        let partner = name(fold.position(core ^ distance));
+        steps.receive(partner, held(other, distance), Into::Store);
+        steps.send(partner, held(own, distance));
+    }
+}

@@ -1,0 +1,196 @@
+//! Matching of messages with receives: the posted and the unexpected queue.
+//!
+//! ```text
+//!   arrival ──▶ search posted ──found──▶ receive gets the message
+//!                   └─none──▶ unexpected queue
+//!   receive ──▶ search unexpected ──found──▶ receive gets the message
+//!                   └─none──▶ posted queue
+//! ```
+//! Both queues are searched from the oldest entry, so messages of one source, tag and communicator
+//! are received in the order in which they were sent (MPI 4.1 §3.5), wildcards included. Every search
+//! says how many entries it looked at: that is what matching costs the processor.
+//!
+//! # Source
+//! MPI 4.1 §3.5 and §3.2.4; the two queues are those of MPICH and Open MPI.
+
+use crate::nic::Envelope;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_trace::op::{CommId, RequestId};
+use weft_units::{Bytes, RankId};
+
+/// Who is told when a send or a receive has completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Owner {
+    /// Nobody: a buffered send has long completed for the program.
+    Nobody,
+    /// A request of the program.
+    Request(RequestId),
+    /// A collective in progress, by its entry in the table of collectives.
+    Collective(u32),
+}
+
+/// A receive that waits for its message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Posted {
+    /// The communicator.
+    pub comm: CommId,
+    /// Whether it belongs to a collective.
+    pub collective: bool,
+    /// The source; `None`: any.
+    pub source: Option<RankId>,
+    /// The tag; `None`: any.
+    pub tag: Option<i32>,
+    /// Room in the buffer.
+    pub bytes: Bytes,
+    /// Who is told.
+    pub owner: Owner,
+}
+
+impl Posted {
+    fn accepts(&self, envelope: &Envelope) -> bool {
+        self.comm == envelope.comm
+            && self.collective == envelope.collective
+            && self.source.is_none_or(|source| source == envelope.source)
+            && self.tag.is_none_or(|tag| tag == envelope.tag)
+    }
+}
+
+/// What a search found, and how many entries it looked at.
+pub(crate) struct Found<T> {
+    pub entry: Option<T>,
+    pub scanned: u64,
+}
+
+/// The two queues of one rank.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Matching {
+    /// Receives without a message, oldest first.
+    posted: VecDeque<Posted>,
+    /// Messages without a receive, oldest first.
+    unexpected: VecDeque<Envelope>,
+}
+
+impl Matching {
+    /// A message has arrived: finds the oldest receive that accepts it, or keeps the message.
+    pub fn arrive(&mut self, envelope: Envelope) -> Found<Posted> {
+        let found = take(&mut self.posted, |posted| posted.accepts(&envelope));
+        if found.entry.is_none() {
+            self.unexpected.push_back(envelope);
+        }
+        found
+    }
+
+    /// A receive is posted: finds the oldest message that it accepts, or keeps the receive.
+    pub fn post(&mut self, receive: Posted) -> Found<Envelope> {
+        let found = take(&mut self.unexpected, |envelope| receive.accepts(envelope));
+        if found.entry.is_none() {
+            self.posted.push_back(receive);
+        }
+        found
+    }
+
+    /// The receives that wait for a message, oldest first.
+    pub fn posted(&self) -> impl Iterator<Item = &Posted> {
+        self.posted.iter()
+    }
+
+    /// The receives that wait for a message, to change whom they tell.
+    pub fn posted_mut(&mut self) -> impl Iterator<Item = &mut Posted> {
+        self.posted.iter_mut()
+    }
+
+    /// The messages that wait for a receive, oldest first.
+    pub fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
+        self.unexpected.iter()
+    }
+}
+
+/// Removes the oldest entry that fits. The removal moves no more entries than the search looked at.
+fn take<T>(queue: &mut VecDeque<T>, fits: impl FnMut(&T) -> bool) -> Found<T> {
+    match queue.iter().position(fits) {
+        Some(index) => Found { entry: queue.remove(index), scanned: index as u64 + 1 },
+        None => Found { entry: None, scanned: queue.len() as u64 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nic::EnvelopeKind;
+    use proptest::prelude::*;
+
+    fn message(source: u32, tag: i32, bytes: u64) -> Envelope {
+        Envelope {
+            kind: EnvelopeKind::Eager,
+            collective: false,
+            source: RankId(source),
+            tag,
+            comm: CommId::WORLD,
+            bytes: Bytes::new(bytes),
+            send: 0,
+            receive: 0,
+        }
+    }
+
+    fn receive(source: Option<u32>, tag: Option<i32>, request: u32) -> Posted {
+        Posted {
+            comm: CommId::WORLD,
+            collective: false,
+            source: source.map(RankId),
+            tag,
+            bytes: Bytes::new(u64::MAX),
+            owner: Owner::Request(RequestId(request)),
+        }
+    }
+
+    #[test]
+    fn a_collective_or_another_communicator_never_matches_the_programs_message() {
+        let mut matching = Matching::default();
+        matching.post(Posted { collective: true, ..receive(None, None, 0) });
+        matching.post(Posted { comm: CommId(7), ..receive(None, None, 1) });
+        assert!(matching.arrive(message(0, 0, 0)).entry.is_none());
+        assert_eq!(matching.posted().count(), 2);
+    }
+
+    #[test]
+    fn the_cost_is_the_number_of_entries_looked_at() {
+        let mut matching = Matching::default();
+        for tag in 0..5 {
+            assert_eq!(matching.post(receive(Some(0), Some(tag), 0)).scanned, 0);
+        }
+        assert_eq!(matching.arrive(message(0, 3, 0)).scanned, 4);
+        assert_eq!(matching.arrive(message(0, 9, 0)).scanned, 4);
+        assert_eq!(matching.post(receive(Some(0), Some(9), 0)).scanned, 1);
+    }
+
+    proptest! {
+        /// Catches overtaking: against an oracle that keeps everything in one list, receives with and
+        /// without wildcards must get the oldest message they accept, messages the oldest receive.
+        #[test]
+        fn the_oldest_wins(
+            events in prop::collection::vec((any::<bool>(), 0u32..3, 0i32..3, any::<bool>(), any::<bool>()), 0..80),
+        ) {
+            let mut matching = Matching::default();
+            let (mut receives, mut messages): (Vec<Posted>, Vec<Envelope>) = (vec![], vec![]);
+            for (number, (arrives, source, tag, any_source, any_tag)) in events.into_iter().enumerate() {
+                if arrives {
+                    let envelope = message(source, tag, number as u64);
+                    let expected = receives.iter().position(|r| r.accepts(&envelope)).map(|i| receives.remove(i));
+                    if expected.is_none() {
+                        messages.push(envelope);
+                    }
+                    prop_assert_eq!(matching.arrive(envelope).entry, expected);
+                } else {
+                    let (source, tag) = ((!any_source).then_some(source), (!any_tag).then_some(tag));
+                    let posted = receive(source, tag, number as u32);
+                    let expected = messages.iter().position(|m| posted.accepts(m)).map(|i| messages.remove(i));
+                    if expected.is_none() {
+                        receives.push(posted);
+                    }
+                    prop_assert_eq!(matching.post(posted).entry, expected);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The seam between messaging and whatever carries its messages.
+//!
+//! ```text
+//!   program ── Op ──▶ Process ── spend, post ──▶ Nic ──▶ network
+//!                        ▲                        │
+//!                        └── delivered, sent ─────┘
+//! ```
+//! A simulated rank implements [`Nic`] with the model of an interface, a real process with rings in
+//! shared memory. Messaging sees neither a simulator nor a clock.
+
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
+use weft_trace::op::CommId;
+use weft_units::{Bytes, RankId, Span};
+
+/// The network interface and processor as messaging sees them.
+///
+/// Every posted message is delivered once, whole, to [`Process::delivered`](crate::Process::delivered) of
+/// its destination. Messages of the kinds [`Eager`](EnvelopeKind::Eager) and
+/// [`RequestToSend`](EnvelopeKind::RequestToSend) from one rank to another must arrive in the order in
+/// which they were posted: MPI's order of messages rests on it. The other kinds may overtake.
+pub trait Nic {
+    /// The processor works for `span` on messaging: this rank's clock advances.
+    fn spend(&mut self, span: Span);
+
+    /// Hands a message to the interface at the rank's present clock. `to` is never the rank itself.
+    /// `payload` is what the message occupies on the wire beside packet headers. When the interface
+    /// has taken the data, so that the buffer may be used again, `token` comes back through
+    /// [`Process::sent`](crate::Process::sent), unless nobody waits for it
+    /// ([`SendToken::is_awaited`]).
+    fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken);
+}
+
+/// Names a posted message until the interface has taken it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct SendToken(Option<NonZeroU32>);
+
+impl SendToken {
+    /// Nobody waits for this message to be taken: the interface need not report it.
+    pub const UNAWAITED: SendToken = SendToken(None);
+
+    /// Whether the interface must hand the token back.
+    pub const fn is_awaited(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The token of entry `key` in the table of sends.
+    pub(crate) fn of(key: u32) -> SendToken {
+        SendToken(NonZeroU32::new(key.wrapping_add(1)))
+    }
+
+    /// The entry that it names.
+    pub(crate) fn key(self) -> Option<usize> {
+        self.0.map(|n| n.get() as usize - 1)
+    }
+}
+
+/// What a message is in the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum EnvelopeKind {
+    /// The message itself, sent without asking. Matched.
+    Eager,
+    /// Announces a message that waits at its source. Matched.
+    RequestToSend,
+    /// The receive for an announced message is there.
+    ClearToSend,
+    /// An announced message.
+    Data,
+    /// An announced message has arrived.
+    Ack,
+}
+
+/// What travels with a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Envelope {
+    /// What the message is in the protocol.
+    pub kind: EnvelopeKind,
+    /// Whether it belongs to a collective: those match apart from the program's own messages.
+    pub collective: bool,
+    /// Who posted it.
+    pub source: RankId,
+    /// The program's tag; in a collective its number among the communicator's collectives.
+    pub tag: i32,
+    /// The communicator.
+    pub comm: CommId,
+    /// The program's payload, also where this message only announces or acknowledges it.
+    pub bytes: Bytes,
+    /// The send's entry at the rank that sends the data.
+    pub(crate) send: u32,
+    /// The receive's entry at the rank that receives the data, once it is known.
+    pub(crate) receive: u32,
+}
+
+const _: () = assert!(size_of::<Envelope>() <= 40, "an envelope is copied with every message");

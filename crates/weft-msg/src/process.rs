@@ -1,0 +1,381 @@
+//! One rank's side of messaging.
+//!
+//! ```text
+//!              start ──▶ send ──▶ eager | rendezvous ──▶ Nic::post
+//!   program              receive ─▶ matching ◀── delivered ◀── network
+//!              resume ◀── requests ◀── complete ◀── sent
+//! ```
+//! A [`Process`] knows no time. Its driver calls [`delivered`](Process::delivered) and
+//! [`sent`](Process::sent) when the machine's progress rule lets the rank notice: at once, or only
+//! while it is inside a messaging call.
+//!
+//! # Not modelled
+//! A limit on buffered or unexpected messages, cancelling, persistent requests (traces have them as the
+//! sends and receives that they start), one-sided communication and neighbourhood collectives.
+
+use crate::collective::executor::{Call, Running};
+use crate::communicator::Communicators;
+use crate::error::MsgError;
+use crate::matching::{Matching, Owner, Posted};
+use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
+use crate::protocol::{LARGEST, Protocol, Wildcards};
+use crate::requests::{Renamed, Requests};
+use crate::support::unsupported;
+use serde::{Deserialize, Serialize};
+use slab::Slab;
+use weft_trace::op::{CommId, Op, RequestId, SendMode};
+use weft_units::{Bytes, RankId};
+
+/// Whether the program can go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Progress {
+    /// With its next operation.
+    Ready,
+    /// Not before a notification: then ask [`Process::resume`].
+    Blocked,
+}
+
+/// The call that a rank blocks in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum WaitingFor {
+    /// None.
+    Nothing,
+    /// A wait for one request.
+    Wait,
+    /// A wait for all of some requests.
+    Waitall,
+    /// A wait for one of some requests.
+    Waitany,
+    /// A blocking collective, by its entry in the table.
+    Collective(u32),
+}
+
+/// How far a send has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum SendState {
+    /// The data is with the interface, which has not taken all of it.
+    Posted,
+    /// Announced: no receive has answered.
+    Announced,
+    /// The data is on its way: the receiver has not acknowledged it.
+    Unacknowledged,
+    /// To the rank itself: no receive has matched.
+    Unmatched,
+}
+
+/// A send that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Outgoing {
+    pub owner: Owner,
+    pub to: RankId,
+    pub state: SendState,
+    pub envelope: Envelope,
+}
+
+/// A matched receive whose data is on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Incoming {
+    pub owner: Owner,
+    /// The envelope that announced it.
+    pub envelope: Envelope,
+}
+
+/// A message to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    pub to: RankId,
+    pub comm: CommId,
+    pub collective: bool,
+    pub tag: i32,
+    pub bytes: Bytes,
+    pub mode: SendMode,
+    pub owner: Owner,
+}
+
+/// One rank's side of messaging. An idle one owns no memory beside itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Process {
+    pub(crate) rank: RankId,
+    pub(crate) ranks: u32,
+    pub(crate) waiting: WaitingFor,
+    pub(crate) requests: Requests,
+    pub(crate) matching: Matching,
+    pub(crate) sends: Slab<Outgoing>,
+    pub(crate) receives: Slab<Incoming>,
+    pub(crate) communicators: Communicators,
+    pub(crate) collectives: Slab<Running>,
+    /// What a notification found wrong: the next call says so.
+    pub(crate) fault: Option<Box<MsgError>>,
+}
+
+const _: () = assert!(size_of::<Process>() <= 304, "a hundred thousand ranks must fit");
+
+impl Process {
+    /// Rank `rank` of `ranks`, at the start of its program. As in MPI, there are less than 2^31 ranks.
+    pub fn new(rank: RankId, ranks: u32) -> Process {
+        Process {
+            rank,
+            ranks,
+            waiting: WaitingFor::Nothing,
+            requests: Requests::default(),
+            matching: Matching::default(),
+            sends: Slab::new(),
+            receives: Slab::new(),
+            communicators: Communicators::default(),
+            collectives: Slab::new(),
+            fault: None,
+        }
+    }
+
+    /// Starts an operation of the program. `Ready`: go on with the next. `Blocked`: call
+    /// [`resume`](Process::resume) after each notification until it is ready.
+    ///
+    /// Computation and markers are the driver's: here they are over at once. Errors where the operation
+    /// cannot be carried out, is not supported ([`unsupported`]), or a message that has arrived since the
+    /// last call exceeds its receive; the program cannot go on after an error.
+    pub fn start(&mut self, op: &Op, protocol: &Protocol, nic: &mut impl Nic) -> Result<Progress, MsgError> {
+        self.check()?;
+        if self.waiting != WaitingFor::Nothing {
+            return Err(MsgError::StillBlocked);
+        }
+        match op {
+            Op::Compute { .. } | Op::Marker { .. } => {}
+            Op::Isend { to, tag, comm, bytes, mode, request } => {
+                self.check_peer("destination", *to, *comm)?;
+                if bytes.get() > LARGEST {
+                    return Err(MsgError::MessageTooLarge { bytes: *bytes });
+                }
+                self.requests.open(*request)?;
+                let message = Message {
+                    to: *to,
+                    comm: *comm,
+                    collective: false,
+                    tag: *tag,
+                    bytes: *bytes,
+                    mode: *mode,
+                    owner: Owner::Request(*request),
+                };
+                self.send(message, protocol, nic);
+            }
+            Op::Irecv { from, tag, comm, bytes, matched, request } => {
+                let (source, tag) = match (protocol.wildcards, matched) {
+                    (Wildcards::Recorded, Some((source, tag))) => (Some(*source), Some(*tag)),
+                    _ => (*from, *tag),
+                };
+                self.check_peer("source", source.unwrap_or(self.rank), *comm)?;
+                self.requests.open(*request)?;
+                let owner = Owner::Request(*request);
+                let posted = Posted { comm: *comm, collective: false, source, tag, bytes: *bytes, owner };
+                self.receive(posted, protocol, nic);
+            }
+            Op::Wait { request } => {
+                nic.spend(protocol.wait_call);
+                self.requests.wait(*request)?;
+                self.waiting = WaitingFor::Wait;
+            }
+            Op::Waitall { requests } => {
+                nic.spend(protocol.wait_call);
+                for request in requests {
+                    self.requests.wait(*request)?;
+                }
+                self.waiting = WaitingFor::Waitall;
+            }
+            Op::Waitany { requests, completed } => {
+                nic.spend(protocol.wait_call);
+                self.wait_any(requests, *completed, protocol)?;
+                self.waiting = WaitingFor::Waitany;
+            }
+            Op::Collective { kind, comm, root, sizes, request } => {
+                let call = Call { kind: *kind, comm: *comm, root: *root, sizes, request: *request };
+                self.start_collective(&call, protocol, nic)?;
+            }
+            Op::Communicator { comm, members } => {
+                self.communicators.create(*comm, members, self.rank, self.ranks)?;
+            }
+            Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. } => {
+                let operation = unsupported(op).unwrap_or("a one-sided operation").to_owned();
+                return Err(MsgError::Unsupported { operation });
+            }
+        }
+        let progress = self.resume(protocol, nic);
+        self.check()?;
+        Ok(progress)
+    }
+
+    /// Whether what the rank waits for has come. Asking costs nothing and may be repeated.
+    pub fn resume(&mut self, _protocol: &Protocol, _nic: &mut impl Nic) -> Progress {
+        let blocked = match self.waiting {
+            WaitingFor::Nothing => false,
+            WaitingFor::Wait | WaitingFor::Waitall | WaitingFor::Waitany => self.requests.is_waiting(),
+            // The collective itself ends this.
+            WaitingFor::Collective(_) => true,
+        };
+        if blocked {
+            return Progress::Blocked;
+        }
+        self.waiting = WaitingFor::Nothing;
+        Progress::Ready
+    }
+
+    /// A message has arrived whole, and the rank notices it.
+    pub fn delivered(&mut self, envelope: Envelope, protocol: &Protocol, nic: &mut impl Nic) {
+        match envelope.kind {
+            EnvelopeKind::Eager => {
+                nic.spend(protocol.receive_message);
+                self.arrived(envelope, protocol, nic);
+            }
+            EnvelopeKind::RequestToSend => {
+                nic.spend(protocol.control_receive);
+                self.arrived(envelope, protocol, nic);
+            }
+            EnvelopeKind::ClearToSend => self.clear_to_send(envelope.source, &envelope, protocol, nic),
+            EnvelopeKind::Data => self.data_arrived(&envelope, protocol, nic),
+            EnvelopeKind::Ack => self.acknowledged(&envelope, protocol, nic),
+        }
+    }
+
+    /// The interface has taken a message, and the rank notices it.
+    pub fn sent(&mut self, token: SendToken, protocol: &Protocol, nic: &mut impl Nic) {
+        if let Some(outgoing) = token.key().and_then(|key| self.sends.try_remove(key)) {
+            self.complete(outgoing.owner, protocol, nic);
+        }
+    }
+
+    /// An error that a notification found, such as a message longer than its receive. [`Process::start`]
+    /// checks it too: call this at the end of the program.
+    pub fn check(&self) -> Result<(), MsgError> {
+        match &self.fault {
+            Some(fault) => Err(MsgError::clone(fault)),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a message.
+    pub(crate) fn send(&mut self, message: Message, protocol: &Protocol, nic: &mut impl Nic) {
+        nic.spend(protocol.send_call);
+        if message.to == self.rank {
+            self.send_to_self(&message, protocol, nic);
+        } else if message.bytes <= protocol.eager_limit && message.mode != SendMode::Synchronous {
+            self.send_eager(&message, protocol, nic);
+        } else {
+            self.send_rendezvous(&message, protocol, nic);
+        }
+    }
+
+    /// Posts a receive, which may find its message in the unexpected queue.
+    pub(crate) fn receive(&mut self, posted: Posted, protocol: &Protocol, nic: &mut impl Nic) {
+        nic.spend(protocol.receive_call);
+        let found = self.matching.post(posted);
+        nic.spend(protocol.matching_entry * found.scanned);
+        if let Some(envelope) = found.entry {
+            self.matched(&envelope, &posted, protocol, nic);
+        }
+    }
+
+    /// A message to be matched is there: a receive may wait for it.
+    pub(crate) fn arrived(&mut self, envelope: Envelope, protocol: &Protocol, nic: &mut impl Nic) {
+        let found = self.matching.arrive(envelope);
+        nic.spend(protocol.matching_entry * found.scanned);
+        if let Some(posted) = found.entry {
+            self.matched(&envelope, &posted, protocol, nic);
+        }
+    }
+
+    fn matched(&mut self, envelope: &Envelope, posted: &Posted, protocol: &Protocol, nic: &mut impl Nic) {
+        if envelope.bytes > posted.bytes && self.fault.is_none() {
+            self.fault = Some(Box::new(MsgError::Truncated {
+                source_rank: envelope.source,
+                tag: envelope.tag,
+                message: envelope.bytes,
+                buffer: posted.bytes,
+            }));
+        }
+        match envelope.kind {
+            EnvelopeKind::RequestToSend => self.receive_announced(envelope, posted, protocol, nic),
+            _ => self.receive_eager(envelope, posted, protocol, nic),
+        }
+    }
+
+    /// A send or receive has completed.
+    pub(crate) fn complete(&mut self, owner: Owner, protocol: &Protocol, nic: &mut impl Nic) {
+        match owner {
+            Owner::Nobody => {}
+            Owner::Request(request) => self.complete_request(request),
+            Owner::Collective(key) => self.collective_message_done(key, protocol, nic),
+        }
+    }
+
+    /// A request of the program has completed.
+    pub(crate) fn complete_request(&mut self, request: RequestId) {
+        if let Some(renamed) = self.requests.complete(request) {
+            self.rename(renamed);
+        }
+    }
+
+    /// The envelope of a message of this rank.
+    pub(crate) fn envelope(&self, kind: EnvelopeKind, message: &Message) -> Envelope {
+        Envelope {
+            kind,
+            collective: message.collective,
+            source: self.rank,
+            tag: message.tag,
+            comm: message.comm,
+            bytes: message.bytes,
+            send: 0,
+            receive: 0,
+        }
+    }
+
+    /// Keeps a send until it completes.
+    pub(crate) fn remember(&mut self, message: &Message, state: SendState, envelope: Envelope) -> u32 {
+        self.sends.insert(Outgoing { owner: message.owner, to: message.to, state, envelope }) as u32
+    }
+
+    fn wait_any(
+        &mut self,
+        requests: &[RequestId],
+        completed: u32,
+        protocol: &Protocol,
+    ) -> Result<(), MsgError> {
+        let recorded = requests.get(completed as usize);
+        let recorded = *recorded.ok_or(MsgError::WaitanyIndex { requests: requests.len(), completed })?;
+        match protocol.wildcards {
+            Wildcards::Recorded => self.requests.wait(recorded),
+            Wildcards::Free => {
+                if let Some(renamed) = self.requests.wait_any(requests, recorded)? {
+                    self.rename(renamed);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A pending operation goes on under another request's name.
+    fn rename(&mut self, renamed: Renamed) {
+        let (old, new) = (Owner::Request(renamed.pending), Owner::Request(renamed.name));
+        let posted = self.matching.posted_mut().map(|posted| &mut posted.owner);
+        let sends = self.sends.iter_mut().map(|(_, outgoing)| &mut outgoing.owner);
+        let receives = self.receives.iter_mut().map(|(_, incoming)| &mut incoming.owner);
+        for owner in posted.chain(sends).chain(receives).filter(|owner| **owner == old) {
+            *owner = new;
+        }
+        for (_, running) in &mut self.collectives {
+            if running.request == Some(renamed.pending) {
+                running.request = Some(renamed.name);
+            }
+        }
+    }
+
+    /// Whether `peer` can be the other side of an operation on `comm`.
+    fn check_peer(&self, role: &str, peer: RankId, comm: CommId) -> Result<(), MsgError> {
+        if peer.0 >= self.ranks {
+            return Err(MsgError::NoSuchRank { role: role.to_owned(), rank: peer, ranks: self.ranks });
+        }
+        match self.communicators.contains(comm, peer, self.ranks) {
+            Some(true) => Ok(()),
+            Some(false) => Err(MsgError::NotAMember { role: role.to_owned(), rank: peer, comm }),
+            None => Err(MsgError::UnknownCommunicator { rank: self.rank, comm }),
+        }
+    }
+}

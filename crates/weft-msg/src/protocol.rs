@@ -1,0 +1,117 @@
+//! What messaging costs and where its limits lie: machine data.
+
+use crate::algorithms::AlgorithmTable;
+use serde::{Deserialize, Serialize};
+use weft_units::{BitRate, Bytes, Span};
+
+/// Messages and buffers beyond this are none: headers and sums have room above it.
+pub(crate) const LARGEST: u64 = 1 << 62;
+
+/// How a receive from any source or with any tag is replayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Wildcards {
+    /// It receives the message that it received when the program was recorded, and a waitany waits
+    /// for the request that completed then. Where the recording does not say, as `Free`.
+    #[default]
+    Recorded,
+    /// It receives whichever message comes first, and a waitany goes on with any request.
+    Free,
+}
+
+/// Software costs and limits of a messaging library on one machine.
+///
+/// | what happens | what it costs |
+/// |---|---|
+/// | an eager send | `send_call` + copy at `send_copy_rate` |
+/// | a rendezvous send | `send_call` + `control_send`; later `control_receive` + `data_send`; `control_receive` for an acknowledgement |
+/// | a receive is posted | `receive_call` + `matching_entry` × unexpected messages looked at |
+/// | an eager message arrives | `receive_message` + `matching_entry` × posted receives looked at |
+/// | it is matched, then or later | copy at `receive_copy_rate` |
+/// | a request to send arrives | `control_receive` + `matching_entry` × posted receives looked at |
+/// | it is matched, then or later | `control_send` |
+/// | announced data arrives | `receive_message`; `control_send` for an acknowledgement |
+/// | a wait is called | `wait_call` |
+/// | a collective is called | `collective_call`, and its sends, receives, copies and reductions |
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Protocol {
+    /// Starting a send.
+    pub send_call: Span,
+    /// Posting a receive.
+    pub receive_call: Span,
+    /// A call that waits, whether it blocks or not.
+    pub wait_call: Span,
+    /// Starting a collective, beside the sends and receives that it consists of.
+    pub collective_call: Span,
+    /// Taking an arrived message (eager, or announced data) from the interface.
+    pub receive_message: Span,
+    /// Posting a control message of the rendezvous (request to send, clear to send,
+    /// acknowledgement).
+    pub control_send: Span,
+    /// Taking an arrived control message.
+    pub control_receive: Span,
+    /// Handing announced data to the interface, such as writing an RDMA descriptor.
+    pub data_send: Span,
+    /// Looking at one entry of the posted or the unexpected queue.
+    pub matching_entry: Span,
+    /// Copy of an eager message into the interface; `None`: it costs nothing.
+    pub send_copy_rate: Option<BitRate>,
+    /// Copy of an eager message out of the interface; `None`: it costs nothing.
+    pub receive_copy_rate: Option<BitRate>,
+    /// Copy within memory: messages to oneself, buffered sends, copies inside collectives;
+    /// `None`: it costs nothing.
+    pub memory_copy_rate: Option<BitRate>,
+    /// Bytes of operand that a reduction takes in; `None`: it costs nothing.
+    pub reduction_rate: Option<BitRate>,
+    /// Largest payload that is sent without asking.
+    pub eager_limit: Bytes,
+    /// An eager send is complete as soon as it is posted, since its data has been copied; otherwise
+    /// when the interface has taken it.
+    pub eager_buffered: bool,
+    /// The receiver acknowledges announced data, and the send completes with that; otherwise when
+    /// the interface has taken the data.
+    pub rendezvous_ack: bool,
+    /// Envelope on the wire of an eager message, beside packet headers.
+    pub eager_header: Bytes,
+    /// A control message on the wire, beside packet headers.
+    pub control_bytes: Bytes,
+    /// Envelope on the wire of announced data, beside packet headers: nothing where RDMA writes it.
+    pub data_header: Bytes,
+    /// How receives with wildcards are replayed.
+    pub wildcards: Wildcards,
+    /// Which algorithm carries out which collective.
+    pub algorithms: AlgorithmTable,
+}
+
+impl Protocol {
+    /// No software costs, no headers, everything eager, MPICH's algorithms.
+    pub fn zero() -> Protocol {
+        Protocol {
+            send_call: Span::ZERO,
+            receive_call: Span::ZERO,
+            wait_call: Span::ZERO,
+            collective_call: Span::ZERO,
+            receive_message: Span::ZERO,
+            control_send: Span::ZERO,
+            control_receive: Span::ZERO,
+            data_send: Span::ZERO,
+            matching_entry: Span::ZERO,
+            send_copy_rate: None,
+            receive_copy_rate: None,
+            memory_copy_rate: None,
+            reduction_rate: None,
+            eager_limit: Bytes::new(u64::MAX),
+            eager_buffered: true,
+            rendezvous_ack: false,
+            eager_header: Bytes::ZERO,
+            control_bytes: Bytes::ZERO,
+            data_header: Bytes::ZERO,
+            wildcards: Wildcards::Recorded,
+            algorithms: AlgorithmTable::mpich(),
+        }
+    }
+}
+
+/// How long `data` takes at `rate`; no time where there is none.
+pub(crate) fn cost(rate: Option<BitRate>, data: Bytes) -> Span {
+    rate.map_or(Span::ZERO, |rate| rate.span(data))
+}

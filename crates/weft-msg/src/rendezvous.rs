@@ -1,0 +1,100 @@
+//! Rendezvous: long and synchronous messages are announced, and sent when the receive is there.
+//!
+//! ```text
+//!   sender                                 receiver
+//!   isend ───── RequestToSend ───────────▶ matched, now or later
+//!         ◀──── ClearToSend ──────────────
+//!         ───── Data ────────────────────▶ receive complete
+//!         ◀──── Ack, where the protocol has one
+//!   complete with the Ack, or when the interface has taken the data
+//! ```
+//!
+//! # Source
+//! TR-488 §5.2.1, Fig. 11, where RDMA writes the data and the acknowledgement ends the exchange.
+//! Synchronous sends of any size go this way, as in Open MPI.
+
+use crate::matching::{Owner, Posted};
+use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
+use crate::process::{Incoming, Message, Process, SendState};
+use crate::protocol::{Protocol, cost};
+use weft_trace::op::SendMode;
+use weft_units::RankId;
+
+impl Process {
+    /// Announces a message.
+    pub(crate) fn send_rendezvous(&mut self, message: &Message, protocol: &Protocol, nic: &mut impl Nic) {
+        let envelope = self.envelope(EnvelopeKind::RequestToSend, message);
+        let mut message = *message;
+        if message.mode == SendMode::Buffered {
+            nic.spend(cost(protocol.memory_copy_rate, message.bytes));
+            self.complete(message.owner, protocol, nic);
+            message.owner = Owner::Nobody;
+        }
+        let send = self.remember(&message, SendState::Announced, envelope);
+        nic.spend(protocol.control_send);
+        nic.post(message.to, Envelope { send, ..envelope }, protocol.control_bytes, SendToken::UNAWAITED);
+    }
+
+    /// An announced message has met its receive.
+    pub(crate) fn receive_announced(
+        &mut self,
+        envelope: &Envelope,
+        posted: &Posted,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) {
+        if envelope.source == self.rank {
+            let outgoing = self.sends.remove(envelope.send as usize);
+            nic.spend(cost(protocol.memory_copy_rate, envelope.bytes));
+            self.complete(outgoing.owner, protocol, nic);
+            self.complete(posted.owner, protocol, nic);
+            return;
+        }
+        let incoming = Incoming { owner: posted.owner, envelope: *envelope };
+        let receive = self.receives.insert(incoming) as u32;
+        self.control(EnvelopeKind::ClearToSend, &Envelope { receive, ..*envelope }, protocol, nic);
+    }
+
+    /// The receive is there: the data goes out.
+    pub(crate) fn clear_to_send(
+        &mut self,
+        from: RankId,
+        envelope: &Envelope,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) {
+        nic.spend(protocol.control_receive);
+        let awaits_ack = protocol.rendezvous_ack;
+        let outgoing = &mut self.sends[envelope.send as usize];
+        outgoing.state = if awaits_ack { SendState::Unacknowledged } else { SendState::Posted };
+        let bytes = outgoing.envelope.bytes;
+        nic.spend(protocol.data_send);
+        let token = if awaits_ack { SendToken::UNAWAITED } else { SendToken::of(envelope.send) };
+        let data = Envelope { kind: EnvelopeKind::Data, source: self.rank, ..*envelope };
+        nic.post(from, data, protocol.data_header + bytes, token);
+    }
+
+    /// The announced data is there.
+    pub(crate) fn data_arrived(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
+        nic.spend(protocol.receive_message);
+        let incoming = self.receives.remove(envelope.receive as usize);
+        if protocol.rendezvous_ack {
+            self.control(EnvelopeKind::Ack, envelope, protocol, nic);
+        }
+        self.complete(incoming.owner, protocol, nic);
+    }
+
+    /// The receiver has the data.
+    pub(crate) fn acknowledged(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
+        nic.spend(protocol.control_receive);
+        let outgoing = self.sends.remove(envelope.send as usize);
+        self.complete(outgoing.owner, protocol, nic);
+    }
+
+    /// Answers the sender of `envelope` with a control message.
+    fn control(&mut self, kind: EnvelopeKind, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
+        nic.spend(protocol.control_send);
+        let answer = Envelope { kind, source: self.rank, ..*envelope };
+        nic.post(envelope.source, answer, protocol.control_bytes, SendToken::UNAWAITED);
+    }
+}

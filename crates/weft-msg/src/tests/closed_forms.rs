@@ -1,0 +1,87 @@
+//! Messages, bytes and rounds against closed forms.
+
+use super::collectives::{Trial, run_trials};
+use super::network::Delays;
+use crate::collective::ceil_log2;
+use crate::{Algorithm, Protocol};
+use weft_trace::op::Collective;
+
+const BLOCK: u64 = 96;
+
+/// Messages and bytes of one collective, and how long it takes where a message takes 1.
+fn measure(kind: Collective, algorithm: Algorithm, count: u32) -> (u64, u64, u64) {
+    let trial = Trial { kind, algorithm, root: count / 3, size: BLOCK, element: 1, seed: 0 };
+    let outcome = run_trials(&[trial], 0, count, true, &Protocol::zero(), Delays::Fixed(1), false);
+    let bytes = outcome.messages.iter().map(|(.., payload)| payload.get()).sum();
+    (outcome.messages.len() as u64, bytes, outcome.end)
+}
+
+/// Catches an algorithm that is correct but sends more, or more often, than it may.
+#[test]
+fn messages_and_bytes_are_those_of_the_algorithm() {
+    use Algorithm as A;
+    use Collective as C;
+    for count in 1..=33u32 {
+        let (p, depth) = (u64::from(count), u64::from(ceil_log2(count)));
+        let cores = 1u64 << count.ilog2();
+        let (log2, rem) = (u64::from(count.ilog2()), p - cores);
+        let check = |kind, algorithm, messages: u64, bytes: u64| {
+            let (m, b, _) = measure(kind, algorithm, count);
+            assert_eq!((m, b), (messages, bytes), "{kind:?} by {algorithm} on {count}");
+        };
+        let n = BLOCK;
+        // Subtree sizes of a binomial tree: every member is in one subtree per ancestor.
+        let paths: u64 = (0..p).map(|v| u64::from(v.count_ones())).sum();
+        check(C::Barrier, A::Dissemination, p * depth, 0);
+        check(C::Broadcast, A::Binomial, p - 1, (p - 1) * n);
+        check(C::Broadcast, A::Linear, p - 1, (p - 1) * n);
+        check(C::Reduce, A::Binomial, p - 1, (p - 1) * n);
+        check(C::Reduce, A::Linear, p - 1, (p - 1) * n);
+        check(C::Gather, A::Binomial, p - 1, paths * n);
+        check(C::Scatter, A::Binomial, p - 1, paths * n);
+        check(C::Gather, A::Linear, p - 1, (p - 1) * n);
+        check(C::Scatter, A::Linear, p - 1, (p - 1) * n);
+        check(C::Allgather, A::Ring, p * (p - 1), p * (p - 1) * n);
+        check(C::Allgather, A::Bruck, p * depth, p * (p - 1) * n);
+        check(C::ReduceScatterBlock, A::Ring, p * (p - 1), p * (p - 1) * n);
+        check(C::ReduceScatterBlock, A::Pairwise, p * (p - 1), p * (p - 1) * n);
+        check(C::Alltoall, A::Pairwise, p * (p - 1), p * (p - 1) * n);
+        check(C::Alltoall, A::Linear, p * (p - 1), p * (p - 1) * n);
+        check(C::Alltoall, A::Bruck, p * depth, p * paths * n);
+        check(C::Allreduce, A::Ring, 2 * p * (p - 1), 2 * (p - 1) * n);
+        let exchanges = cores * log2 + 2 * rem;
+        check(C::Allreduce, A::RecursiveDoubling, exchanges, exchanges * n);
+        check(C::Allreduce, A::Rabenseifner, exchanges + cores * log2, (2 * (cores - 1) + 2 * rem) * n);
+        check(C::Scan, A::Linear, p - 1, (p - 1) * n);
+        if rem == 0 {
+            check(C::Allgather, A::RecursiveDoubling, p * log2, p * (p - 1) * n);
+            check(C::ReduceScatterBlock, A::RecursiveHalving, p * log2, p * (p - 1) * n);
+            check(C::Scan, A::RecursiveDoubling, p * log2, p * log2 * n);
+            check(C::Broadcast, A::ScatterDoubling, p - 1 + p * log2, (p - 1) * n + log2 * n / 2);
+        }
+    }
+}
+
+/// Catches rounds that wait for one another without need, and lost rounds.
+#[test]
+fn rounds_are_as_deep_as_the_algorithm() {
+    use Algorithm as A;
+    use Collective as C;
+    for count in 1..=33u32 {
+        let (p, depth) = (u64::from(count), u64::from(ceil_log2(count)));
+        let time = |kind, algorithm| measure(kind, algorithm, count).2;
+        assert_eq!(time(C::Barrier, A::Dissemination), depth);
+        assert_eq!(time(C::Allgather, A::Bruck), depth);
+        assert_eq!(time(C::Alltoall, A::Bruck), depth);
+        // Beyond a power of two the members that do not fold are a round ahead of those that do.
+        if count.is_power_of_two() {
+            assert_eq!(time(C::Allreduce, A::RecursiveDoubling), depth);
+            assert_eq!(time(C::Allreduce, A::Rabenseifner), 2 * depth);
+        }
+        assert_eq!(time(C::Allreduce, A::Ring), 2 * (p - 1));
+        assert_eq!(time(C::Alltoall, A::Pairwise), p - 1);
+        // Sends cost nothing here: the longest path in the tree decides, not the number of children.
+        let longest = (0..count).map(u32::count_ones).max().unwrap();
+        assert_eq!(time(C::Broadcast, A::Binomial), u64::from(longest));
+    }
+}

@@ -1,0 +1,203 @@
+//! Every algorithm of every collective: the right data everywhere, exactly once.
+
+use super::data_flow::{DataFlow, DataFlows};
+use super::network::{Delays, Outcome, run, splitmix};
+use crate::collective::part::Part;
+use crate::{Algorithm, COLLECTIVE_NAMES, Protocol, Rule};
+use proptest::prelude::*;
+use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId};
+use weft_units::{Bytes, RankId};
+
+/// A collective to be run.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    pub kind: Collective,
+    pub algorithm: Algorithm,
+    pub root: u32,
+    /// Bytes of a vector or block; scale of the counts.
+    pub size: u64,
+    pub element: u32,
+    /// Seed of the counts.
+    pub seed: u64,
+}
+
+/// What member `me` of `members` gives and takes.
+pub fn sizes(trial: &Trial, members: u32, me: u32) -> CollectiveSizes {
+    // What member i gives member j, where that differs between pairs.
+    let pair = |i: u32, j: u32| splitmix(trial.seed ^ u64::from(i << 8 | j)) % (trial.size + 1);
+    let counts = |count: &dyn Fn(u32) -> u64| (0..members).map(count).collect::<Vec<u64>>();
+    let (mut send_counts, mut receive_counts) = (vec![], vec![]);
+    let (mut send, mut receive) = (trial.size, trial.size);
+    match trial.kind {
+        Collective::Barrier => (send, receive) = (0, 0),
+        Collective::Gatherv => {
+            send = pair(me, 0);
+            if me == trial.root {
+                receive_counts = counts(&|i| pair(i, 0));
+            }
+        }
+        Collective::Scatterv => {
+            receive = pair(0, me);
+            if me == trial.root {
+                send_counts = counts(&|j| pair(0, j));
+            }
+        }
+        Collective::Allgatherv | Collective::ReduceScatter => {
+            receive_counts = counts(&|i| pair(i, 0) / 8 * u64::from(trial.element));
+            send = receive_counts.iter().sum();
+        }
+        Collective::ReduceScatterBlock => send = trial.size * u64::from(members),
+        Collective::Alltoallv => {
+            send_counts = counts(&|j| pair(me, j));
+            receive_counts = counts(&|i| pair(i, me));
+        }
+        // Only one side of these is significant away from the root.
+        Collective::Gather if me != trial.root => receive = 0,
+        Collective::Scatter if me != trial.root => send = 0,
+        _ => {}
+    }
+    let element = trial.element;
+    CollectiveSizes {
+        send: Bytes::new(send),
+        receive: Bytes::new(receive),
+        send_counts,
+        receive_counts,
+        element,
+    }
+}
+
+/// Communicators of `members` members: the world, or spread over it in several ways.
+pub fn members(shape: u32, members: u32) -> (CommId, Vec<RankRange>) {
+    let range = |first, stride, count| RankRange { first, stride, count };
+    match shape {
+        0 => (CommId::WORLD, vec![range(0, 1, members)]),
+        1 => (CommId(9), vec![range(members, -1, members)]),
+        2 => (CommId(9), vec![range(1, 2, members)]),
+        _ => (CommId(9), vec![range(members, 1, members / 2), range(0, 1, members - members / 2)]),
+    }
+}
+
+/// Runs trials on one communicator, one after the other or all at once, and checks their data.
+pub fn run_trials(
+    trials: &[Trial],
+    shape: u32,
+    count: u32,
+    blocking: bool,
+    protocol: &Protocol,
+    delays: Delays,
+    reload: bool,
+) -> Outcome {
+    let (comm, ranges) = members(shape, count);
+    let ranks: Vec<RankId> = ranges
+        .iter()
+        .flat_map(|range| {
+            (0..range.count).map(|i| RankId((range.first as i32 + range.stride * i as i32) as u32))
+        })
+        .collect();
+    let world = if shape == 0 { count } else { 2 * count + 1 };
+    let mut programs = vec![vec![]; world as usize];
+    for (me, rank) in ranks.iter().enumerate() {
+        let program = &mut programs[rank.index()];
+        if comm != CommId::WORLD {
+            program.push(Op::Communicator { comm, members: ranges.clone() });
+        }
+        for (number, trial) in trials.iter().enumerate() {
+            program.push(Op::Collective {
+                kind: trial.kind,
+                comm,
+                root: Some(ranks[(trial.root % count) as usize]),
+                sizes: sizes(trial, count, me as u32),
+                request: (!blocking).then_some(RequestId(number as u32)),
+            });
+        }
+        if !blocking {
+            program.push(Op::Waitall { requests: (0..trials.len() as u32).map(RequestId).collect() });
+        }
+    }
+    let mut protocol = protocol.clone();
+    // The last one preferred goes first: a collective that comes twice goes by one algorithm.
+    for trial in trials {
+        protocol.algorithms.prefer(Rule::always(trial.kind, trial.algorithm)).unwrap();
+    }
+    let flows = trials.iter().enumerate().map(|(number, trial)| {
+        let parts =
+            (0..count).map(|me| Part::new(trial.kind, count, me, trial.root, &sizes(trial, count, me)));
+        let parts: Vec<Part> = parts.collect::<Result<_, _>>().unwrap();
+        let algorithm = protocol.algorithms.choose(trial.kind, parts[0].size()).unwrap();
+        DataFlow::new(parts, ranks.clone(), comm, number as i32, algorithm)
+    });
+    let mut flows = DataFlows(flows.collect());
+    let outcome = run(programs, &protocol, delays, reload, &mut flows).unwrap();
+    outcome.assert_clean();
+    flows.0.iter_mut().for_each(DataFlow::assert_complete);
+    outcome
+}
+
+/// Eager or rendezvous, buffered or not, acknowledged or not.
+pub fn protocols() -> impl Strategy<Value = Protocol> {
+    (prop::sample::select(vec![0, 16, u64::MAX]), any::<bool>(), any::<bool>()).prop_map(
+        |(eager_limit, eager_buffered, rendezvous_ack)| Protocol {
+            eager_limit: Bytes::new(eager_limit),
+            eager_buffered,
+            rendezvous_ack,
+            ..Protocol::zero()
+        },
+    )
+}
+
+/// All pairs of a collective and an algorithm that carries it out.
+pub fn pairs() -> Vec<(Collective, Algorithm)> {
+    let kinds = COLLECTIVE_NAMES.iter().map(|(kind, _)| *kind);
+    kinds
+        .flat_map(|kind| Algorithm::ALL.into_iter().filter(move |a| a.performs(kind)).map(move |a| (kind, a)))
+        .collect()
+}
+
+fn trial(count: u32) -> impl Strategy<Value = Trial> {
+    (prop::sample::select(pairs()), 0..count, 0u64..70, prop::sample::select(vec![1, 4, 8]), any::<u64>())
+        .prop_map(|((kind, algorithm), root, size, element, seed)| Trial {
+            kind,
+            algorithm,
+            root,
+            size,
+            element,
+            seed,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Catches a schedule that loses, repeats or misplaces a byte, a rank that sends before it has
+    /// received, and a message that nobody receives: on any number of members, for any root and size.
+    #[test]
+    fn every_algorithm_brings_the_right_data(
+        count in 1u32..=33, root in 0u32..33, size in 0u64..70, element in prop::sample::select(vec![1, 4, 8]),
+        seed in any::<u64>(), shape in 0u32..4, blocking in any::<bool>(), protocol in protocols(),
+    ) {
+        for (kind, algorithm) in pairs() {
+            let trial = Trial { kind, algorithm, root: root % count, size, element, seed };
+            run_trials(&[trial], shape, count, blocking, &protocol, Delays::Random(seed), false);
+        }
+    }
+
+    /// Catches windows that overlap or leave members out: the others have at most one window.
+    #[test]
+    fn linear_algorithms_reach_everybody_in_several_windows(
+        count in 34u32..=63, root in 0u32..34, size in 0u64..9, seed in any::<u64>(), protocol in protocols(),
+    ) {
+        for (kind, algorithm) in pairs().into_iter().filter(|(_, algorithm)| *algorithm == Algorithm::Linear) {
+            let trial = Trial { kind, algorithm, root, size, element: 1, seed };
+            run_trials(&[trial], 0, count, true, &protocol, Delays::Random(seed), false);
+        }
+    }
+
+    /// Catches messages of one collective that match in another of the same communicator.
+    #[test]
+    fn collectives_at_the_same_time_keep_apart(
+        (count, trials) in (1u32..12).prop_flat_map(|count| (Just(count), prop::collection::vec(trial(count), 1..8))),
+        seed in any::<u64>(), shape in 0u32..4, blocking in any::<bool>(), protocol in protocols(),
+    ) {
+        run_trials(&trials, shape, count, blocking, &protocol, Delays::Random(seed), true);
+    }
+}

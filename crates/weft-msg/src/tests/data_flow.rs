@@ -1,0 +1,341 @@
+//! Follows every byte of a collective through the messages that the executor really sends.
+//!
+//! Each byte of each buffer is known by whose contributions it holds and which byte of theirs it is. A
+//! message takes them along as they are when it is posted, and brings them when the receiving rank
+//! passes on to the next round. A rank that sends too early, reduces twice or stores in the wrong place
+//! is found out.
+
+use super::network::Observer;
+use crate::collective::part::Part;
+use crate::collective::{Buffer, Into, Step, Steps, layout::Piece, schedule};
+use crate::{Algorithm, Envelope, EnvelopeKind};
+use std::collections::{BTreeMap, VecDeque};
+use weft_trace::op::{Collective, CommId};
+use weft_units::RankId;
+
+/// A byte: a bit per member whose contribution it holds, and which byte of theirs.
+type Cell = Option<(u64, u64)>;
+
+/// One member's buffers.
+struct Member {
+    part: Part,
+    data: Vec<Cell>,
+    input: Vec<Cell>,
+    running: Vec<Cell>,
+    /// In Bruck's alltoall: the block that goes, or has come, so many members.
+    transit: Vec<Vec<Cell>>,
+    rounds: Vec<Vec<Step>>,
+    round: usize,
+    sends: usize,
+}
+
+/// A message on its way.
+struct Message {
+    cells: Vec<Cell>,
+    kind: EnvelopeKind,
+    send: u32,
+    arrived: bool,
+}
+
+/// One collective.
+pub struct DataFlow {
+    members: Vec<Member>,
+    ranks: Vec<RankId>,
+    comm: CommId,
+    number: i32,
+    algorithm: Algorithm,
+    /// By sender and receiver, in the order of sending.
+    messages: BTreeMap<(u32, u32), VecDeque<Message>>,
+}
+
+/// Several collectives on one communicator, some at the same time.
+pub struct DataFlows(pub Vec<DataFlow>);
+
+impl Observer for DataFlows {
+    fn posted(&mut self, from: RankId, to: RankId, envelope: &Envelope) {
+        if let Some(flow) = self.flow(envelope)
+            && matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend)
+        {
+            flow.posted(from, to, envelope);
+        }
+    }
+
+    fn delivered(&mut self, to: RankId, envelope: &Envelope) {
+        if let Some(flow) = self.flow(envelope)
+            && matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::Data)
+        {
+            flow.delivered(to, envelope);
+        }
+    }
+}
+
+impl DataFlows {
+    fn flow(&mut self, envelope: &Envelope) -> Option<&mut DataFlow> {
+        assert!(envelope.collective);
+        let found = self.0.iter_mut().find(|flow| (flow.comm, flow.number) == (envelope.comm, envelope.tag));
+        Some(found.expect("a message of a collective that was not called"))
+    }
+}
+
+impl DataFlow {
+    /// The collective of these parts, one per member in order.
+    pub fn new(
+        parts: Vec<Part>,
+        ranks: Vec<RankId>,
+        comm: CommId,
+        number: i32,
+        algorithm: Algorithm,
+    ) -> DataFlow {
+        let members = parts.into_iter().map(|part| Member::new(part, algorithm)).collect();
+        DataFlow { members, ranks, comm, number, algorithm, messages: BTreeMap::new() }
+    }
+
+    fn member(&self, rank: RankId) -> u32 {
+        self.ranks.iter().position(|known| *known == rank).expect("only members take part") as u32
+    }
+
+    fn posted(&mut self, from: RankId, to: RankId, envelope: &Envelope) {
+        let (from, to) = (self.member(from), self.member(to));
+        let (expected, cells) = loop {
+            if let Some(send) = self.members[from as usize].next_send() {
+                break send;
+            }
+            self.finish_round(from);
+        };
+        assert_eq!(
+            expected, to,
+            "a send of {from} goes to another member than the schedule of {:?} {}",
+            self.members[0].part, self.algorithm
+        );
+        assert_eq!(envelope.bytes.get(), cells.len() as u64);
+        assert!(cells.iter().all(Option::is_some), "member {from} sends what it does not have");
+        let message = Message { cells, kind: envelope.kind, send: envelope.send, arrived: false };
+        self.messages.entry((from, to)).or_default().push_back(message);
+    }
+
+    fn delivered(&mut self, to: RankId, envelope: &Envelope) {
+        let key = (self.member(envelope.source), self.member(to));
+        let announced = envelope.kind == EnvelopeKind::Data;
+        let message = self.messages.get_mut(&key).unwrap().iter_mut().find(|message| {
+            !message.arrived
+                && match announced {
+                    true => message.kind == EnvelopeKind::RequestToSend && message.send == envelope.send,
+                    false => message.kind == EnvelopeKind::Eager,
+                }
+        });
+        message.expect("a message arrives that was sent").arrived = true;
+    }
+
+    /// Takes in what a member's present round receives.
+    fn finish_round(&mut self, me: u32) {
+        let member = &mut self.members[me as usize];
+        assert!(member.round < member.rounds.len(), "member {me} sends after its last round");
+        for step in member.rounds[member.round].clone() {
+            let Step::Receive { from, buffer, piece, into } = step else { continue };
+            let message = self.messages.get_mut(&(from, me)).and_then(VecDeque::pop_front);
+            let message = message.unwrap_or_else(|| {
+                panic!(
+                    "{me} goes on without a message from {from}: {:?} {:?} round {}",
+                    self.algorithm, member.part, member.round
+                )
+            });
+            assert!(message.arrived, "{me} goes on before the message from {from} has arrived");
+            member.take_in(buffer, piece, into, &message.cells);
+        }
+        let member = &mut self.members[me as usize];
+        member.round += 1;
+        member.sends = 0;
+    }
+
+    /// Panics unless every member has exactly what it should.
+    pub fn assert_complete(&mut self) {
+        for me in 0..self.members.len() as u32 {
+            while self.members[me as usize].round < self.members[me as usize].rounds.len() {
+                assert!(self.members[me as usize].next_send().is_none(), "member {me} has not sent all");
+                self.finish_round(me);
+            }
+        }
+        assert!(self.messages.values().all(VecDeque::is_empty), "messages are left");
+        let algorithm = self.algorithm;
+        for member in &self.members {
+            let (part, all) = (&member.part, everybody(member.part.members));
+            let own = part.layout();
+            let expect = |piece: Piece, origin: u64, first: u64| {
+                for place in 0..piece.bytes {
+                    let cell = member.data[(piece.offset + place) as usize];
+                    assert_eq!(
+                        cell,
+                        Some((origin, first + place)),
+                        "{:?} by {algorithm}: member {} of {}, byte {}",
+                        part.kind,
+                        part.me,
+                        part.members,
+                        piece.offset + place
+                    );
+                }
+            };
+            match part.kind {
+                Collective::Barrier => {}
+                Collective::Broadcast => expect(own.whole(), 1 << part.root, 0),
+                Collective::Allreduce => expect(own.whole(), all, 0),
+                Collective::Reduce if part.me == part.root => expect(own.whole(), all, 0),
+                Collective::Gather | Collective::Gatherv if part.me == part.root => {
+                    (0..part.members).for_each(|i| expect(own.block(i), 1 << i, 0));
+                }
+                Collective::Reduce | Collective::Gather | Collective::Gatherv => {}
+                Collective::Allgather | Collective::Allgatherv => {
+                    (0..part.members).for_each(|i| expect(own.block(i), 1 << i, 0));
+                }
+                Collective::Scatter => {
+                    let block = own.block(part.me);
+                    expect(block, 1 << part.root, block.offset);
+                }
+                Collective::Scatterv => {
+                    let given = self.members[part.root as usize].part.layout().block(part.me);
+                    let taken = if part.me == part.root { given } else { own.whole() };
+                    expect(taken, 1 << part.root, given.offset);
+                }
+                Collective::ReduceScatter | Collective::ReduceScatterBlock => {
+                    let block = own.block(part.me);
+                    expect(block, all, block.offset);
+                }
+                Collective::Alltoall | Collective::Alltoallv if algorithm == Algorithm::Bruck => {
+                    for (distance, block) in member.transit.iter().enumerate() {
+                        let source = part.before(distance as u32);
+                        let first = own.block(part.me).offset;
+                        let expected =
+                            (0..own.block(0).bytes).map(|place| Some((1 << source, first + place)));
+                        assert_eq!(*block, expected.collect::<Vec<_>>(), "member {}", part.me);
+                    }
+                }
+                Collective::Alltoall | Collective::Alltoallv => (0..part.members).for_each(|i| {
+                    let given = self.members[i as usize].part.input().block(part.me);
+                    expect(own.block(i), 1 << i, given.offset);
+                }),
+                Collective::Scan => expect(own.whole(), everybody(part.me + 1), 0),
+                Collective::Exscan if part.me > 0 => expect(own.whole(), everybody(part.me), 0),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Member {
+    fn new(part: Part, algorithm: Algorithm) -> Member {
+        let (me, total) = (1u64 << part.me, part.layout().total());
+        let own = |bytes: u64| (0..bytes).map(|place| Some((me, place))).collect::<Vec<Cell>>();
+        let mut data = vec![None; total as usize];
+        let mut running = vec![];
+        let mut transit = vec![];
+        let input = if matches!(part.kind, Collective::Alltoall | Collective::Alltoallv) {
+            own(part.input().total())
+        } else {
+            vec![]
+        };
+        let mut place = |piece: Piece, cells: &[Cell]| {
+            data[piece.offset as usize..][..piece.bytes as usize].copy_from_slice(cells);
+        };
+        match part.kind {
+            Collective::Broadcast | Collective::Scatter | Collective::Scatterv if part.me != part.root => {}
+            Collective::Gather | Collective::Allgather | Collective::Allgatherv => {
+                let block = part.layout().block(part.me);
+                place(block, &own(block.bytes));
+            }
+            Collective::Gatherv => {
+                let layout = part.layout();
+                let block = if part.me == part.root { layout.block(part.me) } else { layout.whole() };
+                place(block, &own(block.bytes));
+            }
+            Collective::Alltoall | Collective::Alltoallv => {
+                let (given, taken) = (part.input().block(part.me), part.layout().block(part.me));
+                place(taken, &input[given.offset as usize..][..given.bytes as usize]);
+                transit = (0..part.members)
+                    .map(|distance| {
+                        let block = part.input().block(part.after(distance));
+                        input[block.offset as usize..][..block.bytes as usize].to_vec()
+                    })
+                    .collect();
+            }
+            Collective::Scan => {
+                running = own(total);
+                place(part.layout().whole(), &running);
+            }
+            Collective::Exscan => running = own(total),
+            _ => place(part.layout().whole(), &own(total)),
+        }
+        let schedule = schedule(algorithm);
+        let rounds = (0..schedule.rounds(&part)).map(|round| {
+            let mut steps = Steps::default();
+            schedule.round(&part, round, &mut steps);
+            steps.iter().copied().collect()
+        });
+        let rounds = rounds.collect();
+        Member { part, data, input, running, transit, rounds, round: 0, sends: 0 }
+    }
+
+    /// The next send of the present round: to whom, and what.
+    fn next_send(&mut self) -> Option<(u32, Vec<Cell>)> {
+        let round = self.rounds.get(self.round)?;
+        let mut sends = round.iter().filter_map(|step| match step {
+            Step::Send { to, from, piece } => Some((*to, *from, *piece)),
+            _ => None,
+        });
+        let (to, from, piece) = sends.nth(self.sends)?;
+        self.sends += 1;
+        let cells = match from {
+            Buffer::Transit => {
+                let blocks = self.transit.iter().enumerate().filter(|(i, _)| i >> piece.offset & 1 == 1);
+                blocks.flat_map(|(_, block)| block.iter().copied()).collect()
+            }
+            Buffer::Data => places(piece, self.data.len()).map(|i| self.data[i]).collect(),
+            Buffer::Input => places(piece, self.input.len()).map(|i| self.input[i]).collect(),
+            Buffer::Running => places(piece, self.running.len()).map(|i| self.running[i]).collect(),
+        };
+        Some((to, cells))
+    }
+
+    fn take_in(&mut self, buffer: Buffer, piece: Piece, into: Into, cells: &[Cell]) {
+        assert_eq!(piece.bytes, cells.len() as u64, "the two sides know the same size");
+        if into == Into::CombineBoth {
+            take_in(&mut self.data, piece, Into::Combine, cells);
+        }
+        match buffer {
+            Buffer::Data => take_in(&mut self.data, piece, into, cells),
+            Buffer::Input => panic!("nothing is received into what a member gives"),
+            Buffer::Running => take_in(&mut self.running, piece, into, cells),
+            Buffer::Transit => {
+                let mut cells = cells.iter();
+                for (index, block) in self.transit.iter_mut().enumerate() {
+                    if index >> piece.offset & 1 == 1 {
+                        block.iter_mut().for_each(|cell| *cell = *cells.next().unwrap());
+                    }
+                }
+                assert!(cells.next().is_none());
+            }
+        }
+    }
+}
+
+fn take_in(buffer: &mut [Cell], piece: Piece, into: Into, cells: &[Cell]) {
+    for (index, new) in places(piece, buffer.len()).zip(cells) {
+        let cell = &mut buffer[index];
+        *cell = match (into, *cell, *new) {
+            (Into::Store, _, new) | (_, None, new) => new,
+            (_, Some((old, place)), Some((new, other))) => {
+                assert_eq!(old & new, 0, "a contribution enters a reduction twice");
+                assert_eq!(place, other, "different bytes are reduced");
+                Some((old | new, place))
+            }
+            (_, _, None) => panic!("nothing is reduced"),
+        };
+    }
+}
+
+/// The bytes of a piece, which goes on at the beginning of its buffer.
+fn places(piece: Piece, length: usize) -> impl Iterator<Item = usize> {
+    (0..piece.bytes).map(move |place| (piece.offset + place) as usize % length)
+}
+
+fn everybody(members: u32) -> u64 {
+    (1 << members) - 1
+}

@@ -1,0 +1,182 @@
+//! A network for tests: any delay for any message, in order only where [`Nic`] asks for it.
+
+use crate::{
+    Blocked, Envelope, EnvelopeKind, Leftovers, MsgError, Nic, Process, Progress, Protocol, SendToken,
+};
+use std::collections::BTreeMap;
+use weft_trace::op::Op;
+use weft_units::{Bytes, RankId, Span};
+
+/// How long messages take, in units of no meaning.
+#[derive(Clone, Copy, Debug)]
+pub enum Delays {
+    /// All the same.
+    Fixed(u64),
+    /// Pseudo-random below 1000, from this seed.
+    Random(u64),
+}
+
+/// Sees every message at both ends.
+pub trait Observer {
+    fn posted(&mut self, _from: RankId, _to: RankId, _envelope: &Envelope) {}
+    fn delivered(&mut self, _to: RankId, _envelope: &Envelope) {}
+}
+
+/// Sees nothing.
+pub struct Blind;
+impl Observer for Blind {}
+
+/// What became of the programs.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The ranks that block for ever.
+    pub blocked: Vec<Blocked>,
+    /// Per rank.
+    pub leftovers: Vec<Leftovers>,
+    /// When the last rank ended, in ps.
+    pub end: u64,
+    /// What each rank spent, in ps.
+    pub spent: Vec<u64>,
+    /// Messages with their bytes on the wire.
+    pub messages: Vec<(RankId, RankId, Envelope, Bytes)>,
+}
+
+impl Outcome {
+    /// Panics unless all programs ran to their end and nothing is left.
+    pub fn assert_clean(&self) {
+        let blocked: Vec<String> = self.blocked.iter().map(ToString::to_string).collect();
+        assert!(blocked.is_empty(), "{blocked:#?}");
+        for (rank, left) in self.leftovers.iter().enumerate() {
+            assert_eq!(*left, Leftovers::default(), "rank {rank}");
+        }
+    }
+}
+
+enum Event {
+    Run,
+    Delivered(Envelope),
+    Sent(SendToken),
+}
+
+struct Rank {
+    process: Process,
+    program: std::vec::IntoIter<Op>,
+    clock: u64,
+    spent: u64,
+    blocked: bool,
+}
+
+/// What a rank posts during one call.
+struct Port<'a> {
+    clock: &'a mut u64,
+    spent: &'a mut u64,
+    outbox: Vec<(u64, RankId, Envelope, Bytes, SendToken)>,
+}
+
+impl Nic for Port<'_> {
+    fn spend(&mut self, span: Span) {
+        *self.clock += span.as_ps();
+        *self.spent += span.as_ps();
+    }
+
+    fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
+        self.outbox.push((*self.clock, to, envelope, payload, token));
+    }
+}
+
+/// Runs one program per rank. With `reload`, every process is saved and loaded before every event.
+pub fn run(
+    programs: Vec<Vec<Op>>,
+    protocol: &Protocol,
+    delays: Delays,
+    reload: bool,
+    observer: &mut impl Observer,
+) -> Result<Outcome, MsgError> {
+    let count = programs.len() as u32;
+    let mut ranks: Vec<Rank> = programs
+        .into_iter()
+        .enumerate()
+        .map(|(rank, program)| Rank {
+            process: Process::new(RankId::from(rank), count),
+            program: program.into_iter(),
+            clock: 0,
+            spent: 0,
+            blocked: false,
+        })
+        .collect();
+    let mut events: BTreeMap<(u64, u64), (RankId, Event)> = BTreeMap::new();
+    let mut sequence = 0;
+    let mut schedule = |events: &mut BTreeMap<_, _>, time: u64, rank, event| {
+        sequence += 1;
+        events.insert((time, sequence), (rank, event));
+    };
+    for rank in 0..count {
+        schedule(&mut events, 0, RankId(rank), Event::Run);
+    }
+    let mut last: BTreeMap<(RankId, RankId, bool), u64> = BTreeMap::new();
+    let (mut messages, mut random) = (vec![], 0u64);
+    let mut delay = || match delays {
+        Delays::Fixed(delay) => delay,
+        Delays::Random(seed) => {
+            random += 1;
+            splitmix(seed ^ random) % 1000
+        }
+    };
+    while let Some(((time, _), (id, event))) = events.pop_first() {
+        let rank = &mut ranks[id.index()];
+        rank.clock = rank.clock.max(time);
+        if reload {
+            let saved = postcard::to_stdvec(&rank.process).unwrap();
+            rank.process = postcard::from_bytes(&saved).unwrap();
+        }
+        let mut port = Port { clock: &mut rank.clock, spent: &mut rank.spent, outbox: vec![] };
+        match event {
+            Event::Run => {}
+            Event::Delivered(envelope) => {
+                observer.delivered(id, &envelope);
+                rank.process.delivered(envelope, protocol, &mut port);
+            }
+            Event::Sent(token) => rank.process.sent(token, protocol, &mut port),
+        }
+        if rank.blocked {
+            rank.blocked = rank.process.resume(protocol, &mut port) == Progress::Blocked;
+        }
+        while !rank.blocked {
+            let Some(op) = rank.program.next() else { break };
+            if let Op::Compute { span } = op {
+                port.spend(span);
+                continue;
+            }
+            rank.blocked = rank.process.start(&op, protocol, &mut port)? == Progress::Blocked;
+        }
+        rank.process.check()?;
+        for (time, to, envelope, payload, token) in port.outbox {
+            assert_ne!(to, id, "a rank posts nothing to itself");
+            observer.posted(id, to, &envelope);
+            messages.push((id, to, envelope, payload));
+            if token.is_awaited() {
+                schedule(&mut events, time + delay(), id, Event::Sent(token));
+            }
+            let matched = matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend);
+            let last = last.entry((id, to, matched)).or_default();
+            *last = (*last).max(time + delay());
+            schedule(&mut events, *last, to, Event::Delivered(envelope));
+        }
+    }
+    let blocked = ranks.iter().filter_map(|rank| rank.process.waiting_for()).collect();
+    Ok(Outcome {
+        blocked,
+        leftovers: ranks.iter().map(|rank| rank.process.leftovers()).collect(),
+        end: ranks.iter().map(|rank| rank.clock).max().unwrap_or(0),
+        spent: ranks.iter().map(|rank| rank.spent).collect(),
+        messages,
+    })
+}
+
+/// A good hash of a counter (Steele, Lea and Flood 2014).
+pub fn splitmix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}

@@ -1,0 +1,95 @@
+//! What uses a network interface.
+
+use crate::simple::HostContext;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use weft_engine::Payload;
+use weft_units::{Bytes, EndpointId, Time};
+
+/// A message to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<H> {
+    /// Where to.
+    pub to: EndpointId,
+    /// Payload.
+    pub bytes: Bytes,
+    /// When it was offered: its completion time counts from here.
+    pub born: Time,
+    /// What the receiving host is told with it; `None`: nothing but its arrival.
+    pub header: Option<H>,
+    /// Comes back in [`Host::sent`] when the interface has taken all its data; `None`: not wanted.
+    pub token: Option<u32>,
+}
+
+/// A message that has arrived whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivered<H> {
+    /// Where from.
+    pub from: EndpointId,
+    /// Its number, counted by the sender.
+    pub number: u32,
+    /// Payload.
+    pub bytes: Bytes,
+    /// When it was offered.
+    pub born: Time,
+    /// Links crossed by its last packet, injection and ejection included.
+    pub hops: u8,
+    /// What the sender said with it.
+    pub header: Option<H>,
+}
+
+/// What a host has to send when the interface has nothing else to do.
+#[derive(Clone, Copy, Debug)]
+pub enum Offer<H> {
+    /// This message.
+    Message(Message<H>),
+    /// One, but not before this time.
+    NotBefore(Time),
+    /// Nothing until something happens to the host.
+    Nothing,
+}
+
+/// A rank, a traffic source: whatever uses an interface.
+pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
+    /// What all hosts of a run share.
+    type Parameters: Sync;
+    /// The host's own events.
+    type Timer: Payload + Serialize + DeserializeOwned + 'static;
+    /// What a message tells the receiving host.
+    type Header: Copy + Send + Sync + Serialize + DeserializeOwned + 'static;
+    /// Where it reports.
+    type Output: Send + Default + 'static;
+
+    /// Whether the host takes part at all.
+    fn is_active(&self) -> bool;
+
+    /// The run begins.
+    fn start(&mut self, parameters: &Self::Parameters, context: &mut HostContext<'_, '_, '_, Self>);
+
+    /// A timer that the host set has fired.
+    fn timer(
+        &mut self,
+        timer: Self::Timer,
+        parameters: &Self::Parameters,
+        context: &mut HostContext<'_, '_, '_, Self>,
+    );
+
+    /// The interface has taken all data of the message that was sent with `token`.
+    fn sent(
+        &mut self,
+        token: u32,
+        parameters: &Self::Parameters,
+        context: &mut HostContext<'_, '_, '_, Self>,
+    );
+
+    /// A message has arrived.
+    fn delivered(
+        &mut self,
+        message: &Delivered<Self::Header>,
+        parameters: &Self::Parameters,
+        context: &mut HostContext<'_, '_, '_, Self>,
+    );
+
+    /// The interface is idle and could send. Asked again after every call of the host and every packet.
+    fn offer(&mut self, parameters: &Self::Parameters, now: Time) -> Offer<Self::Header>;
+}

@@ -1,0 +1,396 @@
+//! The simple interface: overheads per message and per packet, no blocks.
+//!
+//! ```text
+//!  host ─ send ─► per-message overhead ─► round robin over channels ─► per-packet overhead ─► fabric
+//!  host ◄ deliver ─ per-message overhead ◄─ whole? ◄─ per-packet overhead ◄──────────────────── fabric
+//! ```
+//! # Not modelled
+//! Descriptors, completion queues, translation, the host's bus, retransmission: the block-level
+//! interface has them.
+
+use crate::host::{Delivered, Host, Message, Offer};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use weft_engine::Payload;
+use weft_fabric::{Interface, InterfaceContext, Packet, Part, Supply};
+use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// What a machine file says of the simple interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SimpleParameters {
+    /// From the host's post to the first packet.
+    pub send_message: Span,
+    /// Least time between two packets that the interface supplies.
+    pub send_packet: Span,
+    /// For each packet that arrives, one after the other.
+    pub receive_packet: Span,
+    /// From the last packet to the host's notice.
+    pub receive_message: Span,
+    /// Largest payload of a packet.
+    pub payload: Bytes,
+    /// Messages whose packets are interleaved; later ones wait.
+    pub channels: u32,
+}
+
+/// A message on its way out.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Outgoing {
+    to: EndpointId,
+    number: u32,
+    bytes: Bytes,
+    sent: Bytes,
+    born: Time,
+    /// When its first packet may go.
+    ready: Time,
+    token: Option<u32>,
+}
+
+/// A message that is coming in.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Incoming<H> {
+    missing: Bytes,
+    bytes: Bytes,
+    born: Time,
+    header: Option<H>,
+}
+
+/// What the receiving interface is told of a message.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Announcement<H> {
+    bytes: Bytes,
+    born: Time,
+    header: Option<H>,
+}
+
+/// The simple interface's own events.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum SimpleTimer<T> {
+    /// The host's.
+    Host(T),
+    /// The first message that waits for the host's notice is due.
+    Deliver,
+    /// All data of the message with this token has been taken.
+    Sent(u32),
+}
+
+impl<T: Payload> Payload for SimpleTimer<T> {
+    fn tie(&self) -> u128 {
+        match self {
+            SimpleTimer::Deliver => 0,
+            SimpleTimer::Sent(token) => 1 << 120 | u128::from(*token),
+            SimpleTimer::Host(timer) => 1 << 121 | timer.tie(),
+        }
+    }
+}
+
+/// The interface, with its host.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "H: Host")]
+pub struct SimpleNic<H: Host> {
+    /// The host.
+    pub host: H,
+    transmit: Transmit,
+    /// Messages announced to this interface that have not arrived whole.
+    incoming: BTreeMap<(EndpointId, u32), Incoming<H::Header>>,
+    /// Messages that have arrived, in the order in which the host notices them.
+    due: VecDeque<DueMessage<H::Header>>,
+    /// When the receiving side is done with all packets that have arrived.
+    receiver_free: Time,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct DueMessage<H> {
+    from: EndpointId,
+    number: u32,
+    bytes: Bytes,
+    born: Time,
+    hops: u8,
+    header: Option<H>,
+}
+
+/// The sending side.
+#[derive(Serialize, Deserialize)]
+struct Transmit {
+    queue: VecDeque<Outgoing>,
+    /// Which of the channels sends next.
+    turn: u32,
+    next_number: u32,
+    next_packet: Time,
+}
+
+/// What a host may do when it is called.
+pub struct HostContext<'a, 'b, 'c, H: Host> {
+    transmit: &'a mut Transmit,
+    parameters: &'a SimpleParameters,
+    interface: &'a mut InterfaceContext<'b, 'c, SimpleNic<H>>,
+}
+
+impl<H: Host> HostContext<'_, '_, '_, H> {
+    /// The present virtual time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.interface.now()
+    }
+
+    /// The host's endpoint.
+    #[inline]
+    pub fn endpoint(&self) -> EndpointId {
+        self.interface.endpoint()
+    }
+
+    /// Where the host reports.
+    #[inline]
+    pub fn output(&mut self) -> &mut H::Output {
+        self.interface.output()
+    }
+
+    /// Calls the host back at `at`, which must not lie in the past.
+    pub fn set_timer(&mut self, at: Time, timer: H::Timer) {
+        self.interface.set_timer(at, SimpleTimer::Host(timer));
+    }
+
+    /// Hands a message to the interface at `at`, now or later, and returns its number.
+    pub fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        let number = self.transmit.take_number();
+        let Message { to, bytes, born, header, token } = message;
+        self.interface.announce(to, number, Announcement { bytes, born, header });
+        let ready = at + self.parameters.send_message;
+        let sent = Bytes::ZERO;
+        self.transmit.queue.push_back(Outgoing { to, number, bytes, sent, born, ready, token });
+        self.interface.request_pump();
+        number
+    }
+
+    /// Makes the interface ask for the host's offer.
+    pub fn request_offer(&mut self) {
+        self.interface.request_pump();
+    }
+}
+
+impl Transmit {
+    fn take_number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+}
+
+impl<H: Host> SimpleNic<H> {
+    /// The interface of `host`.
+    pub fn new(host: H) -> SimpleNic<H> {
+        SimpleNic {
+            host,
+            transmit: Transmit { queue: VecDeque::new(), turn: 0, next_number: 0, next_packet: Time::ZERO },
+            incoming: BTreeMap::new(),
+            due: VecDeque::new(),
+            receiver_free: Time::ZERO,
+        }
+    }
+
+    /// Messages that it has not sent whole, and such that have not arrived whole.
+    pub fn unfinished(&self) -> (usize, usize) {
+        (self.transmit.queue.len(), self.incoming.len() + self.due.len())
+    }
+
+    fn with_host<'a, 'b, 'c>(
+        &'a mut self,
+        parameters: &'a (SimpleParameters, H::Parameters),
+        context: &'a mut InterfaceContext<'b, 'c, Self>,
+        call: impl FnOnce(&mut H, &H::Parameters, &mut HostContext<'_, 'b, 'c, H>),
+    ) {
+        let transmit = &mut self.transmit;
+        let mut at_host = HostContext { transmit, parameters: &parameters.0, interface: context };
+        call(&mut self.host, &parameters.1, &mut at_host);
+    }
+
+    /// A message has arrived whole; the receiving side is done with it at `done`.
+    #[inline]
+    fn arrived(
+        &mut self,
+        message: DueMessage<H::Header>,
+        done: Time,
+        parameters: &(SimpleParameters, H::Parameters),
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        let notice = done + parameters.0.receive_message;
+        if notice > context.now() {
+            self.due.push_back(message);
+            context.set_timer(notice, SimpleTimer::Deliver);
+        } else {
+            self.deliver(message, parameters, context);
+        }
+    }
+
+    #[inline]
+    fn deliver(
+        &mut self,
+        message: DueMessage<H::Header>,
+        parameters: &(SimpleParameters, H::Parameters),
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        let DueMessage { from, number, bytes, born, hops, header } = message;
+        let delivered = Delivered { from, number, bytes, born, hops, header };
+        self.with_host(parameters, context, |host, shared, at_host| host.delivered(&delivered, shared, at_host));
+    }
+
+    /// Takes the next packet of the message whose turn it is.
+    fn next_of_queue(&mut self, now: Time, parameters: &SimpleParameters) -> Option<Supplied> {
+        let transmit = &mut self.transmit;
+        let channels = transmit.queue.len().min(parameters.channels as usize);
+        if channels == 0 {
+            return None;
+        }
+        let mut earliest = Time::MAX;
+        for step in 0..channels {
+            let index = (transmit.turn as usize + step) % channels;
+            let outgoing = &mut transmit.queue[index];
+            if outgoing.ready > now {
+                earliest = earliest.min(outgoing.ready);
+                continue;
+            }
+            let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
+            let whole = piece == outgoing.bytes;
+            outgoing.sent += piece;
+            let finished = outgoing.sent == outgoing.bytes;
+            let Outgoing { to, number, born, token, .. } = *outgoing;
+            if finished {
+                transmit.queue.remove(index);
+                transmit.turn = index as u32;
+            } else {
+                transmit.turn = (index as u32 + 1) % channels as u32;
+            }
+            let part = if whole { Part::Whole } else { Part::Piece };
+            let sent = token.filter(|_| finished);
+            return Some(Supplied::Packet { to, number, bytes: piece, born, part, sent });
+        }
+        Some(Supplied::NotBefore(earliest))
+    }
+}
+
+/// The outcome of a look at the queue.
+enum Supplied {
+    Packet { to: EndpointId, number: u32, bytes: Bytes, born: Time, part: Part, sent: Option<u32> },
+    NotBefore(Time),
+}
+
+impl<H: Host> Interface for SimpleNic<H> {
+    type Parameters = (SimpleParameters, H::Parameters);
+    type Timer = SimpleTimer<H::Timer>;
+    type Announcement = Announcement<H::Header>;
+    type Output = H::Output;
+
+    fn is_active(&self) -> bool {
+        self.host.is_active()
+    }
+
+    fn start(&mut self, parameters: &Self::Parameters, context: &mut InterfaceContext<'_, '_, Self>) {
+        self.with_host(parameters, context, |host, shared, at_host| host.start(shared, at_host));
+        context.request_pump();
+    }
+
+    fn timer(
+        &mut self,
+        timer: Self::Timer,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        match timer {
+            SimpleTimer::Host(timer) => {
+                self.with_host(parameters, context, |host, shared, at_host| host.timer(timer, shared, at_host));
+            }
+            SimpleTimer::Deliver => {
+                if let Some(message) = self.due.pop_front() {
+                    self.deliver(message, parameters, context);
+                }
+            }
+            SimpleTimer::Sent(token) => {
+                self.with_host(parameters, context, |host, shared, at_host| host.sent(token, shared, at_host));
+            }
+        }
+    }
+
+    fn announced(
+        &mut self,
+        from: EndpointId,
+        message: u32,
+        what: Announcement<H::Header>,
+        _: &Self::Parameters,
+        _: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        let Announcement { bytes, born, header } = what;
+        self.incoming.insert((from, message), Incoming { missing: bytes, bytes, born, header });
+    }
+
+    #[inline]
+    fn received(
+        &mut self,
+        packet: &Packet,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        let done = self.receiver_free.max(context.now()) + parameters.0.receive_packet;
+        self.receiver_free = done;
+        let Packet { source: from, message: number, hops, born, .. } = *packet;
+        let bytes = packet.payload();
+        let key = (from, number);
+        // A host whose messages carry no header does not announce those of one packet.
+        let announced = if self.incoming.is_empty() { None } else { self.incoming.get_mut(&key) };
+        let Some(incoming) = announced else {
+            debug_assert!(packet.part == Part::Whole, "pieces are announced");
+            let message = DueMessage { from, number, bytes, born, hops, header: None };
+            return self.arrived(message, done, parameters, context);
+        };
+        incoming.missing -= bytes;
+        if incoming.missing == Bytes::ZERO {
+            let Incoming { bytes, born, header, .. } = *incoming;
+            self.incoming.remove(&key);
+            self.arrived(DueMessage { from, number, bytes, born, hops, header }, done, parameters, context);
+        }
+    }
+
+    #[inline]
+    fn supply(
+        &mut self,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) -> Supply {
+        let now = context.now();
+        if self.transmit.next_packet > now {
+            return Supply::NotBefore(self.transmit.next_packet);
+        }
+        let queued = self.next_of_queue(now, &parameters.0);
+        let (to, number, bytes, born, part) = match queued {
+            Some(Supplied::Packet { to, number, bytes, born, part, sent }) => {
+                if let Some(token) = sent {
+                    context.set_timer(now, SimpleTimer::Sent(token));
+                }
+                (to, number, bytes, born, part)
+            }
+            Some(Supplied::NotBefore(time)) => return Supply::NotBefore(time),
+            None => match self.host.offer(&parameters.1, now) {
+                Offer::Nothing => return Supply::Nothing,
+                Offer::NotBefore(time) => return Supply::NotBefore(time),
+                Offer::Message(message) => {
+                    let Message { to, bytes, born, header, token } = message;
+                    let number = self.transmit.take_number();
+                    if header.is_some() || bytes > parameters.0.payload {
+                        context.announce(to, number, Announcement { bytes, born, header });
+                    }
+                    if bytes > parameters.0.payload {
+                        let sent = parameters.0.payload;
+                        let outgoing = Outgoing { to, number, bytes, sent, born, ready: now, token };
+                        self.transmit.queue.push_back(outgoing);
+                        (to, number, sent, born, Part::Piece)
+                    } else {
+                        if let Some(token) = token {
+                            context.set_timer(now, SimpleTimer::Sent(token));
+                        }
+                        (to, number, bytes, born, Part::Whole)
+                    }
+                }
+            },
+        };
+        self.transmit.next_packet = now + parameters.0.send_packet;
+        Supply::Packet(Packet::new(context.endpoint(), to, number, bytes.get() as u32, born, part))
+    }
+}

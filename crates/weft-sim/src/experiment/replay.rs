@@ -1,0 +1,124 @@
+//! Recorded programs on a machine.
+
+use super::{Context, ExperimentError, MachineInput, Report, RunOptions};
+use crate::results::file_digest;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// A trace to replay.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TraceInput {
+    /// Its file's name without the folder.
+    pub name: String,
+    /// SHA-256 digest of the file, so that a rerun can tell that it is the same.
+    pub digest: String,
+    /// Where it lies on this computer; not part of what the results depend on.
+    #[serde(skip)]
+    pub path: PathBuf,
+}
+
+impl TraceInput {
+    /// The trace at `path`.
+    pub fn at(path: &Path) -> Result<TraceInput, ExperimentError> {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let digest = file_digest(path)?.to_string();
+        Ok(TraceInput { name, digest, path: path.to_owned() })
+    }
+}
+
+/// Which rank sits where.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mapping {
+    /// Hosts in order, each filled.
+    Linear,
+    /// A random permutation of the linear mapping's places, by the seed.
+    Random,
+    /// The text of a mapping file: line n has the host and core of rank n.
+    File(String),
+}
+
+/// Which message a wildcard receive takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wildcards {
+    /// The source and tag that matched when the trace was recorded.
+    Recorded,
+    /// The first to arrive on the simulated machine.
+    Free,
+}
+
+/// What `weft replay` was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReplayRequest {
+    /// The machine.
+    pub machine: MachineInput,
+    /// The traces; their ranks are placed one trace after another.
+    pub traces: Vec<TraceInput>,
+    /// Which rank sits where.
+    pub map: Mapping,
+    /// Ranks per host; `None`: the host's cores.
+    pub ranks_per_host: Option<u32>,
+    /// Which message a wildcard receive takes.
+    pub wildcards: Wildcards,
+    /// Of the random mapping and of the machine's random decisions.
+    pub seed: u64,
+}
+
+/// A link that was busy.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BusyLink {
+    /// From where to where, in the topology's names.
+    pub name: String,
+    /// The kind of link.
+    pub class: String,
+    /// Time sending as a share of the run time.
+    pub utilization: f64,
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// How long packets stood ready for it while the buffer behind it was full.
+    pub stall_us: f64,
+}
+
+/// What a replay measured.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ReplayRow {
+    /// The column `run` of the tables.
+    pub run: u32,
+    /// When the last rank ended.
+    pub run_time_us: f64,
+    /// Ranks.
+    pub ranks: u32,
+    /// Computation as a share of the ranks' time.
+    pub computation_share: f64,
+    /// Time in messaging software or waiting as a share of the ranks' time.
+    pub communication_share: f64,
+    /// Waiting alone as a share of the ranks' time.
+    pub wait_share: f64,
+    /// Messages delivered, those of collectives included.
+    pub messages: u64,
+    /// Their bytes, without headers.
+    pub bytes: u64,
+    /// Mean of the messages' completion times, from posted to delivered; `None`: there was no message.
+    pub completion_time_mean_us: Option<f64>,
+    /// 99th percentile of the completion times.
+    pub completion_time_p99_us: Option<f64>,
+    /// Links crossed by data packets.
+    pub packet_hops: u64,
+    /// The seed.
+    pub seed: u64,
+    /// The five busiest links, the busiest first.
+    pub busiest_links: Vec<BusyLink>,
+}
+
+/// What came of `weft replay`.
+pub type ReplayReport = Report<ReplayRow>;
+
+/// Replays the traces together.
+pub fn run(
+    _request: &ReplayRequest,
+    _options: &RunOptions,
+    _context: Context<'_>,
+) -> Result<ReplayReport, ExperimentError> {
+    Err(ExperimentError::NotBuilt("replay"))
+}

@@ -1,0 +1,264 @@
+//! Machine files: one TOML file says everything that the model takes from a machine.
+//!
+//! ```text
+//!   text, --set ──▶ document ──▶ raw sections ──▶ checked ──▶ Machine
+//!                   keys and     shapes, units,    sizes, what
+//!                   places       sources           fits together
+//! ```
+//! Every number carries a value, a source and how well it is known ([`Constant`]). What is wrong is
+//! named with file, line, what was expected and the mend ([`Diagnostics`]); text of any kind gives
+//! either a machine or diagnostics, never a panic.
+//!
+//! ```
+//! let machine = weft_sim::machine::load("exanest", &["topology.mezzanines=4"]).unwrap();
+//! assert_eq!(machine.topology.endpoints(), 64);
+//! assert_eq!(machine.get("links.qfdb.rate").unwrap().value, "16Gb/s");
+//! ```
+
+mod constant;
+mod diagnostic;
+mod document;
+mod fabric;
+mod interface;
+mod messaging;
+mod read;
+mod schema;
+mod shipped;
+mod source;
+#[cfg(test)]
+mod tests;
+mod topology;
+mod value;
+
+pub use constant::{Constant, Kind};
+pub use diagnostic::{Diagnostic, Diagnostics, Place};
+pub use fabric::Fabric;
+pub use interface::{Host, Nic, SimpleNic};
+pub use messaging::{Algorithm, Messaging, Profile, Progress, Rule};
+pub use schema::schema;
+pub use shipped::{Listed, SHIPPED, Shipped, list};
+pub use topology::{GlobalLinks, MAX_ENDPOINTS, Routing, Topology};
+pub use value::Bounds;
+
+use diagnostic::Problem;
+use read::{FromItem, Reader, section};
+use serde::{Deserialize, Serialize};
+use source::{Location, Source, Sources};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use weft_fabric::parameters::PacketFormat;
+
+/// Longest machine file that is read, in bytes.
+pub const MAX_FILE: u64 = 4 << 20;
+
+/// Longest `--set` argument, in bytes.
+const MAX_SET: usize = 64 << 10;
+
+section! {
+    /// A machine file of weft.
+    struct RawMachine {
+        /// What the machine is.
+        machine: RawIdentity,
+        /// What is joined to what, and which way packets go.
+        topology: topology::RawTopology,
+        /// Which model carries the packets.
+        fabric: fabric::RawFabric,
+        /// What every packet carries.
+        packet: fabric::RawPacket,
+        /// Kinds of link by the topology's names for them, and `default`.
+        links: Option<BTreeMap<String, fabric::RawLink>>,
+        /// How switches are built.
+        switch: Option<fabric::RawSwitch>,
+        /// The ideal network.
+        ideal: Option<fabric::RawIdeal>,
+        /// The network interface.
+        nic: interface::RawNic,
+        /// What an endpoint is attached to.
+        host: interface::RawHost,
+        /// The messaging library.
+        messaging: messaging::RawMessaging,
+    }
+}
+
+section! {
+    /// What the machine is.
+    struct RawIdentity {
+        /// Its name, as `-m` takes it.
+        name: String,
+        /// What it is, in a few words.
+        title: String,
+        /// What it is, what of it is modelled, and what is not.
+        description: Option<String>,
+    }
+}
+
+/// A machine, checked: everything the model takes from it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// What it is, what of it is modelled, and what is not.
+    pub description: String,
+    /// What is joined to what.
+    pub topology: Topology,
+    /// Which way packets go.
+    pub routing: Routing,
+    /// What every packet carries.
+    pub packet: PacketFormat,
+    /// What carries the packets.
+    pub fabric: Fabric,
+    /// The network interface.
+    pub nic: Nic,
+    /// What endpoints are attached to.
+    pub host: Host,
+    /// The messaging library.
+    pub messaging: Messaging,
+    /// Every value in use with its source, in the order of the format.
+    pub constants: Vec<Constant>,
+}
+
+impl Machine {
+    /// The value of a key, such as `links.x.rate`, with its source. A link class that the file does
+    /// not name has the value of `links.default`.
+    pub fn get(&self, path: &str) -> Option<&Constant> {
+        let find = |path: &str| self.constants.iter().find(|constant| constant.path == path);
+        find(path).or_else(|| {
+            let (class, key) = path.strip_prefix("links.")?.split_once('.')?;
+            let known = self.topology.link_classes().contains(&class);
+            known.then(|| find(&format!("links.default.{key}"))).flatten()
+        })
+    }
+
+    /// The values that are not known of the hardware: assumed, calibrated, unsourced or set.
+    pub fn doubtful(&self) -> impl Iterator<Item = &Constant> {
+        self.constants.iter().filter(|constant| constant.kind.is_doubtful())
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> u64 {
+        self.topology.endpoints() / u64::from(self.host.endpoints_per_host)
+    }
+
+    /// Number of cores over all hosts.
+    pub fn cores(&self) -> u64 {
+        self.hosts() * u64::from(self.host.cores)
+    }
+}
+
+/// The machine that `-m` names, a shipped one or a `.toml` file, after `--set` arguments of the form
+/// `key.path=value`.
+///
+/// # Errors
+/// A name that does not ship, a file that cannot be read, and everything that is wrong with the text.
+pub fn load(name: &str, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
+    if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) {
+        return shipped.check(sets);
+    }
+    if !name.ends_with(".toml") && !name.contains(std::path::is_separator) {
+        let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+        let near = read::nearest(name, names.iter().copied());
+        let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
+        let help = format!("{near}There are {}; the path of a .toml file works as well", names.join(", "));
+        return Err(Problem::new(format!("no machine `{name}` ships"), "", help).nowhere().into());
+    }
+    check_bytes(name, &read_file(Path::new(name))?, sets)
+}
+
+/// Reads a file that is not too long.
+fn read_file(path: &Path) -> Result<Vec<u8>, Diagnostics> {
+    let refuse = |why: String, help: &str| {
+        Diagnostics::from(Problem::new(format!("cannot read {}: {why}", path.display()), "", help).nowhere())
+    };
+    let unreadable =
+        |error: std::io::Error| refuse(error.to_string(), "name a machine file that can be read");
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let why = format!("it is longer than {} MiB", MAX_FILE >> 20);
+        return Err(refuse(why, "name a machine file: they are a few kilobytes long"));
+    }
+    Ok(bytes)
+}
+
+/// Checks the bytes of a file called `name`.
+///
+/// # Errors
+/// As [`check_text`], and where the bytes are not UTF-8.
+pub fn check_bytes(name: &str, bytes: &[u8], sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => check_text(name, text, sets),
+        Err(error) => {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let at = error.valid_up_to();
+            // The first byte that is no UTF-8 has become U+FFFD, three bytes long.
+            let location = Location::new(source::FILE, at..at + 3);
+            let sources = Sources(vec![Source { name: name.to_owned(), text }]);
+            let label = format!("byte 0x{:02x}", bytes.get(at).copied().unwrap_or(0));
+            let problem = Problem::new("this is not UTF-8", label, "save the file as UTF-8");
+            Err(problem.at(location, &sources).into())
+        }
+    }
+}
+
+/// Checks the text of a machine file called `name` after `--set` arguments.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn check_text(name: &str, text: &str, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
+    if text.len() as u64 > MAX_FILE || sets.iter().any(|set| set.as_ref().len() > MAX_SET) {
+        let problem = Problem::new(
+            format!("{name} or a --set is too long"),
+            "",
+            format!("files are at most {} MiB, --set arguments {} KiB", MAX_FILE >> 20, MAX_SET >> 10),
+        );
+        return Err(problem.nowhere().into());
+    }
+    let file = Source { name: name.to_owned(), text: text.to_owned() };
+    let sets = sets.iter().map(|set| Source { name: "--set".to_owned(), text: set.as_ref().to_owned() });
+    let sources = Sources(std::iter::once(file).chain(sets).collect());
+    let root = document::read(&sources).map_err(Diagnostics)?;
+    let mut reader = Reader { sources: &sources, diagnostics: Vec::new(), constants: Vec::new() };
+    let machine = RawMachine::from_item(&root, "", &mut reader).and_then(|raw| check(raw, &mut reader));
+    match machine {
+        Some(machine) if reader.diagnostics.is_empty() => {
+            Ok(Machine { constants: reader.constants, ..machine })
+        }
+        _ => Err(Diagnostics(reader.diagnostics)),
+    }
+}
+
+/// What fits together. The constants are still with the reader.
+fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
+    let shape_is_set = raw.topology.is_set();
+    let topology = topology::check(raw.topology, reader);
+    let shape = topology.as_ref().map(|(topology, _)| topology);
+    let sections = fabric::RawFabricSections {
+        fabric: raw.fabric,
+        packet: raw.packet,
+        links: raw.links,
+        switch: raw.switch,
+        ideal: raw.ideal,
+        location: raw.location,
+    };
+    let fabric = fabric::check(sections, shape, shape_is_set, reader);
+    let nic = interface::check_nic(raw.nic, reader);
+    let host = interface::check_host(raw.host, shape.map(Topology::endpoints), reader);
+    let ((topology, routing), (packet, fabric)) = (topology?, fabric?);
+    Some(Machine {
+        name: raw.machine.name,
+        title: raw.machine.title,
+        description: raw.machine.description.unwrap_or_default(),
+        topology,
+        routing,
+        packet,
+        fabric,
+        nic: nic?,
+        host: host?,
+        messaging: raw.messaging.into(),
+        constants: Vec::new(),
+    })
+}

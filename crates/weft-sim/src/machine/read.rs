@@ -1,0 +1,470 @@
+//! From the raw document to raw types: sections by their fields, values by [`Readable`].
+//!
+//! Reading goes on after a mistake, so that one run names them all.
+
+use super::constant::{Constant, Kind};
+use super::diagnostic::{Diagnostic, Problem};
+use super::document::{Entry as TableEntry, Item, Value};
+use super::schema;
+use super::source::{Location, Sources};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::json;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A value that a machine file can hold.
+pub(super) trait Readable: Sized {
+    /// Its name in the schema.
+    const NAME: &'static str;
+    /// Reads it; the problem says what was expected and the mend.
+    fn read(value: &Value) -> Result<Self, Problem>;
+    /// The shortest text that reads as it.
+    fn show(&self) -> String;
+    /// Its JSON schema.
+    fn schema() -> serde_json::Value;
+    /// Its size in the base unit, where values of the type can be compared.
+    fn magnitude(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A value as written: bare, or with its attribution.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<T> {
+    pub value: T,
+    pub location: Location,
+}
+
+/// What reading builds up beside the raw types.
+pub(super) struct Reader<'a> {
+    pub sources: &'a Sources,
+    pub diagnostics: Vec<Diagnostic>,
+    pub constants: Vec<Constant>,
+}
+
+impl Reader<'_> {
+    /// Reports a problem at a place.
+    pub fn report(&mut self, location: Location, problem: Problem) {
+        self.diagnostics.push(problem.at(location, self.sources));
+    }
+
+    /// Drops the values at `path` and below from the table of constants: they are not in use.
+    pub fn forget(&mut self, path: &str) {
+        self.constants.retain(|constant| {
+            constant.path.strip_prefix(path).is_none_or(|rest| !(rest.is_empty() || rest.starts_with('.')))
+        });
+    }
+
+    /// Adds a value that follows from others.
+    pub fn derive(&mut self, path: &str, value: impl ToString, how: &str) {
+        self.constants.push(Constant {
+            path: path.to_owned(),
+            value: value.to_string(),
+            kind: Kind::Derived,
+            source: None,
+            how: Some(how.to_owned()),
+            row: None,
+            range: None,
+        });
+    }
+
+    /// The entries of a table; reports what is no table and keys that the format does not know.
+    pub fn table<'i>(&mut self, item: &'i Item, path: &str, known: &[&str]) -> Option<&'i [TableEntry]> {
+        let Value::Table(entries) = &item.value else {
+            let name = if path.is_empty() { "the machine" } else { path };
+            self.report(
+                item.location,
+                Problem::new(
+                    format!("`{name}` is a table"),
+                    format!("this is {}", item.value.describe()),
+                    format!("write its keys: {}", known.join(", ")),
+                ),
+            );
+            return None;
+        };
+        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let full = join(path, &entry.key);
+            let problem = Problem::new(
+                format!("there is no key `{full}`"),
+                "unknown key",
+                match schema::nearest_path(&full) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("the keys here are {}", known.join(", ")),
+                },
+            );
+            self.report(entry.key_location, problem);
+        }
+        Some(entries)
+    }
+
+    /// Reads a field of a table, reporting it where it is missing and must not be.
+    pub fn field<T: FromItem>(
+        &mut self,
+        table: &Item,
+        entries: &[TableEntry],
+        path: &str,
+        key: &str,
+    ) -> Option<T> {
+        match entries.iter().find(|entry| entry.key == key) {
+            Some(entry) => T::from_item(&entry.item, &join(path, key), self),
+            None => T::absent().or_else(|| {
+                self.missing(table.location, path, key);
+                None
+            }),
+        }
+    }
+
+    /// Reports that the section at `path` lacks `key`.
+    pub fn missing(&mut self, location: Location, path: &str, key: &str) {
+        let problem = if path.is_empty() {
+            Problem::new(format!("the section [{key}] is missing"), "", format!("add [{key}] and its keys"))
+        } else {
+            let full = join(path, key);
+            Problem::new(format!("the key `{full}` is missing"), "", format!("add `{key}` to [{path}]"))
+        };
+        self.report(location, problem);
+    }
+}
+
+/// `path.key`, or `key` at the root.
+pub(super) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// What can be read from a document. `None`: a problem was reported.
+pub(super) trait FromItem: Sized {
+    /// Reads it.
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Self>;
+    /// What stands for it where the key is missing; `None` where it must not be.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+impl<T: FromItem> FromItem for Option<T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Option<T>> {
+        T::from_item(item, path, reader).map(Some)
+    }
+
+    fn absent() -> Option<Option<T>> {
+        Some(None)
+    }
+}
+
+impl<T: FromItem> FromItem for BTreeMap<String, T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Self> {
+        let Value::Table(entries) = &item.value else {
+            return reader.table(item, path, &["default"]).map(|_| BTreeMap::new());
+        };
+        let mut whole = Some(BTreeMap::new());
+        for entry in entries {
+            match (T::from_item(&entry.item, &join(path, &entry.key), reader), &mut whole) {
+                (Some(value), Some(map)) => {
+                    map.insert(entry.key.clone(), value);
+                }
+                _ => whole = None,
+            }
+        }
+        whole
+    }
+}
+
+impl<T: FromItem> FromItem for Vec<T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Self> {
+        let Value::Array(items) = &item.value else {
+            let problem = Problem::new(
+                format!("`{path}` is a list of tables"),
+                format!("this is {}", item.value.describe()),
+                format!("write each as [[{path}]]"),
+            );
+            reader.report(item.location, problem);
+            return None;
+        };
+        let rows =
+            items.iter().enumerate().map(|(row, item)| T::from_item(item, &format!("{path}.{row}"), reader));
+        let rows: Vec<Option<T>> = rows.collect();
+        rows.into_iter().collect()
+    }
+}
+
+impl FromItem for String {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<String> {
+        if let Value::Text(text) = &item.value {
+            return Some(text.clone());
+        }
+        let problem = Problem::new(
+            format!("`{path}` is a text"),
+            format!("this is {}", item.value.describe()),
+            "put it in quotes",
+        );
+        reader.report(item.location, problem);
+        None
+    }
+}
+
+impl<T: Readable> FromItem for Entry<T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Entry<T>> {
+        let (written, attribution) = match &item.value {
+            Value::Table(entries) => {
+                let attribution = Attribution::from_item(item, path, reader);
+                let Some(value) = entries.iter().find(|entry| entry.key == "value") else {
+                    reader.missing(item.location, path, "value");
+                    return None;
+                };
+                (&value.item, attribution?)
+            }
+            _ => (item, Attribution::default()),
+        };
+        let value = match T::read(&written.value) {
+            Ok(value) => value,
+            Err(problem) => {
+                reader.report(written.location, problem);
+                return None;
+            }
+        };
+        if let Some(Err(problem)) = attribution.range.as_deref().map(|range| within(&value, range)) {
+            reader.report(written.location, problem);
+            return None;
+        }
+        let constant = attribution.constant(value.show(), path, written.location, reader)?;
+        reader.constants.push(constant);
+        Some(Entry { value, location: written.location })
+    }
+}
+
+impl<T: Readable> JsonSchema for Entry<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut properties = attribution_schema();
+        properties.insert("value".to_owned(), T::schema());
+        json_schema!({
+            "anyOf": [
+                T::schema(),
+                {
+                    "type": "object",
+                    "properties": properties,
+                    "required": ["value"],
+                    "additionalProperties": false,
+                },
+            ],
+        })
+    }
+}
+
+/// The schema of the keys that stand beside a value.
+pub(super) fn attribution_schema() -> serde_json::Map<String, serde_json::Value> {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let kind =
+        json!({ "enum": Kind::WRITTEN.map(Kind::name), "description": "How well the value is known." });
+    [
+        ("source", text("Document and section.")),
+        ("kind", kind),
+        ("how", text("How it was estimated or fitted.")),
+        ("row", text("Calibrated: the validation row it is fitted on.")),
+        ("range", text("Calibrated: what the source allows, such as `100ns..150ns`.")),
+    ]
+    .map(|(key, schema)| (key.to_owned(), schema))
+    .into_iter()
+    .collect()
+}
+
+/// What stands beside a value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attribution {
+    kind: Option<Kind>,
+    source: Option<String>,
+    how: Option<String>,
+    row: Option<String>,
+    range: Option<String>,
+}
+
+impl Attribution {
+    /// Its keys.
+    pub const KEYS: [&'static str; 5] = ["source", "kind", "how", "row", "range"];
+
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Attribution> {
+        let known = [&["value"][..], &Attribution::KEYS].concat();
+        let entries = reader.table(item, path, &known)?;
+        Attribution::among(item, entries, path, reader)
+    }
+
+    /// The attribution among the keys of a table, which may hold others.
+    pub fn among(
+        table: &Item,
+        entries: &[TableEntry],
+        path: &str,
+        reader: &mut Reader<'_>,
+    ) -> Option<Attribution> {
+        let [source, how, row, range] = ["source", "how", "row", "range"]
+            .map(|key| reader.field::<Option<String>>(table, entries, path, key));
+        let mut kind = None;
+        if let Some(entry) = entries.iter().find(|entry| entry.key == "kind") {
+            kind = match &entry.item.value {
+                Value::Text(text) => Kind::WRITTEN.into_iter().find(|kind| kind.name() == text),
+                _ => None,
+            };
+            if kind.is_none() {
+                let names = Kind::WRITTEN.map(Kind::name);
+                reader.report(entry.item.location, not_one_of("a kind of source", &entry.item.value, &names));
+                return None;
+            }
+        }
+        Some(Attribution { kind, source: source?, how: how?, row: row?, range: range? })
+    }
+
+    /// The row in the table of constants, after checking that the attribution is whole.
+    pub fn constant(
+        self,
+        value: String,
+        path: &str,
+        location: Location,
+        reader: &mut Reader<'_>,
+    ) -> Option<Constant> {
+        let Attribution { kind, source, how, row, range } = self;
+        let lacks = |what: &str, help: &str| Problem::new(format!("`{path}` {what}"), "", help);
+        let problem = match kind {
+            None if source.is_some() || how.is_some() || row.is_some() || range.is_some() => Some(lacks(
+                "has a source but no kind",
+                "add kind = \"measured\", \"datasheet\", \"assumed\" or \"calibrated\"",
+            )),
+            Some(Kind::Assumed) if how.is_none() && source.is_none() => {
+                Some(lacks("is assumed without a reason", "add how = \"…\": what the estimate rests on"))
+            }
+            Some(Kind::Measured | Kind::Datasheet | Kind::Calibrated) if source.is_none() => {
+                Some(lacks("has a kind but no source", "add source = \"…\": document and section"))
+            }
+            Some(Kind::Calibrated) if row.is_none() || range.is_none() => Some(lacks(
+                "is calibrated, on what?",
+                "add row = \"…\", the validation row, and range = \"100ns..150ns\", what the source allows",
+            )),
+            Some(Kind::Measured | Kind::Datasheet | Kind::Assumed) if row.is_some() || range.is_some() => {
+                Some(lacks("is not calibrated", "leave out row and range, or write kind = \"calibrated\""))
+            }
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            reader.report(location, problem);
+            return None;
+        }
+        let (kind, source) = match kind {
+            Some(kind) => (kind, source),
+            None if location.is_set() => {
+                (Kind::Set, Some(format!("--set {}", reader.sources.text(location.0))))
+            }
+            None => (Kind::Unsourced, None),
+        };
+        Some(Constant { path: path.to_owned(), value, kind, source, how, row, range })
+    }
+}
+
+/// Checks that a calibrated value lies within `low..high`, both included.
+fn within<T: Readable>(value: &T, range: &str) -> Result<(), Problem> {
+    let ends = range.split_once("..").ok_or_else(|| {
+        Problem::new(format!("`{range}` is not a range"), "", "write range = \"100ns..150ns\"")
+    })?;
+    let read = |text: &str| T::read(&Value::Text(text.trim().to_owned()));
+    let (low, high) = (read(ends.0)?, read(ends.1)?);
+    match (low.magnitude(), value.magnitude(), high.magnitude()) {
+        (Some(low), Some(value), Some(high)) if low <= value && value <= high => Ok(()),
+        (Some(_), Some(_), Some(_)) => Err(Problem::new(
+            format!("{} is outside its range {range}", value.show()),
+            "outside what the source allows",
+            "calibrate within the range, or say what the source allows instead",
+        )),
+        _ => Err(Problem::new(
+            format!("{} cannot be calibrated: it has no order", value.show()),
+            "",
+            "write kind = \"assumed\"",
+        )),
+    }
+}
+
+/// "… is not one of": for names, with the nearest.
+pub(super) fn not_one_of(what: &str, found: &Value, names: &[&str]) -> Problem {
+    let all = names.join(", ");
+    match found {
+        Value::Text(text) => Problem::new(
+            format!("`{text}` is not {what}"),
+            "unknown name",
+            match nearest(text, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`? There are {all}"),
+                None => format!("write one of {all}"),
+            },
+        ),
+        other => Problem::new(
+            format!("this is not {what}"),
+            format!("this is {}", other.describe()),
+            format!("write one of {all}"),
+        ),
+    }
+}
+
+/// The name most like `text`, if any is alike.
+pub(super) fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // Far longer than any name: nothing is like it, and comparing would take long.
+    if text.len() > 100 {
+        return None;
+    }
+    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(text, name), name));
+    scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// A section of the file: a table with these keys.
+macro_rules! section {
+    ($(#[$doc:meta])* struct $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, schemars::JsonSchema)]
+        #[schemars(deny_unknown_fields)]
+        pub(in crate::machine) struct $name {
+            #[schemars(skip)]
+            #[allow(dead_code)] // Not every section is asked for its place.
+            pub(in crate::machine) location: crate::machine::source::Location,
+            $($(#[$field_doc])* pub(in crate::machine) $field: $type,)*
+        }
+
+        impl crate::machine::read::FromItem for $name {
+            fn from_item(
+                item: &crate::machine::document::Item,
+                path: &str,
+                reader: &mut crate::machine::read::Reader<'_>,
+            ) -> Option<$name> {
+                let entries = reader.table(item, path, &[$(stringify!($field)),*])?;
+                $(let $field = reader.field(item, entries, path, stringify!($field));)*
+                Some($name { location: item.location, $($field: $field?,)* })
+            }
+        }
+    };
+}
+pub(super) use section;
+
+/// Names for the variants of an enum.
+macro_rules! names {
+    ($type:ty, $schema_name:literal, $what:literal, { $($variant:pat => $value:expr, $text:literal;)* }) => {
+        impl crate::machine::read::Readable for $type {
+            const NAME: &'static str = $schema_name;
+
+            fn read(
+                value: &crate::machine::document::Value,
+            ) -> Result<$type, crate::machine::diagnostic::Problem> {
+                match value {
+                    $(crate::machine::document::Value::Text(text) if text == $text => Ok($value),)*
+                    other => Err(crate::machine::read::not_one_of($what, other, &[$($text),*])),
+                }
+            }
+
+            fn show(&self) -> String {
+                match self {
+                    $($variant => $text.to_owned(),)*
+                }
+            }
+
+            fn schema() -> serde_json::Value {
+                serde_json::json!({ "enum": [$($text),*] })
+            }
+        }
+    };
+}
+pub(super) use names;

@@ -1,0 +1,218 @@
+//! The tables of a result: what each row says.
+//!
+//! The first column of every table is `run`: a command that measures several loads and seeds makes
+//! several runs, each with a virtual time of its own, and lists them in `run.json` under `rows`.
+//! Quantities come from the checked types, so a column's unit cannot be another than its type's.
+
+use super::row::{Row, row};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use weft_units::{BitRate, Bytes, EndpointId, PortId, RankId, Span, SwitchId, Time};
+
+row! {
+    /// One message that was delivered, in the order of delivery.
+    MessageRow in "messages" version 1
+        ordered by |row| (row.run, row.delivered_ps, row.source_endpoint.0.into(), row.sequence);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// When its last byte was delivered.
+    delivered_ps: Time,
+    /// Where it came from.
+    source_endpoint: EndpointId,
+    /// Where it went.
+    destination_endpoint: EndpointId,
+    /// Counts the messages of the source endpoint: with it, it names the message.
+    sequence: u64,
+    /// The rank that sent it; null for traffic patterns.
+    source_rank: Option<RankId>,
+    /// The rank that received it; null for traffic patterns.
+    destination_rank: Option<RankId>,
+    /// Its tag; null for traffic patterns and for messages of collectives.
+    tag: Option<i32>,
+    /// What it is part of: `pattern`, `point-to-point` or the name of a collective.
+    class: String,
+    /// Bytes of the program or pattern, without headers.
+    payload_bytes: Bytes,
+    /// When it was handed to the messaging layer or, for a pattern, generated.
+    posted_ps: Time,
+    /// When its first byte entered the network.
+    injected_ps: Time,
+    /// Links that its last packet crossed, injection and ejection included.
+    hops: u32,
+}
+
+row! {
+    /// One flow: all messages of a run from one endpoint to another.
+    FlowRow in "flows" version 1
+        ordered by |row| {
+            let destination = row.destination_endpoint.map_or(0, |to| u64::from(to.0) + 1);
+            (row.run, Time::ZERO, row.source_endpoint.0.into(), destination)
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// Where its messages came from.
+    source_endpoint: EndpointId,
+    /// Where they went; null where the pattern draws a new destination for every message.
+    destination_endpoint: Option<EndpointId>,
+    /// Messages delivered.
+    messages: u64,
+    /// Bytes delivered, without headers.
+    payload_bytes: Bytes,
+    /// When the first of them was posted.
+    first_start_ps: Time,
+    /// When the last of them was delivered.
+    last_completion_ps: Time,
+    /// Mean of the completion times (from posted to delivered), rounded down.
+    completion_mean_ps: Span,
+    /// 99th percentile of the completion times.
+    completion_p99_ps: Span,
+    /// The longest completion time.
+    completion_max_ps: Span,
+}
+
+row! {
+    /// One direction of one link, from an endpoint or a switch to an endpoint or a switch. Links that
+    /// leave endpoints come first, by endpoint; then those that leave switches, by switch and port.
+    LinkRow in "links" version 1
+        ordered by |row| {
+            let from = match (row.from_endpoint, row.from_switch) {
+                (Some(endpoint), _) => u64::from(endpoint.0),
+                (None, switch) => 1 << 32 | switch.map_or(0, |switch| u64::from(switch.0)),
+            };
+            (row.run, Time::ZERO, from, row.from_port.map_or(0, |port| port.0.into()))
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The endpoint it leaves; null where it leaves a switch.
+    from_endpoint: Option<EndpointId>,
+    /// The switch it leaves; null where it leaves an endpoint.
+    from_switch: Option<SwitchId>,
+    /// The port of that switch.
+    from_port: Option<PortId>,
+    /// The endpoint it ends at; null where it ends at a switch.
+    to_endpoint: Option<EndpointId>,
+    /// The switch it ends at; null where it ends at an endpoint.
+    to_switch: Option<SwitchId>,
+    /// The port of that switch.
+    to_port: Option<PortId>,
+    /// The kind of link, as the topology calls it.
+    class: String,
+    /// Bits per second on the line, coding included.
+    rate_bits_per_second: BitRate,
+    /// Packets that crossed it.
+    packets: u64,
+    /// Bytes of these packets: header, payload and footer.
+    packet_bytes: Bytes,
+    /// How long it was sending.
+    busy_ps: Span,
+    /// `busy_ps` as a share of the measured time.
+    utilization: f64,
+    /// How long a packet stood ready for it while the buffer behind it was full.
+    stall_ps: Span,
+}
+
+row! {
+    /// One rank of a replayed program.
+    RankRow in "ranks" version 1
+        ordered by |row| (row.run, Time::ZERO, row.rank.0.into(), 0);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The rank.
+    rank: RankId,
+    /// The endpoint of the host it sat on.
+    endpoint: EndpointId,
+    /// When its last operation ended.
+    end_ps: Time,
+    /// Time in computation.
+    computation_ps: Span,
+    /// Time in the software of the messaging layer.
+    communication_ps: Span,
+    /// Time waiting for messages and requests.
+    wait_ps: Span,
+    /// `computation_ps` as a share of `end_ps`.
+    computation_share: f64,
+    /// `communication_ps` as a share of `end_ps`.
+    communication_share: f64,
+    /// `wait_ps` as a share of `end_ps`.
+    wait_share: f64,
+    /// Messages it sent, those of collectives included.
+    messages_sent: u64,
+    /// Messages it received, those of collectives included.
+    messages_received: u64,
+    /// Bytes it sent, without headers.
+    sent_bytes: Bytes,
+    /// Bytes it received, without headers.
+    received_bytes: Bytes,
+}
+
+/// The tables, in the order in which they are listed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Table {
+    /// [`MessageRow`]: large, and not written by default.
+    Messages,
+    /// [`FlowRow`].
+    Flows,
+    /// [`LinkRow`].
+    Links,
+    /// [`RankRow`].
+    Ranks,
+}
+
+impl Table {
+    /// All of them.
+    pub const ALL: [Table; 4] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks];
+    /// Those written unless others are asked for.
+    pub const DEFAULT: [Table; 3] = [Table::Flows, Table::Links, Table::Ranks];
+
+    /// As it is written in options; its file is `NAME.parquet`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Table::Messages => MessageRow::TABLE,
+            Table::Flows => FlowRow::TABLE,
+            Table::Links => LinkRow::TABLE,
+            Table::Ranks => RankRow::TABLE,
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Table {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Table, String> {
+        let known = Table::ALL.map(Table::name);
+        Table::ALL
+            .into_iter()
+            .find(|table| table.name() == text.trim())
+            .ok_or_else(|| format!("there is no table `{text}`; choose from {}", known.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::row::Column;
+
+    /// Catches a column whose unit is not in its name, such as `busy: Span`.
+    #[test]
+    fn units_end_the_names_of_columns() {
+        let all: Vec<Column> =
+            [MessageRow::columns(), FlowRow::columns(), LinkRow::columns(), RankRow::columns()].concat();
+        for column in all.iter().filter(|c| !c.unit.is_empty()) {
+            assert!(column.name.ends_with(&format!("_{}", column.unit)), "{}", column.name);
+        }
+        assert!(all.iter().filter(|c| !c.unit.is_empty()).count() > 15);
+    }
+
+    #[test]
+    fn a_wrong_table_names_the_right_ones() {
+        assert_eq!("links".parse(), Ok(Table::Links));
+        assert!("queues".parse::<Table>().unwrap_err().contains("messages, flows, links, ranks"));
+    }
+}

@@ -1,0 +1,172 @@
+//! Random small machines, and packets that walk them.
+
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use weft_topo::*;
+use weft_units::{EndpointId, PortId, SwitchId, VcId};
+
+pub fn torus(sizes: &[(u64, bool)], concentration: u64, datelines: bool) -> Layout {
+    let dimensions: Vec<_> = sizes.iter().map(|&(size, wrap)| Dimension { size, wrap }).collect();
+    Layout::Torus(DimensionOrder::new(
+        Torus::new(&dimensions, concentration).expect("a machine that can be built"),
+        datelines,
+    ))
+}
+
+pub fn exanest(mezzanines: u64, datelines: bool) -> Layout {
+    Layout::Exanest(ExanestOrder::new(
+        Exanest::new(mezzanines).expect("a machine that can be built"),
+        datelines,
+    ))
+}
+
+pub fn tree(k: u64, n: u64, ascent: Ascent) -> Layout {
+    Layout::KaryTree(UpDown::new(KaryTree::new(k, n).expect("a machine that can be built"), ascent))
+}
+
+pub fn minimal(p: u64, a: u64, h: u64, g: u64, arrangement: GlobalLinks) -> Layout {
+    Layout::DragonflyMinimal(DragonflyMinimal::new(
+        Dragonfly::new(p, a, h, g, arrangement).expect("a machine that can be built"),
+    ))
+}
+
+pub fn ugal(p: u64, a: u64, h: u64, g: u64, arrangement: GlobalLinks) -> Layout {
+    Layout::DragonflyUgal(Ugal::new(
+        Dragonfly::new(p, a, h, g, arrangement).expect("a machine that can be built"),
+        0,
+    ))
+}
+
+pub fn star(endpoints: u64) -> Layout {
+    Layout::Star(StarRouting::new(Star::new(endpoints).expect("a machine that can be built")))
+}
+
+fn any_torus() -> impl Strategy<Value = Layout> {
+    let dimension = || (1u64..=7, any::<bool>());
+    let few = |most| move |sizes: &Vec<(u64, bool)>| sizes.iter().map(|d| d.0).product::<u64>() <= most;
+    let sizes = prop_oneof![
+        prop::collection::vec(dimension(), 1..=3),
+        prop::collection::vec((1u64..=3, any::<bool>()), 4..=5),
+        prop::collection::vec((4u64..=4, any::<bool>()), 1..=2),
+        // Long enough for a way that starts before the dateline and ends well behind it.
+        (8u64..=16, 1u64..=2).prop_map(|(long, short)| vec![(long, true), (short, true)]),
+    ];
+    (sizes.prop_filter("few switches", few(64)), 1u64..=3, any::<bool>())
+        .prop_map(|(sizes, concentration, datelines)| torus(&sizes, concentration, datelines))
+}
+
+fn any_dragonfly() -> impl Strategy<Value = Layout> {
+    let parameters = (1u64..=3, 1u64..=4, 0u64..=3)
+        .prop_flat_map(|(p, a, h)| (Just((p, a, h)), 1..=(a * h + 1).min(9), any::<(bool, bool)>()));
+    parameters.prop_map(|((p, a, h), g, (palmtree, adaptive))| {
+        let arrangement = if palmtree { GlobalLinks::Palmtree } else { GlobalLinks::Absolute };
+        if adaptive { ugal(p, a, h, g, arrangement) } else { minimal(p, a, h, g, arrangement) }
+    })
+}
+
+/// Any machine of at most a few hundred endpoints.
+pub fn any_machine() -> impl Strategy<Value = Layout> {
+    let mezzanines = prop_oneof![1u64..=4, Just(8), Just(12), Just(16)];
+    let shape = prop_oneof![(2u64..=6, 1u64..=2), (2u64..=3, 3u64..=4), Just((2, 5))];
+    prop_oneof![
+        4 => any_torus(),
+        4 => any_dragonfly(),
+        2 => (shape, any::<bool>()).prop_map(|((k, n), random)| {
+            tree(k, n, if random { Ascent::Random } else { Ascent::DModK })
+        }),
+        1 => (mezzanines, any::<bool>()).prop_map(|(m, datelines)| exanest(m, datelines)),
+        1 => (1u64..=20).prop_map(star),
+    ]
+}
+
+/// Queues and dice that are random but repeatable (SplitMix64).
+pub struct Dice(pub u64);
+
+impl View for Dice {
+    fn queued(&self, port: PortId) -> u64 {
+        mix(self.0 ^ u64::from(port.0) << 32) % 5 * 256
+    }
+
+    fn random(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+}
+
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// An idle network.
+pub struct Idle;
+
+impl View for Idle {
+    fn queued(&self, _port: PortId) -> u64 {
+        0
+    }
+
+    fn random(&mut self) -> u64 {
+        0
+    }
+}
+
+/// The channels between switches that a packet takes; panics where it is lost, or takes more than
+/// `bound` of them.
+pub fn walk(
+    layout: &Layout,
+    from: EndpointId,
+    to: EndpointId,
+    view: &mut impl View,
+    bound: usize,
+) -> Vec<Channel> {
+    let target = layout.endpoint_address(to);
+    let (mut switch, mut port) = layout.attachment(from);
+    let mut vc = VcId(0);
+    let mut state = RouteState::default();
+    let mut way = Vec::new();
+    loop {
+        let at = Position { switch, address: layout.switch_address(switch), port, vc };
+        let step = layout.route(at, target, &mut state, view);
+        assert!(step.vc.0 < layout.virtual_channels(), "{from} to {to} at {switch}: {step:?}");
+        match layout.peer(switch, step.port) {
+            Attachment::Nothing => panic!("{from} to {to} leaves {switch} by the unused port {}", step.port),
+            Attachment::Endpoint(reached) => {
+                assert_eq!(reached, to, "packet of {from} arrived elsewhere");
+                return way;
+            }
+            Attachment::Switch(next, came_by) => {
+                way.push(Channel { switch, port: step.port, vc: step.vc });
+                assert!(way.len() <= bound, "{from} to {to} takes more than {bound} hops: {way:?}");
+                (switch, port, vc) = (next, came_by, step.vc);
+            }
+        }
+    }
+}
+
+/// Every ordered pair of endpoints that can reach each other.
+pub fn pairs(layout: &Layout) -> impl Iterator<Item = (EndpointId, EndpointId)> {
+    let all = move || (0..layout.endpoints()).map(EndpointId);
+    all()
+        .flat_map(move |from| all().map(move |to| (from, to)))
+        .filter(|&(from, to)| layout.reachable(from, to))
+}
+
+/// Links from a switch to every other by breadth-first search; none where there is no way.
+pub fn distances(layout: &Layout, from: SwitchId) -> Vec<Option<u32>> {
+    let mut distance = vec![None; layout.switches() as usize];
+    distance[from.index()] = Some(0);
+    let mut frontier = VecDeque::from([(from, 0)]);
+    while let Some((switch, hops)) = frontier.pop_front() {
+        for port in (0..layout.ports(switch)).map(PortId) {
+            if let Attachment::Switch(next, _) = layout.peer(switch, port)
+                && distance[next.index()].is_none()
+            {
+                distance[next.index()] = Some(hops + 1);
+                frontier.push_back((next, hops + 1));
+            }
+        }
+    }
+    distance
+}

@@ -1,0 +1,207 @@
+//! Synthetic traffic: each endpoint draws messages from an arrival process and a pattern.
+//!
+//! Sources are open: messages arrive whether or not the network keeps up. What it has not taken yet is
+//! not stored, since it follows from the arrival process: a message is drawn when the interface can
+//! send it, and its latency counts from when it arrived.
+
+use crate::arrival::Arrival;
+use crate::histogram::Histogram;
+use crate::pattern::Pattern;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_engine::{Payload, Stream};
+use weft_nic::{Delivered, Host, HostContext, Message, Offer};
+use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// What all sources of a run share.
+pub struct TrafficParameters {
+    /// Where messages go.
+    pub pattern: Pattern,
+    /// Payload of a message.
+    pub bytes: Bytes,
+    /// Whether every message is to be reported.
+    pub report_messages: bool,
+    /// Whether flows are to be reported.
+    pub report_flows: bool,
+    /// Whether a flow is a (source, destination) pair; if not, it is all of a source's messages.
+    pub flows_have_destinations: bool,
+}
+
+/// The host of one endpoint under synthetic traffic.
+#[derive(Serialize, Deserialize)]
+pub struct Source {
+    endpoint: EndpointId,
+    arrival: Arrival,
+    dice: Stream,
+    /// When the next message arrives; [`Time::MAX`]: this endpoint sends nothing.
+    next: Time,
+    messages: u64,
+}
+
+/// A message that was delivered.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageReport {
+    /// When its last byte was delivered.
+    pub delivered: Time,
+    /// Where it came from.
+    pub source: EndpointId,
+    /// Where it went.
+    pub destination: EndpointId,
+    /// Counts the messages of the source.
+    pub number: u32,
+    /// Payload.
+    pub bytes: Bytes,
+    /// When it arrived at the source.
+    pub born: Time,
+    /// Links crossed, injection and ejection included.
+    pub hops: u8,
+}
+
+/// The completion times of a flow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// Payload delivered.
+    pub bytes: Bytes,
+    /// When its first message was offered.
+    pub first_start: Time,
+    /// When its last message was delivered.
+    pub last_completion: Time,
+    /// Completion times, to 3 %.
+    pub completion: Histogram<5>,
+}
+
+impl Default for FlowReport {
+    fn default() -> FlowReport {
+        FlowReport {
+            bytes: Bytes::ZERO,
+            first_start: Time::MAX,
+            last_completion: Time::ZERO,
+            completion: Histogram::default(),
+        }
+    }
+}
+
+impl FlowReport {
+    /// Counts a message.
+    pub fn record(&mut self, bytes: Bytes, start: Time, completion: Time) {
+        self.bytes += bytes;
+        self.first_start = self.first_start.min(start);
+        self.last_completion = self.last_completion.max(completion);
+        self.completion.record(completion - start);
+    }
+
+    /// Adds what another part of the run has counted of the same flow.
+    pub fn merge(&mut self, other: &FlowReport) {
+        self.bytes += other.bytes;
+        self.first_start = self.first_start.min(other.first_start);
+        self.last_completion = self.last_completion.max(other.last_completion);
+        self.completion.merge(&other.completion);
+    }
+}
+
+/// What the sources of a partition report. All of it adds up over partitions in any order.
+#[derive(Default)]
+pub struct TrafficOutput {
+    /// Latencies, to a thousandth.
+    pub latency: Histogram<10>,
+    /// Payload delivered.
+    pub bytes: Bytes,
+    /// By source and, where flows have them, destination.
+    pub flows: BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
+    /// Every message, if asked for; in no particular order.
+    pub messages: Vec<MessageReport>,
+}
+
+/// A source has no timers.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum NoTimer {}
+
+impl Payload for NoTimer {
+    fn tie(&self) -> u128 {
+        match *self {}
+    }
+}
+
+const PURPOSE_TRAFFIC: u32 = 2;
+
+impl Source {
+    /// The source of `endpoint`, whose gaps `arrival` draws.
+    pub fn new(endpoint: EndpointId, mut arrival: Arrival, pattern: &Pattern, seed: u64) -> Source {
+        let mut dice = Stream::new(seed, u64::from(endpoint.0), PURPOSE_TRAFFIC);
+        let first = if pattern.sends(endpoint) {
+            Time::ZERO + arrival.next_gap(&mut || dice.next_u64())
+        } else {
+            Time::MAX
+        };
+        Source { endpoint, arrival, dice, next: first, messages: 0 }
+    }
+
+    /// How long the oldest message that the network has not taken has waited by `now`.
+    pub fn backlog(&self, now: Time) -> Span {
+        now.saturating_since(self.next)
+    }
+}
+
+impl Host for Source {
+    type Parameters = TrafficParameters;
+    type Timer = NoTimer;
+    type Header = ();
+    type Output = TrafficOutput;
+
+    fn is_active(&self) -> bool {
+        self.next != Time::MAX
+    }
+
+    fn start(&mut self, _: &TrafficParameters, context: &mut HostContext<'_, '_, '_, Self>) {
+        context.request_offer();
+    }
+
+    fn timer(&mut self, timer: NoTimer, _: &TrafficParameters, _: &mut HostContext<'_, '_, '_, Self>) {
+        match timer {}
+    }
+
+    fn sent(&mut self, _: u32, _: &TrafficParameters, _: &mut HostContext<'_, '_, '_, Self>) {}
+
+    #[inline]
+    fn delivered(
+        &mut self,
+        message: &Delivered<()>,
+        parameters: &TrafficParameters,
+        context: &mut HostContext<'_, '_, '_, Self>,
+    ) {
+        let (now, destination) = (context.now(), context.endpoint());
+        let output = context.output();
+        output.latency.record(now - message.born);
+        output.bytes += message.bytes;
+        if parameters.report_flows {
+            let to = parameters.flows_have_destinations.then_some(destination);
+            let flow = output.flows.entry((message.from, to)).or_default();
+            flow.record(message.bytes, message.born, now);
+        }
+        if parameters.report_messages {
+            output.messages.push(MessageReport {
+                delivered: now,
+                source: message.from,
+                destination,
+                number: message.number,
+                bytes: message.bytes,
+                born: message.born,
+                hops: message.hops,
+            });
+        }
+    }
+
+    #[inline]
+    fn offer(&mut self, parameters: &TrafficParameters, now: Time) -> Offer<()> {
+        if self.next > now {
+            return if self.next == Time::MAX { Offer::Nothing } else { Offer::NotBefore(self.next) };
+        }
+        let dice = &mut self.dice;
+        let mut random = || dice.next_u64();
+        let to = parameters.pattern.destination(self.endpoint, self.messages, &mut random);
+        let born = self.next;
+        self.next = born.saturating_add(self.arrival.next_gap(&mut random));
+        self.messages += 1;
+        Offer::Message(Message { to, bytes: parameters.bytes, born, header: None, token: None })
+    }
+}

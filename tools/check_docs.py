@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Checks the book and the Markdown files at the root.
+
+Every relative link and its anchor resolves, every page is in SUMMARY.md once, and every `weft` command
+in a ```console block exists in the command itself.
+"""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BOOK = ROOT / "docs/src"
+SUMMARY = BOOK / "SUMMARY.md"
+
+FENCE = re.compile(r"^ {0,3}```(\w*)[^\n]*\n(.*?)^ {0,3}```[ \t]*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^()\s]+)\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
+HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
+
+
+def prose(text: str) -> str:
+    """The text without its code, in which brackets mean something else."""
+    return re.sub(r"`[^`\n]*`", "``", FENCE.sub("", text))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as mdBook and forges make them."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def links(page: Path) -> list[str]:
+    """The addresses a page links to."""
+    return [inline or reference for inline, reference in LINK.findall(prose(page.read_text()))]
+
+
+def broken_links(page: Path) -> list[str]:
+    """What is wrong with the links of a page."""
+    found = []
+    for link in links(page):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists():
+            found.append(f"the link to {link} leads nowhere")
+        elif BOOK in page.parents and BOOK not in target.parents:
+            found.append(f"the link to {link} leaves the book, whose pages stand alone once built")
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            found.append(f"{path or page.name} has no heading for #{anchor}")
+    return found
+
+
+def unlisted_pages() -> list[str]:
+    """What is wrong with the table of contents."""
+    listed = [(BOOK / link).resolve() for link in links(SUMMARY)]
+    pages = sorted(set(BOOK.rglob("*.md")) - {SUMMARY})
+    found = [f"{page.relative_to(BOOK)} is not listed" for page in pages if page not in listed]
+    twice = {page for page in listed if listed.count(page) > 1}
+    return found + [f"{page.relative_to(BOOK)} is listed twice" for page in sorted(twice)]
+
+
+class Commands:
+    """The weft command and what it knows, asked once per level."""
+
+    def __init__(self, weft: Path):
+        self.weft = weft
+        self.known: dict[tuple[str, ...], set[str]] = {}
+
+    def below(self, path: tuple[str, ...]) -> set[str]:
+        """The names of the subcommands after `weft path...`, as its help lists them."""
+        if path not in self.known:
+            answer = subprocess.run([self.weft, *path, "--help"], capture_output=True, text=True)
+            section = re.search(r"^Commands:\n((?:[ \t]+.*\n|\n)*)", answer.stdout, re.MULTILINE)
+            names = re.findall(r"^  (\S+)", section[1], re.MULTILINE) if section else []
+            self.known[path] = set(names)
+        return self.known[path]
+
+    def unknown(self, words: list[str]) -> str | None:
+        """The first word that should be a command and is none."""
+        path: tuple[str, ...] = ()
+        for word in words:
+            names = self.below(path)
+            if not names or word.startswith("-"):
+                return None
+            if word not in names:
+                return " ".join(["weft", *path, word])
+            path += (word,)
+        return None
+
+
+def unknown_commands(page: Path, commands: Commands) -> list[str]:
+    """The weft commands of a page's console blocks that do not exist."""
+    found = []
+    for language, block in FENCE.findall(page.read_text()):
+        if language != "console":
+            continue
+        for line in block.replace("\\\n", " ").splitlines():
+            if not line.startswith("$ "):
+                continue
+            # A shell line may hold several commands, and a comment.
+            for command in re.split(r";|&&|\|", line.removeprefix("$ ")):
+                words = shlex.split(command, comments=True)
+                if words[:1] == ["weft"] and (unknown := commands.unknown(words[1:])):
+                    found.append(f"there is no command `{unknown}`")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--weft", type=Path, help="the command to ask (default: built by cargo)")
+    weft = parser.parse_args().weft
+    if weft is None:
+        subprocess.run(["cargo", "build", "--locked", "--quiet", "-p", "weft-cli"], cwd=ROOT, check=True)
+        weft = ROOT / "target/debug/weft"
+    commands = Commands(weft)
+    if not commands.below(()):
+        sys.exit(f"check_docs: {weft} --help lists no commands")
+
+    pages = sorted([*BOOK.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
+    found = [f"docs/src/SUMMARY.md: {finding}" for finding in unlisted_pages()]
+    for page in pages:
+        wrong = broken_links(page) + unknown_commands(page, commands)
+        found += [f"{page.relative_to(ROOT)}: {finding}" for finding in wrong]
+    print("\n".join([*found, f"{len(pages)} pages checked, {len(found)} findings"]))
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
