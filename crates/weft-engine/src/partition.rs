@@ -1,6 +1,7 @@
 //! A partition: neighbouring sites that one thread works off, window by window.
 
 use crate::event::{Earliest, Event, Payload, SiteId};
+use crate::lookahead::Windows;
 use crate::model::{Context, Model};
 use crate::wheel::{BLOCK, BLOCK_SHIFT, Batch, Outgoing};
 use std::collections::BinaryHeap;
@@ -75,17 +76,17 @@ impl<M: Model> Partition<M> {
     }
 
     /// Works off `window` up to `until` (exclusive).
-    pub(crate) fn run_window(&mut self, model: &M, window: u64, shift: u32, until: Time) {
+    pub(crate) fn run_window(&mut self, model: &M, window: u64, windows: Windows, until: Time) {
         self.pending.enter(window);
         if !self.pending.is_occupied() {
             return;
         }
-        let window_end = Time::from_ps((window + 1) << shift);
+        let window_end = windows.start(window + 1);
         let end = window_end.min(until);
         let blocks = self.sites.len().div_ceil(BLOCK);
         for block in 0..blocks {
             if let Some(batch) = self.pending.take(block) {
-                self.run_block(model, block, batch, Time::from_ps(window << shift), end);
+                self.run_block(model, block, batch, windows.start(window), end);
             }
         }
         self.pending.leave(end == window_end);
