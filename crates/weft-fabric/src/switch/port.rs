@@ -236,7 +236,8 @@ impl Ports {
     #[inline]
     pub(crate) fn expect_credit<T>(&mut self, time: Time, credit: Credit, rules: &Rules<T>) {
         self.expected[usize::from(credit.port)].push_back((time, credit));
-        if self.outputs[usize::from(credit.port)].waiting > 0 {
+        // Whoever waits for it without knowing when it comes.
+        if self.outputs[usize::from(credit.port)].stalled_since != Time::MAX {
             self.arbitrate_at_or_after(time, rules);
         }
     }
