@@ -135,6 +135,10 @@ pub(crate) struct Ports {
     /// Per output: the first clock edge at which it may be granted to another packet. Apart from the
     /// outputs, because arbitration looks at many for each that it grants.
     pub(crate) output_ready: Vec<Time>,
+    /// Per output: the first clock edge at which it is worth looking at its requests; [`Time::MAX`]: when
+    /// something comes. Until then the last look holds: all of them wait for an output, an input or
+    /// credits, and it is known from when on none does.
+    pub(crate) look_at: Vec<Time>,
     /// Per input: the first clock edge at which another packet may leave its buffer.
     pub(crate) input_ready: Vec<Time>,
     /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
@@ -189,11 +193,13 @@ impl Ports {
     ) -> Ports {
         let expected = outputs.iter().map(|_| VecDeque::new()).collect();
         let (output_ready, input_ready) = (vec![Time::ZERO; outputs.len()], vec![Time::ZERO; outputs.len()]);
+        let look_at = vec![Time::MAX; outputs.len()];
         Ports {
             switch,
             address,
             outputs,
             output_ready,
+            look_at,
             input_ready,
             credits,
             expected,
@@ -235,10 +241,28 @@ impl Ports {
     /// Room will become free behind an output at `time`.
     #[inline]
     pub(crate) fn expect_credit<T>(&mut self, time: Time, credit: Credit, rules: &Rules<T>) {
-        self.expected[usize::from(credit.port)].push_back((time, credit));
+        let output = usize::from(credit.port);
+        self.expected[output].push_back((time, credit));
         // Whoever waits for it without knowing when it comes.
-        if self.outputs[usize::from(credit.port)].stalled_since != Time::MAX {
-            self.arbitrate_at_or_after(time, rules);
+        if self.outputs[output].stalled_since != Time::MAX {
+            let edge = rules.switch.clock.edge_at_or_after(time);
+            self.look_at[output] = self.look_at[output].min(edge);
+            self.decision = self.decision.min(edge);
+        }
+    }
+
+    /// A packet at `input` now wants `output`.
+    #[inline]
+    pub(crate) fn look_again<T>(&mut self, output: usize, input: usize, now: Time, rules: &Rules<T>) {
+        let both_free = self.output_ready[output].max(self.input_ready[input]);
+        let look_at = &mut self.look_at[output];
+        if both_free < *look_at {
+            *look_at = if both_free > now {
+                both_free
+            } else {
+                (*look_at).min(rules.switch.clock.edge_at_or_after(now))
+            };
+            self.decision = self.decision.min(*look_at);
         }
     }
 
