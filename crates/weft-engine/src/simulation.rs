@@ -369,6 +369,9 @@ mod tests {
         lookahead: Span,
     }
 
+    /// Jobs from this number on tell a neighbour of a decision, and end there.
+    const DECIDED: u32 = 1 << 20;
+
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     struct Job {
         number: u32,
@@ -408,6 +411,9 @@ mod tests {
         ) {
             *output += 1;
             site.note(event.time.as_ps() ^ u64::from(event.payload.number) << 40);
+            if event.payload.number >= DECIDED {
+                return;
+            }
             // Coarse times, so that ties are common.
             let to = SiteId(site.dice.below(self.sites));
             let far = if to == context.site() { 0 } else { self.lookahead.as_ps() };
@@ -417,7 +423,7 @@ mod tests {
             // A job that stays must take some time, or an instant never ends.
             let time = if time == context.now() { time + Span::from_ps(10) } else { time };
             context.send(Event { time, site: to, order: Order::new(0, 0), payload: job });
-            site.decision = site.decision.min(context.now() + Span::from_ps(50));
+            site.decision = site.decision.min(context.now() + Span::from_ps(3_000));
         }
 
         fn decision(site: &Site) -> Time {
@@ -427,6 +433,16 @@ mod tests {
         fn decide(&self, site: &mut Site, _: &mut u64, context: &mut Context<'_, Job>) {
             site.decision = Time::MAX;
             site.note(context.now().as_ps());
+            // What is decided is told to a neighbour, as an arbiter does: a decision that is carried out
+            // late would be too late for it.
+            let site = SiteId((context.site().0 + 1) % self.sites);
+            let payload = Job { number: DECIDED + context.site().0, hops: 0 };
+            context.send(Event {
+                time: context.now() + self.lookahead,
+                site,
+                order: Order::new(0, 1),
+                payload,
+            });
         }
     }
 

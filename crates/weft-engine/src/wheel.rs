@@ -176,6 +176,11 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
+    /// The end (exclusive) of the present window.
+    pub(crate) fn window_end(&self) -> Time {
+        Time::from_ps((self.window + 1) << self.shift)
+    }
+
     /// Takes what waits for a block in the present window.
     #[inline]
     pub(crate) fn take(&mut self, local_block: usize) -> Option<Batch<P>> {
