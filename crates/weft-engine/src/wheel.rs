@@ -195,10 +195,11 @@ impl<P: Payload> Outgoing<P> {
         self.occupied[slot / 64] & 1 << (slot % 64) != 0
     }
 
-    /// Says that the present window has been worked off, or (`whole` = false) that events of it remain.
+    /// Says that the present window has been worked off, or (`whole` = false) that events of it may remain.
     pub(crate) fn leave(&mut self, whole: bool) {
-        if whole {
-            let slot = self.window as usize % SLOTS;
+        let slot = self.window as usize % SLOTS;
+        let mut batches = self.slots[slot * self.blocks..(slot + 1) * self.blocks].iter();
+        if whole || batches.all(Batch::is_empty) {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
         }
     }
