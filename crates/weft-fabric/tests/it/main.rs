@@ -1,0 +1,11 @@
+//! The fabric against closed forms, its own laws of conservation, and itself on other threads.
+
+mod deadlock;
+mod ideal;
+mod links;
+mod machines;
+mod md1;
+mod properties;
+mod scripted;
+mod threads;
+mod zero_load;
