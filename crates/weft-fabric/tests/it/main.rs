@@ -2,9 +2,7 @@
 
 mod deadlock;
 mod ideal;
-mod links;
 mod machines;
-mod md1;
 mod properties;
 mod scripted;
 mod threads;
