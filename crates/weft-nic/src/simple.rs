@@ -18,7 +18,7 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 /// What a machine file says of the simple interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SimpleParameters {
-    /// From the host's post to the first packet.
+    /// For each message before its first packet; the interface supplies no packets meanwhile.
     pub send_message: Span,
     /// Least time between two packets that the interface supplies.
     pub send_packet: Span,
@@ -40,8 +40,10 @@ struct Outgoing {
     bytes: Bytes,
     sent: Bytes,
     born: Time,
-    /// When its first packet may go.
-    ready: Time,
+    /// When the host posts it.
+    posted: Time,
+    /// Whether the overhead of the message has been spent.
+    prepared: bool,
     token: Option<u32>,
 }
 
@@ -154,9 +156,9 @@ impl<H: Host> HostContext<'_, '_, '_, H> {
         let number = self.transmit.take_number();
         let Message { to, bytes, born, header, token } = message;
         self.interface.announce(to, number, Announcement { bytes, born, header });
-        let ready = at + self.parameters.send_message;
-        let sent = Bytes::ZERO;
-        self.transmit.queue.push_back(Outgoing { to, number, bytes, sent, born, ready, token });
+        let (sent, prepared) = (Bytes::ZERO, self.parameters.send_message == Span::ZERO);
+        let outgoing = Outgoing { to, number, bytes, sent, born, posted: at, prepared, token };
+        self.transmit.queue.push_back(outgoing);
         self.interface.request_pump();
         number
     }
@@ -244,9 +246,15 @@ impl<H: Host> SimpleNic<H> {
         for step in 0..channels {
             let index = (transmit.turn as usize + step) % channels;
             let outgoing = &mut transmit.queue[index];
-            if outgoing.ready > now {
-                earliest = earliest.min(outgoing.ready);
+            if outgoing.posted > now {
+                earliest = earliest.min(outgoing.posted);
                 continue;
+            }
+            if !outgoing.prepared {
+                outgoing.prepared = true;
+                transmit.turn = index as u32;
+                transmit.next_packet = now + parameters.send_message;
+                return Some(Supplied::NotBefore(transmit.next_packet));
             }
             let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
             let whole = piece == outgoing.bytes;
@@ -376,9 +384,19 @@ impl<H: Host> Interface for SimpleNic<H> {
                     if header.is_some() || bytes > parameters.0.payload {
                         context.announce(to, number, Announcement { bytes, born, header });
                     }
+                    let overhead = parameters.0.send_message;
+                    if overhead > Span::ZERO {
+                        let (sent, prepared) = (Bytes::ZERO, true);
+                        let outgoing =
+                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
+                        self.transmit.queue.push_back(outgoing);
+                        self.transmit.next_packet = now + overhead;
+                        return Supply::NotBefore(self.transmit.next_packet);
+                    }
                     if bytes > parameters.0.payload {
-                        let sent = parameters.0.payload;
-                        let outgoing = Outgoing { to, number, bytes, sent, born, ready: now, token };
+                        let (sent, prepared) = (parameters.0.payload, true);
+                        let outgoing =
+                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
                         self.transmit.queue.push_back(outgoing);
                         (to, number, sent, born, Part::Piece)
                     } else {

@@ -59,6 +59,7 @@ impl OutputQueued {
 
     /// The head of a packet has come.
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
+        self.ports.collect_credits(now, rules);
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let channel = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
@@ -71,6 +72,7 @@ impl OutputQueued {
     /// Moves what has arrived, then serves the lines, at the clock edge `now`.
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
+        self.ports.collect_credits(now, rules);
         self.move_arrivals(now, rules, sink);
         let mut wake = Time::MAX;
         let mut freed = false;
@@ -78,7 +80,7 @@ impl OutputQueued {
             if self.outputs[output].packets == 0 {
                 continue;
             }
-            let ready = self.ports.outputs[output].ready;
+            let ready = self.ports.output_ready[output];
             if ready > now {
                 wake = wake.min(ready);
                 continue;
@@ -88,7 +90,7 @@ impl OutputQueued {
                     self.send(output, vc, now, rules, sink);
                     freed = true;
                     if self.outputs[output].packets > 0 {
-                        wake = wake.min(self.ports.outputs[output].ready);
+                        wake = wake.min(self.ports.output_ready[output]);
                     }
                 }
                 Choice::NotBefore(time) => {
@@ -97,6 +99,7 @@ impl OutputQueued {
                 Choice::LacksCredit => {
                     let since = &mut self.ports.outputs[output].stalled_since;
                     *since = (*since).min(now);
+                    wake = wake.min(self.ports.next_credit(output, rules));
                 }
             }
         }
@@ -166,14 +169,7 @@ impl OutputQueued {
         choice
     }
 
-    fn send<T: Routing>(
-        &mut self,
-        output: usize,
-        vc: u8,
-        now: Time,
-        rules: &Rules<T>,
-        sink: &mut impl Sink,
-    ) {
+    fn send<T: Routing>(&mut self, output: usize, vc: u8, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         let channel = output << rules.vc_shift | usize::from(vc);
         let buffered = self.queues[channel].pop(&mut self.pool);
         self.filled[channel] -= rules.packet_bytes(&buffered.packet).get();
