@@ -331,8 +331,7 @@ impl<M: Model> Simulation<M> {
         events.sort_by(|a, b| a.site.cmp(&b.site).then_with(|| a.compare(b)));
         let mut notes: Vec<Note<M::Note>> =
             self.partitions.iter().flat_map(|p| p.pending.pending_notes()).copied().collect();
-        // Stable: notes of one sender have ascending times.
-        notes.sort_by_key(|note| (note.site, note.time));
+        notes.sort_unstable_by_key(|note| (note.site, note.time, note.note));
         let sites: Vec<&M::Site> = self.partitions.iter().flat_map(|p| &p.sites).collect();
         let snapshot = Snapshot { now: self.now, sites, events, notes };
         postcard::to_stdvec(&snapshot).map_err(SnapshotError::Unreadable)

@@ -3,7 +3,7 @@
 use super::pool::Buffered;
 use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use weft_engine::Stream;
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
 use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
@@ -138,11 +138,19 @@ pub(crate) struct Ports {
     pub(crate) input_ready: Vec<Time>,
     /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
     pub(crate) credits: Vec<u32>,
-    /// Credits that are known to come, and when.
+    /// Credits that are known to come, and when; in no particular order.
+    #[serde(serialize_with = "in_order")]
     pub(crate) expected: Vec<(Time, Credit)>,
     pub(crate) dice: Stream,
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
+}
+
+/// Writes what has come in an order that depends on partitions in one that does not.
+fn in_order<S: Serializer>(expected: &[(Time, Credit)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut sorted = expected.to_vec();
+    sorted.sort_unstable();
+    sorted.serialize(serializer)
 }
 
 /// A grant that is being carried out.
