@@ -515,7 +515,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         packet.stretch = (end - now).as_ps() as u32;
         let (site, order) = (context.events.site(), Order::new(0, kind::PACKET));
         context.events.send(Event { time: now + link.latency, site, order, payload: Wire::Packet(packet) });
-        schedule_pump(endpoint, end, context);
+        let next = end.max(endpoint.interface.next_supply());
+        schedule_pump(endpoint, next, context);
     }
 }
 
