@@ -213,7 +213,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
 
     /// The end (exclusive) of the present window.
     pub(crate) fn window_end(&self) -> Time {
-        Time::from_ps((self.window + 1) << self.shift)
+        self.windows.start(self.window + 1)
     }
 
     /// Takes what waits for a block in the present window.

@@ -84,6 +84,10 @@ impl Interface for Scripted {
         context.output().push(Arrived { at, source, message, destination, bytes, born, hops });
     }
 
+    fn next_supply(&self) -> Time {
+        self.plan.get(self.next as usize).map_or(Time::MAX, |planned| planned.at)
+    }
+
     fn supply(&mut self, _: &(), context: &mut InterfaceContext<'_, '_, Self>) -> Supply {
         let Some(&Planned { at, to, bytes }) = self.plan.get(self.next as usize) else {
             return Supply::Nothing;
