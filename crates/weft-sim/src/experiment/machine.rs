@@ -120,7 +120,7 @@ pub fn list() -> Vec<ShippedMachine> {
 /// # Errors
 /// A name that does not ship, with the nearest that does; a file that cannot be read.
 pub fn input(name: &str, sets: &[String]) -> Result<MachineInput, ExperimentError> {
-    let (name, text) = crate::machine::text(name).map_err(ExperimentError::input)?;
+    let (name, text) = crate::machine::text(name).map_err(refused)?;
     Ok(MachineInput { name, text, sets: sets.to_vec() })
 }
 
@@ -131,14 +131,13 @@ pub fn input(name: &str, sets: &[String]) -> Result<MachineInput, ExperimentErro
 pub fn checked(input: &MachineInput) -> Result<Machine, ExperimentError> {
     let shipped = SHIPPED.iter().any(|shipped| shipped.name == input.name);
     let origin = if shipped { format!("{}.toml", input.name) } else { input.name.clone() };
-    let refuse = |diagnostics: Diagnostics| ExperimentError::input(Indented(diagnostics));
-    check_text(&origin, &input.text, &input.sets).map_err(refuse)
+    check_text(&origin, &input.text, &input.sets).map_err(refused)
 }
 
-/// Diagnostics on lines of their own, below the command's name.
-#[derive(Debug, thiserror::Error)]
-#[error("the machine cannot be used\n{0}")]
-struct Indented(Diagnostics);
+/// Diagnostics have several lines, and begin on one of their own.
+fn refused(diagnostics: Diagnostics) -> ExperimentError {
+    ExperimentError::input(format!("the machine cannot be used\n{diagnostics}"))
+}
 
 /// Machine and layout.
 pub(crate) fn assembled(input: &MachineInput) -> Result<(Machine, Layout), ExperimentError> {
