@@ -1,6 +1,7 @@
 //! A partition: neighbouring sites that one thread works off, window by window.
 
 use crate::event::{Earliest, Event, Payload, SiteId};
+use crate::lookahead::Windows;
 use crate::model::{Context, Model};
 use crate::wheel::{BLOCK, BLOCK_SHIFT, Batch, Outgoing};
 use std::collections::BinaryHeap;
@@ -11,7 +12,7 @@ pub(crate) struct Partition<M: Model> {
     pub(crate) sites: Vec<M::Site>,
     /// For each site the earliest decision that the wheel knows of; [`Time::MAX`]: none.
     armed: Vec<Time>,
-    pub(crate) pending: Outgoing<M::Payload>,
+    pub(crate) pending: Outgoing<M::Payload, M::Note>,
     pub(crate) output: M::Output,
     pub(crate) events_handled: u64,
     /// The events of a block by site.
@@ -28,13 +29,31 @@ struct Key {
     index: u32,
 }
 
+/// Up to so many keys are sorted by counting.
+const FEW: usize = 16;
+
+/// Sorts a few keys by counting for each how many come before it: a fixed number of comparisons without
+/// a branch that depends on one, which for so few is faster than comparing less and guessing wrong.
+#[inline]
+fn sort_few(keys: &mut [Key]) {
+    let mut sorted = [Key { rank: 0, index: 0 }; FEW];
+    for (at, key) in keys.iter().enumerate() {
+        let before: usize = keys[..at].iter().map(|other| usize::from(other.rank <= key.rank)).sum();
+        let after: usize = keys[at + 1..].iter().map(|other| usize::from(other.rank < key.rank)).sum();
+        sorted[before + after] = *key;
+    }
+    let count = keys.len();
+    keys.copy_from_slice(&sorted[..count]);
+}
+
 /// Sorts the events of one site. Sorting keys moves a quarter of the memory that sorting events would.
 #[inline]
 fn sort<P: Payload>(keys: &mut [Key], events: &[Event<P>]) {
-    if keys.len() < 2 {
-        return;
+    match keys.len() {
+        0 | 1 => return,
+        2..=FEW => sort_few(keys),
+        _ => keys.sort_unstable_by_key(|key| key.rank),
     }
-    keys.sort_unstable_by_key(|key| key.rank);
     // Payloads are looked at for those that are equal so far.
     let mut at = 0;
     while at + 1 < keys.len() {
@@ -47,7 +66,7 @@ fn sort<P: Payload>(keys: &mut [Key], events: &[Event<P>]) {
 }
 
 impl<M: Model> Partition<M> {
-    pub(crate) fn new(first_site: u32, sites: Vec<M::Site>, pending: Outgoing<M::Payload>) -> Self {
+    pub(crate) fn new(first_site: u32, sites: Vec<M::Site>, pending: Outgoing<M::Payload, M::Note>) -> Self {
         let mut partition = Partition {
             first_site,
             armed: vec![Time::MAX; sites.len()],
@@ -75,24 +94,31 @@ impl<M: Model> Partition<M> {
     }
 
     /// Works off `window` up to `until` (exclusive).
-    pub(crate) fn run_window(&mut self, model: &M, window: u64, shift: u32, until: Time) {
+    pub(crate) fn run_window(&mut self, model: &M, window: u64, windows: Windows, until: Time) {
         self.pending.enter(window);
         if !self.pending.is_occupied() {
             return;
         }
-        let window_end = Time::from_ps((window + 1) << shift);
+        let window_end = windows.start(window + 1);
         let end = window_end.min(until);
         let blocks = self.sites.len().div_ceil(BLOCK);
         for block in 0..blocks {
             if let Some(batch) = self.pending.take(block) {
-                self.run_block(model, block, batch, Time::from_ps(window << shift), end);
+                self.run_block(model, block, batch, windows.start(window), end);
             }
         }
         self.pending.leave(end == window_end);
     }
 
-    fn run_block(&mut self, model: &M, block: usize, batch: Batch<M::Payload>, start: Time, end: Time) {
-        let events = batch.events;
+    fn run_block(
+        &mut self,
+        model: &M,
+        block: usize,
+        batch: Batch<M::Payload, M::Note>,
+        start: Time,
+        end: Time,
+    ) {
+        let Batch { events, notes, decisions } = batch;
         let mut bounds = [0u32; BLOCK + 1];
         for event in &events {
             bounds[(event.site.0 as usize & (BLOCK - 1)) + 1] += 1;
@@ -102,8 +128,12 @@ impl<M: Model> Partition<M> {
             active |= u64::from(bounds[member + 1] != 0) << member;
             bounds[member + 1] += bounds[member];
         }
-        for site in &batch.decisions {
+        for site in &decisions {
             active |= 1 << (site.0 as usize & (BLOCK - 1));
+        }
+        for note in &notes {
+            active |= 1 << (note.site.0 as usize & (BLOCK - 1));
+            model.note(&mut self.sites[(note.site.0 - self.first_site) as usize], note.time, note.note);
         }
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
@@ -112,7 +142,8 @@ impl<M: Model> Partition<M> {
         for (index, event) in events.iter().enumerate() {
             let slot = &mut next[event.site.0 as usize & (BLOCK - 1)];
             let since = event.time.as_ps() - start.as_ps();
-            keys[*slot as usize] = Key { rank: since << 32 | u64::from(event.order.rank()), index: index as u32 };
+            keys[*slot as usize] =
+                Key { rank: since << 32 | u64::from(event.order.rank()), index: index as u32 };
             *slot += 1;
         }
         while active != 0 {
@@ -123,18 +154,11 @@ impl<M: Model> Partition<M> {
             self.run_site(model, (block << BLOCK_SHIFT) + member, &events, keys, end);
         }
         self.keys = keys;
-        self.pending.recycle(Batch { events, decisions: batch.decisions });
+        self.pending.recycle(Batch { events, notes, decisions });
     }
 
     /// Handles the events of one site up to `end`, in order, with those it sends itself.
-    fn run_site(
-        &mut self,
-        model: &M,
-        index: usize,
-        events: &[Event<M::Payload>],
-        keys: &[Key],
-        end: Time,
-    ) {
+    fn run_site(&mut self, model: &M, index: usize, events: &[Event<M::Payload>], keys: &[Key], end: Time) {
         debug_assert!(self.local.is_empty());
         let site = &mut self.sites[index];
         let mut context = Context {
@@ -186,7 +210,8 @@ impl<M: Model> Partition<M> {
         }
         debug_assert!(context.local.is_empty(), "local events lie before the end of the window");
         self.events_handled += handled;
-        if self.armed[index] < end {
+        // The wheel has handed out this window's decisions, also those that an epoch now postpones.
+        if self.armed[index] < self.pending.window_end() {
             self.armed[index] = Time::MAX;
         }
         self.arm(index);

@@ -2,10 +2,10 @@
 
 use crate::barrier::SpinBarrier;
 use crate::event::{Event, SiteId};
-use crate::lookahead::Lookahead;
+use crate::lookahead::{Lookahead, Windows};
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::wheel::{BLOCK, BLOCK_SHIFT, Outgoing};
+use crate::wheel::{BLOCK, BLOCK_SHIFT, Note, Outgoing};
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,17 +48,18 @@ pub struct Simulation<M: Model> {
     model: M,
     partitions: Vec<Partition<M>>,
     sites: u32,
-    shift: u32,
+    windows: Windows,
     threads: usize,
     now: Time,
 }
 
 /// The whole state of a run: independent of partitions and threads.
 #[derive(Serialize, Deserialize)]
-struct Snapshot<S, P> {
+struct Snapshot<S, P, N> {
     now: Time,
     sites: Vec<S>,
     events: Vec<Event<P>>,
+    notes: Vec<Note<N>>,
 }
 
 impl<M: Model> Simulation<M> {
@@ -71,7 +72,7 @@ impl<M: Model> Simulation<M> {
         lookahead: Lookahead,
         threads: usize,
     ) -> Simulation<M> {
-        let shift = lookahead.window_shift();
+        let windows = lookahead.windows();
         let count = sites.len();
         let blocks = count.div_ceil(BLOCK).max(1);
         let threads = threads.clamp(1, blocks);
@@ -82,11 +83,11 @@ impl<M: Model> Simulation<M> {
                 let first_site = bounds[own] << BLOCK_SHIFT;
                 let end = (bounds[own + 1] << BLOCK_SHIFT).min(count);
                 let own_sites = sites.by_ref().take(end - first_site).collect();
-                Partition::new(first_site as u32, own_sites, Outgoing::new(shift, &bounds, own))
+                Partition::new(first_site as u32, own_sites, Outgoing::new(windows, &bounds, own))
             })
             .collect();
         let mut simulation =
-            Simulation { model, partitions, sites: count as u32, shift, threads, now: Time::ZERO };
+            Simulation { model, partitions, sites: count as u32, windows, threads, now: Time::ZERO };
         for event in events {
             simulation.insert(event);
         }
@@ -128,6 +129,12 @@ impl<M: Model> Simulation<M> {
     /// Every event that is pending, in no particular order.
     pub fn pending(&self) -> impl Iterator<Item = &Event<M::Payload>> {
         self.partitions.iter().flat_map(|p| p.pending.pending())
+    }
+
+    /// Every note that has not been given to its site, with the time from which it counts.
+    pub fn pending_notes(&self) -> impl Iterator<Item = (SiteId, Time, &M::Note)> {
+        let notes = self.partitions.iter().flat_map(|p| p.pending.pending_notes());
+        notes.map(|note| (note.site, note.time, &note.note))
     }
 
     /// All sites in order, to be changed at a virtual time that the experiment fixed. A change must not
@@ -178,18 +185,18 @@ impl<M: Model> Simulation<M> {
             let Some(window) = self.partitions.iter().filter_map(|p| p.pending.next_window()).min() else {
                 return Stretch::Ended(Progress::Dry);
             };
-            if window << self.shift >= until.as_ps() {
+            if self.windows.start(window) >= until {
                 return Stretch::Ended(Progress::Reached);
             }
             for index in 0..self.partitions.len() {
-                self.partitions[index].run_window(&self.model, window, self.shift, until);
+                self.partitions[index].run_window(&self.model, window, self.windows, until);
             }
-            self.now = Time::from_ps(((window + 1) << self.shift).min(until.as_ps()));
+            self.now = self.windows.start(window + 1).min(until);
             if self.partitions.len() > 1 {
                 self.deliver_mail();
             }
             // A window that `until` cuts short stays the next one, with nothing before `until` in it.
-            if (window + 1) << self.shift > until.as_ps() {
+            if self.windows.start(window + 1) > until {
                 return Stretch::Ended(Progress::Reached);
             }
         }
@@ -210,6 +217,11 @@ impl<M: Model> Simulation<M> {
                     self.partitions[to].pending.push(event);
                 }
                 self.partitions[from].pending.mail[to] = mail;
+                let mut mail = std::mem::take(&mut self.partitions[from].pending.note_mail[to]);
+                for note in mail.drain(..) {
+                    self.partitions[to].pending.push_note(note);
+                }
+                self.partitions[from].pending.note_mail[to] = mail;
             }
         }
     }
@@ -226,27 +238,30 @@ impl<M: Model> Simulation<M> {
             std::array::from_fn(|_| (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect());
         let handled: [Vec<AtomicU64>; 2] =
             std::array::from_fn(|_| (0..threads).map(|_| AtomicU64::new(0)).collect());
-        let mail: [Vec<Mutex<Vec<Event<M::Payload>>>>; 2] = std::array::from_fn(|_| {
-            std::iter::repeat_with(|| Mutex::new(Vec::new())).take(threads * threads).collect()
+        let mail: [Vec<Mutex<Letters<M>>>; 2] = std::array::from_fn(|_| {
+            std::iter::repeat_with(|| Mutex::new((Vec::new(), Vec::new()))).take(threads * threads).collect()
         });
         let stop = [AtomicBool::new(false), AtomicBool::new(false)];
-        let (shift, model) = (self.shift, &self.model);
-        let work = |own: usize, partition: &mut Partition<M>| -> (Stretch, u64) {
+        let (windows, model) = (self.windows, &self.model);
+        let work = |own: usize, partition: &mut Partition<M>| -> (Stretch, Time) {
             let _guard = barrier.guard();
             let mut parity = 0;
-            let mut reached = 0;
+            let mut reached = Time::ZERO;
             let mut handled_before = 0u64;
             let start = partition.events_handled;
             for round in 0u64.. {
                 let first = partition.pending.next_window().unwrap_or(u64::MAX);
                 let mailed = partition.pending.mail_earliest;
-                let first = if mailed == Time::MAX { first } else { first.min(mailed.as_ps() >> shift) };
+                let first = if mailed == Time::MAX { first } else { first.min(windows.of(mailed)) };
                 partition.pending.mail_earliest = Time::MAX;
                 next[parity][own].store(first, Ordering::Relaxed);
                 handled[parity][own].store(partition.events_handled - start, Ordering::Relaxed);
-                for (to, out) in partition.pending.mail.iter_mut().enumerate() {
-                    if !out.is_empty() {
-                        std::mem::swap(out, &mut *lock(&mail[parity][to * threads + own]));
+                let Outgoing { mail: events, note_mail: notes, .. } = &mut partition.pending;
+                for (to, (events, notes)) in events.iter_mut().zip(notes).enumerate() {
+                    if !events.is_empty() || !notes.is_empty() {
+                        let mut letters = lock(&mail[parity][to * threads + own]);
+                        std::mem::swap(events, &mut letters.0);
+                        std::mem::swap(notes, &mut letters.1);
                     }
                 }
                 if own == 0 && interrupt.load(Ordering::Relaxed) {
@@ -255,8 +270,11 @@ impl<M: Model> Simulation<M> {
                 barrier.wait();
                 for from in 0..threads {
                     let mut letters = lock(&mail[parity][own * threads + from]);
-                    for event in letters.drain(..) {
+                    for event in letters.0.drain(..) {
                         partition.pending.push(event);
+                    }
+                    for note in letters.1.drain(..) {
+                        partition.pending.push_note(note);
                     }
                 }
                 let window = next[parity].iter().map(|n| n.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
@@ -265,7 +283,7 @@ impl<M: Model> Simulation<M> {
                 if window == u64::MAX {
                     return (Stretch::Ended(Progress::Dry), reached);
                 }
-                if window << shift >= until.as_ps() || reached >= until.as_ps() {
+                if windows.start(window) >= until || reached >= until {
                     return (Stretch::Ended(Progress::Reached), reached);
                 }
                 if stopped {
@@ -277,8 +295,8 @@ impl<M: Model> Simulation<M> {
                     }
                     handled_before = total;
                 }
-                partition.run_window(model, window, shift, until);
-                reached = ((window + 1) << shift).min(until.as_ps());
+                partition.run_window(model, window, windows, until);
+                reached = windows.start(window + 1).min(until);
                 parity ^= 1;
             }
             (Stretch::Busy, reached)
@@ -299,7 +317,7 @@ impl<M: Model> Simulation<M> {
             }
         });
         let (stretch, reached) = outcomes.swap_remove(0);
-        self.now = self.now.max(Time::from_ps(reached));
+        self.now = self.now.max(reached);
         stretch
     }
 
@@ -311,8 +329,11 @@ impl<M: Model> Simulation<M> {
         let mut events: Vec<Event<M::Payload>> =
             self.partitions.iter().flat_map(|p| p.pending.pending()).copied().collect();
         events.sort_by(|a, b| a.site.cmp(&b.site).then_with(|| a.compare(b)));
+        let mut notes: Vec<Note<M::Note>> =
+            self.partitions.iter().flat_map(|p| p.pending.pending_notes()).copied().collect();
+        notes.sort_unstable_by_key(|note| (note.site, note.time, note.note));
         let sites: Vec<&M::Site> = self.partitions.iter().flat_map(|p| &p.sites).collect();
-        let snapshot = Snapshot { now: self.now, sites, events };
+        let snapshot = Snapshot { now: self.now, sites, events, notes };
         postcard::to_stdvec(&snapshot).map_err(SnapshotError::Unreadable)
     }
 
@@ -327,7 +348,7 @@ impl<M: Model> Simulation<M> {
         lookahead: Lookahead,
         threads: usize,
     ) -> Result<Simulation<M>, SnapshotError> {
-        let snapshot: Snapshot<M::Site, M::Payload> =
+        let snapshot: Snapshot<M::Site, M::Payload, M::Note> =
             postcard::from_bytes(bytes).map_err(SnapshotError::Unreadable)?;
         if snapshot.sites.len() != sites || snapshot.events.iter().any(|e| e.site.index() >= sites) {
             return Err(SnapshotError::OtherModel { found: snapshot.sites.len(), expected: sites });
@@ -337,6 +358,10 @@ impl<M: Model> Simulation<M> {
         for event in snapshot.events {
             simulation.insert(event);
         }
+        for note in snapshot.notes {
+            let partition = simulation.partition_of(note.site);
+            simulation.partitions[partition].pending.push_note(note);
+        }
         Ok(simulation)
     }
 }
@@ -344,6 +369,9 @@ impl<M: Model> Simulation<M> {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().expect("a thread that panics breaks the barrier before another takes its locks")
 }
+
+/// What one partition sends another in a window.
+type Letters<M> = (Vec<Event<<M as Model>::Payload>>, Vec<Note<<M as Model>::Note>>);
 
 /// How a stretch of windows ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -369,6 +397,9 @@ mod tests {
         lookahead: Span,
     }
 
+    /// Jobs from this number on tell a neighbour of a decision, and end there.
+    const DECIDED: u32 = 1 << 20;
+
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     struct Job {
         number: u32,
@@ -386,6 +417,8 @@ mod tests {
         dice: Stream,
         digest: u64,
         decision: Time,
+        /// Notes that do not count yet, with what they say.
+        notes: Vec<(Time, u32)>,
     }
 
     impl Site {
@@ -396,6 +429,7 @@ mod tests {
 
     impl Model for Phold {
         type Payload = Job;
+        type Note = u32;
         type Site = Site;
         type Output = u64;
 
@@ -404,10 +438,13 @@ mod tests {
             site: &mut Site,
             event: &Event<Job>,
             output: &mut u64,
-            context: &mut Context<'_, Job>,
+            context: &mut Context<'_, Job, u32>,
         ) {
             *output += 1;
             site.note(event.time.as_ps() ^ u64::from(event.payload.number) << 40);
+            if event.payload.number >= DECIDED {
+                return;
+            }
             // Coarse times, so that ties are common.
             let to = SiteId(site.dice.below(self.sites));
             let far = if to == context.site() { 0 } else { self.lookahead.as_ps() };
@@ -417,21 +454,45 @@ mod tests {
             // A job that stays must take some time, or an instant never ends.
             let time = if time == context.now() { time + Span::from_ps(10) } else { time };
             context.send(Event { time, site: to, order: Order::new(0, 0), payload: job });
-            site.decision = site.decision.min(context.now() + Span::from_ps(50));
+            let friend = SiteId((context.site().0 + 1) % self.sites);
+            context.send_note(context.now() + self.lookahead, friend, event.payload.hops);
+            site.decision = site.decision.min(context.now() + Span::from_ps(3_000));
+        }
+
+        fn note(&self, site: &mut Site, time: Time, note: u32) {
+            site.notes.push((time, note));
         }
 
         fn decision(site: &Site) -> Time {
             site.decision
         }
 
-        fn decide(&self, site: &mut Site, _: &mut u64, context: &mut Context<'_, Job>) {
+        fn decide(&self, site: &mut Site, _: &mut u64, context: &mut Context<'_, Job, u32>) {
             site.decision = Time::MAX;
-            site.note(context.now().as_ps());
+            let due = site.notes.iter().filter(|(time, _)| *time <= context.now());
+            let sum = due.map(|(_, note)| u64::from(*note)).sum::<u64>();
+            site.notes.retain(|(time, _)| *time > context.now());
+            site.note(context.now().as_ps() ^ sum << 32);
+            // What is decided is told to a neighbour, as an arbiter does: a decision that is carried out
+            // late would be too late for it.
+            let site = SiteId((context.site().0 + 1) % self.sites);
+            let payload = Job { number: DECIDED + context.site().0, hops: 0 };
+            context.send(Event {
+                time: context.now() + self.lookahead,
+                site,
+                order: Order::new(0, 1),
+                payload,
+            });
         }
     }
 
     fn sites(count: u32) -> Vec<Site> {
-        let site = |i| Site { dice: Stream::new(5, u64::from(i), 0), digest: 0, decision: Time::MAX };
+        let site = |i| Site {
+            dice: Stream::new(5, u64::from(i), 0),
+            digest: 0,
+            decision: Time::MAX,
+            notes: Vec::new(),
+        };
         (0..count).map(site).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Pending events, by window.
 //!
 //! ```text
-//!            slot = (time >> shift) mod 256
+//!            slot = window mod 256
 //!   block 0  [ v ][ v ][   ][ v ] …       a block is 64 neighbouring sites;
 //!   block 1  [ v ][   ][   ][ v ] …       v: its events of that window, unsorted
 //!   …
@@ -11,7 +11,10 @@
 //! window fits the cache when its time comes.
 
 use crate::event::{Earliest, Event, Payload, SiteId};
-use std::collections::BinaryHeap;
+use crate::lookahead::Windows;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use weft_units::Time;
 
 /// log2 of the sites in a block.
@@ -20,64 +23,80 @@ pub(crate) const BLOCK_SHIFT: u32 = 6;
 pub(crate) const BLOCK: usize = 1 << BLOCK_SHIFT;
 const SLOTS: usize = 256;
 
+/// A note on its way.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Note<N> {
+    pub(crate) time: Time,
+    pub(crate) site: SiteId,
+    pub(crate) note: N,
+}
+
 /// What waits for one block of sites in one window.
-pub(crate) struct Batch<P> {
+pub(crate) struct Batch<P, K> {
     pub(crate) events: Vec<Event<P>>,
+    pub(crate) notes: Vec<Note<K>>,
     /// Sites that want to decide in this window.
     pub(crate) decisions: Vec<SiteId>,
 }
 
-impl<P> Default for Batch<P> {
+impl<P, K> Default for Batch<P, K> {
     fn default() -> Self {
-        Batch { events: Vec::new(), decisions: Vec::new() }
+        Batch { events: Vec::new(), notes: Vec::new(), decisions: Vec::new() }
     }
 }
 
-impl<P> Batch<P> {
+impl<P, K> Batch<P, K> {
+    #[inline]
     fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.decisions.is_empty()
+        self.events.is_empty() && self.notes.is_empty() && self.decisions.is_empty()
     }
 }
 
 /// The pending events of one partition, and its mail for the others.
-pub(crate) struct Outgoing<P: Payload> {
-    shift: u32,
+pub(crate) struct Outgoing<P: Payload, K> {
+    windows: Windows,
     /// This partition's blocks: `first_block .. first_block + blocks`.
     first_block: usize,
     blocks: usize,
     /// The window that is being worked off; no event may be earlier.
     window: u64,
     /// `[slot * blocks + block]`.
-    slots: Vec<Batch<P>>,
+    slots: Vec<Batch<P, K>>,
     /// A bit per slot: whether any of its batches may hold something.
     occupied: [u64; SLOTS / 64],
     beyond: BinaryHeap<Earliest<P>>,
-    decisions_beyond: BinaryHeap<std::cmp::Reverse<(Time, SiteId)>>,
-    spare: Vec<Batch<P>>,
+    /// Notes further ahead, by window, in the order in which they were sent.
+    notes_beyond: BTreeMap<u64, Vec<Note<K>>>,
+    decisions_beyond: BinaryHeap<Reverse<(Time, SiteId)>>,
+    spare: Vec<Batch<P, K>>,
     /// First block of each partition, and the end.
     bounds: Vec<usize>,
     /// For each other partition, events that it must take over after this window.
     pub(crate) mail: Vec<Vec<Event<P>>>,
+    /// The same for notes.
+    pub(crate) note_mail: Vec<Vec<Note<K>>>,
     /// The earliest time in the mail of this window.
     pub(crate) mail_earliest: Time,
 }
 
-impl<P: Payload> Outgoing<P> {
+impl<P: Payload, K: Copy> Outgoing<P, K> {
     /// `bounds[i]..bounds[i + 1]` are the blocks of partition i; this one is `own`.
-    pub(crate) fn new(shift: u32, bounds: &[usize], own: usize) -> Outgoing<P> {
+    pub(crate) fn new(windows: Windows, bounds: &[usize], own: usize) -> Outgoing<P, K> {
         let (first_block, blocks) = (bounds[own], bounds[own + 1] - bounds[own]);
         Outgoing {
-            shift,
+            windows,
             first_block,
             blocks,
             window: 0,
             slots: std::iter::repeat_with(Batch::default).take(SLOTS * blocks).collect(),
             occupied: [0; SLOTS / 64],
             beyond: BinaryHeap::new(),
+            notes_beyond: BTreeMap::new(),
             decisions_beyond: BinaryHeap::new(),
             spare: Vec::new(),
             bounds: bounds.to_vec(),
             mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
+            note_mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
             mail_earliest: Time::MAX,
         }
     }
@@ -94,7 +113,7 @@ impl<P: Payload> Outgoing<P> {
             self.mail[to].push(event);
             return;
         }
-        let window = event.time.as_ps() >> self.shift;
+        let window = self.windows.of(event.time);
         if window - self.window >= SLOTS as u64 {
             self.beyond.push(Earliest(event));
             return;
@@ -102,12 +121,31 @@ impl<P: Payload> Outgoing<P> {
         self.batch(window, local).events.push(event);
     }
 
+    /// Adds a note, for this partition or by mail for another.
+    #[inline]
+    pub(crate) fn push_note(&mut self, note: Note<K>) {
+        let block = (note.site.0 >> BLOCK_SHIFT) as usize;
+        let local = block.wrapping_sub(self.first_block);
+        if local >= self.blocks {
+            let to = self.bounds.partition_point(|&first| first <= block) - 1;
+            self.mail_earliest = self.mail_earliest.min(note.time);
+            self.note_mail[to].push(note);
+            return;
+        }
+        let window = self.windows.of(note.time);
+        if window - self.window >= SLOTS as u64 {
+            self.notes_beyond.entry(window).or_default().push(note);
+            return;
+        }
+        self.batch(window, local).notes.push(note);
+    }
+
     /// Adds a site that wants to decide at `time`.
     #[inline]
     pub(crate) fn push_decision(&mut self, time: Time, site: SiteId) {
-        let window = time.as_ps() >> self.shift;
+        let window = self.windows.of(time);
         if window - self.window >= SLOTS as u64 {
-            self.decisions_beyond.push(std::cmp::Reverse((time, site)));
+            self.decisions_beyond.push(Reverse((time, site)));
             return;
         }
         let local = (site.0 >> BLOCK_SHIFT) as usize - self.first_block;
@@ -115,25 +153,16 @@ impl<P: Payload> Outgoing<P> {
     }
 
     #[inline]
-    fn batch(&mut self, window: u64, local_block: usize) -> &mut Batch<P> {
+    fn batch(&mut self, window: u64, local_block: usize) -> &mut Batch<P, K> {
         let slot = window as usize % SLOTS;
-        self.occupied[slot / 64] |= 1 << (slot % 64);
         let batch = &mut self.slots[slot * self.blocks + local_block];
-        if batch.events.capacity() == 0 {
-            Self::refill(batch, &mut self.spare);
+        if batch.is_empty() {
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+            if let Some(spare) = self.spare.pop() {
+                *batch = spare;
+            }
         }
         batch
-    }
-
-    #[cold]
-    fn refill(batch: &mut Batch<P>, spare: &mut Vec<Batch<P>>) {
-        if let Some(spare) = spare.pop() {
-            debug_assert!(batch.events.is_empty());
-            let decisions = std::mem::replace(batch, spare).decisions;
-            batch.decisions.extend(decisions);
-        } else {
-            batch.events.reserve(16);
-        }
     }
 
     /// The first window that may hold something; `None`: nothing is pending (mail aside).
@@ -154,31 +183,42 @@ impl<P: Payload> Outgoing<P> {
                 break;
             }
         }
-        let beyond = self.beyond.peek().map(|e| e.0.time.as_ps() >> self.shift);
-        let decisions = self.decisions_beyond.peek().map(|d| d.0.0.as_ps() >> self.shift);
-        [ahead, beyond, decisions].into_iter().flatten().min()
+        let beyond = self.beyond.peek().map(|e| self.windows.of(e.0.time));
+        let decisions = self.decisions_beyond.peek().map(|d| self.windows.of(d.0.0));
+        let notes = self.notes_beyond.keys().next().copied();
+        [ahead, beyond, notes, decisions].into_iter().flatten().min()
     }
 
     /// Moves on to `window`, which must not be later than [`Outgoing::next_window`].
     pub(crate) fn enter(&mut self, window: u64) {
         debug_assert!(window >= self.window);
         self.window = window;
-        let end = (window + 1) << self.shift;
-        while self.beyond.peek().is_some_and(|e| e.0.time.as_ps() < end) {
+        let end = self.windows.start(window + 1);
+        while self.beyond.peek().is_some_and(|e| e.0.time < end) {
             if let Some(Earliest(event)) = self.beyond.pop() {
                 self.push(event);
             }
         }
-        while self.decisions_beyond.peek().is_some_and(|d| d.0.0.as_ps() < end) {
-            if let Some(std::cmp::Reverse((time, site))) = self.decisions_beyond.pop() {
+        while self.notes_beyond.first_key_value().is_some_and(|(&first, _)| first <= window) {
+            for note in self.notes_beyond.pop_first().into_iter().flat_map(|(_, notes)| notes) {
+                self.push_note(note);
+            }
+        }
+        while self.decisions_beyond.peek().is_some_and(|d| d.0.0 < end) {
+            if let Some(Reverse((time, site))) = self.decisions_beyond.pop() {
                 self.push_decision(time, site);
             }
         }
     }
 
+    /// The end (exclusive) of the present window.
+    pub(crate) fn window_end(&self) -> Time {
+        self.windows.start(self.window + 1)
+    }
+
     /// Takes what waits for a block in the present window.
     #[inline]
-    pub(crate) fn take(&mut self, local_block: usize) -> Option<Batch<P>> {
+    pub(crate) fn take(&mut self, local_block: usize) -> Option<Batch<P, K>> {
         let slot = self.window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local_block];
         if batch.is_empty() { None } else { Some(std::mem::take(batch)) }
@@ -190,17 +230,19 @@ impl<P: Payload> Outgoing<P> {
         self.occupied[slot / 64] & 1 << (slot % 64) != 0
     }
 
-    /// Says that the present window has been worked off, or (`whole` = false) that events of it remain.
+    /// Says that the present window has been worked off, or (`whole` = false) that events of it may remain.
     pub(crate) fn leave(&mut self, whole: bool) {
-        if whole {
-            let slot = self.window as usize % SLOTS;
+        let slot = self.window as usize % SLOTS;
+        let mut batches = self.slots[slot * self.blocks..(slot + 1) * self.blocks].iter();
+        if whole || batches.all(Batch::is_empty) {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
         }
     }
 
-    /// Returns an emptied batch, so that its memory is used again.
-    pub(crate) fn recycle(&mut self, mut batch: Batch<P>) {
+    /// Returns a batch, so that its memory is used again.
+    pub(crate) fn recycle(&mut self, mut batch: Batch<P, K>) {
         batch.events.clear();
+        batch.notes.clear();
         batch.decisions.clear();
         self.spare.push(batch);
     }
@@ -208,5 +250,13 @@ impl<P: Payload> Outgoing<P> {
     /// Every pending event, in no particular order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Event<P>> {
         self.slots.iter().flat_map(|b| &b.events).chain(self.beyond.iter().map(|e| &e.0))
+    }
+
+    /// Every note that has not been given to its site, those of one sender in order.
+    pub(crate) fn pending_notes(&self) -> impl Iterator<Item = &Note<K>> {
+        let start = self.window as usize % SLOTS;
+        let slots = (0..SLOTS).map(move |step| (start + step) % SLOTS);
+        let near = slots.flat_map(|slot| &self.slots[slot * self.blocks..(slot + 1) * self.blocks]);
+        near.flat_map(|batch| &batch.notes).chain(self.notes_beyond.values().flatten())
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::endpoint::Endpoint;
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
-use crate::packet::{Packet, Wire, kind};
-use crate::parameters::{CreditUnit, LinkParameters, PacketFormat, SwitchKind, SwitchParameters};
+use crate::packet::{Credit, Packet, Wire, kind};
+use crate::parameters::{
+    CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind, SwitchParameters,
+};
 use crate::switch::{
     Crossbar, LinkKind, OutputPort, OutputQueued, Peer, Ports, Rules, Sink, Switch, UNLIMITED,
 };
@@ -41,7 +43,7 @@ pub enum BuildError {
         buffer: &'static str,
         /// Its size.
         room: Bytes,
-        /// Bytes of the largest packet.
+        /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
     },
     /// A packet takes longer on a link than the model can say.
@@ -135,12 +137,16 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let layout = &parameters.layout;
         let names = layout.link_classes();
         let largest = parameters.format.header + parameters.format.payload + parameters.format.footer;
-        if parameters.switch.buffer < largest {
+        let in_credits = match parameters.switch.credit {
+            CreditUnit::Bytes => largest,
+            CreditUnit::Cells(cell) => cell * largest.div_ceil(cell),
+        };
+        if parameters.switch.buffer < in_credits {
             let room = parameters.switch.buffer;
             return Err(BuildError::BufferTooSmall {
                 buffer: "switch's input buffer",
                 room,
-                packet: largest,
+                packet: in_credits,
             });
         }
         if let Some(room) = parameters.switch.output_buffer.filter(|&room| room < largest) {
@@ -221,6 +227,8 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?;
         let directory = Directory::new(places, lookahead.span());
         let rules = Rules {
+            cuts_through: parameters.switch.forwarding == Forwarding::VirtualCutThrough
+                && parameters.switch.faster_link == FasterLink::Bubble,
             links,
             format: parameters.format,
             switch: parameters.switch,
@@ -280,7 +288,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                 class,
                 packets: endpoint.packets,
                 payload: Bytes::new(endpoint.payload),
-                busy: self.rules.links[usize::from(class.0)].rate.span(Bytes::new(endpoint.wire_bytes)),
+                busy: self.rules.line_time(class, endpoint.packets, endpoint.payload),
                 stalled: endpoint.stalled,
             }
         });
@@ -290,7 +298,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             class: output.class,
             packets: output.packets,
             payload: Bytes::new(output.payload),
-            busy: self.rules.links[usize::from(output.class.0)].rate.span(Bytes::new(output.wire_bytes)),
+            busy: self.rules.line_time(output.class, output.packets, output.payload),
             stalled: output.stalled,
         });
         injection.chain(ports).filter(|link| link.to != Attachment::Nothing)
@@ -313,11 +321,11 @@ impl<N: Interface> Site<N> {
     /// Sets the counters of its links to zero, at the end of warm-up.
     pub fn reset_counters(&mut self) {
         for endpoint in &mut self.endpoints {
-            (endpoint.packets, endpoint.payload, endpoint.wire_bytes) = (0, 0, 0);
+            (endpoint.packets, endpoint.payload) = (0, 0);
             endpoint.stalled = Span::ZERO;
         }
         for output in &mut self.switch.ports_mut().outputs {
-            (output.packets, output.payload, output.wire_bytes) = (0, 0, 0);
+            (output.packets, output.payload) = (0, 0);
             output.stalled = Span::ZERO;
         }
     }
@@ -351,7 +359,7 @@ impl<N: Interface> Site<N> {
 
 /// Carries what leaves a switch to the engine.
 struct Leaving<'a, 'b, N: Interface> {
-    events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>>,
+    events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
 }
 
 impl<N: Interface> Sink for Leaving<'_, '_, N> {
@@ -371,18 +379,22 @@ impl<N: Interface> Sink for Leaving<'_, '_, N> {
 
     #[inline]
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time) {
-        let (site, entity, port) = match peer {
-            Peer::Switch { site, port } => (SiteId(site), 0, port),
-            Peer::Endpoint { entity } => (self.events.site(), entity, 0),
+        match peer {
+            Peer::Switch { site, port } => {
+                self.events.send_note(at, SiteId(site), Credit { port, vc, amount });
+            }
+            Peer::Endpoint { entity } => {
+                let (site, order) = (self.events.site(), Order::new(entity, kind::CREDIT));
+                self.events.send(Event { time: at, site, order, payload: Wire::Credit(amount) });
+            }
             Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
-        };
-        let order = Order::new(entity, kind::CREDIT);
-        self.events.send(Event { time: at, site, order, payload: Wire::Credit { port, vc, amount } });
+        }
     }
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     type Payload = Wire<N::Timer, N::Announcement>;
+    type Note = Credit;
     type Site = Site<N>;
     type Output = N::Output;
 
@@ -392,19 +404,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         site: &mut Site<N>,
         event: &Event<Self::Payload>,
         output: &mut N::Output,
-        context: &mut Context<'_, Self::Payload>,
+        context: &mut Context<'_, Self::Payload, Credit>,
     ) {
         let entity = event.order.entity();
         let rules = &self.rules;
         if entity == 0 {
-            match event.payload {
-                Wire::Packet(packet) => site.switch.arrive(packet, context.now(), rules),
-                Wire::Credit { port, vc, amount } => {
-                    site.switch.credit(port, vc, amount, context.now(), rules);
-                }
-                _ => unreachable!("switches get packets and credits only"),
-            }
-            return;
+            let Wire::Packet(packet) = event.payload else { unreachable!("switches get packets only") };
+            return site.switch.arrive(packet, context.now(), rules);
         }
         let index = entity as usize - 1;
         let endpoint = &mut site.endpoints[index];
@@ -423,7 +429,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
                 endpoint.received_payload += u64::from(packet.bytes);
                 endpoint.interface.received(&packet, &self.interface, &mut at_interface);
             }
-            Wire::Credit { amount, .. } => {
+            Wire::Credit(amount) => {
                 endpoint.credits += amount;
                 at_interface.pump = endpoint.staged.is_some();
             }
@@ -445,12 +451,22 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     }
 
     #[inline]
+    fn note(&self, site: &mut Site<N>, time: Time, credit: Credit) {
+        site.switch.ports_mut().expect_credit(time, credit, &self.rules);
+    }
+
+    #[inline]
     fn decision(site: &Site<N>) -> Time {
         site.switch.decision()
     }
 
     #[inline]
-    fn decide(&self, site: &mut Site<N>, _: &mut N::Output, context: &mut Context<'_, Self::Payload>) {
+    fn decide(
+        &self,
+        site: &mut Site<N>,
+        _: &mut N::Output,
+        context: &mut Context<'_, Self::Payload, Credit>,
+    ) {
         let now = context.now();
         site.switch.decide(now, &self.rules, &mut Leaving::<N> { events: context });
     }
@@ -492,7 +508,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let end = endpoint.line.send(&link.rate, now, bytes);
         endpoint.packets += 1;
         endpoint.payload += u64::from(packet.bytes);
-        endpoint.wire_bytes += bytes.get();
         packet.address = layout.endpoint_address(packet.destination);
         packet.port = port;
         packet.vc = 0;
@@ -500,7 +515,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         packet.stretch = (end - now).as_ps() as u32;
         let (site, order) = (context.events.site(), Order::new(0, kind::PACKET));
         context.events.send(Event { time: now + link.latency, site, order, payload: Wire::Packet(packet) });
-        schedule_pump(endpoint, end, context);
+        let next = end.max(endpoint.interface.next_supply());
+        schedule_pump(endpoint, next, context);
     }
 }
 

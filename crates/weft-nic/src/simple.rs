@@ -18,7 +18,7 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 /// What a machine file says of the simple interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SimpleParameters {
-    /// From the host's post to the first packet.
+    /// For each message before its first packet; the interface supplies no packets meanwhile.
     pub send_message: Span,
     /// Least time between two packets that the interface supplies.
     pub send_packet: Span,
@@ -40,8 +40,10 @@ struct Outgoing {
     bytes: Bytes,
     sent: Bytes,
     born: Time,
-    /// When its first packet may go.
-    ready: Time,
+    /// When the host posts it.
+    posted: Time,
+    /// Whether the overhead of the message has been spent.
+    prepared: bool,
     token: Option<u32>,
 }
 
@@ -154,9 +156,9 @@ impl<H: Host> HostContext<'_, '_, '_, H> {
         let number = self.transmit.take_number();
         let Message { to, bytes, born, header, token } = message;
         self.interface.announce(to, number, Announcement { bytes, born, header });
-        let ready = at + self.parameters.send_message;
-        let sent = Bytes::ZERO;
-        self.transmit.queue.push_back(Outgoing { to, number, bytes, sent, born, ready, token });
+        let (sent, prepared) = (Bytes::ZERO, self.parameters.send_message == Span::ZERO);
+        let outgoing = Outgoing { to, number, bytes, sent, born, posted: at, prepared, token };
+        self.transmit.queue.push_back(outgoing);
         self.interface.request_pump();
         number
     }
@@ -213,11 +215,11 @@ impl<H: Host> SimpleNic<H> {
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let notice = done + parameters.0.receive_message;
-        if notice > context.now() {
+        if notice > context.now() && !H::PASSIVE {
             self.due.push_back(message);
             context.set_timer(notice, SimpleTimer::Deliver);
         } else {
-            self.deliver(message, parameters, context);
+            self.deliver(message, notice, parameters, context);
         }
     }
 
@@ -225,12 +227,15 @@ impl<H: Host> SimpleNic<H> {
     fn deliver(
         &mut self,
         message: DueMessage<H::Header>,
+        noticed: Time,
         parameters: &(SimpleParameters, H::Parameters),
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let DueMessage { from, number, bytes, born, hops, header } = message;
-        let delivered = Delivered { from, number, bytes, born, hops, header };
-        self.with_host(parameters, context, |host, shared, at_host| host.delivered(&delivered, shared, at_host));
+        let delivered = Delivered { from, number, bytes, born, noticed, hops, header };
+        self.with_host(parameters, context, |host, shared, at_host| {
+            host.delivered(&delivered, shared, at_host)
+        });
     }
 
     /// Takes the next packet of the message whose turn it is.
@@ -244,9 +249,15 @@ impl<H: Host> SimpleNic<H> {
         for step in 0..channels {
             let index = (transmit.turn as usize + step) % channels;
             let outgoing = &mut transmit.queue[index];
-            if outgoing.ready > now {
-                earliest = earliest.min(outgoing.ready);
+            if outgoing.posted > now {
+                earliest = earliest.min(outgoing.posted);
                 continue;
+            }
+            if !outgoing.prepared {
+                outgoing.prepared = true;
+                transmit.turn = index as u32;
+                transmit.next_packet = now + parameters.send_message;
+                return Some(Supplied::NotBefore(transmit.next_packet));
             }
             let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
             let whole = piece == outgoing.bytes;
@@ -296,15 +307,20 @@ impl<H: Host> Interface for SimpleNic<H> {
     ) {
         match timer {
             SimpleTimer::Host(timer) => {
-                self.with_host(parameters, context, |host, shared, at_host| host.timer(timer, shared, at_host));
+                self.with_host(parameters, context, |host, shared, at_host| {
+                    host.timer(timer, shared, at_host)
+                });
             }
             SimpleTimer::Deliver => {
                 if let Some(message) = self.due.pop_front() {
-                    self.deliver(message, parameters, context);
+                    let noticed = context.now();
+                    self.deliver(message, noticed, parameters, context);
                 }
             }
             SimpleTimer::Sent(token) => {
-                self.with_host(parameters, context, |host, shared, at_host| host.sent(token, shared, at_host));
+                self.with_host(parameters, context, |host, shared, at_host| {
+                    host.sent(token, shared, at_host)
+                });
             }
         }
     }
@@ -348,6 +364,11 @@ impl<H: Host> Interface for SimpleNic<H> {
         }
     }
 
+    fn next_supply(&self) -> Time {
+        let first = if self.transmit.queue.is_empty() { self.host.next_offer() } else { Time::ZERO };
+        first.max(self.transmit.next_packet)
+    }
+
     #[inline]
     fn supply(
         &mut self,
@@ -376,9 +397,19 @@ impl<H: Host> Interface for SimpleNic<H> {
                     if header.is_some() || bytes > parameters.0.payload {
                         context.announce(to, number, Announcement { bytes, born, header });
                     }
+                    let overhead = parameters.0.send_message;
+                    if overhead > Span::ZERO {
+                        let (sent, prepared) = (Bytes::ZERO, true);
+                        let outgoing =
+                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
+                        self.transmit.queue.push_back(outgoing);
+                        self.transmit.next_packet = now + overhead;
+                        return Supply::NotBefore(self.transmit.next_packet);
+                    }
                     if bytes > parameters.0.payload {
-                        let sent = parameters.0.payload;
-                        let outgoing = Outgoing { to, number, bytes, sent, born, ready: now, token };
+                        let (sent, prepared) = (parameters.0.payload, true);
+                        let outgoing =
+                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
                         self.transmit.queue.push_back(outgoing);
                         (to, number, sent, born, Part::Piece)
                     } else {

@@ -1,9 +1,10 @@
 //! The ports of a switch: lines, credits, and what leaves.
 
 use super::pool::Buffered;
-use crate::packet::Packet;
+use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use weft_engine::Stream;
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
 use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
@@ -27,6 +28,8 @@ pub(crate) struct Rules<T> {
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
     pub(crate) vcs: u32,
+    /// Whether a packet may always go as soon as its head has come.
+    pub(crate) cuts_through: bool,
     /// Requests and credits are numbered `port << vc_shift | vc`.
     pub(crate) vc_shift: u32,
 }
@@ -42,10 +45,26 @@ impl<T> Rules<T> {
         }
     }
 
+    /// The bytes that so much credit stands for.
+    #[inline]
+    fn bytes(&self, credit: u32) -> u32 {
+        match self.switch.credit {
+            CreditUnit::Bytes => credit,
+            CreditUnit::Cells(cell) => credit * cell.get() as u32,
+        }
+    }
+
     /// Header, payload and footer.
     #[inline]
     pub(crate) fn packet_bytes(&self, packet: &Packet) -> Bytes {
         packet.payload() + self.format.header + self.format.footer
+    }
+
+    /// How long a line of `class` was busy with the bits of so many packets and so much payload.
+    pub(crate) fn line_time(&self, class: LinkClass, packets: u64, payload: u64) -> Span {
+        let link = &self.links[usize::from(class.0)];
+        link.rate
+            .span(Bytes::new(payload) + (self.format.header + self.format.footer + link.framing) * packets)
     }
 
     /// When a packet that wins arbitration at the edge `now` reaches the output's line.
@@ -71,14 +90,10 @@ pub(crate) trait Sink {
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
 }
 
-/// An output and, for the same port, the read port of its input buffer.
+/// An output's line and counters, touched when a packet is sent.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct OutputPort {
     pub(crate) line: Line,
-    /// The first clock edge at which another packet may be granted this output.
-    pub(crate) ready: Time,
-    /// The first clock edge at which another packet may leave this port's input buffer.
-    pub(crate) input_ready: Time,
     /// Bytes sent into the buffer behind the link that have not left it.
     pub(crate) outstanding: u32,
     /// Bytes that wait in this switch with this output chosen.
@@ -89,7 +104,6 @@ pub(crate) struct OutputPort {
     pub(crate) peer: Peer,
     pub(crate) packets: u64,
     pub(crate) payload: u64,
-    pub(crate) wire_bytes: u64,
     /// How long it could have sent but for credits.
     pub(crate) stalled: Span,
     pub(crate) stalled_since: Time,
@@ -99,8 +113,6 @@ impl OutputPort {
     pub(crate) fn new(peer: Peer, class: LinkClass) -> OutputPort {
         OutputPort {
             line: Line::default(),
-            ready: Time::ZERO,
-            input_ready: Time::ZERO,
             outstanding: 0,
             waiting: 0,
             turn: 0,
@@ -108,7 +120,6 @@ impl OutputPort {
             peer,
             packets: 0,
             payload: 0,
-            wire_bytes: 0,
             stalled: Span::ZERO,
             stalled_since: Time::MAX,
         }
@@ -121,8 +132,15 @@ pub(crate) struct Ports {
     pub(crate) switch: SwitchId,
     pub(crate) address: Address,
     pub(crate) outputs: Vec<OutputPort>,
+    /// Per output: the first clock edge at which it may be granted to another packet. Apart from the
+    /// outputs, because arbitration looks at many for each that it grants.
+    pub(crate) output_ready: Vec<Time>,
+    /// Per input: the first clock edge at which another packet may leave its buffer.
+    pub(crate) input_ready: Vec<Time>,
     /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
     pub(crate) credits: Vec<u32>,
+    /// Per output: credits that are known to come, in the order in which they do.
+    pub(crate) expected: Vec<VecDeque<(Time, Credit)>>,
     pub(crate) dice: Stream,
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
@@ -138,7 +156,11 @@ pub(crate) struct Hop {
 
 /// What a routing sees of its switch.
 struct Queues<'a> {
+    now: Time,
     outputs: &'a [OutputPort],
+    expected: &'a [VecDeque<(Time, Credit)>],
+    /// Bytes that one unit of credit stands for.
+    credit_bytes: u32,
     dice: &'a mut Stream,
 }
 
@@ -146,7 +168,9 @@ impl View for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
         let output = &self.outputs[port.index()];
-        u64::from(output.outstanding) + u64::from(output.waiting)
+        let come = self.expected[port.index()].iter().take_while(|(time, _)| *time <= self.now);
+        let freed = come.map(|(_, credit)| credit.amount * self.credit_bytes).sum::<u32>();
+        u64::from(output.outstanding - freed) + u64::from(output.waiting)
     }
 
     #[inline]
@@ -163,7 +187,19 @@ impl Ports {
         credits: Vec<u32>,
         dice: Stream,
     ) -> Ports {
-        Ports { switch, address, outputs, credits, dice, decision: Time::MAX }
+        let expected = outputs.iter().map(|_| VecDeque::new()).collect();
+        let (output_ready, input_ready) = (vec![Time::ZERO; outputs.len()], vec![Time::ZERO; outputs.len()]);
+        Ports {
+            switch,
+            address,
+            outputs,
+            output_ready,
+            input_ready,
+            credits,
+            expected,
+            dice,
+            decision: Time::MAX,
+        }
     }
 
     /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
@@ -171,8 +207,8 @@ impl Ports {
     pub(crate) fn route<T: Routing>(
         &mut self,
         buffered: &mut Buffered,
-        port: usize,
-        vc: u8,
+        (port, vc): (usize, u8),
+        now: Time,
         rules: &Rules<T>,
     ) {
         let position = Position {
@@ -181,7 +217,13 @@ impl Ports {
             port: PortId(port as u32),
             vc: VcId(u32::from(vc)),
         };
-        let mut view = Queues { outputs: &self.outputs, dice: &mut self.dice };
+        let mut view = Queues {
+            now,
+            outputs: &self.outputs,
+            expected: &self.expected,
+            credit_bytes: rules.bytes(1),
+            dice: &mut self.dice,
+        };
         let packet = &mut buffered.packet;
         let Step { port, vc } = rules.topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.outputs[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
@@ -190,19 +232,34 @@ impl Ports {
         self.outputs[port.index()].waiting += rules.packet_bytes(packet).get() as u32;
     }
 
-    /// Room has become free behind an output.
+    /// Room will become free behind an output at `time`.
     #[inline]
-    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<T>) {
-        self.credits[usize::from(port) << rules.vc_shift | usize::from(vc)] += amount;
-        let bytes = match rules.switch.credit {
-            CreditUnit::Bytes => amount,
-            CreditUnit::Cells(cell) => amount * cell.get() as u32,
-        };
-        let output = &mut self.outputs[usize::from(port)];
-        output.outstanding -= bytes;
-        if output.waiting > 0 {
-            self.arbitrate_at_or_after(now, rules);
+    pub(crate) fn expect_credit<T>(&mut self, time: Time, credit: Credit, rules: &Rules<T>) {
+        self.expected[usize::from(credit.port)].push_back((time, credit));
+        // Whoever waits for it without knowing when it comes.
+        if self.outputs[usize::from(credit.port)].stalled_since != Time::MAX {
+            self.arbitrate_at_or_after(time, rules);
         }
+    }
+
+    /// Takes account of the credits of an output that have come by `now`. Must be called before anything
+    /// looks at them.
+    #[inline]
+    pub(crate) fn collect_credits<T>(&mut self, output: usize, now: Time, rules: &Rules<T>) {
+        while let Some(&(time, Credit { vc, amount, .. })) = self.expected[output].front() {
+            if time > now {
+                break;
+            }
+            self.expected[output].pop_front();
+            self.credits[output << rules.vc_shift | usize::from(vc)] += amount;
+            self.outputs[output].outstanding -= rules.bytes(amount);
+        }
+    }
+
+    /// The edge at which the next credit of an output will have come, if one is known to come.
+    pub(crate) fn next_credit<T>(&self, output: usize, rules: &Rules<T>) -> Time {
+        let first = self.expected[output].front();
+        first.map_or(Time::MAX, |(time, _)| rules.switch.clock.edge_at_or_after(*time))
     }
 
     /// Makes sure that arbitration happens at the first edge from `time` on.
@@ -264,10 +321,9 @@ impl Ports {
         // no two on one edge.
         let clock = &rules.switch.clock;
         let next = clock.edge_at_or_before(end - pipeline).max(clock.later_edge(hop.now, 1));
-        output.ready = next;
+        self.output_ready[hop.output] = next;
         output.packets += 1;
         output.payload += u64::from(packet.bytes);
-        output.wire_bytes += (bytes + link.framing).get();
         output.waiting -= bytes.get() as u32;
         if output.stalled_since != Time::MAX {
             output.stalled += hop.now - output.stalled_since;
@@ -276,18 +332,15 @@ impl Ports {
         let credits = &mut self.credits[hop.output << rules.vc_shift | usize::from(vc)];
         if *credits != UNLIMITED {
             *credits -= room;
-            output.outstanding += match rules.switch.credit {
-                CreditUnit::Bytes => room,
-                CreditUnit::Cells(cell) => room * cell.get() as u32,
-            };
+            output.outstanding += rules.bytes(room);
         }
         packet.stretch = (end - begin).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
         let latency = link.latency;
         let peer = output.peer;
-        if let Some((input, input_vc)) = hop.input {
-            let input = &mut self.outputs[input];
-            input.input_ready = next;
+        if let Some((input_port, input_vc)) = hop.input {
+            let input = &self.outputs[input_port];
+            self.input_ready[input_port] = next;
             let in_latency = rules.links[usize::from(input.class.0)].latency;
             // The buffer's room is free when the tail has left it for the crossbar.
             sink.credit(input.peer, input_vc, room, (end - pipeline) + in_latency);
