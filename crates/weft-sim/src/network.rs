@@ -230,11 +230,10 @@ impl<H: Host> PacketNetwork<H> {
     /// Whether anything that could free a buffer is on its way.
     fn moves(&self) -> bool {
         let decides = |site| <Network<Layout, SimpleNic<H>> as Model>::decision(site) < Time::MAX;
+        let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_) | Wire::Credit(_));
         self.simulation.sites().any(|(_, site)| decides(site))
-            || self
-                .simulation
-                .pending()
-                .any(|event| matches!(event.payload, Wire::Packet(_) | Wire::Credit { .. }))
+            || self.simulation.pending_notes().next().is_some()
+            || self.simulation.pending().any(|event| frees(&event.payload))
     }
 }
 

@@ -104,6 +104,8 @@ pub(super) struct Run {
     batch_means: Vec<f64>,
     batch_p99s: Vec<f64>,
     flows: BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
+    /// Messages that their hosts notice after the epoch in which they came.
+    unnoticed: Vec<MessageRow>,
 }
 
 /// What a run needs at its epochs.
@@ -134,6 +136,7 @@ impl Run {
             batch_means: Vec::new(),
             batch_p99s: Vec::new(),
             flows: BTreeMap::new(),
+            unnoticed: Vec::new(),
         }
     }
 
@@ -174,7 +177,7 @@ impl Run {
         if progress == Progress::Interrupted {
             return Ok(Step::Interrupted);
         }
-        let delivered = self.collect(network, around)?;
+        let delivered = self.collect(network, until, around)?;
         self.epoch += 1;
         if let Some(timeline) = &mut around.timeline {
             let counter = |name: &str| format!("run {}: {name}", self.index);
@@ -229,6 +232,7 @@ impl Run {
     fn collect(
         &mut self,
         network: &mut Traffic,
+        until: Time,
         around: &mut Surroundings<'_>,
     ) -> Result<Delivered, ResultsError> {
         let mut latency = Histogram::<10>::default();
@@ -253,8 +257,9 @@ impl Run {
                     self.batch_means.extend(batch.mean().map(|mean| mean.as_ps() as f64));
                     self.batch_p99s.extend(batch.percentile(99).map(|p99| p99.as_ps() as f64));
                 }
+                self.unnoticed.extend(messages.into_iter().map(|message| message_row(self.index, &message)));
                 if let Some(results) = &mut around.results {
-                    write_messages(self.index, messages, results)?;
+                    self.write_messages(until, results)?;
                 }
             }
         }
@@ -262,6 +267,13 @@ impl Run {
             results.epoch()?;
         }
         Ok(delivered)
+    }
+
+    /// Writes the messages that were noticed before `until`, in order.
+    fn write_messages(&mut self, until: Time, results: &mut ResultsWriter) -> Result<(), ResultsError> {
+        self.unnoticed.sort_unstable_by_key(|row| (row.delivered_ps, row.source_endpoint, row.sequence));
+        let noticed = self.unnoticed.partition_point(|row| row.delivered_ps < until);
+        self.unnoticed.drain(..noticed).try_for_each(|row| results.message(row))
     }
 
     /// Takes over the flows that the network has counted, so that none is lost when it is saved.
@@ -282,6 +294,7 @@ impl Run {
     ) -> Result<RunResult, ResultsError> {
         self.take_flows(network);
         if let Some(results) = &mut around.results {
+            self.write_messages(Time::MAX, results)?;
             write_flows(self.index, &self.flows, results)?;
             write_links(self.index, network, self.time, results)?;
         }
@@ -326,28 +339,21 @@ fn backlog(network: &Traffic) -> u128 {
     sum
 }
 
-fn write_messages(
-    run: u32,
-    mut messages: Vec<MessageReport>,
-    results: &mut ResultsWriter,
-) -> Result<(), ResultsError> {
-    messages.sort_unstable_by_key(|m| (m.delivered, m.source, m.number));
-    messages.into_iter().try_for_each(|m| {
-        results.message(MessageRow {
-            run,
-            delivered_ps: m.delivered,
-            source_endpoint: m.source,
-            destination_endpoint: m.destination,
-            sequence: m.number.into(),
-            source_rank: None,
-            destination_rank: None,
-            tag: None,
-            class: "pattern".to_owned(),
-            payload_bytes: m.bytes,
-            posted_ps: m.born,
-            hops: m.hops.into(),
-        })
-    })
+fn message_row(run: u32, message: &MessageReport) -> MessageRow {
+    MessageRow {
+        run,
+        delivered_ps: message.delivered,
+        source_endpoint: message.source,
+        destination_endpoint: message.destination,
+        sequence: message.number.into(),
+        source_rank: None,
+        destination_rank: None,
+        tag: None,
+        class: "pattern".to_owned(),
+        payload_bytes: message.bytes,
+        posted_ps: message.born,
+        hops: message.hops.into(),
+    }
 }
 
 fn write_flows(
