@@ -210,7 +210,8 @@ impl<M: Model> Partition<M> {
         }
         debug_assert!(context.local.is_empty(), "local events lie before the end of the window");
         self.events_handled += handled;
-        if self.armed[index] < end {
+        // The wheel has handed out this window's decisions, also those that an epoch now postpones.
+        if self.armed[index] < self.pending.window_end() {
             self.armed[index] = Time::MAX;
         }
         self.arm(index);

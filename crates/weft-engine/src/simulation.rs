@@ -331,8 +331,7 @@ impl<M: Model> Simulation<M> {
         events.sort_by(|a, b| a.site.cmp(&b.site).then_with(|| a.compare(b)));
         let mut notes: Vec<Note<M::Note>> =
             self.partitions.iter().flat_map(|p| p.pending.pending_notes()).copied().collect();
-        // Stable: notes of one sender have ascending times.
-        notes.sort_by_key(|note| (note.site, note.time));
+        notes.sort_unstable_by_key(|note| (note.site, note.time, note.note));
         let sites: Vec<&M::Site> = self.partitions.iter().flat_map(|p| &p.sites).collect();
         let snapshot = Snapshot { now: self.now, sites, events, notes };
         postcard::to_stdvec(&snapshot).map_err(SnapshotError::Unreadable)
@@ -398,6 +397,9 @@ mod tests {
         lookahead: Span,
     }
 
+    /// Jobs from this number on tell a neighbour of a decision, and end there.
+    const DECIDED: u32 = 1 << 20;
+
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     struct Job {
         number: u32,
@@ -440,6 +442,9 @@ mod tests {
         ) {
             *output += 1;
             site.note(event.time.as_ps() ^ u64::from(event.payload.number) << 40);
+            if event.payload.number >= DECIDED {
+                return;
+            }
             // Coarse times, so that ties are common.
             let to = SiteId(site.dice.below(self.sites));
             let far = if to == context.site() { 0 } else { self.lookahead.as_ps() };
@@ -451,7 +456,7 @@ mod tests {
             context.send(Event { time, site: to, order: Order::new(0, 0), payload: job });
             let friend = SiteId((context.site().0 + 1) % self.sites);
             context.send_note(context.now() + self.lookahead, friend, event.payload.hops);
-            site.decision = site.decision.min(context.now() + Span::from_ps(50));
+            site.decision = site.decision.min(context.now() + Span::from_ps(3_000));
         }
 
         fn note(&self, site: &mut Site, time: Time, note: u32) {
@@ -468,6 +473,16 @@ mod tests {
             let sum = due.map(|(_, note)| u64::from(*note)).sum::<u64>();
             site.notes.retain(|(time, _)| *time > context.now());
             site.note(context.now().as_ps() ^ sum << 32);
+            // What is decided is told to a neighbour, as an arbiter does: a decision that is carried out
+            // late would be too late for it.
+            let site = SiteId((context.site().0 + 1) % self.sites);
+            let payload = Job { number: DECIDED + context.site().0, hops: 0 };
+            context.send(Event {
+                time: context.now() + self.lookahead,
+                site,
+                order: Order::new(0, 1),
+                payload,
+            });
         }
     }
 

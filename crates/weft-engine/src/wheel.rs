@@ -211,6 +211,11 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         }
     }
 
+    /// The end (exclusive) of the present window.
+    pub(crate) fn window_end(&self) -> Time {
+        self.windows.start(self.window + 1)
+    }
+
     /// Takes what waits for a block in the present window.
     #[inline]
     pub(crate) fn take(&mut self, local_block: usize) -> Option<Batch<P, K>> {
@@ -225,10 +230,11 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         self.occupied[slot / 64] & 1 << (slot % 64) != 0
     }
 
-    /// Says that the present window has been worked off, or (`whole` = false) that events of it remain.
+    /// Says that the present window has been worked off, or (`whole` = false) that events of it may remain.
     pub(crate) fn leave(&mut self, whole: bool) {
-        if whole {
-            let slot = self.window as usize % SLOTS;
+        let slot = self.window as usize % SLOTS;
+        let mut batches = self.slots[slot * self.blocks..(slot + 1) * self.blocks].iter();
+        if whole || batches.all(Batch::is_empty) {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
         }
     }

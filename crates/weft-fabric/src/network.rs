@@ -43,7 +43,7 @@ pub enum BuildError {
         buffer: &'static str,
         /// Its size.
         room: Bytes,
-        /// Bytes of the largest packet.
+        /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
     },
     /// A packet takes longer on a link than the model can say.
@@ -137,12 +137,16 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let layout = &parameters.layout;
         let names = layout.link_classes();
         let largest = parameters.format.header + parameters.format.payload + parameters.format.footer;
-        if parameters.switch.buffer < largest {
+        let in_credits = match parameters.switch.credit {
+            CreditUnit::Bytes => largest,
+            CreditUnit::Cells(cell) => cell * largest.div_ceil(cell),
+        };
+        if parameters.switch.buffer < in_credits {
             let room = parameters.switch.buffer;
             return Err(BuildError::BufferTooSmall {
                 buffer: "switch's input buffer",
                 room,
-                packet: largest,
+                packet: in_credits,
             });
         }
         if let Some(room) = parameters.switch.output_buffer.filter(|&room| room < largest) {
@@ -211,11 +215,11 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             let ports = Ports::new(switch, layout.switch_address(switch), outputs, room, dice);
             let arbiter = parameters.switch.arbiter;
             let switch = match parameters.switch.kind {
-                SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, arbiter, vc_shift)),
+                SwitchKind::InputQueued => Switch::InputQueues(Crossbar::new(ports, arbiter, vc_shift)),
                 SwitchKind::VirtualOutputQueued => {
-                    Switch::VirtualOutputQueued(Crossbar::new(ports, arbiter, vc_shift))
+                    Switch::VirtualOutputs(Crossbar::new(ports, arbiter, vc_shift))
                 }
-                SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, vc_shift)),
+                SwitchKind::OutputQueued => Switch::Outputs(OutputQueued::new(ports, vc_shift)),
             };
             sites.push(Site { switch, endpoints, endpoint_ports });
         }
