@@ -41,7 +41,7 @@ pub(crate) struct Crossbar<B> {
 
 impl<B: InputBuffers> Crossbar<B> {
     pub(crate) fn new(ports: Ports, arbiter: ArbiterKind, vc_shift: u32) -> Crossbar<B> {
-        let outputs = ports.outputs.len();
+        let outputs = ports.port.len();
         let requests = outputs << vc_shift;
         let words = requests.div_ceil(64);
         Crossbar {
@@ -97,11 +97,11 @@ impl<B: InputBuffers> Crossbar<B> {
         self.ports.decision = Time::MAX;
         match self.arbiter {
             ArbiterKind::RoundRobin => self.serve_outputs(now, rules, sink, |switch, output, survey| {
-                let turn = usize::from(switch.ports.outputs[output].turn);
+                let turn = usize::from(switch.ports.port[output].turn);
                 let request = round_robin::choose(switch.requests_of(output), turn, |request| {
                     switch.is_eligible(output, request, rules, survey)
                 })?;
-                switch.ports.outputs[output].turn = request as u16 + 1;
+                switch.ports.port[output].turn = request as u16 + 1;
                 Some(request)
             }),
             ArbiterKind::Random => self.serve_outputs(now, rules, sink, |switch, output, survey| {
@@ -130,13 +130,18 @@ impl<B: InputBuffers> Crossbar<B> {
         sink: &mut impl Sink,
         mut choose: impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) {
-        let outputs = self.ports.outputs.len();
+        let outputs = self.ports.port.len();
         let first = self.first as usize;
         let mut granted = false;
-        let mut wake = Time::MAX;
         for range in [first..outputs, 0..first] {
-            for output in range {
-                if self.ports.look_at[output] <= now {
+            for begin in range.clone().step_by(64) {
+                let part = begin..range.end.min(begin + 64);
+                // Which are due is found without a branch that depends on it.
+                let due = |bits, (bit, look_at): (u32, &Time)| bits | u64::from(*look_at <= now) << bit;
+                let mut bits = (0..).zip(&self.ports.look_at[part]).fold(0, due);
+                while bits != 0 {
+                    let output = begin + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
                     self.ports.collect_credits(output, now, rules);
                     let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
                     match choose(self, output, &mut survey) {
@@ -147,14 +152,13 @@ impl<B: InputBuffers> Crossbar<B> {
                         None => self.look_later(output, &survey, rules),
                     }
                 }
-                wake = wake.min(self.ports.look_at[output]);
             }
         }
         // Only what was granted counts: how often nothing could be must not matter.
         if granted {
             self.first = if first + 1 == outputs { 0 } else { first as u32 + 1 };
         }
-        self.ports.decision = self.ports.decision.min(wake);
+        self.ports.decision = self.ports.look_at.iter().fold(Time::MAX, |first, &look_at| first.min(look_at));
     }
 
     fn match_with_islip<T: Routing>(
@@ -181,7 +185,7 @@ impl<B: InputBuffers> Crossbar<B> {
         );
         // What is left waits for an input, an output, a credit, its own tail, or the next edge.
         let mut wake = Time::MAX;
-        for output in 0..self.ports.outputs.len() {
+        for output in 0..self.ports.port.len() {
             if self.ports.look_at[output] <= now {
                 let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
                 let unmatched = round_robin::choose(self.requests_of(output), 0, |request| {
@@ -208,7 +212,7 @@ impl<B: InputBuffers> Crossbar<B> {
     #[inline]
     fn is_eligible<T>(&self, output: usize, request: usize, rules: &Rules<T>, survey: &mut Survey) -> bool {
         let input = request >> rules.vc_shift;
-        let input_ready = self.ports.input_ready[input];
+        let input_ready = self.ports.port[input].input_ready;
         if input_ready > survey.now {
             survey.wake = survey.wake.min(input_ready);
             return false;
@@ -234,8 +238,7 @@ impl<B: InputBuffers> Crossbar<B> {
     fn look_later<T>(&mut self, output: usize, survey: &Survey, rules: &Rules<T>) {
         let mut look_at = survey.wake;
         if survey.lacks_credit {
-            let since = &mut self.ports.outputs[output].stalled_since;
-            *since = (*since).min(survey.now);
+            self.ports.stall(output, survey.now);
             look_at = look_at.min(self.ports.next_credit(output, rules));
         }
         self.ports.look_at[output] = look_at;
@@ -265,7 +268,8 @@ impl<B: InputBuffers> Crossbar<B> {
             self.request(request, next, now, rules);
         }
         let anything_left = self.requests_of(output).iter().any(|&word| word != 0);
-        self.ports.look_at[output] = if anything_left { self.ports.output_ready[output] } else { Time::MAX };
+        self.ports.look_at[output] =
+            if anything_left { self.ports.port[output].output_ready } else { Time::MAX };
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).
