@@ -133,15 +133,23 @@ impl<B: InputBuffers> Crossbar<B> {
         let outputs = self.ports.port.len();
         let first = self.first as usize;
         let mut granted = false;
-        for range in [first..outputs, 0..first] {
-            for begin in range.clone().step_by(64) {
-                let part = begin..range.end.min(begin + 64);
-                // Which are due is found without a branch that depends on it.
-                let due = |bits, (bit, look_at): (u32, &Time)| bits | u64::from(*look_at <= now) << bit;
-                let mut bits = (0..).zip(&self.ports.look_at[part]).fold(0, due);
-                while bits != 0 {
-                    let output = begin + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
+        let mut wake = Time::MAX;
+        // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
+        let words = self.ports.awaited.len();
+        let late = u64::MAX << (first % 64);
+        for step in 0..=words {
+            let word = first / 64 + step;
+            let word = if word < words { word } else { word - words };
+            let mut bits = self.ports.awaited[word];
+            if step == 0 {
+                bits &= late;
+            } else if step == words {
+                bits &= !late;
+            }
+            while bits != 0 {
+                let output = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if self.ports.look_at[output] <= now {
                     self.ports.collect_credits(output, now, rules);
                     let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
                     match choose(self, output, &mut survey) {
@@ -152,13 +160,14 @@ impl<B: InputBuffers> Crossbar<B> {
                         None => self.look_later(output, &survey, rules),
                     }
                 }
+                wake = wake.min(self.ports.look_at[output]);
             }
         }
         // Only what was granted counts: how often nothing could be must not matter.
         if granted {
             self.first = if first + 1 == outputs { 0 } else { first as u32 + 1 };
         }
-        self.ports.decision = self.ports.look_at.iter().fold(Time::MAX, |first, &look_at| first.min(look_at));
+        self.ports.decision = self.ports.decision.min(wake);
     }
 
     fn match_with_islip<T: Routing>(
@@ -241,7 +250,7 @@ impl<B: InputBuffers> Crossbar<B> {
             self.ports.stall(output, survey.now);
             look_at = look_at.min(self.ports.next_credit(output, rules));
         }
-        self.ports.look_at[output] = look_at;
+        self.ports.look_only_at(output, look_at);
     }
 
     /// Sends the head of `request` to `output`.
@@ -268,8 +277,8 @@ impl<B: InputBuffers> Crossbar<B> {
             self.request(request, next, now, rules);
         }
         let anything_left = self.requests_of(output).iter().any(|&word| word != 0);
-        self.ports.look_at[output] =
-            if anything_left { self.ports.port[output].output_ready } else { Time::MAX };
+        let look_at = if anything_left { self.ports.port[output].output_ready } else { Time::MAX };
+        self.ports.look_only_at(output, look_at);
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).

@@ -19,6 +19,13 @@ struct Entry {
     vc: u8,
 }
 
+impl Entry {
+    #[inline]
+    fn order(&self) -> (Time, u8, u32) {
+        (self.time, self.vc, self.amount)
+    }
+}
+
 #[derive(Clone, Copy)]
 struct List {
     first: u32,
@@ -37,7 +44,7 @@ impl Expected {
         Expected { entries: Vec::new(), free: NONE, lists: vec![List { first: NONE, last: NONE }; outputs] }
     }
 
-    /// Adds a credit, which must not come before those that are expected at the same output.
+    /// Adds a credit.
     #[inline]
     pub(crate) fn push(&mut self, time: Time, Credit { port, vc, amount }: Credit) {
         let entry = Entry { time, amount, next: NONE, vc };
@@ -52,11 +59,31 @@ impl Expected {
         }
         let list = &mut self.lists[usize::from(port)];
         if list.first == NONE {
-            list.first = place;
-        } else {
+            (list.first, list.last) = (place, place);
+        } else if self.entries[list.last as usize].order() <= entry.order() {
             self.entries[list.last as usize].next = place;
+            list.last = place;
+        } else {
+            self.insert_before_last(place, usize::from(port));
         }
-        list.last = place;
+    }
+
+    /// Credits of output-queued switches may overtake one another: a packet that had to wait for room at
+    /// its output can have left its input before another, which did not wait, has come whole.
+    #[cold]
+    fn insert_before_last(&mut self, place: u32, output: usize) {
+        let order = self.entries[place as usize].order();
+        let mut before = None;
+        let mut after = self.lists[output].first;
+        while self.entries[after as usize].order() <= order {
+            before = Some(after);
+            after = self.entries[after as usize].next;
+        }
+        self.entries[place as usize].next = after;
+        match before {
+            Some(before) => self.entries[before as usize].next = place,
+            None => self.lists[output].first = place,
+        }
     }
 
     /// Takes the first credit of `output` if it has come by `now`: virtual channel and amount.
@@ -145,6 +172,17 @@ mod tests {
             assert_eq!(expected.pop_come(0, at(3)), None);
         }
         assert_eq!(expected.entries.len(), 3);
+    }
+
+    /// Catches credits that are held back by others that come later.
+    #[test]
+    fn credits_may_be_told_in_any_order() {
+        let mut expected = Expected::new(1);
+        for ps in [5, 9, 3, 7, 5] {
+            expected.push(Time::from_ps(ps), credit(0, ps as u32));
+        }
+        let times: Vec<u64> = expected.of(0).map(|(time, _)| time.as_ps()).collect();
+        assert_eq!(times, [3, 5, 5, 7, 9]);
     }
 
     /// Catches a snapshot that tells in which order neighbours told.

@@ -151,6 +151,8 @@ pub(crate) struct Ports {
     /// credits, and it is known from when on none does. Apart from the ports, because arbitration goes
     /// through all of these.
     pub(crate) look_at: Vec<Time>,
+    /// A bit for each output that has such a time.
+    pub(crate) awaited: Vec<u64>,
     /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
     pub(crate) credits: Vec<u32>,
     /// Credits that are known to come.
@@ -206,6 +208,7 @@ impl Ports {
             address,
             counters: std::iter::repeat_with(Counters::default).take(port.len()).collect(),
             look_at: vec![Time::MAX; port.len()],
+            awaited: vec![0; port.len().div_ceil(64)],
             expected: Expected::new(port.len()),
             port,
             credits,
@@ -251,9 +254,7 @@ impl Ports {
         self.expected.push(time, credit);
         // Whoever waits for it without knowing when it comes.
         if self.port[output].stalls {
-            let edge = rules.switch.clock.edge_at_or_after(time);
-            self.look_at[output] = self.look_at[output].min(edge);
-            self.decision = self.decision.min(edge);
+            self.look_no_later_than(output, rules.switch.clock.edge_at_or_after(time));
         }
     }
 
@@ -261,15 +262,26 @@ impl Ports {
     #[inline]
     pub(crate) fn look_again<T>(&mut self, output: usize, input: usize, now: Time, rules: &Rules<T>) {
         let both_free = self.port[output].output_ready.max(self.port[input].input_ready);
-        let look_at = &mut self.look_at[output];
-        if both_free < *look_at {
-            *look_at = if both_free > now {
-                both_free
-            } else {
-                (*look_at).min(rules.switch.clock.edge_at_or_after(now))
-            };
-            self.decision = self.decision.min(*look_at);
+        if both_free < self.look_at[output] {
+            let edge = if both_free > now { both_free } else { rules.switch.clock.edge_at_or_after(now) };
+            self.look_no_later_than(output, edge);
         }
+    }
+
+    /// Makes sure that the requests of an output are looked at by `edge`.
+    #[inline]
+    fn look_no_later_than(&mut self, output: usize, edge: Time) {
+        self.look_at[output] = self.look_at[output].min(edge);
+        self.awaited[output / 64] |= 1 << (output % 64);
+        self.decision = self.decision.min(edge);
+    }
+
+    /// The requests of an output have been looked at; there is no need to before `edge`.
+    #[inline]
+    pub(crate) fn look_only_at(&mut self, output: usize, edge: Time) {
+        self.look_at[output] = edge;
+        let awaited = &mut self.awaited[output / 64];
+        *awaited = *awaited & !(1 << (output % 64)) | u64::from(edge != Time::MAX) << (output % 64);
     }
 
     /// Takes account of the credits of an output that have come by `now`. Must be called before anything
