@@ -125,6 +125,11 @@ impl Interrupt {
         self.0.swap(true, Ordering::Relaxed)
     }
 
+    /// The flag itself, for a run that looks at it oftener.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether the run is asked to end.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -164,8 +169,10 @@ pub struct Measured<R> {
     /// What was measured; this part goes into `run.json`.
     #[serde(flatten)]
     pub row: R,
-    /// Packet-hops per second of wall time.
+    /// Packet-hops per second of wall time; building the machine is not counted.
     pub packet_hops_per_second: f64,
+    /// Wall time of building the machine, the first time where the row took several.
+    pub build_time_s: f64,
     /// The most memory that the process had held when the row was done.
     pub peak_memory_bytes: u64,
 }

@@ -34,7 +34,7 @@ pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
 pub use interface::{Host, Nic, SimpleNic};
-pub use messaging::{Algorithm, Messaging, Profile, Progress, Rule};
+pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
 pub use topology::{GlobalLinks, MAX_ENDPOINTS, Routing, Topology};
@@ -135,6 +135,15 @@ impl Machine {
     /// The values that are not known of the hardware: assumed, calibrated, unsourced or set.
     pub fn doubtful(&self) -> impl Iterator<Item = &Constant> {
         self.constants.iter().filter(|constant| constant.kind.is_doubtful())
+    }
+
+    /// Virtual channels that its routing needs on every link.
+    pub fn virtual_channels(&self) -> u64 {
+        match (&self.routing, &self.topology) {
+            (Routing::UgalL { .. }, _) => 3,
+            (Routing::DimensionOrder { datelines: true }, _) | (_, Topology::Dragonfly { .. }) => 2,
+            _ => 1,
+        }
     }
 
     /// Number of hosts.
