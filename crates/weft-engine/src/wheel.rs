@@ -117,23 +117,14 @@ impl<P: Payload> Outgoing<P> {
     #[inline]
     fn batch(&mut self, window: u64, local_block: usize) -> &mut Batch<P> {
         let slot = window as usize % SLOTS;
-        self.occupied[slot / 64] |= 1 << (slot % 64);
         let batch = &mut self.slots[slot * self.blocks + local_block];
-        if batch.events.capacity() == 0 {
-            Self::refill(batch, &mut self.spare);
+        if batch.is_empty() {
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+            if let Some(spare) = self.spare.pop() {
+                *batch = spare;
+            }
         }
         batch
-    }
-
-    #[cold]
-    fn refill(batch: &mut Batch<P>, spare: &mut Vec<Batch<P>>) {
-        if let Some(spare) = spare.pop() {
-            debug_assert!(batch.events.is_empty());
-            let decisions = std::mem::replace(batch, spare).decisions;
-            batch.decisions.extend(decisions);
-        } else {
-            batch.events.reserve(16);
-        }
     }
 
     /// The first window that may hold something; `None`: nothing is pending (mail aside).
@@ -198,7 +189,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Returns an emptied batch, so that its memory is used again.
+    /// Returns a batch, so that its memory is used again.
     pub(crate) fn recycle(&mut self, mut batch: Batch<P>) {
         batch.events.clear();
         batch.decisions.clear();

@@ -280,7 +280,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                 class,
                 packets: endpoint.packets,
                 payload: Bytes::new(endpoint.payload),
-                busy: self.rules.links[usize::from(class.0)].rate.span(Bytes::new(endpoint.wire_bytes)),
+                busy: self.rules.line_time(class, endpoint.packets, endpoint.payload),
                 stalled: endpoint.stalled,
             }
         });
@@ -290,7 +290,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             class: output.class,
             packets: output.packets,
             payload: Bytes::new(output.payload),
-            busy: self.rules.links[usize::from(output.class.0)].rate.span(Bytes::new(output.wire_bytes)),
+            busy: self.rules.line_time(output.class, output.packets, output.payload),
             stalled: output.stalled,
         });
         injection.chain(ports).filter(|link| link.to != Attachment::Nothing)
@@ -313,11 +313,11 @@ impl<N: Interface> Site<N> {
     /// Sets the counters of its links to zero, at the end of warm-up.
     pub fn reset_counters(&mut self) {
         for endpoint in &mut self.endpoints {
-            (endpoint.packets, endpoint.payload, endpoint.wire_bytes) = (0, 0, 0);
+            (endpoint.packets, endpoint.payload) = (0, 0);
             endpoint.stalled = Span::ZERO;
         }
         for output in &mut self.switch.ports_mut().outputs {
-            (output.packets, output.payload, output.wire_bytes) = (0, 0, 0);
+            (output.packets, output.payload) = (0, 0);
             output.stalled = Span::ZERO;
         }
     }
@@ -492,7 +492,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let end = endpoint.line.send(&link.rate, now, bytes);
         endpoint.packets += 1;
         endpoint.payload += u64::from(packet.bytes);
-        endpoint.wire_bytes += bytes.get();
         packet.address = layout.endpoint_address(packet.destination);
         packet.port = port;
         packet.vc = 0;

@@ -9,6 +9,20 @@ pub(crate) fn choose(
     turn: usize,
     mut is_eligible: impl FnMut(usize) -> bool,
 ) -> Option<usize> {
+    if let [word] = *requests {
+        // All requests in one word: those from `turn` on, then the rest.
+        let late = word & (u64::MAX.checked_shl(turn as u32).unwrap_or(0));
+        for mut bits in [late, word & !late] {
+            while bits != 0 {
+                let request = bits.trailing_zeros() as usize;
+                if is_eligible(request) {
+                    return Some(request);
+                }
+                bits &= bits - 1;
+            }
+        }
+        return None;
+    }
     let mut at = turn;
     while let Some(request) = next_from(requests, at) {
         if is_eligible(request) {

@@ -135,10 +135,20 @@ impl<B: InputBuffers> Crossbar<B> {
         let first = self.first as usize;
         self.first = if first + 1 == outputs { 0 } else { first as u32 + 1 };
         let mut wake = Time::MAX;
-        for (from, to) in [(first, outputs), (0, first)] {
-            let mut at = from;
-            while let Some(output) = next_from(&self.wanted, at).filter(|&output| output < to) {
-                at = output + 1;
+        // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
+        let words = self.wanted.len();
+        let late = u64::MAX << (first % 64);
+        for step in 0..=words {
+            let word = (first / 64 + step) % words;
+            let mut bits = self.wanted[word];
+            if step == 0 {
+                bits &= late;
+            } else if step == words {
+                bits &= !late;
+            }
+            while bits != 0 {
+                let output = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
                 let port = &self.ports.outputs[output];
                 if port.ready > now {
                     wake = wake.min(port.ready);

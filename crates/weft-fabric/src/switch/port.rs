@@ -48,6 +48,12 @@ impl<T> Rules<T> {
         packet.payload() + self.format.header + self.format.footer
     }
 
+    /// How long a line of `class` was busy with the bits of so many packets and so much payload.
+    pub(crate) fn line_time(&self, class: LinkClass, packets: u64, payload: u64) -> Span {
+        let link = &self.links[usize::from(class.0)];
+        link.rate.span(Bytes::new(payload) + (self.format.header + self.format.footer + link.framing) * packets)
+    }
+
     /// When a packet that wins arbitration at the edge `now` reaches the output's line.
     #[inline]
     pub(crate) fn through_pipeline(&self, now: Time) -> Time {
@@ -89,7 +95,6 @@ pub(crate) struct OutputPort {
     pub(crate) peer: Peer,
     pub(crate) packets: u64,
     pub(crate) payload: u64,
-    pub(crate) wire_bytes: u64,
     /// How long it could have sent but for credits.
     pub(crate) stalled: Span,
     pub(crate) stalled_since: Time,
@@ -108,7 +113,6 @@ impl OutputPort {
             peer,
             packets: 0,
             payload: 0,
-            wire_bytes: 0,
             stalled: Span::ZERO,
             stalled_since: Time::MAX,
         }
@@ -267,7 +271,6 @@ impl Ports {
         output.ready = next;
         output.packets += 1;
         output.payload += u64::from(packet.bytes);
-        output.wire_bytes += (bytes + link.framing).get();
         output.waiting -= bytes.get() as u32;
         if output.stalled_since != Time::MAX {
             output.stalled += hop.now - output.stalled_since;
