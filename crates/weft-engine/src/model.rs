@@ -1,7 +1,7 @@
 //! What a model must provide, and what it may do while it handles an event.
 
 use crate::event::{Earliest, Event, Payload, SiteId};
-use crate::wheel::Outgoing;
+use crate::wheel::{Note, Outgoing};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BinaryHeap;
@@ -11,6 +11,9 @@ use weft_units::Time;
 pub trait Model: Sync + Sized {
     /// What an event carries.
     type Payload: Payload + Serialize + DeserializeOwned;
+    /// Something that a site learns ahead of the time from which it counts: for what is so frequent that
+    /// an event each would cost too much, such as credits. The site takes account of it by itself.
+    type Note: Copy + Send + Sync + Serialize + DeserializeOwned;
     /// The state of one site.
     type Site: Send + Serialize + DeserializeOwned;
     /// Where a partition puts what is to be reported; collected by the experiment between runs.
@@ -23,8 +26,13 @@ pub trait Model: Sync + Sized {
         site: &mut Self::Site,
         event: &Event<Self::Payload>,
         output: &mut Self::Output,
-        context: &mut Context<'_, Self::Payload>,
+        context: &mut Context<'_, Self::Payload, Self::Note>,
     );
+
+    /// Gives a site a note that counts from `time` on. It comes before all that happens at `time`, as
+    /// early as the beginning of the window; how early must not influence the model. Notes of one
+    /// sender come in the order in which they were sent.
+    fn note(&self, site: &mut Self::Site, time: Time, note: Self::Note);
 
     /// The next time at which the site wants to decide something; [`Time::MAX`]: when an event has come.
     /// Read after every event and decision.
@@ -35,20 +43,20 @@ pub trait Model: Sync + Sized {
         &self,
         site: &mut Self::Site,
         output: &mut Self::Output,
-        context: &mut Context<'_, Self::Payload>,
+        context: &mut Context<'_, Self::Payload, Self::Note>,
     );
 }
 
 /// What a site may do while it handles an event: look at the clock and send events.
-pub struct Context<'a, P: Payload> {
+pub struct Context<'a, P: Payload, K> {
     pub(crate) now: Time,
     pub(crate) site: SiteId,
     pub(crate) window_end: Time,
     pub(crate) local: &'a mut BinaryHeap<Earliest<P>>,
-    pub(crate) outgoing: &'a mut Outgoing<P>,
+    pub(crate) outgoing: &'a mut Outgoing<P, K>,
 }
 
-impl<P: Payload> Context<'_, P> {
+impl<P: Payload, K: Copy> Context<'_, P, K> {
     /// The present virtual time.
     #[inline]
     pub fn now(&self) -> Time {
@@ -79,5 +87,12 @@ impl<P: Payload> Context<'_, P> {
             );
             self.local.push(Earliest(event));
         }
+    }
+
+    /// Sends a note to another site, to count from `time` on, which is at least the lookahead away.
+    #[inline]
+    pub fn send_note(&mut self, time: Time, site: SiteId, note: K) {
+        assert!(time >= self.window_end, "a note was sent by site {} sooner than the lookahead", self.site.0);
+        self.outgoing.push_note(Note { time, site, note });
     }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Partition<M: Model> {
     pub(crate) sites: Vec<M::Site>,
     /// For each site the earliest decision that the wheel knows of; [`Time::MAX`]: none.
     armed: Vec<Time>,
-    pub(crate) pending: Outgoing<M::Payload>,
+    pub(crate) pending: Outgoing<M::Payload, M::Note>,
     pub(crate) output: M::Output,
     pub(crate) events_handled: u64,
     /// The events of a block by site.
@@ -47,7 +47,7 @@ fn sort<P: Payload>(keys: &mut [Key], events: &[Event<P>]) {
 }
 
 impl<M: Model> Partition<M> {
-    pub(crate) fn new(first_site: u32, sites: Vec<M::Site>, pending: Outgoing<M::Payload>) -> Self {
+    pub(crate) fn new(first_site: u32, sites: Vec<M::Site>, pending: Outgoing<M::Payload, M::Note>) -> Self {
         let mut partition = Partition {
             first_site,
             armed: vec![Time::MAX; sites.len()],
@@ -91,8 +91,15 @@ impl<M: Model> Partition<M> {
         self.pending.leave(end == window_end);
     }
 
-    fn run_block(&mut self, model: &M, block: usize, batch: Batch<M::Payload>, start: Time, end: Time) {
-        let events = batch.events;
+    fn run_block(
+        &mut self,
+        model: &M,
+        block: usize,
+        batch: Batch<M::Payload, M::Note>,
+        start: Time,
+        end: Time,
+    ) {
+        let Batch { events, notes, decisions } = batch;
         let mut bounds = [0u32; BLOCK + 1];
         for event in &events {
             bounds[(event.site.0 as usize & (BLOCK - 1)) + 1] += 1;
@@ -102,8 +109,12 @@ impl<M: Model> Partition<M> {
             active |= u64::from(bounds[member + 1] != 0) << member;
             bounds[member + 1] += bounds[member];
         }
-        for site in &batch.decisions {
+        for site in &decisions {
             active |= 1 << (site.0 as usize & (BLOCK - 1));
+        }
+        for note in &notes {
+            active |= 1 << (note.site.0 as usize & (BLOCK - 1));
+            model.note(&mut self.sites[(note.site.0 - self.first_site) as usize], note.time, note.note);
         }
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
@@ -112,7 +123,8 @@ impl<M: Model> Partition<M> {
         for (index, event) in events.iter().enumerate() {
             let slot = &mut next[event.site.0 as usize & (BLOCK - 1)];
             let since = event.time.as_ps() - start.as_ps();
-            keys[*slot as usize] = Key { rank: since << 32 | u64::from(event.order.rank()), index: index as u32 };
+            keys[*slot as usize] =
+                Key { rank: since << 32 | u64::from(event.order.rank()), index: index as u32 };
             *slot += 1;
         }
         while active != 0 {
@@ -123,18 +135,11 @@ impl<M: Model> Partition<M> {
             self.run_site(model, (block << BLOCK_SHIFT) + member, &events, keys, end);
         }
         self.keys = keys;
-        self.pending.recycle(Batch { events, decisions: batch.decisions });
+        self.pending.recycle(Batch { events, notes, decisions });
     }
 
     /// Handles the events of one site up to `end`, in order, with those it sends itself.
-    fn run_site(
-        &mut self,
-        model: &M,
-        index: usize,
-        events: &[Event<M::Payload>],
-        keys: &[Key],
-        end: Time,
-    ) {
+    fn run_site(&mut self, model: &M, index: usize, events: &[Event<M::Payload>], keys: &[Key], end: Time) {
         debug_assert!(self.local.is_empty());
         let site = &mut self.sites[index];
         let mut context = Context {

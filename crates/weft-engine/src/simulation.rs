@@ -5,7 +5,7 @@ use crate::event::{Event, SiteId};
 use crate::lookahead::Lookahead;
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::wheel::{BLOCK, BLOCK_SHIFT, Outgoing};
+use crate::wheel::{BLOCK, BLOCK_SHIFT, Note, Outgoing};
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -55,10 +55,11 @@ pub struct Simulation<M: Model> {
 
 /// The whole state of a run: independent of partitions and threads.
 #[derive(Serialize, Deserialize)]
-struct Snapshot<S, P> {
+struct Snapshot<S, P, N> {
     now: Time,
     sites: Vec<S>,
     events: Vec<Event<P>>,
+    notes: Vec<Note<N>>,
 }
 
 impl<M: Model> Simulation<M> {
@@ -128,6 +129,12 @@ impl<M: Model> Simulation<M> {
     /// Every event that is pending, in no particular order.
     pub fn pending(&self) -> impl Iterator<Item = &Event<M::Payload>> {
         self.partitions.iter().flat_map(|p| p.pending.pending())
+    }
+
+    /// Every note that has not been given to its site, with the time from which it counts.
+    pub fn pending_notes(&self) -> impl Iterator<Item = (SiteId, Time, &M::Note)> {
+        let notes = self.partitions.iter().flat_map(|p| p.pending.pending_notes());
+        notes.map(|note| (note.site, note.time, &note.note))
     }
 
     /// All sites in order, to be changed at a virtual time that the experiment fixed. A change must not
@@ -210,6 +217,11 @@ impl<M: Model> Simulation<M> {
                     self.partitions[to].pending.push(event);
                 }
                 self.partitions[from].pending.mail[to] = mail;
+                let mut mail = std::mem::take(&mut self.partitions[from].pending.note_mail[to]);
+                for note in mail.drain(..) {
+                    self.partitions[to].pending.push_note(note);
+                }
+                self.partitions[from].pending.note_mail[to] = mail;
             }
         }
     }
@@ -226,8 +238,8 @@ impl<M: Model> Simulation<M> {
             std::array::from_fn(|_| (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect());
         let handled: [Vec<AtomicU64>; 2] =
             std::array::from_fn(|_| (0..threads).map(|_| AtomicU64::new(0)).collect());
-        let mail: [Vec<Mutex<Vec<Event<M::Payload>>>>; 2] = std::array::from_fn(|_| {
-            std::iter::repeat_with(|| Mutex::new(Vec::new())).take(threads * threads).collect()
+        let mail: [Vec<Mutex<Letters<M>>>; 2] = std::array::from_fn(|_| {
+            std::iter::repeat_with(|| Mutex::new((Vec::new(), Vec::new()))).take(threads * threads).collect()
         });
         let stop = [AtomicBool::new(false), AtomicBool::new(false)];
         let (shift, model) = (self.shift, &self.model);
@@ -244,9 +256,12 @@ impl<M: Model> Simulation<M> {
                 partition.pending.mail_earliest = Time::MAX;
                 next[parity][own].store(first, Ordering::Relaxed);
                 handled[parity][own].store(partition.events_handled - start, Ordering::Relaxed);
-                for (to, out) in partition.pending.mail.iter_mut().enumerate() {
-                    if !out.is_empty() {
-                        std::mem::swap(out, &mut *lock(&mail[parity][to * threads + own]));
+                let Outgoing { mail: events, note_mail: notes, .. } = &mut partition.pending;
+                for (to, (events, notes)) in events.iter_mut().zip(notes).enumerate() {
+                    if !events.is_empty() || !notes.is_empty() {
+                        let mut letters = lock(&mail[parity][to * threads + own]);
+                        std::mem::swap(events, &mut letters.0);
+                        std::mem::swap(notes, &mut letters.1);
                     }
                 }
                 if own == 0 && interrupt.load(Ordering::Relaxed) {
@@ -255,8 +270,11 @@ impl<M: Model> Simulation<M> {
                 barrier.wait();
                 for from in 0..threads {
                     let mut letters = lock(&mail[parity][own * threads + from]);
-                    for event in letters.drain(..) {
+                    for event in letters.0.drain(..) {
                         partition.pending.push(event);
+                    }
+                    for note in letters.1.drain(..) {
+                        partition.pending.push_note(note);
                     }
                 }
                 let window = next[parity].iter().map(|n| n.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
@@ -311,8 +329,12 @@ impl<M: Model> Simulation<M> {
         let mut events: Vec<Event<M::Payload>> =
             self.partitions.iter().flat_map(|p| p.pending.pending()).copied().collect();
         events.sort_by(|a, b| a.site.cmp(&b.site).then_with(|| a.compare(b)));
+        let mut notes: Vec<Note<M::Note>> =
+            self.partitions.iter().flat_map(|p| p.pending.pending_notes()).copied().collect();
+        // Stable: notes of one sender have ascending times.
+        notes.sort_by_key(|note| (note.site, note.time));
         let sites: Vec<&M::Site> = self.partitions.iter().flat_map(|p| &p.sites).collect();
-        let snapshot = Snapshot { now: self.now, sites, events };
+        let snapshot = Snapshot { now: self.now, sites, events, notes };
         postcard::to_stdvec(&snapshot).map_err(SnapshotError::Unreadable)
     }
 
@@ -327,7 +349,7 @@ impl<M: Model> Simulation<M> {
         lookahead: Lookahead,
         threads: usize,
     ) -> Result<Simulation<M>, SnapshotError> {
-        let snapshot: Snapshot<M::Site, M::Payload> =
+        let snapshot: Snapshot<M::Site, M::Payload, M::Note> =
             postcard::from_bytes(bytes).map_err(SnapshotError::Unreadable)?;
         if snapshot.sites.len() != sites || snapshot.events.iter().any(|e| e.site.index() >= sites) {
             return Err(SnapshotError::OtherModel { found: snapshot.sites.len(), expected: sites });
@@ -337,6 +359,10 @@ impl<M: Model> Simulation<M> {
         for event in snapshot.events {
             simulation.insert(event);
         }
+        for note in snapshot.notes {
+            let partition = simulation.partition_of(note.site);
+            simulation.partitions[partition].pending.push_note(note);
+        }
         Ok(simulation)
     }
 }
@@ -344,6 +370,9 @@ impl<M: Model> Simulation<M> {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().expect("a thread that panics breaks the barrier before another takes its locks")
 }
+
+/// What one partition sends another in a window.
+type Letters<M> = (Vec<Event<<M as Model>::Payload>>, Vec<Note<<M as Model>::Note>>);
 
 /// How a stretch of windows ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -386,6 +415,8 @@ mod tests {
         dice: Stream,
         digest: u64,
         decision: Time,
+        /// Notes that do not count yet, with what they say.
+        notes: Vec<(Time, u32)>,
     }
 
     impl Site {
@@ -396,6 +427,7 @@ mod tests {
 
     impl Model for Phold {
         type Payload = Job;
+        type Note = u32;
         type Site = Site;
         type Output = u64;
 
@@ -404,7 +436,7 @@ mod tests {
             site: &mut Site,
             event: &Event<Job>,
             output: &mut u64,
-            context: &mut Context<'_, Job>,
+            context: &mut Context<'_, Job, u32>,
         ) {
             *output += 1;
             site.note(event.time.as_ps() ^ u64::from(event.payload.number) << 40);
@@ -417,21 +449,35 @@ mod tests {
             // A job that stays must take some time, or an instant never ends.
             let time = if time == context.now() { time + Span::from_ps(10) } else { time };
             context.send(Event { time, site: to, order: Order::new(0, 0), payload: job });
+            let friend = SiteId((context.site().0 + 1) % self.sites);
+            context.send_note(context.now() + self.lookahead, friend, event.payload.hops);
             site.decision = site.decision.min(context.now() + Span::from_ps(50));
+        }
+
+        fn note(&self, site: &mut Site, time: Time, note: u32) {
+            site.notes.push((time, note));
         }
 
         fn decision(site: &Site) -> Time {
             site.decision
         }
 
-        fn decide(&self, site: &mut Site, _: &mut u64, context: &mut Context<'_, Job>) {
+        fn decide(&self, site: &mut Site, _: &mut u64, context: &mut Context<'_, Job, u32>) {
             site.decision = Time::MAX;
-            site.note(context.now().as_ps());
+            let due = site.notes.iter().filter(|(time, _)| *time <= context.now());
+            let sum = due.map(|(_, note)| u64::from(*note)).sum::<u64>();
+            site.notes.retain(|(time, _)| *time > context.now());
+            site.note(context.now().as_ps() ^ sum << 32);
         }
     }
 
     fn sites(count: u32) -> Vec<Site> {
-        let site = |i| Site { dice: Stream::new(5, u64::from(i), 0), digest: 0, decision: Time::MAX };
+        let site = |i| Site {
+            dice: Stream::new(5, u64::from(i), 0),
+            digest: 0,
+            decision: Time::MAX,
+            notes: Vec::new(),
+        };
         (0..count).map(site).collect()
     }
 

@@ -11,7 +11,9 @@
 //! window fits the cache when its time comes.
 
 use crate::event::{Earliest, Event, Payload, SiteId};
-use std::collections::BinaryHeap;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use weft_units::Time;
 
 /// log2 of the sites in a block.
@@ -20,27 +22,37 @@ pub(crate) const BLOCK_SHIFT: u32 = 6;
 pub(crate) const BLOCK: usize = 1 << BLOCK_SHIFT;
 const SLOTS: usize = 256;
 
+/// A note on its way.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Note<N> {
+    pub(crate) time: Time,
+    pub(crate) site: SiteId,
+    pub(crate) note: N,
+}
+
 /// What waits for one block of sites in one window.
-pub(crate) struct Batch<P> {
+pub(crate) struct Batch<P, K> {
     pub(crate) events: Vec<Event<P>>,
+    pub(crate) notes: Vec<Note<K>>,
     /// Sites that want to decide in this window.
     pub(crate) decisions: Vec<SiteId>,
 }
 
-impl<P> Default for Batch<P> {
+impl<P, K> Default for Batch<P, K> {
     fn default() -> Self {
-        Batch { events: Vec::new(), decisions: Vec::new() }
+        Batch { events: Vec::new(), notes: Vec::new(), decisions: Vec::new() }
     }
 }
 
-impl<P> Batch<P> {
+impl<P, K> Batch<P, K> {
+    #[inline]
     fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.decisions.is_empty()
+        self.events.is_empty() && self.notes.is_empty() && self.decisions.is_empty()
     }
 }
 
 /// The pending events of one partition, and its mail for the others.
-pub(crate) struct Outgoing<P: Payload> {
+pub(crate) struct Outgoing<P: Payload, K> {
     shift: u32,
     /// This partition's blocks: `first_block .. first_block + blocks`.
     first_block: usize,
@@ -48,23 +60,27 @@ pub(crate) struct Outgoing<P: Payload> {
     /// The window that is being worked off; no event may be earlier.
     window: u64,
     /// `[slot * blocks + block]`.
-    slots: Vec<Batch<P>>,
+    slots: Vec<Batch<P, K>>,
     /// A bit per slot: whether any of its batches may hold something.
     occupied: [u64; SLOTS / 64],
     beyond: BinaryHeap<Earliest<P>>,
-    decisions_beyond: BinaryHeap<std::cmp::Reverse<(Time, SiteId)>>,
-    spare: Vec<Batch<P>>,
+    /// Notes further ahead, by window, in the order in which they were sent.
+    notes_beyond: BTreeMap<u64, Vec<Note<K>>>,
+    decisions_beyond: BinaryHeap<Reverse<(Time, SiteId)>>,
+    spare: Vec<Batch<P, K>>,
     /// First block of each partition, and the end.
     bounds: Vec<usize>,
     /// For each other partition, events that it must take over after this window.
     pub(crate) mail: Vec<Vec<Event<P>>>,
+    /// The same for notes.
+    pub(crate) note_mail: Vec<Vec<Note<K>>>,
     /// The earliest time in the mail of this window.
     pub(crate) mail_earliest: Time,
 }
 
-impl<P: Payload> Outgoing<P> {
+impl<P: Payload, K: Copy> Outgoing<P, K> {
     /// `bounds[i]..bounds[i + 1]` are the blocks of partition i; this one is `own`.
-    pub(crate) fn new(shift: u32, bounds: &[usize], own: usize) -> Outgoing<P> {
+    pub(crate) fn new(shift: u32, bounds: &[usize], own: usize) -> Outgoing<P, K> {
         let (first_block, blocks) = (bounds[own], bounds[own + 1] - bounds[own]);
         Outgoing {
             shift,
@@ -74,10 +90,12 @@ impl<P: Payload> Outgoing<P> {
             slots: std::iter::repeat_with(Batch::default).take(SLOTS * blocks).collect(),
             occupied: [0; SLOTS / 64],
             beyond: BinaryHeap::new(),
+            notes_beyond: BTreeMap::new(),
             decisions_beyond: BinaryHeap::new(),
             spare: Vec::new(),
             bounds: bounds.to_vec(),
             mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
+            note_mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
             mail_earliest: Time::MAX,
         }
     }
@@ -102,12 +120,31 @@ impl<P: Payload> Outgoing<P> {
         self.batch(window, local).events.push(event);
     }
 
+    /// Adds a note, for this partition or by mail for another.
+    #[inline]
+    pub(crate) fn push_note(&mut self, note: Note<K>) {
+        let block = (note.site.0 >> BLOCK_SHIFT) as usize;
+        let local = block.wrapping_sub(self.first_block);
+        if local >= self.blocks {
+            let to = self.bounds.partition_point(|&first| first <= block) - 1;
+            self.mail_earliest = self.mail_earliest.min(note.time);
+            self.note_mail[to].push(note);
+            return;
+        }
+        let window = note.time.as_ps() >> self.shift;
+        if window - self.window >= SLOTS as u64 {
+            self.notes_beyond.entry(window).or_default().push(note);
+            return;
+        }
+        self.batch(window, local).notes.push(note);
+    }
+
     /// Adds a site that wants to decide at `time`.
     #[inline]
     pub(crate) fn push_decision(&mut self, time: Time, site: SiteId) {
         let window = time.as_ps() >> self.shift;
         if window - self.window >= SLOTS as u64 {
-            self.decisions_beyond.push(std::cmp::Reverse((time, site)));
+            self.decisions_beyond.push(Reverse((time, site)));
             return;
         }
         let local = (site.0 >> BLOCK_SHIFT) as usize - self.first_block;
@@ -115,7 +152,7 @@ impl<P: Payload> Outgoing<P> {
     }
 
     #[inline]
-    fn batch(&mut self, window: u64, local_block: usize) -> &mut Batch<P> {
+    fn batch(&mut self, window: u64, local_block: usize) -> &mut Batch<P, K> {
         let slot = window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local_block];
         if batch.is_empty() {
@@ -147,7 +184,8 @@ impl<P: Payload> Outgoing<P> {
         }
         let beyond = self.beyond.peek().map(|e| e.0.time.as_ps() >> self.shift);
         let decisions = self.decisions_beyond.peek().map(|d| d.0.0.as_ps() >> self.shift);
-        [ahead, beyond, decisions].into_iter().flatten().min()
+        let notes = self.notes_beyond.keys().next().copied();
+        [ahead, beyond, notes, decisions].into_iter().flatten().min()
     }
 
     /// Moves on to `window`, which must not be later than [`Outgoing::next_window`].
@@ -160,8 +198,13 @@ impl<P: Payload> Outgoing<P> {
                 self.push(event);
             }
         }
+        while self.notes_beyond.first_key_value().is_some_and(|(&first, _)| first <= window) {
+            for note in self.notes_beyond.pop_first().into_iter().flat_map(|(_, notes)| notes) {
+                self.push_note(note);
+            }
+        }
         while self.decisions_beyond.peek().is_some_and(|d| d.0.0.as_ps() < end) {
-            if let Some(std::cmp::Reverse((time, site))) = self.decisions_beyond.pop() {
+            if let Some(Reverse((time, site))) = self.decisions_beyond.pop() {
                 self.push_decision(time, site);
             }
         }
@@ -169,7 +212,7 @@ impl<P: Payload> Outgoing<P> {
 
     /// Takes what waits for a block in the present window.
     #[inline]
-    pub(crate) fn take(&mut self, local_block: usize) -> Option<Batch<P>> {
+    pub(crate) fn take(&mut self, local_block: usize) -> Option<Batch<P, K>> {
         let slot = self.window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local_block];
         if batch.is_empty() { None } else { Some(std::mem::take(batch)) }
@@ -190,8 +233,9 @@ impl<P: Payload> Outgoing<P> {
     }
 
     /// Returns a batch, so that its memory is used again.
-    pub(crate) fn recycle(&mut self, mut batch: Batch<P>) {
+    pub(crate) fn recycle(&mut self, mut batch: Batch<P, K>) {
         batch.events.clear();
+        batch.notes.clear();
         batch.decisions.clear();
         self.spare.push(batch);
     }
@@ -199,5 +243,13 @@ impl<P: Payload> Outgoing<P> {
     /// Every pending event, in no particular order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Event<P>> {
         self.slots.iter().flat_map(|b| &b.events).chain(self.beyond.iter().map(|e| &e.0))
+    }
+
+    /// Every note that has not been given to its site, those of one sender in order.
+    pub(crate) fn pending_notes(&self) -> impl Iterator<Item = &Note<K>> {
+        let start = self.window as usize % SLOTS;
+        let slots = (0..SLOTS).map(move |step| (start + step) % SLOTS);
+        let near = slots.flat_map(|slot| &self.slots[slot * self.blocks..(slot + 1) * self.blocks]);
+        near.flat_map(|batch| &batch.notes).chain(self.notes_beyond.values().flatten())
     }
 }

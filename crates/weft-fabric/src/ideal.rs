@@ -8,7 +8,7 @@
 //! ```
 
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
-use crate::packet::{Wire, kind};
+use crate::packet::{Credit, Wire, kind};
 use crate::parameters::IdealParameters;
 use serde::{Deserialize, Serialize};
 use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId};
@@ -150,6 +150,7 @@ impl<N: Interface> IdealSite<N> {
 
 impl<N: Interface> Model for Ideal<N> {
     type Payload = Wire<N::Timer, N::Announcement>;
+    type Note = Credit;
     type Site = IdealSite<N>;
     type Output = N::Output;
 
@@ -159,7 +160,7 @@ impl<N: Interface> Model for Ideal<N> {
         site: &mut IdealSite<N>,
         event: &Event<Self::Payload>,
         output: &mut N::Output,
-        context: &mut Context<'_, Self::Payload>,
+        context: &mut Context<'_, Self::Payload, Credit>,
     ) {
         let entity = event.order.entity();
         let endpoint = &mut site.endpoints[entity as usize];
@@ -187,11 +188,15 @@ impl<N: Interface> Model for Ideal<N> {
             Wire::Announcement { from, message, what } => {
                 endpoint.interface.announced(from, message, what, &self.interface, &mut at_interface);
             }
-            Wire::Credit { .. } => unreachable!("the ideal network has no credits"),
+            Wire::Credit(_) => unreachable!("the ideal network has no credits"),
         }
         if at_interface.pump {
             self.pump(endpoint, &mut at_interface);
         }
+    }
+
+    fn note(&self, _: &mut IdealSite<N>, _: Time, _: Credit) {
+        unreachable!("the ideal network has no credits")
     }
 
     #[inline]
@@ -199,5 +204,5 @@ impl<N: Interface> Model for Ideal<N> {
         Time::MAX
     }
 
-    fn decide(&self, _: &mut IdealSite<N>, _: &mut N::Output, _: &mut Context<'_, Self::Payload>) {}
+    fn decide(&self, _: &mut IdealSite<N>, _: &mut N::Output, _: &mut Context<'_, Self::Payload, Credit>) {}
 }

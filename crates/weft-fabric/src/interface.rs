@@ -1,6 +1,6 @@
 //! What sits behind an endpoint, as the fabric sees it.
 
-use crate::packet::{Packet, Wire, kind};
+use crate::packet::{Credit, Packet, Wire, kind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_engine::{Context, Event, Order, Payload, SiteId};
@@ -93,7 +93,7 @@ pub struct InterfaceContext<'a, 'b, N: Interface> {
     pub(crate) endpoint: EndpointId,
     pub(crate) entity: u32,
     pub(crate) directory: &'a Directory,
-    pub(crate) events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>>,
+    pub(crate) events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
     pub(crate) output: &'a mut N::Output,
     pub(crate) pump: bool,
 }

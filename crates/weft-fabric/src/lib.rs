@@ -24,5 +24,5 @@ mod waiting;
 pub use ideal::{BuiltIdeal, Ideal, IdealSite};
 pub use interface::{Directory, Interface, InterfaceContext, Supply};
 pub use network::{BuildError, Built, LinkEnd, LinkReport, Network, NetworkParameters, Site};
-pub use packet::{Packet, Part, Wire};
+pub use packet::{Credit, Packet, Part, Wire};
 pub use waiting::{NotConserved, check_credits, stuck};

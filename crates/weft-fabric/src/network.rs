@@ -2,8 +2,10 @@
 
 use crate::endpoint::Endpoint;
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
-use crate::packet::{Packet, Wire, kind};
-use crate::parameters::{CreditUnit, LinkParameters, PacketFormat, SwitchKind, SwitchParameters};
+use crate::packet::{Credit, Packet, Wire, kind};
+use crate::parameters::{
+    CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind, SwitchParameters,
+};
 use crate::switch::{
     Crossbar, LinkKind, OutputPort, OutputQueued, Peer, Ports, Rules, Sink, Switch, UNLIMITED,
 };
@@ -221,6 +223,8 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?;
         let directory = Directory::new(places, lookahead.span());
         let rules = Rules {
+            cuts_through: parameters.switch.forwarding == Forwarding::VirtualCutThrough
+                && parameters.switch.faster_link == FasterLink::Bubble,
             links,
             format: parameters.format,
             switch: parameters.switch,
@@ -351,7 +355,7 @@ impl<N: Interface> Site<N> {
 
 /// Carries what leaves a switch to the engine.
 struct Leaving<'a, 'b, N: Interface> {
-    events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>>,
+    events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
 }
 
 impl<N: Interface> Sink for Leaving<'_, '_, N> {
@@ -371,18 +375,22 @@ impl<N: Interface> Sink for Leaving<'_, '_, N> {
 
     #[inline]
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time) {
-        let (site, entity, port) = match peer {
-            Peer::Switch { site, port } => (SiteId(site), 0, port),
-            Peer::Endpoint { entity } => (self.events.site(), entity, 0),
+        match peer {
+            Peer::Switch { site, port } => {
+                self.events.send_note(at, SiteId(site), Credit { port, vc, amount });
+            }
+            Peer::Endpoint { entity } => {
+                let (site, order) = (self.events.site(), Order::new(entity, kind::CREDIT));
+                self.events.send(Event { time: at, site, order, payload: Wire::Credit(amount) });
+            }
             Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
-        };
-        let order = Order::new(entity, kind::CREDIT);
-        self.events.send(Event { time: at, site, order, payload: Wire::Credit { port, vc, amount } });
+        }
     }
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     type Payload = Wire<N::Timer, N::Announcement>;
+    type Note = Credit;
     type Site = Site<N>;
     type Output = N::Output;
 
@@ -392,19 +400,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         site: &mut Site<N>,
         event: &Event<Self::Payload>,
         output: &mut N::Output,
-        context: &mut Context<'_, Self::Payload>,
+        context: &mut Context<'_, Self::Payload, Credit>,
     ) {
         let entity = event.order.entity();
         let rules = &self.rules;
         if entity == 0 {
-            match event.payload {
-                Wire::Packet(packet) => site.switch.arrive(packet, context.now(), rules),
-                Wire::Credit { port, vc, amount } => {
-                    site.switch.credit(port, vc, amount, context.now(), rules);
-                }
-                _ => unreachable!("switches get packets and credits only"),
-            }
-            return;
+            let Wire::Packet(packet) = event.payload else { unreachable!("switches get packets only") };
+            return site.switch.arrive(packet, context.now(), rules);
         }
         let index = entity as usize - 1;
         let endpoint = &mut site.endpoints[index];
@@ -423,7 +425,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
                 endpoint.received_payload += u64::from(packet.bytes);
                 endpoint.interface.received(&packet, &self.interface, &mut at_interface);
             }
-            Wire::Credit { amount, .. } => {
+            Wire::Credit(amount) => {
                 endpoint.credits += amount;
                 at_interface.pump = endpoint.staged.is_some();
             }
@@ -445,12 +447,22 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     }
 
     #[inline]
+    fn note(&self, site: &mut Site<N>, time: Time, credit: Credit) {
+        site.switch.ports_mut().expect_credit(time, credit, &self.rules);
+    }
+
+    #[inline]
     fn decision(site: &Site<N>) -> Time {
         site.switch.decision()
     }
 
     #[inline]
-    fn decide(&self, site: &mut Site<N>, _: &mut N::Output, context: &mut Context<'_, Self::Payload>) {
+    fn decide(
+        &self,
+        site: &mut Site<N>,
+        _: &mut N::Output,
+        context: &mut Context<'_, Self::Payload, Credit>,
+    ) {
         let now = context.now();
         site.switch.decide(now, &self.rules, &mut Leaving::<N> { events: context });
     }

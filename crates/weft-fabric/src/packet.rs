@@ -89,15 +89,9 @@ impl Packet {
 pub enum Wire<T, A> {
     /// At a switch: the head of a packet has come. At an endpoint: its tail has.
     Packet(Packet),
-    /// Room has become free in the buffer behind a port's link.
-    Credit {
-        /// The port of the switch that may send again; 0 at endpoints.
-        port: u16,
-        /// The virtual channel.
-        vc: u8,
-        /// How much, in the machine's unit of credit.
-        amount: u32,
-    },
+    /// At an endpoint: so much room, in the machine's unit of credit, has become free in the switch's
+    /// buffer. Credits to switches are [`Credit`]s.
+    Credit(u32),
     /// The endpoint may be able to inject.
     Pump,
     /// The interface begins.
@@ -115,6 +109,18 @@ pub enum Wire<T, A> {
         /// What.
         what: A,
     },
+}
+
+/// Room becomes free in the buffer behind a link of a switch. When is known as soon as the packet that
+/// leaves the buffer is granted its output, so that the switch is told ahead, by a note of the engine.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Credit {
+    /// The port of the switch that may send again.
+    pub(crate) port: u16,
+    /// The virtual channel.
+    pub(crate) vc: u8,
+    /// How much, in the machine's unit of credit.
+    pub(crate) amount: u32,
 }
 
 /// Kinds of events, in the order in which an entity handles them at one instant.
@@ -135,9 +141,7 @@ impl<T: Payload, A: Copy + Send + Sync> Payload for Wire<T, A> {
                 let link = u128::from(p.port) << 8 | u128::from(p.vc);
                 link << 96 | u128::from(p.source.0) << 32 | u128::from(p.message)
             }
-            Wire::Credit { port, vc, amount } => {
-                u128::from(*port) << 40 | u128::from(*vc) << 32 | u128::from(*amount)
-            }
+            Wire::Credit(amount) => u128::from(*amount),
             Wire::Pump | Wire::Start => 0,
             Wire::Timer(timer) => timer.tie(),
             Wire::Announcement { from, message, .. } => u128::from(from.0) << 32 | u128::from(*message),

@@ -2,7 +2,7 @@
 
 use crate::interface::Interface;
 use crate::network::{Network, Site};
-use crate::packet::{Packet, Wire};
+use crate::packet::{Credit, Packet, Wire};
 use crate::switch::{Peer, UNLIMITED};
 use std::collections::BTreeMap;
 use weft_engine::{Ending, Simulation, SiteId};
@@ -129,18 +129,21 @@ where
                 let room = network.room(&packet);
                 *accounted.entry((site, packet.port, packet.vc)).or_default() += u64::from(room);
             }
-            Wire::Credit { port, vc, amount } => {
-                let state = sites[site as usize];
-                let buffer = match event.order.entity().checked_sub(1) {
-                    Some(endpoint) => (site, state.endpoint_port(endpoint as usize), 0),
-                    None => match state.switch().ports().outputs[usize::from(port)].peer {
-                        Peer::Switch { site, port } => (site, port, vc),
-                        _ => continue,
-                    },
-                };
-                *accounted.entry(buffer).or_default() += u64::from(amount);
+            Wire::Credit(amount) => {
+                let port = sites[site as usize].endpoint_port(event.order.entity() as usize - 1);
+                *accounted.entry((site, port, 0)).or_default() += u64::from(amount);
             }
             _ => {}
+        }
+    }
+    let known = sites.iter().zip(0u32..).flat_map(|(state, site)| {
+        state.switch().ports().expected.iter().map(move |(_, credit)| (site, *credit))
+    });
+    let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (site, *credit));
+    for (site, Credit { port, vc, amount }) in known.chain(on_their_way) {
+        let peer = sites[site as usize].switch().ports().outputs[usize::from(port)].peer;
+        if let Peer::Switch { site, port } = peer {
+            *accounted.entry((site, port, vc)).or_default() += u64::from(amount);
         }
     }
     match accounted.into_iter().find(|&(_, credits)| credits != capacity) {

@@ -18,7 +18,7 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 /// What a machine file says of the simple interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SimpleParameters {
-    /// From the host's post to the first packet.
+    /// For each message before its first packet; the interface supplies no packets meanwhile.
     pub send_message: Span,
     /// Least time between two packets that the interface supplies.
     pub send_packet: Span,
@@ -40,8 +40,10 @@ struct Outgoing {
     bytes: Bytes,
     sent: Bytes,
     born: Time,
-    /// When its first packet may go.
-    ready: Time,
+    /// When the host posts it.
+    posted: Time,
+    /// Whether the overhead of the message has been spent.
+    prepared: bool,
     token: Option<u32>,
 }
 
@@ -111,7 +113,7 @@ struct DueMessage<H> {
 /// The sending side.
 #[derive(Serialize, Deserialize)]
 struct Transmit {
-    /// In the order in which they are ready; those under way first.
+    /// In the order in which they are posted.
     queue: VecDeque<Outgoing>,
     /// Which of the channels sends next.
     turn: u32,
@@ -158,9 +160,9 @@ impl<H: Host> HostContext<'_, '_, '_, H> {
         let number = self.transmit.take_number();
         let Message { to, bytes, born, header, token } = message;
         self.interface.announce(to, number, Announcement { bytes, born, header });
-        let ready = at + self.parameters.send_message;
-        let sent = Bytes::ZERO;
-        self.transmit.insert(Outgoing { to, number, bytes, sent, born, ready, token });
+        let (sent, prepared) = (Bytes::ZERO, self.parameters.send_message == Span::ZERO);
+        let outgoing = Outgoing { to, number, bytes, sent, born, posted: at, prepared, token };
+        self.transmit.insert(outgoing);
         self.interface.request_pump();
         number
     }
@@ -178,12 +180,12 @@ impl Transmit {
         number
     }
 
-    /// Puts a message behind all that are ready no later.
+    /// Puts a message behind all that are posted no later.
     #[inline]
     fn insert(&mut self, outgoing: Outgoing) {
         match self.queue.back() {
-            Some(last) if last.ready > outgoing.ready => {
-                let place = self.queue.partition_point(|other| other.ready <= outgoing.ready);
+            Some(last) if last.posted > outgoing.posted => {
+                let place = self.queue.partition_point(|other| other.posted <= outgoing.posted);
                 self.queue.insert(place, outgoing);
             }
             _ => self.queue.push_back(outgoing),
@@ -253,13 +255,19 @@ impl<H: Host> SimpleNic<H> {
     fn next_of_queue(&mut self, now: Time, parameters: &SimpleParameters) -> Option<Supplied> {
         let transmit = &mut self.transmit;
         let first = transmit.queue.front()?;
-        if first.ready > now {
-            return Some(Supplied::NotBefore(first.ready));
+        if first.posted > now {
+            return Some(Supplied::NotBefore(first.posted));
         }
         let window = transmit.queue.iter().take(parameters.channels as usize);
-        let channels = window.take_while(|outgoing| outgoing.ready <= now).count();
+        let channels = window.take_while(|outgoing| outgoing.posted <= now).count();
         let index = transmit.turn as usize % channels;
         let outgoing = &mut transmit.queue[index];
+        if !outgoing.prepared {
+            outgoing.prepared = true;
+            transmit.turn = index as u32;
+            transmit.next_packet = now + parameters.send_message;
+            return Some(Supplied::NotBefore(transmit.next_packet));
+        }
         let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
         let whole = piece == outgoing.bytes;
         outgoing.sent += piece;
@@ -386,9 +394,19 @@ impl<H: Host> Interface for SimpleNic<H> {
                     if header.is_some() || bytes > parameters.0.payload {
                         context.announce(to, number, Announcement { bytes, born, header });
                     }
+                    let overhead = parameters.0.send_message;
+                    if overhead > Span::ZERO {
+                        let (sent, prepared) = (Bytes::ZERO, true);
+                        let outgoing =
+                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
+                        self.transmit.insert(outgoing);
+                        self.transmit.next_packet = now + overhead;
+                        return Supply::NotBefore(self.transmit.next_packet);
+                    }
                     if bytes > parameters.0.payload {
-                        let sent = parameters.0.payload;
-                        let outgoing = Outgoing { to, number, bytes, sent, born, ready: now, token };
+                        let (sent, prepared) = (parameters.0.payload, true);
+                        let outgoing =
+                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
                         self.transmit.insert(outgoing);
                         (to, number, sent, born, Part::Piece)
                     } else {

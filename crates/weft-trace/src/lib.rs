@@ -19,6 +19,7 @@ mod info;
 mod kind;
 pub mod op;
 mod pages;
+pub mod parts;
 mod reader;
 mod row;
 mod source;

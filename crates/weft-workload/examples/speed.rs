@@ -33,18 +33,27 @@ fn main() {
         latency: Span::from_ns(100),
         framing: Bytes::ZERO,
     };
+    let ip = std::env::var("IP").is_ok() && !dragonfly;
+    let mut links = vec![link; layout.link_classes().len()];
+    let mut link = link;
+    if ip {
+        let other = LinkParameters { rate: BitRate::from_bits_per_second(20_625_000_000), code: LineCode::B64_66, latency: Span::from_ns(200), framing: Bytes::new(8) };
+        links = vec![other; links.len()];
+        link = LinkParameters { rate: BitRate::from_bits_per_second(12_800_000_000), code: LineCode::NONE, latency: Span::from_ns(30), framing: Bytes::ZERO };
+        links[0] = link;
+    }
     let parameters = NetworkParameters {
-        links: vec![link; layout.link_classes().len()],
+        links,
         layout,
         format: PacketFormat { header: Bytes::new(16), footer: Bytes::new(16), payload },
         switch: SwitchParameters {
             kind: SwitchKind::InputQueued,
             arbiter: ArbiterKind::RoundRobin,
-            clock: Clock::from_hertz(200_000_000).unwrap(),
-            pipeline_cycles: 3,
+            clock: Clock::from_hertz(if ip { 100_000_000 } else { 200_000_000 }).unwrap(),
+            pipeline_cycles: if ip { 22 } else { 3 },
             forwarding: Forwarding::VirtualCutThrough,
             faster_link: FasterLink::Bubble,
-            buffer: Bytes::new(if dragonfly { 32768 } else { 4096 }),
+            buffer: Bytes::new(if dragonfly { 32768 } else { 8192 }),
             credit: CreditUnit::Bytes,
             output_buffer: None,
         },
@@ -60,10 +69,10 @@ fn main() {
         flows_have_destinations: false,
     };
     let simple = SimpleParameters {
-        send_message: Span::ZERO,
+        send_message: if ip { Span::from_ns(60) } else { Span::ZERO },
         send_packet: Span::ZERO,
         receive_packet: Span::ZERO,
-        receive_message: Span::ZERO,
+        receive_message: if ip { Span::from_ns(160) } else { Span::ZERO },
         payload,
         channels: 8,
     };

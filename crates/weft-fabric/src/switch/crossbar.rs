@@ -18,8 +18,8 @@ pub(crate) trait InputBuffers {
     fn new(requests: usize, outputs: usize) -> Self;
     /// The queue of packets of `request` that can go to `output`.
     fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue;
-    /// The head of that queue.
-    fn head(&self, request: usize, output: usize) -> u32;
+    /// The same, to be looked at.
+    fn queue(&self, request: usize, output: usize) -> &Queue;
     /// (request, handle) of the head of every queue that is not empty.
     fn heads(&self) -> Vec<(usize, u32)>;
 }
@@ -65,6 +65,7 @@ impl<B: InputBuffers> Crossbar<B> {
     /// The head of a packet has come.
     #[inline]
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
+        self.ports.collect_credits(now, rules);
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let request = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
@@ -89,6 +90,9 @@ impl<B: InputBuffers> Crossbar<B> {
             self.ports.route(buffered, request >> rules.vc_shift, vc as u8, rules);
         }
         let output = usize::from(buffered.packet.port);
+        let queue = self.buffers.queue_mut(request, output);
+        queue.head_room = buffered.room;
+        queue.head_vc = buffered.packet.vc;
         self.requests[output * self.words as usize + request / 64] |= 1 << (request % 64);
         self.wanted[output / 64] |= 1 << (output % 64);
     }
@@ -96,6 +100,7 @@ impl<B: InputBuffers> Crossbar<B> {
     /// Arbitrates at the clock edge `now`.
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
+        self.ports.collect_credits(now, rules);
         match self.arbiter {
             ArbiterKind::RoundRobin => self.serve_outputs(now, rules, sink, |switch, output, survey| {
                 let turn = usize::from(switch.ports.outputs[output].turn);
@@ -133,7 +138,7 @@ impl<B: InputBuffers> Crossbar<B> {
     ) {
         let outputs = self.ports.outputs.len();
         let first = self.first as usize;
-        self.first = if first + 1 == outputs { 0 } else { first as u32 + 1 };
+        let mut granted = false;
         let mut wake = Time::MAX;
         // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
         let words = self.wanted.len();
@@ -149,20 +154,27 @@ impl<B: InputBuffers> Crossbar<B> {
             while bits != 0 {
                 let output = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let port = &self.ports.outputs[output];
-                if port.ready > now {
-                    wake = wake.min(port.ready);
+                let ready = self.ports.output_ready[output];
+                if ready > now {
+                    wake = wake.min(ready);
                     continue;
                 }
                 let mut survey = Survey { now, wake, lacks_credit: false };
                 let chosen = choose(self, output, &mut survey);
                 wake = survey.wake;
                 match chosen {
-                    Some(request) => wake = wake.min(self.grant(output, request, now, rules, sink)),
-                    None if survey.lacks_credit => self.note_stall(output, now),
+                    Some(request) => {
+                        granted = true;
+                        wake = wake.min(self.grant(output, request, now, rules, sink));
+                    }
+                    None if survey.lacks_credit => wake = wake.min(self.stall(output, now, rules)),
                     None => {}
                 }
             }
+        }
+        // Only what was granted counts: how often nothing could be must not matter.
+        if granted {
+            self.first = if first + 1 == outputs { 0 } else { first as u32 + 1 };
         }
         self.ports.decision = self.ports.decision.min(wake);
     }
@@ -179,7 +191,7 @@ impl<B: InputBuffers> Crossbar<B> {
             self,
             |request| request >> rules.vc_shift,
             |switch, output, turn| {
-                if switch.ports.outputs[output].ready > now {
+                if switch.ports.output_ready[output] > now {
                     return None;
                 }
                 let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
@@ -193,7 +205,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let mut at = 0;
         while let Some(output) = next_from(&self.wanted, at) {
             at = output + 1;
-            let ready = self.ports.outputs[output].ready;
+            let ready = self.ports.output_ready[output];
             if ready > now {
                 wake = wake.min(ready);
                 continue;
@@ -206,7 +218,7 @@ impl<B: InputBuffers> Crossbar<B> {
             if unmatched.is_some() {
                 wake = wake.min(rules.switch.clock.edge_after(now));
             } else if survey.lacks_credit {
-                self.note_stall(output, now);
+                wake = wake.min(self.stall(output, now, rules));
             }
         }
         self.ports.decision = self.ports.decision.min(wake);
@@ -221,25 +233,22 @@ impl<B: InputBuffers> Crossbar<B> {
     /// Whether the head of `request` could go to `output`, which is free, now; if not, notes when it
     /// might.
     #[inline]
-    fn is_eligible<T>(
-        &self,
-        output: usize,
-        request: usize,
-        rules: &Rules<T>,
-        survey: &mut Survey,
-    ) -> bool {
+    fn is_eligible<T>(&self, output: usize, request: usize, rules: &Rules<T>, survey: &mut Survey) -> bool {
         let input = request >> rules.vc_shift;
-        let input_ready = self.ports.outputs[input].input_ready;
+        let input_ready = self.ports.input_ready[input];
         if input_ready > survey.now {
             survey.wake = survey.wake.min(input_ready);
             return false;
         }
-        let buffered = self.pool.get(self.buffers.head(request, output));
-        if self.ports.credits[output << rules.vc_shift | usize::from(buffered.packet.vc)] < buffered.room {
+        let queue = self.buffers.queue(request, output);
+        if self.ports.credits[output << rules.vc_shift | usize::from(queue.head_vc)] < queue.head_room {
             survey.lacks_credit = true;
             return false;
         }
-        let not_before = self.ports.not_before(buffered, rules);
+        if rules.cuts_through {
+            return true;
+        }
+        let not_before = self.ports.not_before(self.pool.get(queue.head), rules);
         if not_before > survey.now {
             survey.wake = survey.wake.min(rules.switch.clock.edge_at_or_after(not_before));
             return false;
@@ -247,9 +256,11 @@ impl<B: InputBuffers> Crossbar<B> {
         true
     }
 
-    fn note_stall(&mut self, output: usize, now: Time) {
+    /// An output could send but for credits; returns when one is known to come.
+    fn stall<T>(&mut self, output: usize, now: Time, rules: &Rules<T>) -> Time {
         let since = &mut self.ports.outputs[output].stalled_since;
         *since = (*since).min(now);
+        self.ports.next_credit(output, rules)
     }
 
     /// Sends the head of `request` to `output`; returns when either may be granted again, if anything
@@ -276,11 +287,11 @@ impl<B: InputBuffers> Crossbar<B> {
                 self.wanted[output / 64] &= !(1 << (output % 64));
             }
         }
-        if next != NONE && !B::ROUTES_ON_ARRIVAL {
+        if next != NONE {
             self.request(request, next, rules);
         }
         let anything_wanted = self.wanted.iter().any(|&word| word != 0);
-        if anything_wanted { self.ports.outputs[output].ready } else { Time::MAX }
+        if anything_wanted { self.ports.output_ready[output] } else { Time::MAX }
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).

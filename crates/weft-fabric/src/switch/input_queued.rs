@@ -26,8 +26,8 @@ impl InputBuffers for InputQueues {
     }
 
     #[inline]
-    fn head(&self, request: usize, _output: usize) -> u32 {
-        self.queues[request].head
+    fn queue(&self, request: usize, _output: usize) -> &Queue {
+        &self.queues[request]
     }
 
     fn heads(&self) -> Vec<(usize, u32)> {

@@ -53,7 +53,8 @@ impl Switch {
         each!(self, switch => &switch.ports)
     }
 
-    /// Its ports, to reset their counters.
+    /// Its ports, to tell them of credits or reset their counters.
+    #[inline]
     pub(crate) fn ports_mut(&mut self) -> &mut Ports {
         each!(self, switch => &mut switch.ports)
     }
@@ -68,12 +69,6 @@ impl Switch {
     #[inline]
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
         each!(self, switch => switch.arrive(packet, now, rules));
-    }
-
-    /// Room has become free behind an output.
-    #[inline]
-    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<T>) {
-        each!(self, switch => switch.ports.credit(port, vc, amount, now, rules));
     }
 
     /// Arbitrates at a clock edge; packets and credits that leave go to `sink`.

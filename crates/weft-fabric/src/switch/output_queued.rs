@@ -54,6 +54,7 @@ impl OutputQueued {
 
     /// The head of a packet has come.
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
+        self.ports.collect_credits(now, rules);
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let channel = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
@@ -66,6 +67,7 @@ impl OutputQueued {
     /// Moves what has arrived, then serves the lines, at the clock edge `now`.
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
+        self.ports.collect_credits(now, rules);
         self.move_arrivals(now, rules, sink);
         let mut wake = Time::MAX;
         let mut freed = false;
@@ -73,7 +75,7 @@ impl OutputQueued {
             if self.outputs[output].filled == 0 {
                 continue;
             }
-            let ready = self.ports.outputs[output].ready;
+            let ready = self.ports.output_ready[output];
             if ready > now {
                 wake = wake.min(ready);
                 continue;
@@ -83,7 +85,7 @@ impl OutputQueued {
                     self.send(output, vc, now, rules, sink);
                     freed = true;
                     if self.outputs[output].filled > 0 {
-                        wake = wake.min(self.ports.outputs[output].ready);
+                        wake = wake.min(self.ports.output_ready[output]);
                     }
                 }
                 Choice::NotBefore(time) => {
@@ -92,6 +94,7 @@ impl OutputQueued {
                 Choice::LacksCredit => {
                     let since = &mut self.ports.outputs[output].stalled_since;
                     *since = (*since).min(now);
+                    wake = wake.min(self.ports.next_credit(output, rules));
                 }
             }
         }
@@ -161,14 +164,7 @@ impl OutputQueued {
         choice
     }
 
-    fn send<T: Routing>(
-        &mut self,
-        output: usize,
-        vc: u8,
-        now: Time,
-        rules: &Rules<T>,
-        sink: &mut impl Sink,
-    ) {
+    fn send<T: Routing>(&mut self, output: usize, vc: u8, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         let channel = output << rules.vc_shift | usize::from(vc);
         let buffered = self.queues[channel].pop(&mut self.pool);
         self.outputs[output].filled -= rules.packet_bytes(&buffered.packet).get();

@@ -85,10 +85,14 @@ impl Pool {
 pub(crate) struct Queue {
     pub(crate) head: u32,
     tail: u32,
+    /// Room that the head takes and the virtual channel that it wants, where it has been routed: all
+    /// that arbitration asks of it.
+    pub(crate) head_room: u32,
+    pub(crate) head_vc: u8,
 }
 
 impl Queue {
-    pub(crate) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
+    pub(crate) const EMPTY: Queue = Queue { head: NONE, tail: NONE, head_room: 0, head_vc: 0 };
 
     /// Appends; says whether the queue was empty.
     #[inline]

@@ -1,7 +1,7 @@
 //! The ports of a switch: lines, credits, and what leaves.
 
 use super::pool::Buffered;
-use crate::packet::Packet;
+use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
@@ -27,6 +27,8 @@ pub(crate) struct Rules<T> {
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
     pub(crate) vcs: u32,
+    /// Whether a packet may always go as soon as its head has come.
+    pub(crate) cuts_through: bool,
     /// Requests and credits are numbered `port << vc_shift | vc`.
     pub(crate) vc_shift: u32,
 }
@@ -42,6 +44,15 @@ impl<T> Rules<T> {
         }
     }
 
+    /// The bytes that so much credit stands for.
+    #[inline]
+    fn bytes(&self, credit: u32) -> u32 {
+        match self.switch.credit {
+            CreditUnit::Bytes => credit,
+            CreditUnit::Cells(cell) => credit * cell.get() as u32,
+        }
+    }
+
     /// Header, payload and footer.
     #[inline]
     pub(crate) fn packet_bytes(&self, packet: &Packet) -> Bytes {
@@ -51,7 +62,8 @@ impl<T> Rules<T> {
     /// How long a line of `class` was busy with the bits of so many packets and so much payload.
     pub(crate) fn line_time(&self, class: LinkClass, packets: u64, payload: u64) -> Span {
         let link = &self.links[usize::from(class.0)];
-        link.rate.span(Bytes::new(payload) + (self.format.header + self.format.footer + link.framing) * packets)
+        link.rate
+            .span(Bytes::new(payload) + (self.format.header + self.format.footer + link.framing) * packets)
     }
 
     /// When a packet that wins arbitration at the edge `now` reaches the output's line.
@@ -77,14 +89,10 @@ pub(crate) trait Sink {
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
 }
 
-/// An output and, for the same port, the read port of its input buffer.
+/// An output's line and counters, touched when a packet is sent.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct OutputPort {
     pub(crate) line: Line,
-    /// The first clock edge at which another packet may be granted this output.
-    pub(crate) ready: Time,
-    /// The first clock edge at which another packet may leave this port's input buffer.
-    pub(crate) input_ready: Time,
     /// Bytes sent into the buffer behind the link that have not left it.
     pub(crate) outstanding: u32,
     /// Bytes that wait in this switch with this output chosen.
@@ -104,8 +112,6 @@ impl OutputPort {
     pub(crate) fn new(peer: Peer, class: LinkClass) -> OutputPort {
         OutputPort {
             line: Line::default(),
-            ready: Time::ZERO,
-            input_ready: Time::ZERO,
             outstanding: 0,
             waiting: 0,
             turn: 0,
@@ -125,8 +131,15 @@ pub(crate) struct Ports {
     pub(crate) switch: SwitchId,
     pub(crate) address: Address,
     pub(crate) outputs: Vec<OutputPort>,
+    /// Per output: the first clock edge at which it may be granted to another packet. Apart from the
+    /// outputs, because arbitration looks at many for each that it grants.
+    pub(crate) output_ready: Vec<Time>,
+    /// Per input: the first clock edge at which another packet may leave its buffer.
+    pub(crate) input_ready: Vec<Time>,
     /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
     pub(crate) credits: Vec<u32>,
+    /// Credits that are known to come, and when.
+    pub(crate) expected: Vec<(Time, Credit)>,
     pub(crate) dice: Stream,
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
@@ -167,7 +180,18 @@ impl Ports {
         credits: Vec<u32>,
         dice: Stream,
     ) -> Ports {
-        Ports { switch, address, outputs, credits, dice, decision: Time::MAX }
+        let (output_ready, input_ready) = (vec![Time::ZERO; outputs.len()], vec![Time::ZERO; outputs.len()]);
+        Ports {
+            switch,
+            address,
+            outputs,
+            output_ready,
+            input_ready,
+            credits,
+            expected: Vec::new(),
+            dice,
+            decision: Time::MAX,
+        }
     }
 
     /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
@@ -194,19 +218,38 @@ impl Ports {
         self.outputs[port.index()].waiting += rules.packet_bytes(packet).get() as u32;
     }
 
-    /// Room has become free behind an output.
+    /// Room will become free behind an output at `time`.
     #[inline]
-    pub(crate) fn credit<T>(&mut self, port: u16, vc: u8, amount: u32, now: Time, rules: &Rules<T>) {
-        self.credits[usize::from(port) << rules.vc_shift | usize::from(vc)] += amount;
-        let bytes = match rules.switch.credit {
-            CreditUnit::Bytes => amount,
-            CreditUnit::Cells(cell) => amount * cell.get() as u32,
-        };
-        let output = &mut self.outputs[usize::from(port)];
-        output.outstanding -= bytes;
-        if output.waiting > 0 {
-            self.arbitrate_at_or_after(now, rules);
+    pub(crate) fn expect_credit<T>(&mut self, time: Time, credit: Credit, rules: &Rules<T>) {
+        self.expected.push((time, credit));
+        if self.outputs[usize::from(credit.port)].waiting > 0 {
+            self.arbitrate_at_or_after(time, rules);
         }
+    }
+
+    /// Takes account of the credits that have come by `now`. Must be called before anything looks at
+    /// credits or queues.
+    #[inline]
+    pub(crate) fn collect_credits<T>(&mut self, now: Time, rules: &Rules<T>) {
+        let mut at = 0;
+        while at < self.expected.len() {
+            let (time, Credit { port, vc, amount }) = self.expected[at];
+            if time > now {
+                at += 1;
+                continue;
+            }
+            // Credits add up: their order does not matter.
+            self.expected.swap_remove(at);
+            self.credits[usize::from(port) << rules.vc_shift | usize::from(vc)] += amount;
+            self.outputs[usize::from(port)].outstanding -= rules.bytes(amount);
+        }
+    }
+
+    /// The edge at which the next credit of an output will have come, of those that are known.
+    pub(crate) fn next_credit<T>(&self, output: usize, rules: &Rules<T>) -> Time {
+        let of_output = self.expected.iter().filter(|(_, credit)| usize::from(credit.port) == output);
+        let first = of_output.map(|&(time, _)| time).min();
+        first.map_or(Time::MAX, |time| rules.switch.clock.edge_at_or_after(time))
     }
 
     /// Makes sure that arbitration happens at the first edge from `time` on.
@@ -268,7 +311,7 @@ impl Ports {
         // no two on one edge.
         let clock = &rules.switch.clock;
         let next = clock.edge_at_or_before(end - pipeline).max(clock.later_edge(hop.now, 1));
-        output.ready = next;
+        self.output_ready[hop.output] = next;
         output.packets += 1;
         output.payload += u64::from(packet.bytes);
         output.waiting -= bytes.get() as u32;
@@ -279,18 +322,15 @@ impl Ports {
         let credits = &mut self.credits[hop.output << rules.vc_shift | usize::from(vc)];
         if *credits != UNLIMITED {
             *credits -= room;
-            output.outstanding += match rules.switch.credit {
-                CreditUnit::Bytes => room,
-                CreditUnit::Cells(cell) => room * cell.get() as u32,
-            };
+            output.outstanding += rules.bytes(room);
         }
         packet.stretch = (end - begin).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
         let latency = link.latency;
         let peer = output.peer;
-        if let Some((input, input_vc)) = hop.input {
-            let input = &mut self.outputs[input];
-            input.input_ready = next;
+        if let Some((input_port, input_vc)) = hop.input {
+            let input = &self.outputs[input_port];
+            self.input_ready[input_port] = next;
             let in_latency = rules.links[usize::from(input.class.0)].latency;
             // The buffer's room is free when the tail has left it for the crossbar.
             sink.credit(input.peer, input_vc, room, (end - pipeline) + in_latency);

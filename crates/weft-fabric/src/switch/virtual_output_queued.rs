@@ -26,8 +26,8 @@ impl InputBuffers for VirtualOutputQueues {
     }
 
     #[inline]
-    fn head(&self, request: usize, output: usize) -> u32 {
-        self.queues[request * self.outputs + output].head
+    fn queue(&self, request: usize, output: usize) -> &Queue {
+        &self.queues[request * self.outputs + output]
     }
 
     fn heads(&self) -> Vec<(usize, u32)> {

@@ -49,7 +49,9 @@ impl Place {
     fn of(location: Location, sources: &Sources) -> Option<Place> {
         let source = sources.0.get(location.0 as usize)?;
         let text = &source.text;
-        let on_boundary = |at: u32| text.floor_char_boundary((at as usize).min(text.len()));
+        let on_boundary = |at: u32| {
+            (0..=(at as usize).min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+        };
         let (start, end) = (on_boundary(location.1), on_boundary(location.2));
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);

@@ -4,6 +4,9 @@ use super::diagnostic::{Diagnostic, Problem};
 use super::source::{FILE, Location, Source, Sources};
 use toml::de::{DeTable, DeValue};
 
+/// Parts that a `--set` key may have: twice those of the deepest key there is.
+const MAX_DEPTH: usize = 8;
+
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
@@ -19,7 +22,7 @@ pub(super) enum Value {
     /// A float, or an integer beyond 128 bits, as written.
     Float(String),
     Boolean(bool),
-    Datetime(String),
+    Datetime,
     Array(Vec<Item>),
     Table(Vec<Entry>),
 }
@@ -40,7 +43,7 @@ impl Value {
             Value::Integer(_) => "an integer",
             Value::Float(_) => "a decimal number",
             Value::Boolean(_) => "a truth value",
-            Value::Datetime(_) => "a date",
+            Value::Datetime => "a date",
             Value::Array(_) => "a list",
             Value::Table(_) => "a table",
         }
@@ -58,7 +61,7 @@ impl Item {
             },
             DeValue::Float(float) => Value::Float(float.to_string()),
             DeValue::Boolean(truth) => Value::Boolean(truth),
-            DeValue::Datetime(date) => Value::Datetime(date.to_string()),
+            DeValue::Datetime(_) => Value::Datetime,
             DeValue::Array(items) => Value::Array(
                 items
                     .into_iter()
@@ -157,6 +160,14 @@ fn set(root: &mut Vec<Entry>, number: u32, source: &Source) -> Result<(), Locate
         }
         segments.push((trimmed, Location::new(number, at..at + trimmed.len())));
         start += segment.len() + 1;
+    }
+    if segments.len() > MAX_DEPTH {
+        let problem = Problem::new(
+            "no key is that deep",
+            format!("{} parts", segments.len()),
+            "write section.key=value",
+        );
+        return error(0..equals, problem);
     }
     insert(root, &segments, item)
 }

@@ -12,6 +12,24 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// The size of a value in its base unit; of different units neither is the larger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Magnitude {
+    pub unit: u8,
+    pub amount: u64,
+}
+
+impl Magnitude {
+    /// Of the type's only unit, or its first.
+    pub fn of(amount: u64) -> Magnitude {
+        Magnitude { unit: 0, amount }
+    }
+
+    fn is_between(self, low: Magnitude, high: Magnitude) -> bool {
+        low.unit == self.unit && self.unit == high.unit && (low.amount..=high.amount).contains(&self.amount)
+    }
+}
+
 /// A value that a machine file can hold.
 pub(super) trait Readable: Sized {
     /// Its name in the schema.
@@ -23,7 +41,7 @@ pub(super) trait Readable: Sized {
     /// Its JSON schema.
     fn schema() -> serde_json::Value;
     /// Its size in the base unit, where values of the type can be compared.
-    fn magnitude(&self) -> Option<u64> {
+    fn magnitude(&self) -> Option<Magnitude> {
         None
     }
 }
@@ -368,7 +386,7 @@ fn within<T: Readable>(value: &T, range: &str) -> Result<(), Problem> {
     let read = |text: &str| T::read(&Value::Text(text.trim().to_owned()));
     let (low, high) = (read(ends.0)?, read(ends.1)?);
     match (low.magnitude(), value.magnitude(), high.magnitude()) {
-        (Some(low), Some(value), Some(high)) if low <= value && value <= high => Ok(()),
+        (Some(low), Some(value), Some(high)) if value.is_between(low, high) => Ok(()),
         (Some(_), Some(_), Some(_)) => Err(Problem::new(
             format!("{} is outside its range {range}", value.show()),
             "outside what the source allows",

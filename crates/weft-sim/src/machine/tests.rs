@@ -24,10 +24,6 @@ fn together<const N: usize>(texts: [String; N]) -> String {
     texts.join("\n\n---\n")
 }
 
-fn is_under(path: &str, sections: &[&str]) -> bool {
-    sections.iter().any(|section| path.starts_with(section))
-}
-
 #[test]
 fn shipped_machines_check_and_have_their_sizes() {
     let listed: Vec<(String, u64, u64)> =
@@ -93,9 +89,52 @@ fn machines_scale_by_set() {
     for name in ["exanest", "communication-ip", "bxi3-fattree", "bxi3-dragonfly"] {
         let machine = load(name, &star).unwrap();
         assert_eq!(machine.topology, Topology::Star { endpoints: 16 });
-        let dropped = machine.constants.iter().find(|c| is_under(&c.path, &["topology.k=", "links.qfdb"]));
+        let unused = ["topology.dims", "topology.mezzanines", "topology.k", "topology.p", "links.qfdb.rate"];
+        let dropped = machine.constants.iter().find(|constant| unused.contains(&constant.path.as_str()));
         assert_eq!(dropped, None, "values out of use are not listed");
     }
+}
+
+/// Catches a value of the file that stands in the way of trying another block by `--set`.
+#[test]
+fn blocks_are_exchanged_by_set() {
+    let routing = |set: &str| load("bxi3-dragonfly", &[set]).unwrap().routing;
+    assert_eq!(routing("topology.routing=minimal"), Routing::Minimal);
+    assert_eq!(
+        routing("topology.ugal_threshold=4K"),
+        Routing::UgalL { threshold: weft_units::Bytes::new(4096) }
+    );
+    let sets = [
+        "switch.arbiter=islip",
+        "switch.islip_iterations=2",
+        "switch.kind=virtual-output-queued",
+        "switch.credit_unit=cells",
+        "switch.cell=64",
+    ];
+    let Fabric::Packet { switch, .. } = load("exanest", &sets).unwrap().fabric else { panic!("packets") };
+    assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::Islip(2));
+    assert_eq!(switch.credit, weft_fabric::parameters::CreditUnit::Cells(weft_units::Bytes::new(64)));
+    assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing here"));
+}
+
+/// Catches a size or a name of a link class on which machine files and topologies disagree.
+#[test]
+fn sizes_and_link_classes_are_those_of_the_topologies() {
+    use weft_topo::{Dimension, Dragonfly, Exanest, KaryTree, Star, Topology as Built, Torus};
+    fn agrees(sets: &[&str], built: Result<impl Built, weft_topo::SizeError>) {
+        let (machine, built) = (load("exanest", sets).unwrap(), built.unwrap());
+        assert_eq!(machine.topology.endpoints(), u64::from(built.endpoints()), "{sets:?}");
+        assert_eq!(machine.topology.link_classes(), built.link_classes(), "{sets:?}");
+    }
+    let dims = [3, 4, 2, 2].map(|size| Dimension { size, wrap: true });
+    agrees(&["topology.kind=torus", "topology.dims=[3,4,2,2]"], Torus::new(&dims, 1));
+    for mezzanines in [1, 4, 8, 12, 16] {
+        agrees(&[&format!("topology.mezzanines={mezzanines}")], Exanest::new(mezzanines));
+    }
+    agrees(&["topology.kind=kary-tree", "topology.k=4", "topology.n=3"], KaryTree::new(4, 3));
+    let palmtree = weft_topo::GlobalLinks::Palmtree;
+    agrees(&["topology.kind=dragonfly", "topology.p=3"], Dragonfly::new(3, 6, 3, 19, palmtree));
+    agrees(&["topology.kind=star", "topology.endpoints=9"], Star::new(9));
 }
 
 #[test]
@@ -153,9 +192,8 @@ fn shipped_machines_validate_against_the_schema() {
 
 fn json_of(item: &document::Item) -> Json {
     match &item.value {
-        document::Value::Text(text) | document::Value::Float(text) | document::Value::Datetime(text) => {
-            Json::from(text.as_str())
-        }
+        document::Value::Text(text) | document::Value::Float(text) => Json::from(text.as_str()),
+        document::Value::Datetime => Json::Null,
         document::Value::Integer(integer) => Json::from(*integer as i64),
         document::Value::Boolean(truth) => Json::from(*truth),
         document::Value::Array(items) => items.iter().map(json_of).collect(),

@@ -266,20 +266,25 @@ impl Keys<'_, '_> {
         }
     }
 
-    fn refuse<T>(&mut self, key: &str, entry: Option<Entry<T>>) -> Option<()> {
-        let Some(entry) = entry else { return Some(()) };
-        if self.kind_is_set && !entry.location.is_set() {
+    /// Reports a key that the kind does not ask for.
+    fn refuse(&mut self, key: &str, place: Option<Location>) {
+        let Some(place) = place else { return };
+        if self.kind_is_set && !place.is_set() {
             self.reader.forget(&format!("topology.{key}"));
-            return Some(());
+            return;
         }
         let problem = Problem::new(
             format!("`topology.{key}` means nothing to a topology of kind `{}`", self.kind),
             "not used",
             format!("remove `{key}`, or choose another kind"),
         );
-        self.reader.report(entry.location, problem);
-        None
+        self.reader.report(place, problem);
     }
+}
+
+/// Where a key was written.
+fn place<T>(entry: &Option<Entry<T>>) -> Option<Location> {
+    entry.as_ref().map(|entry| entry.location)
 }
 
 /// Checks `[topology]`.
@@ -288,75 +293,57 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<(Topolo
     let kind_location = raw.kind.location;
     let name = kind.show();
     let mut keys = Keys { reader, kind: &name, section: raw.location, kind_is_set: kind_location.is_set() };
-    let RawTopology {
-        dims, endpoints_per_switch, mezzanines, k, n, p, a, h, groups, global, endpoints, ..
-    } = raw;
-    let size_location = [
-        dims.as_ref().map(|e| e.location),
-        mezzanines.as_ref().map(|e| e.location),
-        k.as_ref().map(|e| e.location),
-        p.as_ref().map(|e| e.location),
-        endpoints.as_ref().map(|e| e.location),
+    use TopologyKind as T;
+    let grid: &[T] = &[T::Torus, T::Mesh];
+    let places: [(&str, Option<Location>, &[T]); 11] = [
+        ("dims", place(&raw.dims), grid),
+        ("endpoints_per_switch", place(&raw.endpoints_per_switch), grid),
+        ("mezzanines", place(&raw.mezzanines), &[T::Exanest]),
+        ("k", place(&raw.k), &[T::KaryTree]),
+        ("n", place(&raw.n), &[T::KaryTree]),
+        ("p", place(&raw.p), &[T::Dragonfly]),
+        ("a", place(&raw.a), &[T::Dragonfly]),
+        ("h", place(&raw.h), &[T::Dragonfly]),
+        ("groups", place(&raw.groups), &[T::Dragonfly]),
+        ("global", place(&raw.global), &[T::Dragonfly]),
+        ("endpoints", place(&raw.endpoints), &[T::Star]),
     ];
-
-    // Each kind takes its keys and refuses the others.
-    let (mut tree, mut fly, mut grid) =
-        (Some((k, n)), Some((p, a, h, groups, global)), Some((dims, endpoints_per_switch)));
-    let (mut mezzanines, mut endpoints) = (Some(mezzanines), Some(endpoints));
+    for (key, place, _) in places.iter().filter(|(_, _, kinds)| !kinds.contains(&kind)) {
+        keys.refuse(key, *place);
+    }
+    let per_switch = raw.endpoints_per_switch.map_or(1, |entry| entry.value);
     let topology = match kind {
-        TopologyKind::Torus | TopologyKind::Mesh => {
-            let (dims, per_switch) = grid.take()?;
-            let per_switch = per_switch.map_or(1, |entry| entry.value);
-            let dims = keys.needed("dims", dims);
-            dims.and_then(|dims| check_dims(dims, keys.reader)).map(|dims| match kind {
-                TopologyKind::Mesh => Topology::Mesh { dims, endpoints_per_switch: per_switch },
-                _ => Topology::Torus { dims, endpoints_per_switch: per_switch },
-            })
-        }
-        TopologyKind::Exanest => keys
-            .needed("mezzanines", mezzanines.take()?)
+        T::Torus => keys
+            .needed("dims", raw.dims)
+            .and_then(|dims| check_dims(dims, keys.reader))
+            .map(|dims| Topology::Torus { dims, endpoints_per_switch: per_switch }),
+        T::Mesh => keys
+            .needed("dims", raw.dims)
+            .and_then(|dims| check_dims(dims, keys.reader))
+            .map(|dims| Topology::Mesh { dims, endpoints_per_switch: per_switch }),
+        T::Exanest => keys
+            .needed("mezzanines", raw.mezzanines)
             .and_then(|mezzanines| check_exanest(mezzanines, keys.reader)),
-        TopologyKind::KaryTree => {
-            let (k, n) = tree.take()?;
-            let (k, n) = (keys.needed("k", k), keys.needed("n", n));
+        T::KaryTree => {
+            let (k, n) = (keys.needed("k", raw.k), keys.needed("n", raw.n));
             k.zip(n).and_then(|(k, n)| check_tree(k, n, keys.reader))
         }
-        TopologyKind::Dragonfly => {
-            let (p, a, h, groups, global) = fly.take()?;
-            keys.needed("p", p).and_then(|p| check_dragonfly(p.value, a, h, groups, global, &mut keys))
-        }
-        TopologyKind::Star => {
-            keys.needed("endpoints", endpoints.take()?).map(|entry| Topology::Star { endpoints: entry.value })
+        T::Dragonfly => keys
+            .needed("p", raw.p)
+            .and_then(|p| check_dragonfly(p.value, raw.a, raw.h, raw.groups, raw.global, &mut keys)),
+        T::Star => {
+            keys.needed("endpoints", raw.endpoints).map(|entry| Topology::Star { endpoints: entry.value })
         }
     };
-    let mut refused = [Some(()); 12];
-    if let Some((dims, per_switch)) = grid {
-        refused[0] = keys.refuse("dims", dims);
-        refused[1] = keys.refuse("endpoints_per_switch", per_switch);
-    }
-    if let Some((k, n)) = tree {
-        refused[2] = keys.refuse("k", k);
-        refused[3] = keys.refuse("n", n);
-    }
-    if let Some((p, a, h, groups, global)) = fly {
-        refused[4] = keys.refuse("p", p);
-        refused[5] = keys.refuse("a", a);
-        refused[6] = keys.refuse("h", h);
-        refused[7] = keys.refuse("groups", groups);
-        refused[8] = keys.refuse("global", global);
-    }
-    if let Some(mezzanines) = mezzanines {
-        refused[9] = keys.refuse("mezzanines", mezzanines);
-    }
-    if let Some(endpoints) = endpoints {
-        refused[10] = keys.refuse("endpoints", endpoints);
-    }
     let routing = check_routing(kind, raw.routing, raw.datelines, raw.ugal_threshold, &mut keys);
 
     let topology = topology?;
     let count = topology.endpoints();
     if count > MAX_ENDPOINTS {
-        let location = size_location.into_iter().flatten().next().unwrap_or(kind_location);
+        // A `--set` is the likelier culprit.
+        let mut own = places.iter().filter(|(_, _, kinds)| kinds.contains(&kind)).filter_map(|place| place.1);
+        let set = own.clone().find(|location| location.is_set());
+        let location = set.or_else(|| own.next()).unwrap_or(kind_location);
         let problem = Problem::new(
             format!("the machine would have {count} endpoints"),
             "too large",
@@ -365,7 +352,6 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<(Topolo
         keys.reader.report(location, problem);
         return None;
     }
-    refused.into_iter().collect::<Option<Vec<()>>>()?;
     Some((topology, routing?))
 }
 
@@ -450,6 +436,7 @@ fn check_routing(
         T::Star => (R::Minimal, &[]),
     };
     let fits = |kind: R| kind == usual || others.contains(&kind);
+    let routing_is_set = routing.as_ref().is_some_and(|entry| entry.location.is_set());
     let mut kind = usual;
     match routing {
         Some(entry) if fits(entry.value) => kind = entry.value,
@@ -466,28 +453,19 @@ fn check_routing(
         }
         None => {}
     }
-    let (datelines, threshold) = match kind {
-        R::DimensionOrder => {
-            keys.refuse("ugal_threshold", threshold)?;
-            (datelines.is_none_or(|entry| entry.value), Bytes::ZERO)
-        }
-        R::UgalL => {
-            keys.refuse("datelines", datelines)?;
-            (false, threshold.map_or(Bytes::ZERO, |entry| entry.value))
-        }
-        R::DModK | R::UpDown | R::Minimal => {
-            // A threshold stays in the file while `--set topology.routing=minimal` tries the other.
-            keys.kind_is_set |= true;
-            keys.refuse("datelines", datelines)?;
-            keys.refuse("ugal_threshold", threshold)?;
-            (false, Bytes::ZERO)
-        }
-    };
+    // A threshold stays in the file while `--set topology.routing=minimal` tries the other routing.
+    keys.kind_is_set |= routing_is_set;
+    if kind != R::DimensionOrder {
+        keys.refuse("datelines", place(&datelines));
+    }
+    if kind != R::UgalL {
+        keys.refuse("ugal_threshold", place(&threshold));
+    }
     Some(match kind {
-        R::DimensionOrder => Routing::DimensionOrder { datelines },
+        R::DimensionOrder => Routing::DimensionOrder { datelines: datelines.is_none_or(|entry| entry.value) },
         R::DModK => Routing::DModK,
         R::UpDown => Routing::UpDown,
         R::Minimal => Routing::Minimal,
-        R::UgalL => Routing::UgalL { threshold },
+        R::UgalL => Routing::UgalL { threshold: threshold.map_or(Bytes::ZERO, |entry| entry.value) },
     })
 }

@@ -2,11 +2,14 @@
 
 use super::diagnostic::Problem;
 use super::document::Value;
-use super::read::Readable;
+use super::read::{Magnitude, Readable};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt;
 use weft_units::{BitRate, Bytes, Clock, LineCode, ParseQuantityError, Span};
+
+/// Longest latency or cost: far above any machine, far below what virtual time holds.
+const MAX_SPAN: Span = Span::from_us(1_000_000_000);
 
 /// Reads a quantity from text; an integer counts as one without unit.
 fn quantity<T: std::str::FromStr<Err = ParseQuantityError>>(
@@ -56,15 +59,43 @@ macro_rules! quantity {
                 json!({ "type": "string", "pattern": $pattern, "description": concat!("As in ", $mend, ".") })
             }
 
-            fn magnitude(&self) -> Option<u64> {
+            fn magnitude(&self) -> Option<Magnitude> {
                 let magnitude: fn(&$type) -> Option<u64> = $magnitude;
-                magnitude(self)
+                magnitude(self).map(Magnitude::of)
             }
         }
     };
 }
 
-quantity!(Span, "Span", "a time", "20us or 1.5ms", r"^[0-9._]+ ?(ps|ns|us|ms|s)$", |span| Some(span.as_ps()));
+impl Readable for Span {
+    const NAME: &'static str = "Span";
+
+    fn read(value: &Value) -> Result<Span, Problem> {
+        let span: Span = quantity(value, "a time", "20us or 1.5ms")?;
+        if span > MAX_SPAN {
+            let why = format!("longer than {MAX_SPAN}");
+            return Err(Problem::new(format!("{span} is no time of a machine"), why, "write 20us or 1.5ms"));
+        }
+        Ok(span)
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+
+    fn schema() -> serde_json::Value {
+        json!({
+            "type": "string",
+            "pattern": r"^[0-9._]+ ?(ps|ns|us|ms|s)$",
+            "description": "As in 20us or 1.5ms.",
+        })
+    }
+
+    fn magnitude(&self) -> Option<Magnitude> {
+        Some(Magnitude::of(self.as_ps()))
+    }
+}
+
 quantity!(BitRate, "Rate", "a bit rate", "16Gb/s or 100Gb/s", r"^[0-9._]+ ?[kMGT]?b/s$", |rate| Some(
     rate.bits_per_second()
 ));
@@ -91,8 +122,8 @@ impl Readable for Bytes {
         })
     }
 
-    fn magnitude(&self) -> Option<u64> {
-        Some(self.get())
+    fn magnitude(&self) -> Option<Magnitude> {
+        Some(Magnitude::of(self.get()))
     }
 }
 
@@ -131,8 +162,8 @@ impl Readable for u32 {
         json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX })
     }
 
-    fn magnitude(&self) -> Option<u64> {
-        Some(u64::from(*self))
+    fn magnitude(&self) -> Option<Magnitude> {
+        Some(Magnitude::of(u64::from(*self)))
     }
 }
 
@@ -247,8 +278,8 @@ impl Readable for RateLimit {
         json!({ "anyOf": [{ "const": "unlimited" }, BitRate::schema()] })
     }
 
-    fn magnitude(&self) -> Option<u64> {
-        self.0.map(BitRate::bits_per_second)
+    fn magnitude(&self) -> Option<Magnitude> {
+        self.0.map(|rate| Magnitude::of(rate.bits_per_second()))
     }
 }
 
@@ -274,7 +305,7 @@ impl Readable for Cost {
                 )
             });
         }
-        quantity(value, "a time", "138ns or 28 cycles").map(Cost::Time)
+        Span::read(value).map(Cost::Time)
     }
 
     fn show(&self) -> String {
@@ -292,10 +323,10 @@ impl Readable for Cost {
         })
     }
 
-    fn magnitude(&self) -> Option<u64> {
+    fn magnitude(&self) -> Option<Magnitude> {
         Some(match self {
-            Cost::Time(span) => span.as_ps(),
-            Cost::Cycles(count) => u64::from(*count),
+            Cost::Time(span) => Magnitude::of(span.as_ps()),
+            Cost::Cycles(count) => Magnitude { unit: 1, amount: u64::from(*count) },
         })
     }
 }

@@ -1,0 +1,3 @@
+//! What the `weft` command does outside of any simulation: it runs real programs.
+
+pub mod record;

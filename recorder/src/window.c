@@ -1,0 +1,122 @@
+/* One-sided communication. */
+#include "recorder.h"
+
+#include <stdlib.h>
+
+struct window {
+    uint64_t id;
+    struct communicator *comm; /* NULL: not within the world */
+};
+
+static struct handle_map windows;
+
+/* Not under the lock: it agrees on the window's id with a broadcast. */
+void window_created(int64_t bytes, MPI_Comm handle, MPI_Win win)
+{
+    lock();
+    struct communicator *comm = communicator_of(handle);
+    unlock();
+    struct window *window = allocate(1, sizeof *window);
+    if (comm) {
+        if (comm->rank == 0)
+            window->id = ((uint64_t)world_rank(comm, 0) << 32) | (communicator_next_id() & UINT32_MAX);
+        PMPI_Bcast(&window->id, sizeof window->id, MPI_BYTE, 0, handle);
+    }
+    lock();
+    if (comm) {
+        window->comm = comm;
+        comm->references++;
+        record_computation();
+        uint8_t *at = part_begin(5 * NUMBER_MAX);
+        if (at) {
+            at = put_id(at, window->id);
+            at = put_id(at, comm->id);
+            part_commit(RECORD_WINDOW, put_number(at, bytes > 0 ? (uint64_t)bytes : 0));
+        }
+    }
+    handle_map_insert(&windows, HANDLE_KEY(win), (uintptr_t)window);
+    unlock();
+}
+
+/* The window if it is recorded; otherwise the present call is counted as unrecorded. */
+static struct window *window_of(MPI_Win win)
+{
+    uintptr_t *found = handle_map_find(&windows, HANDLE_KEY(win));
+    if (found && ((struct window *)*found)->comm)
+        return (struct window *)*found;
+    record_unrecorded(true);
+    return NULL;
+}
+
+void window_freed(MPI_Win win)
+{
+    window_synchronized(SYNC_FREE, -1, win);
+    uintptr_t *found = handle_map_find(&windows, HANDLE_KEY(win));
+    if (!found)
+        return;
+    struct window *window = (struct window *)*found;
+    handle_map_remove(&windows, HANDLE_KEY(win));
+    if (window->comm)
+        communicator_release(window->comm);
+    free(window);
+}
+
+void one_sided_called(struct how how, enum one_sided kind, int64_t count, MPI_Datatype type, int target, MPI_Win win)
+{
+    struct window *window = window_of(win);
+    if (!window || target == MPI_PROC_NULL)
+        return;
+    uint8_t body[6 * NUMBER_MAX];
+    uint8_t *end = put_number(body, kind);
+    end = put_id(end, window->id);
+    end = put_number(end, world_rank(window->comm, target));
+    end = put_number(end, type_bytes(count, type));
+    if (how.request) {
+        request_post(how, RECORD_ONE_SIDED, body, (size_t)(end - body), NULL);
+        return;
+    }
+    record_computation();
+    uint8_t *at = part_begin(sizeof body + NUMBER_MAX);
+    if (!at)
+        return;
+    at = put_number(at, 0); /* no request */
+    for (const uint8_t *from = body; from < end; from++)
+        *at++ = *from;
+    part_commit(RECORD_ONE_SIDED, at);
+}
+
+static void record_sync(const struct window *window, enum window_sync kind, int target)
+{
+    record_computation();
+    uint8_t *at = part_begin(4 * NUMBER_MAX);
+    if (!at)
+        return;
+    at = put_number(at, kind);
+    at = put_id(at, window->id);
+    part_commit(RECORD_SYNC, put_number(at, target < 0 ? 0 : 1 + (uint64_t)world_rank(window->comm, target)));
+}
+
+void window_synchronized(enum window_sync kind, int target, MPI_Win win)
+{
+    struct window *window = window_of(win);
+    if (window)
+        record_sync(window, kind, target);
+}
+
+void window_group_synchronized(enum window_sync kind, MPI_Group group, MPI_Win win)
+{
+    struct window *window = window_of(win);
+    if (!window)
+        return;
+    int size;
+    MPI_Group all;
+    PMPI_Group_size(group, &size);
+    PMPI_Win_get_group(win, &all);
+    for (int i = 0; i < size; i++) {
+        int target;
+        PMPI_Group_translate_ranks(group, 1, &i, all, &target);
+        if (target != MPI_UNDEFINED)
+            record_sync(window, kind, target);
+    }
+    PMPI_Group_free(&all);
+}
