@@ -1,6 +1,6 @@
 //! Lookahead: how far one site can see before another can disturb it.
 
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 /// The least time that an event takes from one site to another. Windows are no longer than this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,23 +38,66 @@ impl Lookahead {
         self.0
     }
 
-    /// log2 of the window length in ps: the largest power of two within the lookahead, so that an
-    /// event finds its window by a shift. Windows of unlimited lookahead are 2^24 ps (17 µs), which
-    /// bounds what is sorted at once.
-    pub(crate) const fn window_shift(self) -> u32 {
-        let shift = self.0.as_ps().ilog2();
-        if shift > 24 { 24 } else { shift }
+    /// Windows of this lookahead. Those of unlimited lookahead last 16 µs, which bounds what is sorted
+    /// at once.
+    pub(crate) const fn windows(self) -> Windows {
+        let length = self.0.as_ps();
+        Windows::new(if length > 1 << 24 { 1 << 24 } else { length })
+    }
+}
+
+/// Virtual time cut into windows of equal length.
+#[derive(Clone, Copy)]
+pub(crate) struct Windows {
+    /// Picoseconds.
+    length: u64,
+    /// floor(2^64 / length): finding the window of each event that is sent must not divide.
+    reciprocal: u64,
+}
+
+impl Windows {
+    const fn new(length: u64) -> Windows {
+        // Of length 1 the quotient does not fit; one less is corrected below as any other.
+        let reciprocal = (1u128 << 64) / length as u128;
+        Windows {
+            length,
+            reciprocal: if reciprocal > u64::MAX as u128 { u64::MAX } else { reciprocal as u64 },
+        }
+    }
+
+    /// The window in which `time` lies.
+    #[inline]
+    pub(crate) const fn of(&self, time: Time) -> u64 {
+        let ps = time.as_ps();
+        let below = ((ps as u128 * self.reciprocal as u128) >> 64) as u64;
+        // The reciprocal is short by less than 1, so the quotient by at most 1.
+        below + (ps - below * self.length >= self.length) as u64
+    }
+
+    /// When a window begins.
+    #[inline]
+    pub(crate) const fn start(&self, window: u64) -> Time {
+        Time::from_ps(window.saturating_mul(self.length))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_cut_without_latency_is_refused_by_name() {
         let cuts = [(Span::from_ns(5), "link A"), (Span::ZERO, "link B")];
         assert!(Lookahead::across(cuts).unwrap_err().to_string().starts_with("link B has no latency"));
-        assert_eq!(Lookahead::across([(Span::from_ps(100), "x")]).unwrap().window_shift(), 6);
+    }
+
+    proptest! {
+        /// Catches a reciprocal that puts an event into a neighbouring window.
+        #[test]
+        fn every_time_lies_in_its_window(length in 1u64..1 << 40, ps in 0u64..u64::MAX) {
+            let windows = Windows::new(length);
+            prop_assert_eq!(windows.of(Time::from_ps(ps)), ps / length);
+        }
     }
 }

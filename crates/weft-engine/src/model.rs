@@ -12,8 +12,9 @@ pub trait Model: Sync + Sized {
     /// What an event carries.
     type Payload: Payload + Serialize + DeserializeOwned;
     /// Something that a site learns ahead of the time from which it counts: for what is so frequent that
-    /// an event each would cost too much, such as credits. The site takes account of it by itself.
-    type Note: Copy + Send + Sync + Serialize + DeserializeOwned;
+    /// an event each would cost too much, such as credits. The site takes account of it by itself. Its
+    /// order only makes snapshots independent of partitions.
+    type Note: Copy + Ord + Send + Sync + Serialize + DeserializeOwned;
     /// The state of one site.
     type Site: Send + Serialize + DeserializeOwned;
     /// Where a partition puts what is to be reported; collected by the experiment between runs.
@@ -30,8 +31,7 @@ pub trait Model: Sync + Sized {
     );
 
     /// Gives a site a note that counts from `time` on. It comes before all that happens at `time`, as
-    /// early as the beginning of the window; how early must not influence the model. Notes of one
-    /// sender come in the order in which they were sent.
+    /// early as the beginning of the window; how early, and in which order, must not influence the model.
     fn note(&self, site: &mut Self::Site, time: Time, note: Self::Note);
 
     /// The next time at which the site wants to decide something; [`Time::MAX`]: when an event has come.

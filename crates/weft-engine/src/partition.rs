@@ -1,6 +1,7 @@
 //! A partition: neighbouring sites that one thread works off, window by window.
 
 use crate::event::{Earliest, Event, Payload, SiteId};
+use crate::lookahead::Windows;
 use crate::model::{Context, Model};
 use crate::wheel::{BLOCK, BLOCK_SHIFT, Batch, Outgoing};
 use std::collections::BinaryHeap;
@@ -28,13 +29,31 @@ struct Key {
     index: u32,
 }
 
+/// Up to so many keys are sorted by counting.
+const FEW: usize = 16;
+
+/// Sorts a few keys by counting for each how many come before it: a fixed number of comparisons without
+/// a branch that depends on one, which for so few is faster than comparing less and guessing wrong.
+#[inline]
+fn sort_few(keys: &mut [Key]) {
+    let mut sorted = [Key { rank: 0, index: 0 }; FEW];
+    for (at, key) in keys.iter().enumerate() {
+        let before: usize = keys[..at].iter().map(|other| usize::from(other.rank <= key.rank)).sum();
+        let after: usize = keys[at + 1..].iter().map(|other| usize::from(other.rank < key.rank)).sum();
+        sorted[before + after] = *key;
+    }
+    let count = keys.len();
+    keys.copy_from_slice(&sorted[..count]);
+}
+
 /// Sorts the events of one site. Sorting keys moves a quarter of the memory that sorting events would.
 #[inline]
 fn sort<P: Payload>(keys: &mut [Key], events: &[Event<P>]) {
-    if keys.len() < 2 {
-        return;
+    match keys.len() {
+        0 | 1 => return,
+        2..=FEW => sort_few(keys),
+        _ => keys.sort_unstable_by_key(|key| key.rank),
     }
-    keys.sort_unstable_by_key(|key| key.rank);
     // Payloads are looked at for those that are equal so far.
     let mut at = 0;
     while at + 1 < keys.len() {
@@ -75,17 +94,17 @@ impl<M: Model> Partition<M> {
     }
 
     /// Works off `window` up to `until` (exclusive).
-    pub(crate) fn run_window(&mut self, model: &M, window: u64, shift: u32, until: Time) {
+    pub(crate) fn run_window(&mut self, model: &M, window: u64, windows: Windows, until: Time) {
         self.pending.enter(window);
         if !self.pending.is_occupied() {
             return;
         }
-        let window_end = Time::from_ps((window + 1) << shift);
+        let window_end = windows.start(window + 1);
         let end = window_end.min(until);
         let blocks = self.sites.len().div_ceil(BLOCK);
         for block in 0..blocks {
             if let Some(batch) = self.pending.take(block) {
-                self.run_block(model, block, batch, Time::from_ps(window << shift), end);
+                self.run_block(model, block, batch, windows.start(window), end);
             }
         }
         self.pending.leave(end == window_end);
@@ -191,7 +210,8 @@ impl<M: Model> Partition<M> {
         }
         debug_assert!(context.local.is_empty(), "local events lie before the end of the window");
         self.events_handled += handled;
-        if self.armed[index] < end {
+        // The wheel has handed out this window's decisions, also those that an epoch now postpones.
+        if self.armed[index] < self.pending.window_end() {
             self.armed[index] = Time::MAX;
         }
         self.arm(index);

@@ -2,7 +2,7 @@
 
 use crate::barrier::SpinBarrier;
 use crate::event::{Event, SiteId};
-use crate::lookahead::Lookahead;
+use crate::lookahead::{Lookahead, Windows};
 use crate::model::Model;
 use crate::partition::Partition;
 use crate::wheel::{BLOCK, BLOCK_SHIFT, Note, Outgoing};
@@ -48,7 +48,7 @@ pub struct Simulation<M: Model> {
     model: M,
     partitions: Vec<Partition<M>>,
     sites: u32,
-    shift: u32,
+    windows: Windows,
     threads: usize,
     now: Time,
 }
@@ -72,7 +72,7 @@ impl<M: Model> Simulation<M> {
         lookahead: Lookahead,
         threads: usize,
     ) -> Simulation<M> {
-        let shift = lookahead.window_shift();
+        let windows = lookahead.windows();
         let count = sites.len();
         let blocks = count.div_ceil(BLOCK).max(1);
         let threads = threads.clamp(1, blocks);
@@ -83,11 +83,11 @@ impl<M: Model> Simulation<M> {
                 let first_site = bounds[own] << BLOCK_SHIFT;
                 let end = (bounds[own + 1] << BLOCK_SHIFT).min(count);
                 let own_sites = sites.by_ref().take(end - first_site).collect();
-                Partition::new(first_site as u32, own_sites, Outgoing::new(shift, &bounds, own))
+                Partition::new(first_site as u32, own_sites, Outgoing::new(windows, &bounds, own))
             })
             .collect();
         let mut simulation =
-            Simulation { model, partitions, sites: count as u32, shift, threads, now: Time::ZERO };
+            Simulation { model, partitions, sites: count as u32, windows, threads, now: Time::ZERO };
         for event in events {
             simulation.insert(event);
         }
@@ -185,18 +185,18 @@ impl<M: Model> Simulation<M> {
             let Some(window) = self.partitions.iter().filter_map(|p| p.pending.next_window()).min() else {
                 return Stretch::Ended(Progress::Dry);
             };
-            if window << self.shift >= until.as_ps() {
+            if self.windows.start(window) >= until {
                 return Stretch::Ended(Progress::Reached);
             }
             for index in 0..self.partitions.len() {
-                self.partitions[index].run_window(&self.model, window, self.shift, until);
+                self.partitions[index].run_window(&self.model, window, self.windows, until);
             }
-            self.now = Time::from_ps(((window + 1) << self.shift).min(until.as_ps()));
+            self.now = self.windows.start(window + 1).min(until);
             if self.partitions.len() > 1 {
                 self.deliver_mail();
             }
             // A window that `until` cuts short stays the next one, with nothing before `until` in it.
-            if (window + 1) << self.shift > until.as_ps() {
+            if self.windows.start(window + 1) > until {
                 return Stretch::Ended(Progress::Reached);
             }
         }
@@ -242,17 +242,17 @@ impl<M: Model> Simulation<M> {
             std::iter::repeat_with(|| Mutex::new((Vec::new(), Vec::new()))).take(threads * threads).collect()
         });
         let stop = [AtomicBool::new(false), AtomicBool::new(false)];
-        let (shift, model) = (self.shift, &self.model);
-        let work = |own: usize, partition: &mut Partition<M>| -> (Stretch, u64) {
+        let (windows, model) = (self.windows, &self.model);
+        let work = |own: usize, partition: &mut Partition<M>| -> (Stretch, Time) {
             let _guard = barrier.guard();
             let mut parity = 0;
-            let mut reached = 0;
+            let mut reached = Time::ZERO;
             let mut handled_before = 0u64;
             let start = partition.events_handled;
             for round in 0u64.. {
                 let first = partition.pending.next_window().unwrap_or(u64::MAX);
                 let mailed = partition.pending.mail_earliest;
-                let first = if mailed == Time::MAX { first } else { first.min(mailed.as_ps() >> shift) };
+                let first = if mailed == Time::MAX { first } else { first.min(windows.of(mailed)) };
                 partition.pending.mail_earliest = Time::MAX;
                 next[parity][own].store(first, Ordering::Relaxed);
                 handled[parity][own].store(partition.events_handled - start, Ordering::Relaxed);
@@ -283,7 +283,7 @@ impl<M: Model> Simulation<M> {
                 if window == u64::MAX {
                     return (Stretch::Ended(Progress::Dry), reached);
                 }
-                if window << shift >= until.as_ps() || reached >= until.as_ps() {
+                if windows.start(window) >= until || reached >= until {
                     return (Stretch::Ended(Progress::Reached), reached);
                 }
                 if stopped {
@@ -295,8 +295,8 @@ impl<M: Model> Simulation<M> {
                     }
                     handled_before = total;
                 }
-                partition.run_window(model, window, shift, until);
-                reached = ((window + 1) << shift).min(until.as_ps());
+                partition.run_window(model, window, windows, until);
+                reached = windows.start(window + 1).min(until);
                 parity ^= 1;
             }
             (Stretch::Busy, reached)
@@ -317,7 +317,7 @@ impl<M: Model> Simulation<M> {
             }
         });
         let (stretch, reached) = outcomes.swap_remove(0);
-        self.now = self.now.max(Time::from_ps(reached));
+        self.now = self.now.max(reached);
         stretch
     }
 
@@ -331,8 +331,7 @@ impl<M: Model> Simulation<M> {
         events.sort_by(|a, b| a.site.cmp(&b.site).then_with(|| a.compare(b)));
         let mut notes: Vec<Note<M::Note>> =
             self.partitions.iter().flat_map(|p| p.pending.pending_notes()).copied().collect();
-        // Stable: notes of one sender have ascending times.
-        notes.sort_by_key(|note| (note.site, note.time));
+        notes.sort_unstable_by_key(|note| (note.site, note.time, note.note));
         let sites: Vec<&M::Site> = self.partitions.iter().flat_map(|p| &p.sites).collect();
         let snapshot = Snapshot { now: self.now, sites, events, notes };
         postcard::to_stdvec(&snapshot).map_err(SnapshotError::Unreadable)
@@ -398,6 +397,9 @@ mod tests {
         lookahead: Span,
     }
 
+    /// Jobs from this number on tell a neighbour of a decision, and end there.
+    const DECIDED: u32 = 1 << 20;
+
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     struct Job {
         number: u32,
@@ -440,6 +442,9 @@ mod tests {
         ) {
             *output += 1;
             site.note(event.time.as_ps() ^ u64::from(event.payload.number) << 40);
+            if event.payload.number >= DECIDED {
+                return;
+            }
             // Coarse times, so that ties are common.
             let to = SiteId(site.dice.below(self.sites));
             let far = if to == context.site() { 0 } else { self.lookahead.as_ps() };
@@ -451,7 +456,7 @@ mod tests {
             context.send(Event { time, site: to, order: Order::new(0, 0), payload: job });
             let friend = SiteId((context.site().0 + 1) % self.sites);
             context.send_note(context.now() + self.lookahead, friend, event.payload.hops);
-            site.decision = site.decision.min(context.now() + Span::from_ps(50));
+            site.decision = site.decision.min(context.now() + Span::from_ps(3_000));
         }
 
         fn note(&self, site: &mut Site, time: Time, note: u32) {
@@ -468,6 +473,16 @@ mod tests {
             let sum = due.map(|(_, note)| u64::from(*note)).sum::<u64>();
             site.notes.retain(|(time, _)| *time > context.now());
             site.note(context.now().as_ps() ^ sum << 32);
+            // What is decided is told to a neighbour, as an arbiter does: a decision that is carried out
+            // late would be too late for it.
+            let site = SiteId((context.site().0 + 1) % self.sites);
+            let payload = Job { number: DECIDED + context.site().0, hops: 0 };
+            context.send(Event {
+                time: context.now() + self.lookahead,
+                site,
+                order: Order::new(0, 1),
+                payload,
+            });
         }
     }
 

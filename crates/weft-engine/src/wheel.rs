@@ -1,7 +1,7 @@
 //! Pending events, by window.
 //!
 //! ```text
-//!            slot = (time >> shift) mod 256
+//!            slot = window mod 256
 //!   block 0  [ v ][ v ][   ][ v ] …       a block is 64 neighbouring sites;
 //!   block 1  [ v ][   ][   ][ v ] …       v: its events of that window, unsorted
 //!   …
@@ -11,6 +11,7 @@
 //! window fits the cache when its time comes.
 
 use crate::event::{Earliest, Event, Payload, SiteId};
+use crate::lookahead::Windows;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -53,7 +54,7 @@ impl<P, K> Batch<P, K> {
 
 /// The pending events of one partition, and its mail for the others.
 pub(crate) struct Outgoing<P: Payload, K> {
-    shift: u32,
+    windows: Windows,
     /// This partition's blocks: `first_block .. first_block + blocks`.
     first_block: usize,
     blocks: usize,
@@ -80,10 +81,10 @@ pub(crate) struct Outgoing<P: Payload, K> {
 
 impl<P: Payload, K: Copy> Outgoing<P, K> {
     /// `bounds[i]..bounds[i + 1]` are the blocks of partition i; this one is `own`.
-    pub(crate) fn new(shift: u32, bounds: &[usize], own: usize) -> Outgoing<P, K> {
+    pub(crate) fn new(windows: Windows, bounds: &[usize], own: usize) -> Outgoing<P, K> {
         let (first_block, blocks) = (bounds[own], bounds[own + 1] - bounds[own]);
         Outgoing {
-            shift,
+            windows,
             first_block,
             blocks,
             window: 0,
@@ -112,7 +113,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             self.mail[to].push(event);
             return;
         }
-        let window = event.time.as_ps() >> self.shift;
+        let window = self.windows.of(event.time);
         if window - self.window >= SLOTS as u64 {
             self.beyond.push(Earliest(event));
             return;
@@ -131,7 +132,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             self.note_mail[to].push(note);
             return;
         }
-        let window = note.time.as_ps() >> self.shift;
+        let window = self.windows.of(note.time);
         if window - self.window >= SLOTS as u64 {
             self.notes_beyond.entry(window).or_default().push(note);
             return;
@@ -142,7 +143,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     /// Adds a site that wants to decide at `time`.
     #[inline]
     pub(crate) fn push_decision(&mut self, time: Time, site: SiteId) {
-        let window = time.as_ps() >> self.shift;
+        let window = self.windows.of(time);
         if window - self.window >= SLOTS as u64 {
             self.decisions_beyond.push(Reverse((time, site)));
             return;
@@ -182,8 +183,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
                 break;
             }
         }
-        let beyond = self.beyond.peek().map(|e| e.0.time.as_ps() >> self.shift);
-        let decisions = self.decisions_beyond.peek().map(|d| d.0.0.as_ps() >> self.shift);
+        let beyond = self.beyond.peek().map(|e| self.windows.of(e.0.time));
+        let decisions = self.decisions_beyond.peek().map(|d| self.windows.of(d.0.0));
         let notes = self.notes_beyond.keys().next().copied();
         [ahead, beyond, notes, decisions].into_iter().flatten().min()
     }
@@ -192,8 +193,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     pub(crate) fn enter(&mut self, window: u64) {
         debug_assert!(window >= self.window);
         self.window = window;
-        let end = (window + 1) << self.shift;
-        while self.beyond.peek().is_some_and(|e| e.0.time.as_ps() < end) {
+        let end = self.windows.start(window + 1);
+        while self.beyond.peek().is_some_and(|e| e.0.time < end) {
             if let Some(Earliest(event)) = self.beyond.pop() {
                 self.push(event);
             }
@@ -203,11 +204,16 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
                 self.push_note(note);
             }
         }
-        while self.decisions_beyond.peek().is_some_and(|d| d.0.0.as_ps() < end) {
+        while self.decisions_beyond.peek().is_some_and(|d| d.0.0 < end) {
             if let Some(Reverse((time, site))) = self.decisions_beyond.pop() {
                 self.push_decision(time, site);
             }
         }
+    }
+
+    /// The end (exclusive) of the present window.
+    pub(crate) fn window_end(&self) -> Time {
+        self.windows.start(self.window + 1)
     }
 
     /// Takes what waits for a block in the present window.
@@ -224,10 +230,11 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         self.occupied[slot / 64] & 1 << (slot % 64) != 0
     }
 
-    /// Says that the present window has been worked off, or (`whole` = false) that events of it remain.
+    /// Says that the present window has been worked off, or (`whole` = false) that events of it may remain.
     pub(crate) fn leave(&mut self, whole: bool) {
-        if whole {
-            let slot = self.window as usize % SLOTS;
+        let slot = self.window as usize % SLOTS;
+        let mut batches = self.slots[slot * self.blocks..(slot + 1) * self.blocks].iter();
+        if whole || batches.all(Batch::is_empty) {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
         }
     }

@@ -61,6 +61,10 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
         context: &mut InterfaceContext<'_, '_, Self>,
     );
 
+    /// There will be no packet to supply before this time, unless something happens to the interface;
+    /// [`Time::MAX`]: none at all. The fabric need not ask before.
+    fn next_supply(&self) -> Time;
+
     /// The link can take a packet now.
     fn supply(
         &mut self,

@@ -43,7 +43,7 @@ pub enum BuildError {
         buffer: &'static str,
         /// Its size.
         room: Bytes,
-        /// Bytes of the largest packet.
+        /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
     },
     /// A packet takes longer on a link than the model can say.
@@ -137,12 +137,16 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let layout = &parameters.layout;
         let names = layout.link_classes();
         let largest = parameters.format.header + parameters.format.payload + parameters.format.footer;
-        if parameters.switch.buffer < largest {
+        let in_credits = match parameters.switch.credit {
+            CreditUnit::Bytes => largest,
+            CreditUnit::Cells(cell) => cell * largest.div_ceil(cell),
+        };
+        if parameters.switch.buffer < in_credits {
             let room = parameters.switch.buffer;
             return Err(BuildError::BufferTooSmall {
                 buffer: "switch's input buffer",
                 room,
-                packet: largest,
+                packet: in_credits,
             });
         }
         if let Some(room) = parameters.switch.output_buffer.filter(|&room| room < largest) {
@@ -511,7 +515,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         packet.stretch = (end - now).as_ps() as u32;
         let (site, order) = (context.events.site(), Order::new(0, kind::PACKET));
         context.events.send(Event { time: now + link.latency, site, order, payload: Wire::Packet(packet) });
-        schedule_pump(endpoint, end, context);
+        let next = end.max(endpoint.interface.next_supply());
+        schedule_pump(endpoint, next, context);
     }
 }
 

@@ -113,7 +113,7 @@ pub enum Wire<T, A> {
 
 /// Room becomes free in the buffer behind a link of a switch. When is known as soon as the packet that
 /// leaves the buffer is granted its output, so that the switch is told ahead, by a note of the engine.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Credit {
     /// The port of the switch that may send again.
     pub(crate) port: u16,

@@ -99,7 +99,7 @@ pub struct SwitchParameters {
     pub buffer: Bytes,
     /// How room in buffers is counted.
     pub credit: CreditUnit,
-    /// Output buffer per port, for output queues only; `None`: unbounded.
+    /// Output buffer per port and virtual channel, for output queues only; `None`: unbounded.
     pub output_buffer: Option<Bytes>,
 }
 

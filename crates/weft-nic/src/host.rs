@@ -32,6 +32,8 @@ pub struct Delivered<H> {
     pub bytes: Bytes,
     /// When it was offered.
     pub born: Time,
+    /// When the host notices it: now, except for a host that is [passive](Host::PASSIVE).
+    pub noticed: Time,
     /// Links crossed by its last packet, injection and ejection included.
     pub hops: u8,
     /// What the sender said with it.
@@ -59,6 +61,10 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
     type Header: Copy + Send + Sync + Serialize + DeserializeOwned + 'static;
     /// Where it reports.
     type Output: Send + Default + 'static;
+
+    /// Whether the host only counts what is delivered. It is then told as soon as the last packet has
+    /// come, with the time at which it would notice, which saves an event per message.
+    const PASSIVE: bool = false;
 
     /// Whether the host takes part at all.
     fn is_active(&self) -> bool;
@@ -89,6 +95,10 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
         parameters: &Self::Parameters,
         context: &mut HostContext<'_, '_, '_, Self>,
     );
+
+    /// There will be nothing to offer before this time, unless something happens to the host;
+    /// [`Time::MAX`]: nothing at all.
+    fn next_offer(&self) -> Time;
 
     /// The interface is idle and could send. Asked again after every call of the host and every packet.
     fn offer(&mut self, parameters: &Self::Parameters, now: Time) -> Offer<Self::Header>;

@@ -231,11 +231,11 @@ impl<H: Host> SimpleNic<H> {
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let notice = done + parameters.0.receive_message;
-        if notice > context.now() {
+        if notice > context.now() && !H::PASSIVE {
             self.due.push_back(message);
             context.set_timer(notice, SimpleTimer::Deliver);
         } else {
-            self.deliver(message, parameters, context);
+            self.deliver(message, notice, parameters, context);
         }
     }
 
@@ -243,12 +243,15 @@ impl<H: Host> SimpleNic<H> {
     fn deliver(
         &mut self,
         message: DueMessage<H::Header>,
+        noticed: Time,
         parameters: &(SimpleParameters, H::Parameters),
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let DueMessage { from, number, bytes, born, hops, header } = message;
-        let delivered = Delivered { from, number, bytes, born, hops, header };
-        self.with_host(parameters, context, |host, shared, at_host| host.delivered(&delivered, shared, at_host));
+        let delivered = Delivered { from, number, bytes, born, noticed, hops, header };
+        self.with_host(parameters, context, |host, shared, at_host| {
+            host.delivered(&delivered, shared, at_host)
+        });
     }
 
     /// Takes the next packet of the message whose turn it is.
@@ -314,15 +317,20 @@ impl<H: Host> Interface for SimpleNic<H> {
     ) {
         match timer {
             SimpleTimer::Host(timer) => {
-                self.with_host(parameters, context, |host, shared, at_host| host.timer(timer, shared, at_host));
+                self.with_host(parameters, context, |host, shared, at_host| {
+                    host.timer(timer, shared, at_host)
+                });
             }
             SimpleTimer::Deliver => {
                 if let Some(message) = self.due.pop_front() {
-                    self.deliver(message, parameters, context);
+                    let noticed = context.now();
+                    self.deliver(message, noticed, parameters, context);
                 }
             }
             SimpleTimer::Sent(token) => {
-                self.with_host(parameters, context, |host, shared, at_host| host.sent(token, shared, at_host));
+                self.with_host(parameters, context, |host, shared, at_host| {
+                    host.sent(token, shared, at_host)
+                });
             }
         }
     }
@@ -364,6 +372,11 @@ impl<H: Host> Interface for SimpleNic<H> {
             self.incoming.remove(&key);
             self.arrived(DueMessage { from, number, bytes, born, hops, header }, done, parameters, context);
         }
+    }
+
+    fn next_supply(&self) -> Time {
+        let first = if self.transmit.queue.is_empty() { self.host.next_offer() } else { Time::ZERO };
+        first.max(self.transmit.next_packet)
     }
 
     #[inline]

@@ -37,9 +37,19 @@ fn main() {
     let mut links = vec![link; layout.link_classes().len()];
     let mut link = link;
     if ip {
-        let other = LinkParameters { rate: BitRate::from_bits_per_second(20_625_000_000), code: LineCode::B64_66, latency: Span::from_ns(200), framing: Bytes::new(8) };
+        let other = LinkParameters {
+            rate: BitRate::from_bits_per_second(20_625_000_000),
+            code: LineCode::B64_66,
+            latency: Span::from_ns(200),
+            framing: Bytes::new(8),
+        };
         links = vec![other; links.len()];
-        link = LinkParameters { rate: BitRate::from_bits_per_second(12_800_000_000), code: LineCode::NONE, latency: Span::from_ns(30), framing: Bytes::ZERO };
+        link = LinkParameters {
+            rate: BitRate::from_bits_per_second(12_800_000_000),
+            code: LineCode::NONE,
+            latency: Span::from_ns(30),
+            framing: Bytes::ZERO,
+        };
         links[0] = link;
     }
     let parameters = NetworkParameters {

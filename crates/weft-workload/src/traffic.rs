@@ -107,6 +107,8 @@ impl Host for Source {
     type Header = ();
     type Output = TrafficOutput;
 
+    const PASSIVE: bool = true;
+
     fn is_active(&self) -> bool {
         self.next != Time::MAX
     }
@@ -128,7 +130,7 @@ impl Host for Source {
         parameters: &TrafficParameters,
         context: &mut HostContext<'_, '_, '_, Self>,
     ) {
-        let (now, destination) = (context.now(), context.endpoint());
+        let (now, destination) = (message.noticed, context.endpoint());
         let output = context.output();
         output.latency.record(now - message.born);
         output.bytes += message.bytes;
@@ -148,6 +150,10 @@ impl Host for Source {
                 hops: message.hops,
             });
         }
+    }
+
+    fn next_offer(&self) -> Time {
+        self.next
     }
 
     #[inline]

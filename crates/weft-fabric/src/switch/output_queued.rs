@@ -2,7 +2,9 @@
 //!
 //! Whatever arrives moves to the queue of its output at the next clock edge, however many arrive for
 //! one output at once; only lines are waited for. The textbook optimum, and the oracle in tests. With a
-//! bounded output buffer a packet that finds it full waits in its input queue.
+//! bounded output buffer a packet that finds it full waits in its input queue. Each virtual channel has
+//! an output buffer of its own: in a common one the packets of one channel would block another's, and
+//! close circles of waiting that the channels exist to break.
 
 use super::pool::{NONE, Pool, Queue};
 use super::port::{Hop, Ports, Rules, Sink};
@@ -15,8 +17,8 @@ use weft_units::Time;
 /// An output's queues.
 #[derive(Serialize, Deserialize)]
 struct Output {
-    /// Bytes of packets in them.
-    filled: u64,
+    /// Packets in them.
+    packets: u32,
     /// The virtual channel that has priority.
     turn: u8,
 }
@@ -32,6 +34,8 @@ pub(crate) struct OutputQueued {
     arrivals: Vec<u64>,
     /// Per output and virtual channel: what waits for the line.
     queues: Vec<Queue>,
+    /// Bytes of packets in each of them.
+    filled: Vec<u64>,
     outputs: Vec<Output>,
     /// The input that moves first in the next arbitration, so that none is favoured.
     first: u32,
@@ -45,7 +49,8 @@ impl OutputQueued {
             arrived: vec![Queue::EMPTY; channels],
             arrivals: vec![0; channels.div_ceil(64)],
             queues: vec![Queue::EMPTY; channels],
-            outputs: (0..outputs).map(|_| Output { filled: 0, turn: 0 }).collect(),
+            filled: vec![0; channels],
+            outputs: (0..outputs).map(|_| Output { packets: 0, turn: 0 }).collect(),
             first: 0,
             pool: Pool::new(),
             ports,
@@ -54,11 +59,10 @@ impl OutputQueued {
 
     /// The head of a packet has come.
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
-        self.ports.collect_credits(now, rules);
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let channel = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
-        self.ports.route(self.pool.get_mut(handle), port, vc, rules);
+        self.ports.route(self.pool.get_mut(handle), (port, vc), now, rules);
         self.arrived[channel].push(&mut self.pool, handle);
         self.arrivals[channel / 64] |= 1 << (channel % 64);
         self.ports.arbitrate_at_or_after(now, rules);
@@ -67,12 +71,11 @@ impl OutputQueued {
     /// Moves what has arrived, then serves the lines, at the clock edge `now`.
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
-        self.ports.collect_credits(now, rules);
         self.move_arrivals(now, rules, sink);
         let mut wake = Time::MAX;
         let mut freed = false;
         for output in 0..self.outputs.len() {
-            if self.outputs[output].filled == 0 {
+            if self.outputs[output].packets == 0 {
                 continue;
             }
             let ready = self.ports.output_ready[output];
@@ -80,11 +83,12 @@ impl OutputQueued {
                 wake = wake.min(ready);
                 continue;
             }
+            self.ports.collect_credits(output, now, rules);
             match self.choose(output, now, rules) {
                 Choice::Send(vc) => {
                     self.send(output, vc, now, rules, sink);
                     freed = true;
-                    if self.outputs[output].filled > 0 {
+                    if self.outputs[output].packets > 0 {
                         wake = wake.min(self.ports.output_ready[output]);
                     }
                 }
@@ -118,14 +122,14 @@ impl OutputQueued {
                     let waiting = self.pool.get(self.arrived[channel].head);
                     let bytes = rules.packet_bytes(&waiting.packet).get();
                     let output = usize::from(waiting.packet.port);
-                    let filled = self.outputs[output].filled;
-                    if filled > 0 && filled + bytes > limit {
+                    let out_channel = output << rules.vc_shift | usize::from(waiting.packet.vc);
+                    if self.filled[out_channel] + bytes > limit {
                         break;
                     }
                     let buffered = self.arrived[channel].pop(&mut self.pool);
-                    self.outputs[output].filled += bytes;
+                    self.filled[out_channel] += bytes;
+                    self.outputs[output].packets += 1;
                     let moved = self.pool.insert(buffered.packet, buffered.head, buffered.room);
-                    let out_channel = output << rules.vc_shift | usize::from(buffered.packet.vc);
                     self.queues[out_channel].push(&mut self.pool, moved);
                     let port = &self.ports.outputs[channel >> rules.vc_shift];
                     let latency = rules.links[usize::from(port.class.0)].latency;
@@ -167,7 +171,8 @@ impl OutputQueued {
     fn send<T: Routing>(&mut self, output: usize, vc: u8, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         let channel = output << rules.vc_shift | usize::from(vc);
         let buffered = self.queues[channel].pop(&mut self.pool);
-        self.outputs[output].filled -= rules.packet_bytes(&buffered.packet).get();
+        self.filled[channel] -= rules.packet_bytes(&buffered.packet).get();
+        self.outputs[output].packets -= 1;
         self.outputs[output].turn = ((u32::from(vc) + 1) % rules.vcs) as u8;
         // Its credit went back when it moved.
         self.ports.transmit(&Hop { now, output, input: None }, buffered, rules, sink);

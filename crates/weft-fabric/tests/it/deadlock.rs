@@ -1,0 +1,100 @@
+//! A real deadlock, found and reported as a circle of buffers that is one.
+
+use crate::machines::{ARBITERS, plain, torus};
+use crate::scripted::{Machine, Planned, Script, take_arrivals, until};
+use weft_engine::{Ending, Progress, Stream};
+use weft_fabric::parameters::SwitchKind;
+use weft_fabric::{check_credits, stuck};
+use weft_topo::{Attachment, Topology, prove};
+use weft_units::{Bytes, EndpointId, PortId, SwitchId, Time};
+
+/// A buffer and the buffer that its packet waits for, read from a line of the report: "switch 1, port
+/// 2, virtual channel 0: packet of message … waits for port 3, virtual channel 0".
+fn read(line: &str, layout: &impl Topology) -> ((u32, u32, u32), (u32, u32, u32)) {
+    let number = |text: &str, word: &str| -> u32 {
+        let rest = text.split(word).nth(1).unwrap().trim_start();
+        rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+    };
+    let (here, wanted) = (line.split(": packet").next().unwrap(), line.split("waits for").nth(1).unwrap());
+    let at = (number(here, "switch"), number(here, "port"), number(here, "virtual channel"));
+    let output = PortId(number(wanted, "port"));
+    match layout.peer(SwitchId(at.0), output) {
+        Attachment::Switch(next, port) => (at, (next.0, port.0, number(wanted, "virtual channel"))),
+        other => panic!("{line}: waits for {other:?}, which always takes"),
+    }
+}
+
+/// Every endpoint sends many packets about half-way round its rings at once.
+fn pressure(machine: &Machine, packets: usize, seed: u64) -> Script {
+    let endpoints = machine.layout.endpoints();
+    let plan = |from| {
+        let mut dice = Stream::new(seed, from, 3);
+        let mut packet = || Planned { at: Time::ZERO, to: EndpointId(dice.below(endpoints)), bytes: 256 };
+        (0..packets).map(|_| packet()).collect()
+    };
+    (0..u64::from(endpoints)).map(plan).collect()
+}
+
+/// Catches a deadlock that the model cannot have (it would hide real ones), one that is not found, and a
+/// report whose buffers do not wait for one another.
+#[test]
+fn a_ring_without_datelines_deadlocks_and_the_circle_is_one() {
+    let kinds = [
+        (SwitchKind::InputQueued, None),
+        (SwitchKind::VirtualOutputQueued, None),
+        (SwitchKind::OutputQueued, Some(Bytes::new(288))),
+    ];
+    for sizes in [&[5][..], &[8], &[6, 4]] {
+        for (kind, output_buffer) in kinds {
+            for arbiter in ARBITERS {
+                let mut machine = plain(torus(sizes, true, 2, false), kind, 1);
+                (machine.switch.arbiter, machine.switch.output_buffer) = (arbiter, output_buffer);
+                assert!(prove(&machine.layout).is_err());
+                let script = pressure(&machine, 300, 4);
+                let mut run = machine.begin(&script, 1);
+                assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+                assert_eq!(check_credits(&run), Ok(()));
+                let delivered = take_arrivals(&mut run).len();
+                assert!(delivered > 0 && delivered < script.iter().map(Vec::len).sum());
+                let Some(Ending::Deadlock { cycle }) = stuck(&run) else {
+                    panic!("{sizes:?} {kind:?} {arbiter:?}: no circle found: {:?}", stuck(&run))
+                };
+                let waits: Vec<_> = cycle.iter().map(|line| read(line, &machine.layout)).collect();
+                assert!(waits.len() > 1);
+                for (i, &(_, wanted)) in waits.iter().enumerate() {
+                    assert_eq!(wanted, waits[(i + 1) % waits.len()].0, "{kind:?}: not a circle: {cycle:#?}");
+                }
+                let mut buffers: Vec<_> = waits.iter().map(|&(at, _)| at).collect();
+                buffers.sort_unstable();
+                buffers.dedup();
+                assert_eq!(buffers.len(), waits.len(), "a buffer twice in the circle: {cycle:#?}");
+            }
+        }
+    }
+}
+
+/// Catches virtual channels that disturb each other: the same pressure with datelines always ends. An
+/// output buffer that all channels shared would let one channel's packets block the other's.
+#[test]
+fn with_datelines_the_same_pressure_ends() {
+    let kinds = [
+        (SwitchKind::InputQueued, None),
+        (SwitchKind::VirtualOutputQueued, None),
+        (SwitchKind::OutputQueued, None),
+        (SwitchKind::OutputQueued, Some(Bytes::new(288))),
+    ];
+    for sizes in [&[4][..], &[5], &[6, 4]] {
+        for (kind, output_buffer) in kinds {
+            for seed in 0..4 {
+                let mut machine = plain(torus(sizes, true, 2, true), kind, 1);
+                machine.switch.output_buffer = output_buffer;
+                let script = pressure(&machine, 300, seed);
+                let mut run = machine.begin(&script, 1);
+                assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+                assert_eq!(stuck(&run), None, "{sizes:?} {kind:?} {output_buffer:?}");
+                let sent: usize = script.iter().map(Vec::len).sum();
+                assert_eq!(take_arrivals(&mut run).len(), sent);
+            }
+        }
+    }
+}

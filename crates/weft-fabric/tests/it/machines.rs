@@ -1,0 +1,94 @@
+//! Machines that several tests share.
+
+use crate::scripted::{Machine, Planned, Script};
+use weft_engine::Stream;
+use weft_fabric::parameters::{
+    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
+    SwitchParameters,
+};
+use weft_topo::{
+    Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyMinimal, Exanest, ExanestOrder, GlobalLinks,
+    KaryTree, Layout, Star, StarRouting, Topology, Torus, Ugal, UpDown,
+};
+use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+
+pub const KINDS: [SwitchKind; 3] =
+    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued];
+pub const ARBITERS: [ArbiterKind; 3] = [ArbiterKind::RoundRobin, ArbiterKind::Random, ArbiterKind::Islip(2)];
+
+pub fn torus(sizes: &[u64], wrap: bool, concentration: u64, datelines: bool) -> Layout {
+    let dimensions: Vec<_> = sizes.iter().map(|&size| Dimension { size, wrap }).collect();
+    Layout::Torus(DimensionOrder::new(Torus::new(&dimensions, concentration).unwrap(), datelines))
+}
+
+pub fn exanest(mezzanines: u64) -> Layout {
+    Layout::Exanest(ExanestOrder::new(Exanest::new(mezzanines).unwrap(), true))
+}
+
+pub fn tree(k: u64, n: u64, ascent: Ascent) -> Layout {
+    Layout::KaryTree(UpDown::new(KaryTree::new(k, n).unwrap(), ascent))
+}
+
+pub fn dragonfly(p: u64, a: u64, h: u64, g: u64) -> Layout {
+    let dragonfly = Dragonfly::new(p, a, h, g, GlobalLinks::Palmtree).unwrap();
+    Layout::DragonflyMinimal(DragonflyMinimal::new(dragonfly))
+}
+
+pub fn ugal(p: u64, a: u64, h: u64, g: u64) -> Layout {
+    Layout::DragonflyUgal(Ugal::new(Dragonfly::new(p, a, h, g, GlobalLinks::Absolute).unwrap(), 0))
+}
+
+pub fn star(endpoints: u64) -> Layout {
+    Layout::Star(StarRouting::new(Star::new(endpoints).unwrap()))
+}
+
+pub fn link(megabits: u64, code: LineCode, latency_ps: u64, framing: u64) -> LinkParameters {
+    LinkParameters {
+        rate: BitRate::from_bits_per_second(megabits * 1_000_000),
+        code,
+        latency: Span::from_ps(latency_ps),
+        framing: Bytes::new(framing),
+    }
+}
+
+/// A machine of equal 16 Gb/s links and switches at 150 MHz with buffers for `packets` whole packets.
+pub fn plain(layout: Layout, kind: SwitchKind, packets: u64) -> Machine {
+    let format = PacketFormat { header: Bytes::new(16), footer: Bytes::new(16), payload: Bytes::new(256) };
+    Machine {
+        links: vec![link(16_000, LineCode::NONE, 15_000, 0); layout.link_classes().len()],
+        layout,
+        format,
+        switch: SwitchParameters {
+            kind,
+            arbiter: ArbiterKind::RoundRobin,
+            clock: Clock::from_hertz(150_000_000).unwrap(),
+            pipeline_cycles: 2,
+            forwarding: Forwarding::VirtualCutThrough,
+            faster_link: FasterLink::Bubble,
+            buffer: Bytes::new(packets * 288),
+            credit: CreditUnit::Bytes,
+            output_buffer: None,
+        },
+        seed: 1,
+    }
+}
+
+/// `packets` of random size per endpoint to random reachable others, with random gaps of at most
+/// `gap_ps` between the times before which they must not go.
+pub fn random_script(layout: &Layout, packets: u32, largest: u32, gap_ps: u32, seed: u64) -> Script {
+    let endpoints = layout.endpoints();
+    let plan = |from: u32| {
+        let mut dice = Stream::new(seed, u64::from(from), 77);
+        let mut at = Time::ZERO;
+        let mut packet = || {
+            at = at + Span::from_ps(u64::from(dice.below(gap_ps + 1)));
+            let mut to = EndpointId(dice.below(endpoints));
+            while !layout.reachable(EndpointId(from), to) {
+                to = EndpointId(dice.below(endpoints));
+            }
+            Planned { at, to, bytes: dice.below(largest + 1) }
+        };
+        (0..packets).map(|_| packet()).collect()
+    };
+    (0..endpoints).map(plan).collect()
+}

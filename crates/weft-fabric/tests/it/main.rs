@@ -1,0 +1,9 @@
+//! The fabric against closed forms, its own laws of conservation, and itself on other threads.
+
+mod deadlock;
+mod ideal;
+mod machines;
+mod properties;
+mod scripted;
+mod threads;
+mod zero_load;

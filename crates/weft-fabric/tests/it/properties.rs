@@ -1,0 +1,186 @@
+//! What must hold on every machine under any load: nothing is lost, doubled or overtaken, credits are
+//! conserved at all times and home at the end, and nothing stands still where the proof holds.
+
+use crate::machines::{ARBITERS, KINDS, dragonfly, exanest, link, random_script, star, torus, tree, ugal};
+use crate::scripted::{Machine, Script, take_arrivals, until};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use weft_engine::{Progress, Stream};
+use weft_fabric::parameters::{
+    CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+};
+use weft_fabric::{check_credits, stuck};
+use weft_topo::{Ascent, Layout, Routing, Topology, prove};
+use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
+
+/// A small machine of any shape.
+fn layouts() -> impl Strategy<Value = Layout> {
+    let sizes = prop::collection::vec(1u64..6, 1..4);
+    prop_oneof![
+        3 => (sizes, any::<bool>(), 1u64..3).prop_map(|(sizes, wrap, c)| torus(&sizes, wrap, c, true)),
+        1 => Just(exanest(1)),
+        1 => Just(exanest(4)),
+        1 => (2u64..4, 1u64..4).prop_map(|(k, n)| tree(k, n, Ascent::DModK)),
+        1 => (2u64..4, 2u64..4).prop_map(|(k, n)| tree(k, n, Ascent::Random)),
+        1 => (1u64..3, 1u64..4, 1u64..3).prop_map(|(p, a, h)| dragonfly(p, a, h, a * h + 1)),
+        2 => (1u64..3, 1u64..4, 1u64..3).prop_map(|(p, a, h)| ugal(p, a, h, a * h + 1)),
+        1 => (1u64..10).prop_map(star),
+    ]
+}
+
+/// Switches of any kind whose buffers hold one packet or a little more.
+fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
+    let unit = prop_oneof![
+        Just(CreditUnit::Bytes),
+        (1u64..100).prop_map(|cell| CreditUnit::Cells(Bytes::new(cell)))
+    ];
+    let shape = (0usize..3, 0usize..3, 1_000_000u64..2_000_000_000, 0u32..5);
+    let flow = (any::<bool>(), 0usize..3, unit, 0u64..3 * largest, prop::option::of(0u64..2 * largest));
+    (shape, flow).prop_map(move |((kind, arbiter, hertz, cycles), (store, faster, unit, spare, output))| {
+        let whole = match unit {
+            CreditUnit::Bytes => largest,
+            CreditUnit::Cells(cell) => Bytes::new(largest).div_ceil(cell) * cell.get(),
+        };
+        SwitchParameters {
+            kind: KINDS[kind],
+            arbiter: ARBITERS[arbiter],
+            clock: Clock::from_hertz(hertz).unwrap(),
+            pipeline_cycles: cycles,
+            forwarding: if store { Forwarding::StoreAndForward } else { Forwarding::VirtualCutThrough },
+            faster_link: [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store][faster],
+            buffer: Bytes::new(whole + if spare < largest { 0 } else { spare - largest }),
+            credit: unit,
+            output_buffer: output.map(|spare| Bytes::new(largest + spare)),
+        }
+    })
+}
+
+/// Any machine of [`layouts`] with links of any rate; overhead may be nothing, so that packets may be
+/// of no length at all.
+fn machines() -> impl Strategy<Value = Machine> {
+    let format = (0u64..20, 0u64..20, 1u64..400);
+    let format = format.prop_map(|(header, footer, payload)| PacketFormat {
+        header: Bytes::new(header),
+        footer: Bytes::new(footer),
+        payload: Bytes::new(payload),
+    });
+    format
+        .prop_flat_map(|format| {
+            let largest = format.header + format.footer + format.payload;
+            (layouts(), Just(format), switches(largest.get()), any::<u64>())
+        })
+        .prop_map(|(layout, format, switch, seed)| {
+            let mut dice = Stream::new(seed, 0, 55);
+            let mut class = |_| {
+                let code = [LineCode::NONE, LineCode::B64_66, LineCode::B8_10][dice.below(3) as usize];
+                let rate =
+                    [1_000, 10_000, 16_000, u64::from(100 + dice.below(50_000))][dice.below(4) as usize];
+                link(rate, code, 1 + u64::from(dice.below(300_000)), u64::from(dice.below(20)))
+            };
+            let links = (0..layout.link_classes().len()).map(&mut class).collect();
+            Machine { layout, format, links, switch, seed }
+        })
+}
+
+/// Every packet of the script once, at its destination, with its bytes; in order where it must be.
+fn check_deliveries(
+    machine: &Machine,
+    script: &Script,
+    run: &mut crate::scripted::Run,
+) -> Result<(), TestCaseError> {
+    let arrived = take_arrivals(run);
+    let mut missing: BTreeMap<(EndpointId, u32), (EndpointId, u32)> = BTreeMap::new();
+    for (from, plan) in script.iter().enumerate() {
+        let planned = plan.iter().zip(0..).map(|(p, n)| ((EndpointId::from(from), n), (p.to, p.bytes)));
+        missing.extend(planned);
+    }
+    let mut hops = 0;
+    let mut last_of_flow = BTreeMap::new();
+    for packet in arrived {
+        let key = (packet.source, packet.message);
+        prop_assert_eq!(
+            missing.remove(&key),
+            Some((packet.destination, packet.bytes)),
+            "{:?} came twice",
+            packet
+        );
+        hops += u64::from(packet.hops);
+        if machine.layout.is_deterministic() {
+            let last = last_of_flow.insert((packet.source, packet.destination), packet.message);
+            prop_assert!(last.is_none_or(|last| last < packet.message), "{:?} overtook {:?}", packet, last);
+        }
+    }
+    prop_assert!(missing.is_empty(), "lost: {:?}", missing);
+    let crossed: u64 =
+        run.sites().flat_map(|(id, site)| run.model().links_of(id, site)).map(|l| l.packets).sum();
+    prop_assert_eq!(crossed, hops, "links have carried other packets than those that arrived");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    /// Catches a packet lost, doubled or overtaken, credits that leak or double, a wake-up that is
+    /// forgotten (the run is dry with packets in buffers), and a deadlock that the proof excludes.
+    #[test]
+    fn everything_arrives_and_all_credits_come_home(
+        machine in machines(), load_seed in any::<u64>(), packets in 1u32..40, gap in 0u32..400_000,
+        looks in prop::collection::vec(0u64..4_000_000, 0..6),
+    ) {
+        prop_assert!(prove(&machine.layout).is_ok());
+        let script = random_script(&machine.layout, packets, machine.format.payload.get() as u32, gap, load_seed);
+        let mut run = machine.begin(&script, 1);
+        let mut at = Time::ZERO;
+        for look in looks {
+            at = at + Span::from_ps(look);
+            until(&mut run, at);
+            prop_assert_eq!(check_credits(&run), Ok(()));
+        }
+        prop_assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        prop_assert_eq!(stuck(&run), None);
+        prop_assert_eq!(run.sites().map(|(_, site)| site.buffered()).sum::<usize>(), 0);
+        // Nothing is pending or buffered, so that conserved credits are all at their senders.
+        prop_assert_eq!(run.pending().count(), 0);
+        prop_assert_eq!(check_credits(&run), Ok(()));
+        check_deliveries(&machine, &script, &mut run)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Catches state that a snapshot leaves out: saved at any time, the rest of the run is the same.
+    #[test]
+    fn a_resumed_run_ends_as_it_would_have(machine in machines(), seed in any::<u64>(), at in 0u64..20_000_000) {
+        let script = random_script(&machine.layout, 20, machine.format.payload.get() as u32, 100_000, seed);
+        let mut whole = machine.begin(&script, 1);
+        until(&mut whole, Time::from_ps(at));
+        let before = take_arrivals(&mut whole);
+        let bytes = whole.save().unwrap();
+        let mut resumed = machine.resume(&script, &bytes, 1);
+        prop_assert_eq!(check_credits(&resumed), Ok(()));
+        until(&mut whole, Time::MAX);
+        until(&mut resumed, Time::MAX);
+        let after = take_arrivals(&mut whole);
+        prop_assert_eq!(before.len() + after.len(), script.iter().map(Vec::len).sum::<usize>());
+        prop_assert_eq!(take_arrivals(&mut resumed), after);
+        prop_assert!(resumed.save().unwrap() == whole.save().unwrap(), "the states differ at the end");
+    }
+}
+
+/// Catches a machine that is built although its largest packet, in whole cells, exceeds the buffer: it
+/// would wait for ever.
+#[test]
+fn a_buffer_too_small_in_cells_is_refused() {
+    let mut machine = crate::machines::plain(star(2), SwitchKind::InputQueued, 1);
+    let script = vec![Vec::new(); 2];
+    // A packet of 288 B takes five cells of 64 B.
+    machine.switch.credit = CreditUnit::Cells(Bytes::new(64));
+    for (buffer, fits) in [(288, false), (319, false), (320, true)] {
+        machine.switch.buffer = Bytes::new(buffer);
+        assert_eq!(machine.build(&script).is_ok(), fits, "{buffer} B");
+    }
+    machine.switch.credit = CreditUnit::Bytes;
+    for (buffer, fits) in [(287, false), (288, true)] {
+        machine.switch.buffer = Bytes::new(buffer);
+        assert_eq!(machine.build(&script).is_ok(), fits, "{buffer} B");
+    }
+}

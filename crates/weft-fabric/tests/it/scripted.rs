@@ -1,0 +1,158 @@
+//! An interface that follows a script, and a machine to put it on.
+
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+use weft_engine::{Payload, Progress, Simulation};
+use weft_fabric::parameters::{LinkParameters, PacketFormat, SwitchParameters};
+use weft_fabric::{
+    BuildError, Built, Interface, InterfaceContext, Network, NetworkParameters, Packet, Part, Supply,
+};
+use weft_topo::{Layout, Routing, Topology};
+use weft_units::{EndpointId, Time};
+
+/// A packet that an endpoint is to send, not before its time and in the order of the script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Planned {
+    pub at: Time,
+    pub to: EndpointId,
+    pub bytes: u32,
+}
+
+/// The packets of every endpoint.
+pub type Script = Vec<Vec<Planned>>;
+
+/// A packet that has arrived. `born` is when the fabric asked for it; `message` counts the packets of
+/// its source.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Arrived {
+    pub at: Time,
+    pub source: EndpointId,
+    pub message: u32,
+    pub destination: EndpointId,
+    pub bytes: u32,
+    pub born: Time,
+    pub hops: u8,
+}
+
+/// The interface of one endpoint.
+#[derive(Serialize, Deserialize)]
+pub struct Scripted {
+    plan: Vec<Planned>,
+    next: u32,
+}
+
+impl Scripted {
+    pub fn new(plan: Vec<Planned>) -> Scripted {
+        Scripted { plan, next: 0 }
+    }
+}
+
+/// It sets no timers.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum NoTimer {}
+
+impl Payload for NoTimer {
+    fn tie(&self) -> u128 {
+        match *self {}
+    }
+}
+
+impl Interface for Scripted {
+    type Parameters = ();
+    type Timer = NoTimer;
+    type Announcement = ();
+    type Output = Vec<Arrived>;
+
+    fn is_active(&self) -> bool {
+        !self.plan.is_empty()
+    }
+
+    fn start(&mut self, _: &(), context: &mut InterfaceContext<'_, '_, Self>) {
+        context.request_pump();
+    }
+
+    fn timer(&mut self, timer: NoTimer, _: &(), _: &mut InterfaceContext<'_, '_, Self>) {
+        match timer {}
+    }
+
+    fn announced(&mut self, _: EndpointId, _: u32, (): (), _: &(), _: &mut InterfaceContext<'_, '_, Self>) {}
+
+    fn received(&mut self, packet: &Packet, _: &(), context: &mut InterfaceContext<'_, '_, Self>) {
+        let Packet { source, message, bytes, born, hops, .. } = *packet;
+        let (at, destination) = (context.now(), context.endpoint());
+        assert_eq!(packet.destination, destination, "delivered to the wrong endpoint");
+        context.output().push(Arrived { at, source, message, destination, bytes, born, hops });
+    }
+
+    fn next_supply(&self) -> Time {
+        self.plan.get(self.next as usize).map_or(Time::MAX, |planned| planned.at)
+    }
+
+    fn supply(&mut self, _: &(), context: &mut InterfaceContext<'_, '_, Self>) -> Supply {
+        let Some(&Planned { at, to, bytes }) = self.plan.get(self.next as usize) else {
+            return Supply::Nothing;
+        };
+        if at > context.now() {
+            return Supply::NotBefore(at);
+        }
+        let number = self.next;
+        self.next += 1;
+        Supply::Packet(Packet::new(context.endpoint(), to, number, bytes, context.now(), Part::Whole))
+    }
+}
+
+/// Everything a packet network is built of.
+#[derive(Clone, Debug)]
+pub struct Machine<T = Layout> {
+    pub layout: T,
+    pub format: PacketFormat,
+    pub links: Vec<LinkParameters>,
+    pub switch: SwitchParameters,
+    pub seed: u64,
+}
+
+pub type Run<T = Layout> = Simulation<Network<T, Scripted>>;
+
+impl<T: Topology + Routing + Clone + Sync> Machine<T> {
+    pub fn build(&self, script: &Script) -> Result<Built<T, Scripted>, BuildError> {
+        let parameters = NetworkParameters {
+            layout: self.layout.clone(),
+            format: self.format,
+            links: self.links.clone(),
+            switch: self.switch,
+            seed: self.seed,
+        };
+        Network::build(parameters, (), |endpoint| Scripted::new(script[endpoint.index()].clone()))
+    }
+
+    /// A run of `script` that is about to begin.
+    pub fn begin(&self, script: &Script, threads: usize) -> Run<T> {
+        let Built { network, sites, events, lookahead } = self.build(script).unwrap();
+        Simulation::new(network, sites, events, lookahead, threads)
+    }
+
+    /// A run that goes on from a snapshot.
+    pub fn resume(&self, script: &Script, bytes: &[u8], threads: usize) -> Run<T> {
+        let Built { network, sites, lookahead, .. } = self.build(script).unwrap();
+        Simulation::resume(network, bytes, sites.len(), lookahead, threads).unwrap()
+    }
+
+    /// Everything that arrives when `script` is run to its end, in the order of [`Arrived`].
+    pub fn arrivals(&self, script: &Script) -> Vec<Arrived> {
+        let mut run = self.begin(script, 1);
+        assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        take_arrivals(&mut run)
+    }
+}
+
+/// Runs up to `time`.
+pub fn until<T: Topology + Routing + Sync>(run: &mut Run<T>, time: Time) -> Progress {
+    run.run_until(time, &AtomicBool::new(false))
+}
+
+/// What has arrived since this was last called.
+pub fn take_arrivals<T: Topology + Routing + Sync>(run: &mut Run<T>) -> Vec<Arrived> {
+    let mut arrived: Vec<Arrived> = run.outputs_mut().flat_map(std::mem::take).collect();
+    arrived.sort_unstable();
+    arrived
+}

@@ -1,0 +1,87 @@
+//! The same run on any number of threads, cut by epochs, saved and resumed.
+
+use crate::machines::{dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal};
+use crate::scripted::{Machine, take_arrivals, until};
+use weft_engine::{Progress, Stream};
+use weft_fabric::check_credits;
+use weft_fabric::parameters::{ArbiterKind, CreditUnit, FasterLink, Forwarding, SwitchKind};
+use weft_topo::{Ascent, Layout};
+use weft_units::{Bytes, Clock, LineCode, Span, Time};
+
+/// Machines of up to 576 switches (engines cut them in blocks of 64), each with another switch, arbiter,
+/// flow control and mix of links, and how many partitions eight threads make of it.
+fn machines() -> Vec<(Machine, usize)> {
+    use SwitchKind::{InputQueued, OutputQueued, VirtualOutputQueued};
+    let make = |layout: Layout, kind, arbiter, partitions| {
+        let mut machine = plain(layout, kind, 3);
+        machine.switch.arbiter = arbiter;
+        (machine, partitions)
+    };
+    let mut machines = vec![
+        make(torus(&[8, 8, 8], true, 1, true), InputQueued, ArbiterKind::RoundRobin, 8),
+        make(torus(&[24, 24], false, 1, true), VirtualOutputQueued, ArbiterKind::Islip(2), 8),
+        make(exanest(32), OutputQueued, ArbiterKind::RoundRobin, 8),
+        make(tree(8, 3, Ascent::Random), InputQueued, ArbiterKind::Random, 3),
+        make(dragonfly(2, 8, 4, 33), InputQueued, ArbiterKind::Islip(1), 5),
+        make(ugal(2, 8, 4, 33), VirtualOutputQueued, ArbiterKind::RoundRobin, 5),
+        make(star(64), VirtualOutputQueued, ArbiterKind::Random, 1),
+    ];
+    machines[1].0.switch.forwarding = Forwarding::StoreAndForward;
+    machines[1].0.switch.clock = Clock::from_hertz(200_000_000).unwrap();
+    let (fast, slow) =
+        (link(16_000, LineCode::B64_66, 120_000, 8), link(10_000, LineCode::B64_66, 240_001, 8));
+    machines[2].0.links = vec![fast, fast, slow, slow, slow];
+    machines[2].0.switch.output_buffer = Some(Bytes::new(600));
+    machines[2].0.switch.faster_link = FasterLink::Delay;
+    machines[5].0.switch.credit = CreditUnit::Cells(Bytes::new(64));
+    machines[5].0.switch.buffer = Bytes::new(5 * 64);
+    machines
+}
+
+/// Catches a result that depends on partitions, on threads, on where epochs cut the windows, or on
+/// having been saved and resumed: arrivals and the whole final state are compared.
+#[test]
+fn threads_epochs_and_resumes_change_nothing() {
+    for (index, (machine, partitions)) in machines().into_iter().enumerate() {
+        let script = random_script(&machine.layout, 12, 256, 300_000, 9);
+        let mut alone = machine.begin(&script, 1);
+        assert_eq!(until(&mut alone, Time::MAX), Progress::Dry);
+        let expected = take_arrivals(&mut alone);
+        assert_eq!(expected.len(), script.iter().map(Vec::len).sum());
+        let last = expected[expected.len() - 1].at.as_ps();
+        let state = alone.save().unwrap();
+        let mut dice = Stream::new(index as u64, 0, 0);
+        for threads in [2, 3, 8] {
+            let mut run = machine.begin(&script, threads);
+            assert_eq!(run.partitions(), partitions.min(threads));
+            let mut arrived = Vec::new();
+            for (epoch, next) in [(1, 3), (2, 1), (3, 8), (4, 2)] {
+                let at = last / 8 * epoch + u64::from(dice.below(1_000_000));
+                until(&mut run, Time::from_ps(at));
+                arrived.extend(take_arrivals(&mut run));
+                assert_eq!(check_credits(&run), Ok(()));
+                let saved = run.save().unwrap();
+                run = machine.resume(&script, &saved, if epoch % 2 == 1 { next } else { threads });
+            }
+            assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+            arrived.extend(take_arrivals(&mut run));
+            arrived.sort_unstable();
+            assert!(arrived == expected, "machine {index} on {threads} threads");
+            assert!(run.save().unwrap() == state, "machine {index} on {threads} threads: the final state");
+        }
+    }
+}
+
+/// Catches a snapshot that depends on partitions.
+#[test]
+fn a_snapshot_is_the_same_for_any_number_of_threads() {
+    let (machine, _) = machines().swap_remove(0);
+    let script = random_script(&machine.layout, 12, 256, 300_000, 9);
+    let snapshot = |threads| {
+        let mut run = machine.begin(&script, threads);
+        until(&mut run, Time::ZERO + Span::from_ps(1_234_567));
+        run.save().unwrap()
+    };
+    let alone = snapshot(1);
+    assert!([2, 3, 8].iter().all(|&threads| snapshot(threads) == alone));
+}

@@ -1,0 +1,6 @@
+//! The fabric under traffic, against the results of queueing theory and the channel-load bound.
+
+mod fairness;
+mod machine;
+mod md1;
+mod saturation;
