@@ -297,6 +297,10 @@ impl Host for ReplayHost {
         }
     }
 
+    fn next_offer(&self) -> Time {
+        Time::MAX
+    }
+
     fn offer(&mut self, _: &ReplayParameters, _: Time) -> Offer<ReplayHeader> {
         Offer::Nothing
     }
