@@ -1,6 +1,7 @@
 //! The fabric against closed forms, its own laws of conservation, and itself on other threads.
 
 mod deadlock;
+mod fairness;
 mod ideal;
 mod machines;
 mod properties;
