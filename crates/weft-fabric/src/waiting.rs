@@ -137,7 +137,7 @@ where
         }
     }
     let known = sites.iter().zip(0u32..).flat_map(|(state, site)| {
-        state.switch().ports().expected.iter().map(move |(_, credit)| (site, *credit))
+        state.switch().ports().expected.iter().flatten().map(move |(_, credit)| (site, *credit))
     });
     let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (site, *credit));
     for (site, Credit { port, vc, amount }) in known.chain(on_their_way) {

@@ -65,29 +65,28 @@ impl<B: InputBuffers> Crossbar<B> {
     /// The head of a packet has come.
     #[inline]
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
-        self.ports.collect_credits(now, rules);
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let request = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
         let mut output = 0;
         if B::ROUTES_ON_ARRIVAL {
             let buffered = self.pool.get_mut(handle);
-            self.ports.route(buffered, port, vc, rules);
+            self.ports.route(buffered, (port, vc), now, rules);
             output = usize::from(buffered.packet.port);
         }
         if self.buffers.queue_mut(request, output).push(&mut self.pool, handle) {
-            self.request(request, handle, rules);
+            self.request(request, handle, now, rules);
             self.ports.arbitrate_at_or_after(now, rules);
         }
     }
 
     /// Enters the request of a packet that has come to the head of its queue.
     #[inline]
-    fn request<T: Routing>(&mut self, request: usize, handle: u32, rules: &Rules<T>) {
+    fn request<T: Routing>(&mut self, request: usize, handle: u32, now: Time, rules: &Rules<T>) {
         let buffered = self.pool.get_mut(handle);
         if !B::ROUTES_ON_ARRIVAL {
             let vc = request & ((1 << rules.vc_shift) - 1);
-            self.ports.route(buffered, request >> rules.vc_shift, vc as u8, rules);
+            self.ports.route(buffered, (request >> rules.vc_shift, vc as u8), now, rules);
         }
         let output = usize::from(buffered.packet.port);
         let queue = self.buffers.queue_mut(request, output);
@@ -100,7 +99,6 @@ impl<B: InputBuffers> Crossbar<B> {
     /// Arbitrates at the clock edge `now`.
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
-        self.ports.collect_credits(now, rules);
         match self.arbiter {
             ArbiterKind::RoundRobin => self.serve_outputs(now, rules, sink, |switch, output, survey| {
                 let turn = usize::from(switch.ports.outputs[output].turn);
@@ -159,6 +157,7 @@ impl<B: InputBuffers> Crossbar<B> {
                     wake = wake.min(ready);
                     continue;
                 }
+                self.ports.collect_credits(output, now, rules);
                 let mut survey = Survey { now, wake, lacks_credit: false };
                 let chosen = choose(self, output, &mut survey);
                 wake = survey.wake;
@@ -194,6 +193,7 @@ impl<B: InputBuffers> Crossbar<B> {
                 if switch.ports.output_ready[output] > now {
                     return None;
                 }
+                switch.ports.collect_credits(output, now, rules);
                 let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
                 round_robin::choose(switch.requests_of(output), turn, |request| {
                     switch.is_eligible(output, request, rules, &mut survey)
@@ -288,7 +288,7 @@ impl<B: InputBuffers> Crossbar<B> {
             }
         }
         if next != NONE {
-            self.request(request, next, rules);
+            self.request(request, next, now, rules);
         }
         let anything_wanted = self.wanted.iter().any(|&word| word != 0);
         if anything_wanted { self.ports.output_ready[output] } else { Time::MAX }

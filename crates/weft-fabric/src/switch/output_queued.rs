@@ -64,11 +64,10 @@ impl OutputQueued {
 
     /// The head of a packet has come.
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
-        self.ports.collect_credits(now, rules);
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let channel = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
-        self.ports.route(self.pool.get_mut(handle), port, vc, rules);
+        self.ports.route(self.pool.get_mut(handle), (port, vc), now, rules);
         if self.arrived[channel].push(&mut self.pool, handle) {
             self.request(channel, handle, rules);
         }
@@ -78,7 +77,6 @@ impl OutputQueued {
     /// Moves what has arrived, then serves the lines, at the clock edge `now`.
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
-        self.ports.collect_credits(now, rules);
         self.move_arrivals(now, rules, sink);
         let mut wake = Time::MAX;
         let mut freed = false;
@@ -91,6 +89,7 @@ impl OutputQueued {
                 wake = wake.min(ready);
                 continue;
             }
+            self.ports.collect_credits(output, now, rules);
             match self.choose(output, now, rules) {
                 Choice::Send(vc) => {
                     self.send(output, vc, now, rules, sink);

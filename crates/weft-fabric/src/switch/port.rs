@@ -3,7 +3,8 @@
 use super::pool::Buffered;
 use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use weft_engine::Stream;
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
 use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
@@ -138,19 +139,11 @@ pub(crate) struct Ports {
     pub(crate) input_ready: Vec<Time>,
     /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
     pub(crate) credits: Vec<u32>,
-    /// Credits that are known to come, and when; in no particular order.
-    #[serde(serialize_with = "in_order")]
-    pub(crate) expected: Vec<(Time, Credit)>,
+    /// Per output: credits that are known to come, in the order in which they do.
+    pub(crate) expected: Vec<VecDeque<(Time, Credit)>>,
     pub(crate) dice: Stream,
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
-}
-
-/// Writes what has come in an order that depends on partitions in one that does not.
-fn in_order<S: Serializer>(expected: &[(Time, Credit)], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut sorted = expected.to_vec();
-    sorted.sort_unstable();
-    sorted.serialize(serializer)
 }
 
 /// A grant that is being carried out.
@@ -163,7 +156,11 @@ pub(crate) struct Hop {
 
 /// What a routing sees of its switch.
 struct Queues<'a> {
+    now: Time,
     outputs: &'a [OutputPort],
+    expected: &'a [VecDeque<(Time, Credit)>],
+    /// Bytes that one unit of credit stands for.
+    credit_bytes: u32,
     dice: &'a mut Stream,
 }
 
@@ -171,7 +168,9 @@ impl View for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
         let output = &self.outputs[port.index()];
-        u64::from(output.outstanding) + u64::from(output.waiting)
+        let come = self.expected[port.index()].iter().take_while(|(time, _)| *time <= self.now);
+        let freed = come.map(|(_, credit)| credit.amount * self.credit_bytes).sum::<u32>();
+        u64::from(output.outstanding - freed) + u64::from(output.waiting)
     }
 
     #[inline]
@@ -188,6 +187,7 @@ impl Ports {
         credits: Vec<u32>,
         dice: Stream,
     ) -> Ports {
+        let expected = outputs.iter().map(|_| VecDeque::new()).collect();
         let (output_ready, input_ready) = (vec![Time::ZERO; outputs.len()], vec![Time::ZERO; outputs.len()]);
         Ports {
             switch,
@@ -196,7 +196,7 @@ impl Ports {
             output_ready,
             input_ready,
             credits,
-            expected: Vec::new(),
+            expected,
             dice,
             decision: Time::MAX,
         }
@@ -207,8 +207,8 @@ impl Ports {
     pub(crate) fn route<T: Routing>(
         &mut self,
         buffered: &mut Buffered,
-        port: usize,
-        vc: u8,
+        (port, vc): (usize, u8),
+        now: Time,
         rules: &Rules<T>,
     ) {
         let position = Position {
@@ -217,7 +217,13 @@ impl Ports {
             port: PortId(port as u32),
             vc: VcId(u32::from(vc)),
         };
-        let mut view = Queues { outputs: &self.outputs, dice: &mut self.dice };
+        let mut view = Queues {
+            now,
+            outputs: &self.outputs,
+            expected: &self.expected,
+            credit_bytes: rules.bytes(1),
+            dice: &mut self.dice,
+        };
         let packet = &mut buffered.packet;
         let Step { port, vc } = rules.topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.outputs[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
@@ -229,35 +235,31 @@ impl Ports {
     /// Room will become free behind an output at `time`.
     #[inline]
     pub(crate) fn expect_credit<T>(&mut self, time: Time, credit: Credit, rules: &Rules<T>) {
-        self.expected.push((time, credit));
-        if self.outputs[usize::from(credit.port)].waiting > 0 {
+        self.expected[usize::from(credit.port)].push_back((time, credit));
+        // Whoever waits for it without knowing when it comes.
+        if self.outputs[usize::from(credit.port)].stalled_since != Time::MAX {
             self.arbitrate_at_or_after(time, rules);
         }
     }
 
-    /// Takes account of the credits that have come by `now`. Must be called before anything looks at
-    /// credits or queues.
+    /// Takes account of the credits of an output that have come by `now`. Must be called before anything
+    /// looks at them.
     #[inline]
-    pub(crate) fn collect_credits<T>(&mut self, now: Time, rules: &Rules<T>) {
-        let mut at = 0;
-        while at < self.expected.len() {
-            let (time, Credit { port, vc, amount }) = self.expected[at];
+    pub(crate) fn collect_credits<T>(&mut self, output: usize, now: Time, rules: &Rules<T>) {
+        while let Some(&(time, Credit { vc, amount, .. })) = self.expected[output].front() {
             if time > now {
-                at += 1;
-                continue;
+                break;
             }
-            // Credits add up: their order does not matter.
-            self.expected.swap_remove(at);
-            self.credits[usize::from(port) << rules.vc_shift | usize::from(vc)] += amount;
-            self.outputs[usize::from(port)].outstanding -= rules.bytes(amount);
+            self.expected[output].pop_front();
+            self.credits[output << rules.vc_shift | usize::from(vc)] += amount;
+            self.outputs[output].outstanding -= rules.bytes(amount);
         }
     }
 
-    /// The edge at which the next credit of an output will have come, of those that are known.
+    /// The edge at which the next credit of an output will have come, if one is known to come.
     pub(crate) fn next_credit<T>(&self, output: usize, rules: &Rules<T>) -> Time {
-        let of_output = self.expected.iter().filter(|(_, credit)| usize::from(credit.port) == output);
-        let first = of_output.map(|&(time, _)| time).min();
-        first.map_or(Time::MAX, |time| rules.switch.clock.edge_at_or_after(time))
+        let first = self.expected[output].front();
+        first.map_or(Time::MAX, |(time, _)| rules.switch.clock.edge_at_or_after(*time))
     }
 
     /// Makes sure that arbitration happens at the first edge from `time` on.

@@ -139,3 +139,31 @@ fn explore_dateline() {
         eprintln!("DL {kind:?} {arbiter:?} F {:.2} spread {:.3} x {:?} y {:?}", f_statistic(&samples), spread(&samples), norm(xs), norm(ys));
     }
 }
+#[test]
+fn explore_directions() {
+    for (kind, arbiter) in SWITCHES {
+      for load in [60u64, 80, 200] {
+        let mut ratios = vec![Vec::new(); 2];
+        for seed in 0..6 {
+            let layout = torus(&[8, 8]);
+            let pattern = Pattern::new(PatternKind::Uniform, &layout, &Settings::default(), &mut dice()).unwrap();
+            let ls = vec![link(); layout.link_classes().len()];
+            let arrival = Arrival::Poisson(Poisson::new(SLOT.as_ps() * 100, load).unwrap());
+            let mut run = begin(layout, ls, switch(kind, arbiter, 8), pattern, &arrival, seed);
+            advance(&mut run, Span::from_ps(SLOT.as_ps() * 2_000));
+            reset(&mut run);
+            advance(&mut run, Span::from_ps(SLOT.as_ps() * 1000));
+            let mut sums = [0.0; 4];
+            let mut stalls = [0.0; 4];
+            for r in links(&run) { if let weft_fabric::LinkEnd::Port(_, p) = r.from && p.0 > 0 { sums[p.index() - 1] += r.packets as f64; stalls[p.index() - 1] += r.stalled.as_ps() as f64; } }
+            ratios[0].push(sums[0] / sums[1]); ratios[1].push(sums[2] / sums[3]);
+            if seed == 0 { eprintln!("DL stalls {:?}", stalls.map(|s| (s / 64.0 / 125000.0 ).round() / 1000.0)); }
+        }
+        for (d, r) in ratios.iter().enumerate() {
+            let mean = r.iter().sum::<f64>() / 6.0;
+            let sd = (r.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 5.0).sqrt() / 6f64.sqrt();
+            eprintln!("DL {kind:?} {arbiter:?} {load} dim {d}: up/down {mean:.4} ± {sd:.4}");
+        }
+      }
+    }
+}
