@@ -1,10 +1,10 @@
-//! Inputs that contend for one output get equal shares, wherever they lie.
+//! Inputs that contend for one output get equal shares, and outputs equal service, whatever their numbers.
 
 use crate::machines::{ARBITERS, KINDS, plain, star};
 use crate::scripted::{Planned, Script, take_arrivals, until};
 use weft_engine::Stream;
 use weft_fabric::parameters::{ArbiterKind, SwitchKind};
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Catches an order of service that favours an input because of the idle ones before it, or one that
 /// falls in step with the packets and starves an input.
@@ -44,34 +44,32 @@ fn neighbours_and_others_share_an_output_equally() {
     }
 }
 
-/// Catches an order of outputs in which one always goes before its neighbour: an input with packets for
-/// two outputs that are busy with others' packets serves both alike.
+/// Catches an order of outputs in which one goes before its neighbour: two inputs with packets for two
+/// outputs, in whatever way the outputs are numbered, serve both alike.
 #[test]
-fn an_input_serves_its_outputs_alike() {
-    for outputs in [[1, 2], [2, 1], [7, 0], [3, 6]] {
-        for arbiter in ARBITERS {
+fn what_outputs_are_called_changes_no_latency() {
+    for arbiter in ARBITERS {
+        let waits = [[1, 2], [2, 1], [7, 0], [0, 7], [3, 6], [6, 3]].map(|outputs| {
             let mut machine = plain(star(8), SwitchKind::VirtualOutputQueued, 16);
             machine.switch.arbiter = arbiter;
             let mut script: Script = vec![Vec::new(); 8];
             let mut dice = Stream::new(3, 0, 0);
             for sender in [4, 5] {
-                let mut at = 0;
+                let mut at = Time::ZERO;
                 for _ in 0..20_000 {
-                    at += u64::from(dice.below(2 * 160_000));
+                    // Nine tenths of the line on average.
+                    at = at + Span::from_ps(u64::from(dice.below(2 * 160_000)));
                     let to = EndpointId(outputs[dice.below(2) as usize]);
-                    script[sender].push(Planned { at: Time::from_ps(at), to, bytes: 256 });
+                    script[sender].push(Planned { at, to, bytes: 256 });
                 }
             }
             let arrived = machine.arrivals(&script);
-            let waits = outputs.map(|output| {
-                let of_output = arrived.iter().filter(|a| a.destination.0 == output);
-                let sum: u64 = of_output.clone().map(|a| (a.at - a.born).as_ps()).sum();
-                sum as f64 / of_output.count() as f64 - 194_000.0
-            });
-            let ratio = waits[0] / waits[1];
-            eprintln!("{arbiter:?} {outputs:?}: {waits:?} {ratio:.3}");
-            if false && true { } else if ratio > 9.0 { panic!() }
-            //assert!((ratio - 1.0).abs() < 0.1, "{arbiter:?}, outputs {outputs:?}: mean waits {waits:?} ps");
-        }
+            // The mean beyond what a packet takes alone, to the output that is called first.
+            let of_first = || arrived.iter().filter(|a| a.destination.0 == outputs[0]);
+            let sum: u64 = of_first().map(|a| (a.at - a.born).as_ps()).sum();
+            sum as f64 / of_first().count() as f64 - 190_000.0
+        });
+        let (least, most) = waits.iter().fold((f64::MAX, 0f64), |(l, m), &w| (l.min(w), m.max(w)));
+        assert!(most / least < 1.1, "{arbiter:?}: mean waits of {waits:?} ps");
     }
 }
