@@ -10,7 +10,7 @@ use weft_fabric::parameters::{
 use weft_fabric::{Built, LinkEnd, LinkReport, Network, NetworkParameters};
 use weft_nic::{SimpleNic, SimpleParameters};
 use weft_topo::{Attachment, Dimension, DimensionOrder, Layout, Routing, Star, StarRouting, Topology, Torus};
-use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span};
 use weft_workload::arrival::Arrival;
 use weft_workload::pattern::Pattern;
 use weft_workload::traffic::{Source, TrafficParameters};
@@ -130,7 +130,7 @@ pub fn throughput<T: Topology + Routing + Sync>(run: &mut Run<T>, warm_up: u64, 
     delivered.iter().sum::<u64>() as f64 / delivered.len() as f64 / slots as f64
 }
 
-/// Time zero, for arrivals that never pause.
+/// Arrivals at twice the rate of a link: sources that always have something to send.
 pub fn saturated() -> Arrival {
     Arrival::Periodic(weft_workload::arrival::Periodic::new(SLOT.as_ps() / 2, 1).unwrap())
 }
@@ -139,9 +139,4 @@ pub fn saturated() -> Arrival {
 pub fn dice() -> impl FnMut() -> u64 {
     let mut stream = weft_engine::Stream::new(1, 0, 0);
     move || stream.next_u64()
-}
-
-/// The start of virtual time plus `span`.
-pub fn at(span: Span) -> Time {
-    Time::ZERO + span
 }
