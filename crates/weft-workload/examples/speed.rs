@@ -107,7 +107,7 @@ fn main() {
     let never = AtomicBool::new(false);
     sim.run_until(Time::from_ps(us * 1_000_000 / 5), &never);
     let hops = |sim: &Simulation<Network<Layout, SimpleNic<Source>>>| -> u64 {
-        sim.sites().map(|(id, s)| sim.model().links_of(id, s).map(|l| l.packets).sum::<u64>()).sum()
+        sim.sites().map(|(id, s)| sim.model().links_of(id, s, sim.now()).map(|l| l.packets).sum::<u64>()).sum()
     };
     let before = hops(&sim);
     let e0 = sim.events_handled();

@@ -3,6 +3,7 @@
 mod deadlock;
 mod fairness;
 mod ideal;
+mod links;
 mod machines;
 mod properties;
 mod scripted;

@@ -112,7 +112,7 @@ fn check_deliveries(
     }
     prop_assert!(missing.is_empty(), "lost: {:?}", missing);
     let crossed: u64 =
-        run.sites().flat_map(|(id, site)| run.model().links_of(id, site)).map(|l| l.packets).sum();
+        run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())).map(|l| l.packets).sum();
     prop_assert_eq!(crossed, hops, "links have carried other packets than those that arrived");
     Ok(())
 }

@@ -97,13 +97,14 @@ pub fn advance<T: Topology + Routing + Sync>(run: &mut Run<T>, span: Span) {
 
 /// Sets all counters and reports to zero, at the end of warm-up.
 pub fn reset<T: Topology + Routing + Sync>(run: &mut Run<T>) {
-    run.sites_mut().for_each(|(_, site)| site.reset_counters());
+    let now = run.now();
+    run.sites_mut().for_each(|(_, site)| site.reset_counters(now));
     run.outputs_mut().for_each(|output| *output = Default::default());
 }
 
 /// What every direction of every link has carried since the last reset.
 pub fn links<T: Topology + Routing + Sync>(run: &Run<T>) -> Vec<LinkReport> {
-    run.sites().flat_map(|(id, site)| run.model().links_of(id, site)).collect()
+    run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())).collect()
 }
 
 /// Packets injected, and packets delivered, by endpoint.
