@@ -10,6 +10,7 @@
 //! A [`Request`] holds everything that the results depend on, the text of the machine file included, so
 //! that it can be run again from `run.json` alone. [`RunOptions`] hold what they do not depend on.
 
+mod link_table;
 pub mod load;
 pub mod machine;
 pub mod record;
@@ -125,6 +126,11 @@ impl Interrupt {
         self.0.swap(true, Ordering::Relaxed)
     }
 
+    /// The flag itself, for a run that looks at it oftener.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether the run is asked to end.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -164,8 +170,10 @@ pub struct Measured<R> {
     /// What was measured; this part goes into `run.json`.
     #[serde(flatten)]
     pub row: R,
-    /// Packet-hops per second of wall time.
+    /// Packet-hops per second of wall time; building the machine is not counted.
     pub packet_hops_per_second: f64,
+    /// Wall time of building the machine, the first time where the row took several.
+    pub build_time_s: f64,
     /// The most memory that the process had held when the row was done.
     pub peak_memory_bytes: u64,
 }
@@ -196,6 +204,22 @@ pub enum ExperimentError {
     /// This part of weft is missing.
     #[error("this weft was built without {0}")]
     NotBuilt(&'static str),
+}
+
+/// How a run of the engine ended, in the words of results, and what there is to say about it.
+pub(crate) fn ended(ending: &weft_engine::Ending) -> (Ending, Option<String>) {
+    use weft_engine::Ending as E;
+    let lines = |title: &str, lines: &[String]| {
+        Some(lines.iter().fold(title.to_owned(), |text, line| format!("{text}\n  {line}")))
+    };
+    match ending {
+        E::Finished => (Ending::Finished, None),
+        E::Horizon => (Ending::HorizonReached, None),
+        E::Interrupted => (Ending::Interrupted, None),
+        E::Limit { what } => (Ending::LimitReached, Some(what.clone())),
+        E::Deadlock { cycle } => (Ending::Deadlock, lines("these buffers wait for one another", cycle)),
+        E::NoProgress { waiting } => (Ending::NoProgress, lines("nothing moves any more", waiting)),
+    }
 }
 
 impl ExperimentError {

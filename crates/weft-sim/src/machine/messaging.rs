@@ -1,5 +1,6 @@
 //! `[messaging]`: what the library between program and interface costs, and its algorithms.
 
+use super::diagnostic::Problem;
 use super::document::Item;
 use super::read::{Attribution, Entry, FromItem, Readable, Reader, attribution_schema, names, section};
 use super::value::{Bounds, RateLimit};
@@ -7,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
+use weft_msg::Algorithm;
 use weft_trace::op::Collective;
 use weft_units::{BitRate, Bytes, Span};
 
@@ -114,23 +116,6 @@ names!(Collective, "Collective", "a collective", {
     Collective::NeighborAlltoallv => Collective::NeighborAlltoallv, "neighbor-alltoallv";
 });
 
-/// A way to carry out collectives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)] // Described where they are carried out, under these names.
-pub enum Algorithm {
-    Binomial,
-    RecursiveDoubling,
-    RecursiveHalving,
-    Ring,
-    Rabenseifner,
-    Bruck,
-    Pairwise,
-    Linear,
-    Dissemination,
-    ScatterRing,
-    ScatterDoubling,
-}
-
 names!(Algorithm, "Algorithm", "an algorithm", {
     Algorithm::Binomial => Algorithm::Binomial, "binomial";
     Algorithm::RecursiveDoubling => Algorithm::RecursiveDoubling, "recursive-doubling";
@@ -165,7 +150,7 @@ impl FromItem for Rule {
         let entries = reader.table(item, path, &known)?;
         let part = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item);
         let operation = needed(part("operation"), item, path, "operation", reader);
-        let algorithm = needed(part("algorithm"), item, path, "algorithm", reader);
+        let algorithm: Option<Algorithm> = needed(part("algorithm"), item, path, "algorithm", reader);
         let ranks = bounds(part("ranks"), reader);
         let bytes = bounds(part("bytes"), reader);
         // A rule that a `--set` changed is no longer what its source says.
@@ -174,6 +159,23 @@ impl FromItem for Rule {
             Some(entry) => (Attribution::default(), entry.key_location),
             None => (Attribution::among(item, entries, path, reader)?, item.location),
         };
+        if let (Some(operation), Some(algorithm)) = (operation, algorithm)
+            && !algorithm.performs(operation)
+        {
+            let able = Algorithm::ALL.into_iter().filter(|able| able.performs(operation));
+            let able: Vec<&str> = able.map(Algorithm::name).collect();
+            let problem = Problem::new(
+                format!("{algorithm} cannot carry out {}", operation.show()),
+                "does not fit",
+                if able.is_empty() {
+                    "leave this rule out: no algorithm carries it out yet".to_owned()
+                } else {
+                    format!("write algorithm = \"{}\"", able.join("\" or \""))
+                },
+            );
+            reader.report(part("algorithm").map_or(item.location, |part| part.location), problem);
+            return None;
+        }
         let rule = Rule { operation: operation?, ranks: ranks?, bytes: bytes?, algorithm: algorithm? };
         let constant = attribution.constant(rule.to_string(), path, location, reader)?;
         reader.constants.push(constant);

@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use serde_json::Value as Json;
+use weft_msg::Algorithm;
 
 const NO_SETS: [&str; 0] = [];
 

@@ -174,6 +174,35 @@ impl Topology {
         }
     }
 
+    /// Number of switches; as [`Topology::endpoints`], no more than 64 bits hold.
+    pub fn switches(&self) -> u64 {
+        let product = |factors: &[u32]| factors.iter().fold(1u64, |p, f| p.saturating_mul(u64::from(*f)));
+        match self {
+            Topology::Torus { dims, .. } | Topology::Mesh { dims, .. } => product(dims),
+            Topology::Exanest { .. } => self.endpoints(),
+            Topology::KaryTree { k, n } => {
+                u64::from(*k).saturating_pow(n.saturating_sub(1)).saturating_mul(u64::from(*n))
+            }
+            Topology::Dragonfly { a, groups, .. } => product(&[*a, *groups]),
+            Topology::Star { .. } => 1,
+        }
+    }
+
+    /// The most ports that its switches have together.
+    pub fn ports(&self) -> u64 {
+        let per_switch = match self {
+            Topology::Torus { dims, endpoints_per_switch }
+            | Topology::Mesh { dims, endpoints_per_switch } => {
+                2 * dims.len() as u64 + u64::from(*endpoints_per_switch)
+            }
+            Topology::Exanest { .. } => 10,
+            Topology::KaryTree { k, .. } => 2 * u64::from(*k),
+            Topology::Dragonfly { p, a, h, .. } => u64::from(*p) + u64::from(*a) + u64::from(*h),
+            Topology::Star { endpoints } => u64::from(*endpoints),
+        };
+        self.switches().saturating_mul(per_switch)
+    }
+
     /// The names of the kinds of link, as `[links.…]` gives them.
     pub fn link_classes(&self) -> &'static [&'static str] {
         match self {

@@ -34,7 +34,7 @@ pub use manifest::{AssumedConstant, Ending, FORMAT_VERSION, Performance, RunMani
 pub use row::{Column, Row};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
 pub use tables::{FlowRow, LinkRow, MessageRow, RankRow, Table};
-pub use wall::{Stopwatch, date, peak_memory};
+pub use wall::{Stopwatch, available_memory, date, peak_memory};
 
 #[cfg(test)]
 mod tests;

@@ -36,8 +36,6 @@ row! {
     payload_bytes: Bytes,
     /// When it was handed to the messaging layer or, for a pattern, generated.
     posted_ps: Time,
-    /// When its first byte entered the network.
-    injected_ps: Time,
     /// Links that its last packet crossed, injection and ejection included.
     hops: u32,
 }

@@ -43,7 +43,6 @@ fn message(n: u64) -> MessageRow {
         class: "pattern".to_owned(),
         payload_bytes: Bytes::new(n * 17 % 4096),
         posted_ps: Time::from_ps(n / 4),
-        injected_ps: Time::from_ps(n / 3),
         hops: 3,
     }
 }

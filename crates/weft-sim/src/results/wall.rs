@@ -35,6 +35,17 @@ pub fn peak_memory() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
+/// Memory that this process may still take in bytes: what the system has available, proc(5), and what
+/// its control group allows, cgroups(7); `None` where the system does not say.
+pub fn available_memory() -> Option<u64> {
+    let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let limit = limit.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
+    Some(limit.min(kilobytes.saturating_mul(1024)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
