@@ -58,7 +58,7 @@ fn what_outputs_are_called_changes_no_latency() {
                 let mut at = Time::ZERO;
                 for _ in 0..20_000 {
                     // Nine tenths of the line on average.
-                    at = at + Span::from_ps(u64::from(dice.below(2 * 160_000)));
+                    at += Span::from_ps(u64::from(dice.below(2 * 160_000)));
                     let to = EndpointId(outputs[dice.below(2) as usize]);
                     script[sender].push(Planned { at, to, bytes: 256 });
                 }

@@ -1,5 +1,7 @@
 //! The fabric against closed forms, its own laws of conservation, and itself on other threads.
 
+#![allow(clippy::unwrap_used)]
+
 mod deadlock;
 mod fairness;
 mod ideal;

@@ -131,7 +131,7 @@ proptest! {
         let mut run = machine.begin(&script, 1);
         let mut at = Time::ZERO;
         for look in looks {
-            at = at + Span::from_ps(look);
+            at += Span::from_ps(look);
             until(&mut run, at);
             prop_assert_eq!(check_credits(&run), Ok(()));
         }
