@@ -48,7 +48,7 @@ fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
             pipeline_cycles: cycles,
             forwarding: if store { Forwarding::StoreAndForward } else { Forwarding::VirtualCutThrough },
             faster_link: [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store][faster],
-            buffer: Bytes::new(whole + if spare < largest { 0 } else { spare - largest }),
+            buffer: Bytes::new(whole + spare.saturating_sub(largest)),
             credit: unit,
             output_buffer: output.map(|spare| Bytes::new(largest + spare)),
         }
