@@ -1,11 +1,11 @@
 //! What links report of themselves.
 
-use crate::machines::{link, plain, torus};
+use crate::machines::{KINDS, link, plain, torus};
 use crate::scripted::{Planned, Run, Script, until};
 use weft_engine::Progress;
 use weft_fabric::parameters::{Forwarding, SwitchKind};
 use weft_fabric::{LinkEnd, LinkReport};
-use weft_units::{EndpointId, LineCode, Span, Time};
+use weft_units::{Clock, EndpointId, LineCode, Span, Time};
 
 fn links(run: &Run) -> Vec<LinkReport> {
     run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())).collect()
@@ -16,7 +16,7 @@ fn links(run: &Run) -> Vec<LinkReport> {
 /// sends 144 ns of each 2304 ns and more, and stalls for nearly all of the rest.
 #[test]
 fn a_link_stalls_for_the_time_that_it_lacks_credits() {
-    for kind in [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued] {
+    for kind in KINDS {
         let mut machine = plain(torus(&[2], false, 2, true), kind, 1);
         machine.links = vec![link(1_000, LineCode::NONE, 15_000, 0), link(16_000, LineCode::NONE, 15_000, 0)];
         machine.switch.forwarding = Forwarding::StoreAndForward;
@@ -60,4 +60,29 @@ fn the_links_of_a_deadlock_stall_for_ever() {
     assert_eq!(run.now(), hour);
     let stalled = links(&run).iter().filter(|link| link.stalled > Span::from_us(3_599_000_000)).count();
     assert!(stalled >= 5, "{stalled}");
+}
+
+/// By hand: two packets of 144 ns over two switches at 200 MHz with a pipeline of two cycles, links of
+/// 15 ns, buffers of one packet. Catches credits that come sooner or later than a link's latency after
+/// the tail has left the buffer.
+///
+/// ```text
+///                    first packet                       second packet
+///  endpoint 0        0                                  needs the credit of 174
+///  switch 0          in at 15, decided 15, tail gone    in at 189, needs the credit of 199: decided 200,
+///                    159: credit back at 174            on the line at 210
+///  switch 1          in at 40, decided 40, tail gone    in at 225, decided 225, on the line at 235
+///                    184: credit back at 199
+///  endpoint 1        50 + 144 + 15 = 209                235 + 144 + 15 = 394
+/// ```
+#[test]
+fn credits_take_the_latency_of_the_link() {
+    for kind in KINDS {
+        let mut machine = plain(torus(&[2], false, 1, true), kind, 1);
+        machine.switch.clock = Clock::from_hertz(200_000_000).unwrap();
+        let packet = Planned { at: Time::ZERO, to: EndpointId(1), bytes: 256 };
+        let arrived = machine.arrivals(&vec![vec![packet; 2], Vec::new()]);
+        let times: Vec<u64> = arrived.iter().map(|a| a.at.as_ps()).collect();
+        assert_eq!(times, [209_000, 394_000], "{kind:?}");
+    }
 }
