@@ -13,7 +13,6 @@
 pub mod links;
 pub mod load;
 pub mod machine;
-pub mod record;
 pub mod replay;
 pub mod trace;
 pub mod traffic;
