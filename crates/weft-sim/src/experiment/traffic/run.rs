@@ -222,6 +222,7 @@ impl Run {
         self.crossed_before = network.crossed();
         network.reset_counters();
         network.visit_outputs(&mut |output| output.flows.clear());
+        self.flows.clear();
         self.backlog_before = backlog(network);
         self.phase = Phase::Measure;
         self.began = network.now();
