@@ -8,8 +8,8 @@ use common::{json, refused, weft};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use weft_sim::results::{Digest, digest};
+use std::time::Duration;
+use weft_sim::results::{Digest, Stopwatch, digest};
 
 /// Machines and what is put on them, with a time that takes few seconds.
 const CASES: [(&str, &str); 5] = [
@@ -66,9 +66,9 @@ fn interrupted(directory: &Path, case: &str, time: &str) -> bool {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     while !directory.join(".weft/snapshot").exists() && child.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{command}: no snapshot");
+        assert!(begun.seconds() < 60.0, "{command}: no snapshot");
         std::thread::sleep(Duration::from_millis(1));
     }
     // Where it has ended by itself there is nobody to be told.
@@ -220,11 +220,11 @@ fn what_cannot_be_run_is_refused_before_it_starts() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let traffic = |more: &str| {
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let command = format!("traffic --load 0.5 --time 1us {more}");
         let said = refused(&[&words(&command)[..], &["-o", out.to_str().unwrap()]].concat());
         assert!(!out.exists(), "{more}: a refused run leaves a directory");
-        assert!(begun.elapsed() < Duration::from_secs(10), "{more}: nothing is to be built");
+        assert!(begun.seconds() < 10.0, "{more}: nothing is to be built");
         said
     };
     for (more, mend) in [

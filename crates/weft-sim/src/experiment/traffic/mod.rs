@@ -15,7 +15,7 @@ use super::{
 };
 use crate::assembly;
 use crate::machine::Machine;
-use crate::network::{self, SimulatedNetwork};
+use crate::network;
 use crate::results::{
     Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date, peak_memory,
 };
@@ -358,7 +358,7 @@ impl Curve<'_> {
         seed: u64,
         wants: &dyn Fn(Table) -> bool,
         resumed: Option<(Run, Vec<u8>)>,
-    ) -> Result<(Pattern, Run, Box<dyn SimulatedNetwork<Source>>), ExperimentError> {
+    ) -> Result<(Pattern, Run, Box<Traffic>), ExperimentError> {
         let pattern = offered::pattern(self.request, self.layout, seed)?;
         let parameters = TrafficParameters {
             pattern: pattern.clone(),
