@@ -210,7 +210,7 @@ fn run_json_says_what_was_used() {
     assert!(totals["messages"].as_u64() > manifest["rows"][0]["messages"].as_u64());
     assert_eq!(manifest["ended"], "finished");
     let events = read(&timeline)["traceEvents"].as_array().unwrap().len();
-    assert!(events > 400, "two counters at 200 epochs: {events}");
+    assert!(events >= 100, "two counters at 50 epochs and more: {events}");
     let performance = read(&out.join("performance.json"));
     assert!(performance["command"].as_array().unwrap().iter().any(|word| word == "exanest"));
 }

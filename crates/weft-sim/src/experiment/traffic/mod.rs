@@ -21,7 +21,7 @@ use crate::results::{
 };
 use crate::timeline::TimelineWriter;
 use offered::Offered;
-use run::{EPOCHS, MOST_WARM_UP, Run, RunResult, Step, Surroundings, Traffic};
+use run::{Run, RunResult, Step, Surroundings, Traffic};
 use serde::{Deserialize, Serialize};
 use weft_nic::SimpleNic;
 use weft_topo::Layout;
@@ -244,7 +244,7 @@ pub fn run(
 
 /// Times must leave room below the end of virtual time.
 fn check_times(request: &TrafficRequest) -> Result<(), ExperimentError> {
-    let limit = Span::from_ps(offered::LONGEST_PS / (2 * MOST_WARM_UP / EPOCHS));
+    let limit = Span::from_ps(offered::LONGEST_PS / 4);
     let times = [("--time", Some(request.time)), ("--warm-up", request.warm_up)];
     match times.into_iter().find(|(_, time)| time.is_some_and(|time| time > limit)) {
         Some((option, _)) => Err(ExperimentError::input(format!(
