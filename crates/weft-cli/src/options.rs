@@ -2,8 +2,7 @@
 
 use crate::exit::Failure;
 use clap::{Args, ValueHint};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use weft_sim::experiment::{MachineInput, Output, RunOptions, Start, machine};
 use weft_sim::results::{Existing, ResultsWriter, Table};
 use weft_units::Span;
@@ -37,26 +36,8 @@ fn parse_set(text: &str) -> Result<String, String> {
 impl MachineOptions {
     /// The machine with its text.
     pub fn input(&self) -> Result<MachineInput, Failure> {
-        machine_input(&self.machine, &self.sets)
+        Ok(machine::input(&self.machine, &self.sets.sets)?)
     }
-}
-
-/// The machine `name`: a file where it looks like one, otherwise one that ships.
-pub fn machine_input(name: &str, sets: &SetOptions) -> Result<MachineInput, Failure> {
-    let path = Path::new(name);
-    let is_file =
-        path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1;
-    let (name, text) = if is_file {
-        let text = fs::read_to_string(path).map_err(|error| {
-            Failure::input(format!(
-                "cannot read the machine file {name}: {error}; `weft machine list` shows what ships"
-            ))
-        })?;
-        (path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(), text)
-    } else {
-        (name.to_owned(), machine::shipped_text(name)?)
-    };
-    Ok(MachineInput { name, text, sets: sets.sets.clone() })
 }
 
 /// How much is said, and how.

@@ -30,7 +30,7 @@ fn bad_options_are_refused_with_the_mend() {
     };
     for (option, value, mend) in [
         ("--load", "60%", "such as 0.6"),
-        ("--load", "0", "start above it"),
+        ("--load", "0:1:0.1", "start above it"),
         ("--load", "0.9:0.1:0.1", "write 0.1:0.9:0.1"),
         ("--load", "1.5", "--load-of capacity"),
         ("--size", "4k", "write 4K"),

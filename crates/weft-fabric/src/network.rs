@@ -215,11 +215,11 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             let ports = Ports::new(switch, layout.switch_address(switch), outputs, room, dice);
             let arbiter = parameters.switch.arbiter;
             let switch = match parameters.switch.kind {
-                SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, arbiter, vc_shift)),
+                SwitchKind::InputQueued => Switch::InputQueues(Crossbar::new(ports, arbiter, vc_shift)),
                 SwitchKind::VirtualOutputQueued => {
-                    Switch::VirtualOutputQueued(Crossbar::new(ports, arbiter, vc_shift))
+                    Switch::VirtualOutputs(Crossbar::new(ports, arbiter, vc_shift))
                 }
-                SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, vc_shift)),
+                SwitchKind::OutputQueued => Switch::Outputs(OutputQueued::new(ports, vc_shift)),
             };
             sites.push(Site { switch, endpoints, endpoint_ports });
         }

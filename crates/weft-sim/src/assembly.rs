@@ -272,6 +272,54 @@ fn algorithm_rule(rule: &Rule) -> weft_msg::Rule {
     }
 }
 
+/// A time as an exact fraction of picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExactTime {
+    /// Picoseconds times the denominator.
+    pub numerator: u128,
+    /// Not zero.
+    pub denominator: u128,
+}
+
+impl ExactTime {
+    /// The nearest floating-point number of picoseconds, for reports.
+    pub fn as_ps_f64(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
+    /// In lowest terms.
+    fn new(numerator: u128, denominator: u128) -> ExactTime {
+        let (mut a, mut b) = (numerator, denominator);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        let divisor = a.max(1);
+        ExactTime { numerator: numerator / divisor, denominator: denominator / divisor }
+    }
+
+    /// This time divided by a share, which is given in lowest or other terms; `None`: too long to count.
+    pub fn divided_by(self, numerator: u64, denominator: u64) -> Option<ExactTime> {
+        let above = self.numerator.checked_mul(u128::from(denominator))?;
+        let below = self.denominator.checked_mul(u128::from(numerator))?;
+        (below > 0).then(|| ExactTime::new(above, below))
+    }
+}
+
+/// How long a link carries a message of `bytes`: all its packets with header, footer, framing and line
+/// code.
+pub fn message_time(machine: &Machine, link: &LinkParameters, bytes: Bytes) -> ExactTime {
+    const PS_PER_SECOND: u128 = 1_000_000_000_000;
+    let format = &machine.packet;
+    let packets = u128::from(bytes.div_ceil(format.payload).max(1));
+    let each = u128::from((format.header + format.footer + link.framing).get());
+    let bits = (u128::from(bytes.get()) + packets * each) * 8;
+    let code = link.code;
+    ExactTime::new(
+        bits.saturating_mul(u128::from(code.wire)).saturating_mul(PS_PER_SECOND),
+        u128::from(link.rate.bits_per_second()) * u128::from(code.payload),
+    )
+}
+
 /// The endpoint that core `core` of host `host` uses, both counted from 0: the cores of a host take its
 /// endpoints in turn.
 pub fn endpoint_of_core(machine: &Machine, host: u32, core: u32) -> EndpointId {

@@ -10,6 +10,7 @@
 
 use crate::assembly::{self, AssemblyError};
 use crate::machine::Machine;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Ending, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{Ideal, LinkEnd, Network, Wire, check_credits, stuck};
@@ -40,6 +41,23 @@ pub struct LinkUse {
     pub stalled: Span,
 }
 
+/// What has crossed links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Crossed {
+    /// Links crossed by packets, injection and ejection included. A packet of the ideal network crosses
+    /// one.
+    pub packet_hops: u64,
+    /// Packets that left the network for an endpoint.
+    pub packets: u64,
+}
+
+impl std::ops::AddAssign for Crossed {
+    fn add_assign(&mut self, other: Crossed) {
+        self.packet_hops += other.packet_hops;
+        self.packets += other.packets;
+    }
+}
+
 /// A law of conservation that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
@@ -53,9 +71,9 @@ pub trait SimulatedNetwork<H: Host> {
     /// The virtual time that has been reached.
     fn now(&self) -> Time;
 
-    /// What hosts have reported since this was last called, in parts whose order and number depend on the
-    /// threads; their sum does not.
-    fn take_outputs(&mut self) -> Vec<H::Output>;
+    /// Calls `visit` with what hosts have reported since it was last taken, in parts whose number and
+    /// content depend on the threads; their sum does not. It is not part of a saved state.
+    fn visit_outputs(&mut self, visit: &mut dyn FnMut(&mut H::Output));
 
     /// Calls `visit` with the interface of every endpoint, in an order that does not depend on threads.
     fn visit_interfaces(&self, visit: &mut dyn FnMut(EndpointId, &SimpleNic<H>));
@@ -67,8 +85,8 @@ pub trait SimulatedNetwork<H: Host> {
     /// then those that leave switches, by switch and port.
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse));
 
-    /// Links crossed by packets since the counters were last reset.
-    fn packet_hops(&self) -> u64;
+    /// What has crossed links since the counters were last reset.
+    fn crossed(&self) -> Crossed;
 
     /// Packets in buffers, those at endpoints that wait for room included.
     fn buffered(&self) -> usize;
@@ -165,8 +183,8 @@ macro_rules! by_the_engine {
             self.simulation.now()
         }
 
-        fn take_outputs(&mut self) -> Vec<H::Output> {
-            self.simulation.outputs_mut().map(std::mem::take).collect()
+        fn visit_outputs(&mut self, visit: &mut dyn FnMut(&mut H::Output)) {
+            self.simulation.outputs_mut().for_each(visit);
         }
 
         fn visit_interfaces(&self, visit: &mut dyn FnMut(EndpointId, &SimpleNic<H>)) {
@@ -209,20 +227,13 @@ impl<H: Host> PacketNetwork<H> {
         self.simulation.sites().flat_map(|(id, site)| self.simulation.model().links_of(id, site))
     }
 
-    /// Packets on the wire towards switches.
-    fn on_wires(&self) -> usize {
-        let at_switch = |payload: &Wire<_, _>, entity| matches!(payload, Wire::Packet(_)) && entity == 0;
-        self.simulation.pending().filter(|e| at_switch(&e.payload, e.order.entity())).count()
-    }
-
     /// Whether anything that could free a buffer is on its way.
     fn moves(&self) -> bool {
         let decides = |site| <Network<Layout, SimpleNic<H>> as Model>::decision(site) < Time::MAX;
+        let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_) | Wire::Credit(_));
         self.simulation.sites().any(|(_, site)| decides(site))
-            || self
-                .simulation
-                .pending()
-                .any(|event| matches!(event.payload, Wire::Packet(_) | Wire::Credit { .. }))
+            || self.simulation.pending_notes().next().is_some()
+            || self.simulation.pending().any(|event| frees(&event.payload))
     }
 }
 
@@ -253,8 +264,13 @@ impl<H: Host> SimulatedNetwork<H> for PacketNetwork<H> {
         self.links().filter(|link| !is_injection(link)).map(link_use).for_each(visit);
     }
 
-    fn packet_hops(&self) -> u64 {
-        self.links().map(|link| link.packets).sum()
+    fn crossed(&self) -> Crossed {
+        let mut crossed = Crossed::default();
+        for link in self.links() {
+            let packets = if matches!(link.to, Attachment::Endpoint(_)) { link.packets } else { 0 };
+            crossed += Crossed { packet_hops: link.packets, packets };
+        }
+        crossed
     }
 
     fn buffered(&self) -> usize {
@@ -295,8 +311,10 @@ impl<H: Host> SimulatedNetwork<H> for IdealNetwork<H> {
         }
     }
 
-    fn packet_hops(&self) -> u64 {
-        self.simulation.sites().flat_map(|(_, site)| site.sent()).map(|(_, packets, _)| packets).sum()
+    fn crossed(&self) -> Crossed {
+        let sent = self.simulation.sites().flat_map(|(_, site)| site.sent());
+        let packets = sent.map(|(_, packets, _)| packets).sum();
+        Crossed { packet_hops: packets, packets }
     }
 
     fn buffered(&self) -> usize {

@@ -36,7 +36,7 @@ impl<const BITS: u32> Histogram<BITS> {
             return bucket as u64;
         }
         let mantissa = (1u64 << BITS) + (bucket & ((1 << BITS) - 1)) as u64;
-        ((mantissa as u128 + 1 << (octave - 1)) - 1) as u64
+        (((mantissa as u128 + 1) << (octave - 1)) - 1) as u64
     }
 
     /// Counts a value.

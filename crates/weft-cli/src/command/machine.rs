@@ -1,7 +1,7 @@
 //! `weft machine`: what there is to know of a machine without running anything on it.
 
 use crate::exit::{Failure, Status};
-use crate::options::{SayOptions, SetOptions, machine_input};
+use crate::options::{SayOptions, SetOptions};
 use crate::output;
 use clap::{Args, Subcommand};
 use weft_sim::experiment::machine::{self, MachineCheck, MachineFigures, MachineValue, ShippedMachine};
@@ -43,14 +43,14 @@ impl MachineCommand {
 }
 
 fn list(say: SayOptions) -> Result<Status, Failure> {
-    let machines = machine::list()?;
+    let machines = machine::list();
     if say.json {
         output::document(&serde_json::json!({ "command": "machine list", "rows": machines }))?;
     } else {
-        let row = |m: ShippedMachine| [m.name, m.endpoints.to_string(), m.summary];
+        let row = |m: ShippedMachine| [m.name, m.endpoints.to_string(), m.cores.to_string(), m.summary];
         output::text(&output::table(
-            ["machine", "endpoints", ""],
-            [false, true, false],
+            ["machine", "endpoints", "cores", ""],
+            [false, true, true, false],
             machines.into_iter().map(row),
         ))?;
     }
@@ -58,7 +58,7 @@ fn list(say: SayOptions) -> Result<Status, Failure> {
 }
 
 fn show(one: &OneMachine) -> Result<Status, Failure> {
-    let figures = machine::show(&machine_input(&one.machine, &one.sets)?)?;
+    let figures = machine::show(&machine::input(&one.machine, &one.sets.sets)?)?;
     if one.say.json {
         output::document(&figures)?
     } else {
@@ -68,31 +68,42 @@ fn show(one: &OneMachine) -> Result<Status, Failure> {
 }
 
 fn figures_text(figures: &MachineFigures) -> String {
+    let by_class: Vec<String> =
+        figures.links_by_class.iter().map(|count| format!("{} {}", count.links, count.class)).collect();
+    let by_class = by_class.join(", ");
     let lines = [
         ["endpoints", &figures.endpoints.to_string()],
         ["switches", &figures.switches.to_string()],
-        ["links", &figures.links.to_string()],
+        ["hosts, cores", &format!("{}, {}", figures.hosts, figures.cores)],
+        ["links", &format!("{} ({by_class})", figures.links)],
         ["diameter", &format!("{} hops", figures.diameter_hops)],
         ["mean distance", &format!("{:.4} hops", figures.mean_distance_hops)],
-        ["bisection", &format!("{} links", figures.bisection_links)],
+        ["bisection", &format!("{} links, {}", figures.bisection_links, figures.bisection_cut)],
+        [
+            "memory to simulate",
+            &format!("about {}B", output::thousands(figures.memory_estimate_bytes as f64)),
+        ],
     ];
     let head = output::table(
         [&figures.machine, ""],
         [false, false],
         lines.into_iter().map(|line| line.map(str::to_owned)),
     );
-    let bounds = figures.bounds.iter().map(|bound| [bound.pattern.clone(), format!("{:.4}", bound.max_load)]);
-    let bounds = output::table(["pattern", "channel-load bound"], [false, true], bounds);
+    let bounds = figures.bounds.iter().map(|bound| {
+        let max_load = bound.max_load.map_or("-".to_owned(), |load| format!("{load:.4}"));
+        [bound.pattern.clone(), max_load, bound.undefined.clone().unwrap_or_default()]
+    });
+    let bounds = output::table(["pattern", "channel-load bound", ""], [false, true, false], bounds);
     format!("{head}\n{bounds}\n{}", values_text(&figures.values))
 }
 
 fn values_text(values: &[MachineValue]) -> String {
-    let rows = values.iter().map(|v| [v.key.clone(), v.value.clone(), v.kind.clone(), v.source.clone()]);
+    let rows = values.iter().map(|v| [v.key.clone(), v.value.clone(), v.kind.to_owned(), v.source.clone()]);
     output::table(["key", "value", "kind", "source"], [false; 4], rows)
 }
 
 fn check(one: &OneMachine) -> Result<Status, Failure> {
-    let check = machine::check(&machine_input(&one.machine, &one.sets)?)?;
+    let check = machine::check(&machine::input(&one.machine, &one.sets.sets)?)?;
     if one.say.json {
         output::document(&check)?
     } else {
@@ -105,8 +116,8 @@ fn check_text(check: &MachineCheck) -> String {
     let verdict = if check.deadlock_free { "free of deadlock" } else { "NOT free of deadlock" };
     let proof: String = check.proof.iter().map(|line| format!("  {line}\n")).collect();
     let assumed = match check.assumed.as_slice() {
-        [] => "every value has a source\n".to_owned(),
-        values => format!("values that no source gives:\n{}", values_text(values)),
+        [] => "every value is known of the hardware\n".to_owned(),
+        values => format!("values that are not known of the hardware:\n{}", values_text(values)),
     };
     format!("{}: {verdict}\n{proof}{assumed}", check.machine)
 }

@@ -5,7 +5,7 @@ use weft_sim::experiment::load::Load;
 /// The most points of one curve: more is a slip, such as a step with a zero too many.
 const MOST: u32 = 1000;
 
-/// Loads, ascending and above zero.
+/// Loads, ascending; above zero but for a single zero, the idle machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loads(pub Vec<Load>);
 
@@ -13,13 +13,15 @@ pub struct Loads(pub Vec<Load>);
 pub fn parse_loads(text: &str) -> Result<Loads, String> {
     let parts = text.split(':').map(str::parse).collect::<Result<Vec<Load>, String>>()?;
     let (first, last, step) = match parts[..] {
-        [load] => (load, load, Load::FULL),
+        [load] => return Ok(Loads(vec![load])),
         [first, last, step] => (first, last, step),
         _ => return Err("a range of loads is FIRST:LAST:STEP; write 0.1:1.0:0.1".to_owned()),
     };
     let zero = Load::from_millionths(0);
     if first == zero {
-        return Err("a load of 0 offers no traffic; start above it, such as 0.1:1.0:0.1".to_owned());
+        return Err("a load of 0 offers no traffic; start above it, such as 0.1:1.0:0.1, or write --load 0 for the idle \
+                    machine"
+            .to_owned());
     }
     if step == zero {
         return Err(format!("a step of 0 never gets from {first} to {last}; write {first}:{last}:0.1"));
@@ -50,13 +52,13 @@ mod tests {
         assert_eq!(loads("0.1:1.0:0.1"), tenths);
         assert_eq!(loads("0.05:0.3:0.1"), ["0.05", "0.15", "0.25"]);
         assert_eq!(loads("0.6"), ["0.6"]);
+        assert_eq!(loads("0"), ["0.0"]);
         assert_eq!(loads("0.3:0.3:0.1"), ["0.3"]);
     }
 
     #[test]
     fn wrong_loads_show_the_mend() {
         for (text, mend) in [
-            ("0", "such as 0.1:1.0:0.1"),
             ("0:1:0.1", "start above it"),
             ("0.1:1.0:0", "write 0.1:1.0:0.1"),
             ("0.9:0.1:0.1", "write 0.1:0.9:0.1"),

@@ -32,17 +32,17 @@ use weft_units::Time;
 /// A switch of one of the kinds that a machine file can name.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Switch {
-    InputQueued(Crossbar<InputQueues>),
-    VirtualOutputQueued(Crossbar<VirtualOutputQueues>),
-    OutputQueued(OutputQueued),
+    InputQueues(Crossbar<InputQueues>),
+    VirtualOutputs(Crossbar<VirtualOutputQueues>),
+    Outputs(OutputQueued),
 }
 
 macro_rules! each {
     ($self:expr, $switch:ident => $body:expr) => {
         match $self {
-            Switch::InputQueued($switch) => $body,
-            Switch::VirtualOutputQueued($switch) => $body,
-            Switch::OutputQueued($switch) => $body,
+            Switch::InputQueues($switch) => $body,
+            Switch::VirtualOutputs($switch) => $body,
+            Switch::Outputs($switch) => $body,
         }
     };
 }

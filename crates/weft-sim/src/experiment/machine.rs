@@ -1,7 +1,12 @@
 //! What there is to know of a machine without running anything on it.
 
 use super::{ExperimentError, MachineInput};
+use crate::assembly;
+use crate::machine::{Constant, Diagnostics, Fabric, Machine, SHIPPED, check_text, list as shipped_machines};
+use crate::results::AssumedConstant;
 use serde::Serialize;
+use weft_topo::{Layout, PatternLoad, figures, prove};
+use weft_units::Bytes;
 
 /// A machine that ships with weft.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -12,6 +17,8 @@ pub struct ShippedMachine {
     pub summary: String,
     /// Its endpoints at its default size.
     pub endpoints: u64,
+    /// Its cores at its default size.
+    pub cores: u64,
 }
 
 /// One value of a machine file.
@@ -21,9 +28,9 @@ pub struct MachineValue {
     pub key: String,
     /// The value as written, or as `--set`.
     pub value: String,
-    /// Measured, datasheet, assumed or calibrated.
-    pub kind: String,
-    /// The document and place.
+    /// Measured, datasheet, assumed, calibrated, derived, unsourced or set.
+    pub kind: &'static str,
+    /// The document and place, and how the value follows from it.
     pub source: String,
 }
 
@@ -33,8 +40,19 @@ pub struct PatternBound {
     /// The pattern.
     pub pattern: String,
     /// The highest load per endpoint, as a share of the injection rate, that no routing of this kind can
-    /// exceed.
-    pub max_load: f64,
+    /// exceed, for messages of one largest packet; `None` where the pattern does not exist on the machine.
+    pub max_load: Option<f64>,
+    /// Why it does not.
+    pub undefined: Option<String>,
+}
+
+/// Links of one kind.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LinkCount {
+    /// The kind.
+    pub class: &'static str,
+    /// Links, each counted once for both directions.
+    pub links: u64,
 }
 
 /// What `weft machine show` says.
@@ -42,20 +60,32 @@ pub struct PatternBound {
 pub struct MachineFigures {
     /// Its name.
     pub machine: String,
+    /// What it is.
+    pub title: String,
     /// Endpoints.
     pub endpoints: u64,
+    /// Hosts.
+    pub hosts: u64,
+    /// Cores.
+    pub cores: u64,
     /// Switches.
     pub switches: u64,
     /// Links, each counted once for both directions.
     pub links: u64,
-    /// The most links between two endpoints, injection and ejection included.
+    /// The same by kind.
+    pub links_by_class: Vec<LinkCount>,
+    /// The most links between two endpoints on a minimal path, injection and ejection included.
     pub diameter_hops: u32,
-    /// Mean over all ordered pairs of distinct endpoints.
+    /// Mean over all ordered pairs of distinct endpoints that can reach each other.
     pub mean_distance_hops: f64,
-    /// Links that the best halving of the endpoints cuts.
+    /// Links that a halving of the endpoints cuts.
     pub bisection_links: u64,
+    /// Which halving.
+    pub bisection_cut: String,
     /// Bounds of the common patterns.
     pub bounds: Vec<PatternBound>,
+    /// About the memory that simulating it under load takes.
+    pub memory_estimate_bytes: u64,
     /// Every value with its source.
     pub values: Vec<MachineValue>,
 }
@@ -69,26 +99,149 @@ pub struct MachineCheck {
     pub deadlock_free: bool,
     /// How that was shown, or the cycle.
     pub proof: Vec<String>,
-    /// The values that no source gives.
+    /// The values that are not known of the hardware.
     pub assumed: Vec<MachineValue>,
 }
 
 /// The machines that ship.
-pub fn list() -> Result<Vec<ShippedMachine>, ExperimentError> {
-    Err(ExperimentError::NotBuilt("machines"))
+pub fn list() -> Vec<ShippedMachine> {
+    let line = |listed: crate::machine::Listed| ShippedMachine {
+        name: listed.name,
+        summary: listed.title,
+        endpoints: listed.endpoints,
+        cores: listed.cores,
+    };
+    shipped_machines().into_iter().map(line).collect()
 }
 
-/// The text of a machine that ships; an unknown name is an error that suggests the nearest.
-pub fn shipped_text(_name: &str) -> Result<String, ExperimentError> {
-    Err(ExperimentError::NotBuilt("machines"))
+/// The machine that `-m` names, with its text: a file where the name ends in `.toml` or holds a `/`,
+/// otherwise one that ships.
+///
+/// # Errors
+/// A name that does not ship, with the nearest that does; a file that cannot be read.
+pub fn input(name: &str, sets: &[String]) -> Result<MachineInput, ExperimentError> {
+    let (name, text) = crate::machine::text(name).map_err(refused)?;
+    Ok(MachineInput { name, text, sets: sets.to_vec() })
+}
+
+/// The machine, checked.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn checked(input: &MachineInput) -> Result<Machine, ExperimentError> {
+    let shipped = SHIPPED.iter().any(|shipped| shipped.name == input.name);
+    let origin = if shipped { format!("{}.toml", input.name) } else { input.name.clone() };
+    check_text(&origin, &input.text, &input.sets).map_err(refused)
+}
+
+/// Diagnostics have several lines, and begin on one of their own.
+fn refused(diagnostics: Diagnostics) -> ExperimentError {
+    ExperimentError::input(format!("the machine cannot be used\n{diagnostics}"))
+}
+
+/// Machine and layout.
+pub(crate) fn assembled(input: &MachineInput) -> Result<(Machine, Layout), ExperimentError> {
+    let machine = checked(input)?;
+    let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+    Ok((machine, layout))
+}
+
+/// A machine in full for `run.json`: every value in use with its source.
+pub(crate) fn described(machine: &Machine) -> serde_json::Value {
+    serde_json::json!({
+        "name": machine.name,
+        "title": machine.title,
+        "description": machine.description,
+        "endpoints": machine.topology.endpoints(),
+        "values": machine.constants,
+    })
+}
+
+/// The values in use that are not known of the hardware, for `run.json`.
+pub(crate) fn assumed(machine: &Machine) -> Vec<AssumedConstant> {
+    let constant = |constant: &Constant| AssumedConstant {
+        key: constant.path.clone(),
+        value: constant.value.clone(),
+        source: source(constant),
+    };
+    machine.doubtful().map(constant).collect()
+}
+
+/// Where a value is from, and how it follows.
+fn source(constant: &Constant) -> String {
+    let parts = [&constant.source, &constant.how, &constant.row, &constant.range];
+    parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
+}
+
+fn value(constant: &Constant) -> MachineValue {
+    MachineValue {
+        key: constant.path.clone(),
+        value: constant.value.clone(),
+        kind: constant.kind.name(),
+        source: source(constant),
+    }
+}
+
+/// How fast the links of each class carry messages of `bytes`, as a share of the endpoints' links.
+pub(crate) fn relative_rates(machine: &Machine, layout: &Layout, bytes: Bytes) -> Vec<f64> {
+    let links = assembly::links(machine, layout).unwrap_or_default();
+    let seconds = |link| assembly::message_time(machine, link, bytes).as_ps_f64();
+    let endpoint = links.first().map_or(1.0, seconds);
+    links.iter().map(|link| endpoint / seconds(link)).collect()
 }
 
 /// A machine's values and figures.
-pub fn show(_machine: &MachineInput) -> Result<MachineFigures, ExperimentError> {
-    Err(ExperimentError::NotBuilt("machines"))
+///
+/// # Errors
+/// A machine that does not check.
+pub fn show(input: &MachineInput) -> Result<MachineFigures, ExperimentError> {
+    let (machine, layout) = assembled(input)?;
+    let figures = figures(&layout);
+    let rates = relative_rates(&machine, &layout, machine.packet.payload);
+    let is_ideal = matches!(machine.fabric, Fabric::Ideal(_));
+    let bound = |PatternLoad { pattern, load }: PatternLoad| PatternBound {
+        pattern: pattern.to_string(),
+        // The ideal network has no channels between its endpoints.
+        max_load: load.as_ref().ok().map(|load| if is_ideal { 1.0 } else { load.bound(&rates) }),
+        undefined: load.err().map(|why| why.to_string()),
+    };
+    Ok(MachineFigures {
+        endpoints: figures.endpoints.into(),
+        hosts: machine.hosts(),
+        cores: machine.cores(),
+        switches: figures.switches.into(),
+        links: figures.links.iter().map(|class| class.links).sum(),
+        links_by_class: figures
+            .links
+            .iter()
+            .map(|count| LinkCount { class: count.class, links: count.links })
+            .collect(),
+        diameter_hops: figures.diameter + 2,
+        mean_distance_hops: figures.mean_distance + 2.0,
+        bisection_links: figures.bisection.links,
+        bisection_cut: figures.bisection.cut,
+        bounds: figures.channel_loads.into_iter().map(bound).collect(),
+        memory_estimate_bytes: assembly::memory_estimate(&machine, 0).get(),
+        values: machine.constants.iter().map(value).collect(),
+        title: machine.title,
+        machine: machine.name,
+    })
 }
 
 /// The deadlock proof.
-pub fn check(_machine: &MachineInput) -> Result<MachineCheck, ExperimentError> {
-    Err(ExperimentError::NotBuilt("machines"))
+///
+/// # Errors
+/// A machine that does not check.
+pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
+    let (machine, layout) = assembled(input)?;
+    let lines = |text: String| text.lines().map(|line| line.trim().to_owned()).collect();
+    let (deadlock_free, proof) = match machine.fabric {
+        Fabric::Ideal(_) => (true, vec!["the ideal network has no buffers to wait for".to_owned()]),
+        Fabric::Packet { .. } => match prove(&layout) {
+            Ok(proof) => (true, lines(proof.to_string())),
+            Err(cycle) => (false, lines(cycle.to_string())),
+        },
+    };
+    let assumed = machine.doubtful().map(value).collect();
+    Ok(MachineCheck { machine: machine.name, deadlock_free, proof, assumed })
 }

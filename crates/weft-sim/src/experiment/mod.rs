@@ -10,7 +10,8 @@
 //! A [`Request`] holds everything that the results depend on, the text of the machine file included, so
 //! that it can be run again from `run.json` alone. [`RunOptions`] hold what they do not depend on.
 
-pub mod links;
+mod busiest;
+mod link_table;
 pub mod load;
 pub mod machine;
 pub mod record;
@@ -204,6 +205,22 @@ pub enum ExperimentError {
     /// This part of weft is missing.
     #[error("this weft was built without {0}")]
     NotBuilt(&'static str),
+}
+
+/// How a run of the engine ended, in the words of results, and what there is to say about it.
+pub(crate) fn ended(ending: &weft_engine::Ending) -> (Ending, Option<String>) {
+    use weft_engine::Ending as E;
+    let lines = |title: &str, lines: &[String]| {
+        Some(lines.iter().fold(title.to_owned(), |text, line| format!("{text}\n  {line}")))
+    };
+    match ending {
+        E::Finished => (Ending::Finished, None),
+        E::Horizon => (Ending::HorizonReached, None),
+        E::Interrupted => (Ending::Interrupted, None),
+        E::Limit { what } => (Ending::LimitReached, Some(what.clone())),
+        E::Deadlock { cycle } => (Ending::Deadlock, lines("these buffers wait for one another", cycle)),
+        E::NoProgress { waiting } => (Ending::NoProgress, lines("nothing moves any more", waiting)),
+    }
 }
 
 impl ExperimentError {

@@ -166,6 +166,25 @@ pub fn load(name: &str, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics
     if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) {
         return shipped.check(sets);
     }
+    check_bytes(name, &bytes_of(name)?, sets)
+}
+
+/// The text of the machine that `-m` names, with the name that a result keeps of it: a shipped machine's,
+/// or the file's without its folder.
+///
+/// # Errors
+/// A name that does not ship, and a file that cannot be read or is no text.
+pub fn text(name: &str) -> Result<(String, String), Diagnostics> {
+    if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) {
+        return Ok((name.to_owned(), shipped.text.to_owned()));
+    }
+    let bytes = bytes_of(name)?;
+    let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    String::from_utf8(bytes).map(|text| (file, text)).map_err(|error| not_text(name, error.as_bytes()))
+}
+
+/// The bytes of a machine file that does not ship.
+fn bytes_of(name: &str) -> Result<Vec<u8>, Diagnostics> {
     if !name.ends_with(".toml") && !name.contains(std::path::is_separator) {
         let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
         let near = read::nearest(name, names.iter().copied());
@@ -173,7 +192,7 @@ pub fn load(name: &str, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics
         let help = format!("{near}There are {}; the path of a .toml file works as well", names.join(", "));
         return Err(Problem::new(format!("no machine `{name}` ships"), "", help).nowhere().into());
     }
-    check_bytes(name, &read_file(Path::new(name))?, sets)
+    read_file(Path::new(name))
 }
 
 /// Reads a file that is not too long.
@@ -181,8 +200,12 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Diagnostics> {
     let refuse = |why: String, help: &str| {
         Diagnostics::from(Problem::new(format!("cannot read {}: {why}", path.display()), "", help).nowhere())
     };
-    let unreadable =
-        |error: std::io::Error| refuse(error.to_string(), "name a machine file that can be read");
+    let unreadable = |error: std::io::Error| {
+        refuse(
+            error.to_string(),
+            "name a machine file that can be read; `weft machine list` shows what ships",
+        )
+    };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -200,17 +223,19 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Diagnostics> {
 pub fn check_bytes(name: &str, bytes: &[u8], sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
     match std::str::from_utf8(bytes) {
         Ok(text) => check_text(name, text, sets),
-        Err(error) => {
-            let text = String::from_utf8_lossy(bytes).into_owned();
-            let at = error.valid_up_to();
-            // The first byte that is no UTF-8 has become U+FFFD, three bytes long.
-            let location = Location::new(source::FILE, at..at + 3);
-            let sources = Sources(vec![Source { name: name.to_owned(), text }]);
-            let label = format!("byte 0x{:02x}", bytes.get(at).copied().unwrap_or(0));
-            let problem = Problem::new("this is not UTF-8", label, "save the file as UTF-8");
-            Err(problem.at(location, &sources).into())
-        }
+        Err(_) => Err(not_text(name, bytes)),
     }
+}
+
+/// Points at the first byte that is no UTF-8.
+fn not_text(name: &str, bytes: &[u8]) -> Diagnostics {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let at = std::str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
+    // That byte has become U+FFFD, three bytes long.
+    let location = Location::new(source::FILE, at..at + 3);
+    let sources = Sources(vec![Source { name: name.to_owned(), text }]);
+    let label = format!("byte 0x{:02x}", bytes.get(at).copied().unwrap_or(0));
+    Problem::new("this is not UTF-8", label, "save the file as UTF-8").at(location, &sources).into()
 }
 
 /// Checks the text of a machine file called `name` after `--set` arguments.

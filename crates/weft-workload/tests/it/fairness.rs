@@ -1,6 +1,9 @@
 //! No endpoint, port or link is favoured where all are alike.
 
-use crate::machine::{Run, SLOT, advance, begin, dice, injected_and_delivered, link, links, reset, saturated, star, switch, torus};
+use crate::machine::{
+    Run, SLOT, advance, begin, dice, injected_and_delivered, link, links, reset, saturated, star, switch,
+    torus,
+};
 use weft_fabric::parameters::{ArbiterKind, SwitchKind};
 use weft_topo::{Layout, Topology};
 use weft_units::Span;
@@ -101,7 +104,12 @@ fn a_saturated_star_favours_no_port() {
         let mut run = uniform(star(8), kind, arbiter, &saturated());
         let Batches { injected, delivered, .. } = measure(&mut run, 30, 600);
         let (i, d) = (f_statistic(&injected), f_statistic(&delivered));
-        eprintln!("star {kind:?} {arbiter:?}: F of inputs {i:.2}, of outputs {d:.2}, spread {:.3} {:.3}, limit {:.2}", spread(&injected), spread(&delivered), f_limit(8));
+        eprintln!(
+            "star {kind:?} {arbiter:?}: F of inputs {i:.2}, of outputs {d:.2}, spread {:.3} {:.3}, limit {:.2}",
+            spread(&injected),
+            spread(&delivered),
+            f_limit(8)
+        );
     }
 }
 
@@ -109,12 +117,22 @@ fn a_saturated_star_favours_no_port() {
 fn a_torus_favours_none() {
     for load in [30, 60, 100] {
         for (kind, arbiter) in SWITCHES {
-            let arrival = if load == 100 { saturated() } else { Arrival::Poisson(Poisson::new(SLOT.as_ps() * 100, load).unwrap()) };
+            let arrival = if load == 100 {
+                saturated()
+            } else {
+                Arrival::Poisson(Poisson::new(SLOT.as_ps() * 100, load).unwrap())
+            };
             let mut run = uniform(torus(&[8, 8]), kind, arbiter, &arrival);
             let Batches { injected, delivered, links } = measure(&mut run, 12, 400);
             let (i, d) = (f_statistic(&injected), f_statistic(&delivered));
-            let l: Vec<String> = links.iter().map(|g| format!("{:.2}({:.3})", f_statistic(g), spread(g))).collect();
-            eprintln!("torus {load} {kind:?} {arbiter:?}: F of inputs {i:.2} ({:.3}), of outputs {d:.2} ({:.3}), links {l:?}, limit {:.2}", spread(&injected), spread(&delivered), f_limit(64));
+            let l: Vec<String> =
+                links.iter().map(|g| format!("{:.2}({:.3})", f_statistic(g), spread(g))).collect();
+            eprintln!(
+                "torus {load} {kind:?} {arbiter:?}: F of inputs {i:.2} ({:.3}), of outputs {d:.2} ({:.3}), links {l:?}, limit {:.2}",
+                spread(&injected),
+                spread(&delivered),
+                f_limit(64)
+            );
         }
     }
 }
@@ -126,16 +144,30 @@ fn explore_dateline() {
         let mut samples = vec![Vec::new(); 64];
         for seed in 0..6 {
             let layout = torus(&[8, 8]);
-            let pattern = Pattern::new(PatternKind::Uniform, &layout, &Settings::default(), &mut dice()).unwrap();
+            let pattern =
+                Pattern::new(PatternKind::Uniform, &layout, &Settings::default(), &mut dice()).unwrap();
             let links = vec![link(); layout.link_classes().len()];
             let mut run = begin(layout, links, switch(kind, arbiter, 8), pattern, &saturated(), seed);
             advance(&mut run, Span::from_ps(SLOT.as_ps() * 3_000));
             reset(&mut run);
             advance(&mut run, Span::from_ps(SLOT.as_ps() * 3000));
             let (injected, _) = injected_and_delivered(&run);
-            for e in 0..64 { xs[e % 8] += injected[e] as f64; ys[e / 8] += injected[e] as f64; samples[e].push(injected[e] as f64); }
+            for e in 0..64 {
+                xs[e % 8] += injected[e] as f64;
+                ys[e / 8] += injected[e] as f64;
+                samples[e].push(injected[e] as f64);
+            }
         }
-        let norm = |v: [f64; 8]| { let m = v.iter().sum::<f64>() / 8.0; v.map(|x| (x / m * 1000.0).round() / 1000.0) };
-        eprintln!("DL {kind:?} {arbiter:?} F {:.2} spread {:.3} x {:?} y {:?}", f_statistic(&samples), spread(&samples), norm(xs), norm(ys));
+        let norm = |v: [f64; 8]| {
+            let m = v.iter().sum::<f64>() / 8.0;
+            v.map(|x| (x / m * 1000.0).round() / 1000.0)
+        };
+        eprintln!(
+            "DL {kind:?} {arbiter:?} F {:.2} spread {:.3} x {:?} y {:?}",
+            f_statistic(&samples),
+            spread(&samples),
+            norm(xs),
+            norm(ys)
+        );
     }
 }

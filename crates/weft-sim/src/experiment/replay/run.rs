@@ -12,12 +12,14 @@ use super::programs;
 use super::tables::{self, Shared};
 use super::{ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::assembly;
-use crate::experiment::links::{Busiest, link_row};
+use crate::experiment::busiest::Busiest;
+use crate::experiment::link_table::write_links;
+use crate::experiment::machine::{assumed, described};
 use crate::experiment::{Context, ExperimentError, Measured, Request, RunOptions};
 use crate::machine::{self, Machine, Progress as MachineProgress};
 use crate::network::{self, LinkUse, NetworkError, SimulatedNetwork};
 use crate::results::{
-    AssumedConstant, Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date,
+    Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date,
     peak_memory,
 };
 use crate::timeline::{self, Arrow, TimelineWriter};
@@ -399,18 +401,13 @@ impl Run<'_> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         tables::flow_rows(&self.tally.flows).try_for_each(|row| writer.flow(row))?;
         let end = ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO);
-        let (mut failed, mut packets) = (None, 0);
+        write_links(tables::RUN, &*self.network, end - Time::ZERO, &mut writer)?;
+        let mut packets = 0;
         self.network.visit_links(&mut |link: LinkUse| {
             if matches!(link.from, LinkEnd::Endpoint(_)) {
                 packets += link.packets;
             }
-            if failed.is_none() {
-                failed = writer.link(link_row(tables::RUN, &link, end - Time::ZERO)).err();
-            }
         });
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
         ranks.iter().try_for_each(|rank| writer.rank(tables::rank_row(rank, &self.seating.parameters)))?;
         let totals = Totals {
             end,
@@ -420,28 +417,17 @@ impl Run<'_> {
             packet_hops,
             dropped: 0,
         };
-        let machine = serde_json::to_value(self.machine).map_err(ExperimentError::input)?;
         let request = Request::Replay(self.request.clone());
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let manifest = RunManifest {
             detail,
             rows: rows.map_err(ExperimentError::input)?,
             assumed: assumed(self.machine),
-            ..RunManifest::new(request, machine, ended, totals)
+            ..RunManifest::new(request, described(self.machine), ended, totals)
         };
         writer.finish(manifest, performance)?;
         Ok(())
     }
-}
-
-/// The values of the machine that no source gives.
-fn assumed(machine: &Machine) -> Vec<AssumedConstant> {
-    let constant = |constant: &machine::Constant| AssumedConstant {
-        key: constant.path.clone(),
-        value: constant.value.clone(),
-        source: constant.how.clone().or_else(|| constant.source.clone()).unwrap_or_default(),
-    };
-    machine.doubtful().map(constant).collect()
 }
 
 /// The first multiple of `every` after `now`.

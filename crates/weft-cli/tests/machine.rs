@@ -1,0 +1,91 @@
+//! `weft machine`: what ships, figures, the proof, and files that are not machines.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{json, refused, weft};
+use serde_json::Value;
+
+#[test]
+fn what_ships_is_listed_shown_and_checked() {
+    let list = json(&["machine", "list", "--json"]);
+    let rows = list["rows"].as_array().unwrap();
+    let endpoints = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap()["endpoints"].clone();
+    assert_eq!(endpoints("exanest"), 128);
+    assert_eq!(endpoints("bxi3-dragonfly"), 342);
+    for row in rows {
+        let name = row["name"].as_str().unwrap();
+        let shown = json(&["machine", "show", name, "--json"]);
+        assert_eq!((&shown["machine"], &shown["endpoints"]), (&row["name"], &row["endpoints"]));
+        assert!(shown["values"].as_array().unwrap().iter().all(|value| !value["kind"].is_null()));
+        let check = json(&["machine", "check", name, "--json"]);
+        assert_eq!(check["deadlock_free"], true);
+        assert!(weft(&["machine", "show", name]).status.success());
+    }
+}
+
+/// Catches figures that take time with the square of the machine, and such that count otherwise than the
+/// glossary: a Dragonfly has at most three links between switches on a minimal path, and two to endpoints.
+#[test]
+fn the_large_dragonfly_has_its_figures() {
+    let sets = ["topology.p=13", "topology.a=26", "topology.h=13", "topology.groups=339"];
+    let mut words = vec!["machine", "show", "bxi3-dragonfly", "--json"];
+    words.extend(sets.iter().flat_map(|set| ["--set", set]));
+    let shown = json(&words);
+    assert_eq!((&shown["endpoints"], &shown["switches"]), (&Value::from(114_582), &Value::from(8_814)));
+    assert_eq!(shown["diameter_hops"], 5);
+    assert!((4.0..5.0).contains(&shown["mean_distance_hops"].as_f64().unwrap()));
+    let bounds = shown["bounds"].as_array().unwrap();
+    let bound = |pattern: &str| bounds.iter().find(|bound| bound["pattern"] == pattern).unwrap();
+    assert!(bound("uniform")["max_load"].as_f64().unwrap() > 0.9);
+    assert!(bound("transpose")["undefined"].as_str().unwrap().contains("square"));
+}
+
+#[test]
+fn a_machine_that_can_deadlock_ends_with_1_and_its_cycle() {
+    let words = ["machine", "check", "communication-ip", "--set", "topology.dims=[5]"];
+    assert_eq!(weft(&words).status.code(), Some(0));
+    let output = weft(&[&words[..], &["--set", "topology.datelines=false", "--json"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let check: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(check["deadlock_free"], false);
+    let proof = check["proof"].as_array().unwrap();
+    assert!(proof[0].as_str().unwrap().contains("5 channels can wait for each other in a circle"));
+    assert_eq!(
+        proof[1].as_str().unwrap().trim_end_matches(" waits for"),
+        proof.last().unwrap().as_str().unwrap()
+    );
+}
+
+/// Catches a crash or a hang on what is no machine file, and an error that does not say where and what to do.
+#[test]
+fn files_that_are_no_machines_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let exanest = include_str!("../../../machines/exanest.toml");
+    let huge = file("huge.toml", &vec![b'#'; 5 << 20]);
+    let deep = file("deep.toml", format!("x = {}", "[".repeat(100_000)).as_bytes());
+    for (path, mend) in [
+        (file("empty.toml", b""), "[machine]"),
+        (file("binary.toml", &[0x7f, b'E', b'L', b'F', 0xff, 0xfe]), "UTF-8"),
+        (huge, "longer than 4 MiB"),
+        (deep, "deep.toml"),
+        (file("cut.toml", &exanest.as_bytes()[..exanest.len() / 2]), "cut.toml"),
+        (file("nan.toml", exanest.replace("value = 8,", "value = nan,").as_bytes()), "nan.toml"),
+        (file("many.toml", exanest.replace("value = 8,", "value = 1000000000000,").as_bytes()), "many.toml"),
+        (folder.path().to_str().unwrap().to_owned(), "directory"),
+        ("/dev/zero".to_owned(), "longer than 4 MiB"),
+    ] {
+        let said = refused(&["machine", "check", &path]);
+        assert!(said.contains(mend), "{path}: {said}");
+    }
+    let said = refused(&["machine", "show", "exanest", "--set", "links.qfbd.rate=1Gb/s"]);
+    assert!(said.contains("did you mean `links.qfdb`"), "{said}");
+    let said = refused(&["machine", "show", "exanest", "--set", "links.qfdb.rate=16GB/s"]);
+    assert!(said.contains("Gb/s"), "{said}");
+}

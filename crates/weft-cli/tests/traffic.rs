@@ -1,0 +1,251 @@
+//! `weft traffic` and what belongs to it: rerun, save and resume, Ctrl-C.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{json, refused, weft};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use weft_sim::results::{Digest, digest};
+
+/// Machines and what is put on them, with a time that takes few seconds.
+const CASES: [(&str, &str); 5] = [
+    ("-m communication-ip --set topology.dims=[8,8,8] --pattern uniform --load 0.6 --size 256", "4us"),
+    ("-m exanest --pattern tornado --load 0.9 --load-of capacity --size 300", "8us"),
+    ("-m bxi3-dragonfly --pattern hotspot --load 0.2:0.4:0.2 --size 5000", "4us"),
+    (
+        "-m bxi3-fattree --set topology.k=6 --set topology.n=3 --pattern permutation --load 0.5 --seeds 2",
+        "4us",
+    ),
+    ("-m exanest --set fabric.kind=ideal --pattern all-to-all --load 0.3", "8us"),
+];
+
+const TABLES: &str = "--tables messages,flows,links,ranks --quiet";
+
+/// The words of a command.
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+/// Runs a case into `directory` and returns the digest of what is there then.
+fn run_into(directory: &Path, case: &str, time: &str, more: &str) -> Digest {
+    let command = format!("traffic {case} --time {time} {TABLES} {more}");
+    let output = weft(&[&words(&command)[..], &["-o", directory.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    digest(directory).unwrap()
+}
+
+/// Catches results that depend on threads: everything but performance.json is the same to the byte. And
+/// credits are conserved at every epoch.
+#[test]
+fn results_are_the_same_for_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, (case, time)) in CASES.into_iter().enumerate() {
+        let directory = |threads: u32| folder.path().join(format!("{number}-{threads}"));
+        let alone = run_into(&directory(1), case, time, "--check");
+        for threads in [2, 3, 8] {
+            let many = run_into(&directory(threads), case, time, &format!("--threads {threads}"));
+            assert_eq!(many, alone, "{case} on {threads} threads");
+        }
+        let rerun = json(&["rerun", directory(3).to_str().unwrap(), "--quiet", "--json"]);
+        assert_eq!((&rerun["same"], &rerun["digest"]), (&Value::from(true), &Value::from(alone.to_string())));
+    }
+}
+
+/// Starts a case that saves its state, and sends it SIGINT as soon as it has. Returns whether it was still
+/// running then.
+fn interrupted(directory: &Path, case: &str, time: &str) -> bool {
+    let command = format!("traffic {case} --time {time} {TABLES} --save-every 1us --threads 2");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(words(&command))
+        .args(["-o", directory.to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !directory.join(".weft/snapshot").exists() && child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{command}: no snapshot");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // Where it has ended by itself there is nobody to be told.
+    let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+    child.wait().unwrap().code() == Some(130)
+}
+
+/// Catches state that is missing in a snapshot, rows that are lost or written twice, and an end by Ctrl-C
+/// that cannot be read or continued.
+#[test]
+fn an_interrupted_run_resumes_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, (case, _)) in CASES.into_iter().enumerate() {
+        let time = "30us";
+        let whole = run_into(&folder.path().join(format!("{number}-whole")), case, time, "");
+        let directory = folder.path().join(number.to_string());
+        let path = directory.to_str().unwrap();
+        assert!(interrupted(&directory, case, time), "{case} ended before it was interrupted");
+        let manifest = std::fs::read_to_string(directory.join("run.json")).unwrap();
+        let manifest: Value = serde_json::from_str(&manifest).unwrap();
+        assert_eq!(manifest["ended"], "interrupted");
+        assert!(directory.join("messages.parquet").is_file());
+        assert!(refused(&["rerun", path]).contains("--resume"));
+        let output = weft(&["rerun", path, "--resume", "--quiet"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(digest(&directory).unwrap(), whole, "{case}");
+    }
+}
+
+/// Catches a curve whose numbers cannot be right: accepted as offered below saturation, latency at least
+/// that of an idle network and growing, and what is beyond saturation named so.
+#[test]
+fn a_curve_saturates_where_channels_are_full() {
+    let curve = json(&words(
+        "traffic -m communication-ip --set topology.dims=[8,8] --pattern tornado --load-of capacity \
+         --load 0.2:1.4:0.6 --size 256 --time 60us --quiet --json",
+    ));
+    let rows = curve["rows"].as_array().unwrap();
+    let number = |row: usize, key: &str| rows[row][key].as_f64().unwrap();
+    for (row, offered) in [(0, 0.2), (1, 0.8)] {
+        assert!((number(row, "accepted_load") / offered - 1.0).abs() < 0.03, "{}", rows[row]);
+        assert_eq!(rows[row]["saturated"], false);
+    }
+    assert_eq!(rows[2]["saturated"], true);
+    let most = number(2, "accepted_load");
+    assert!((0.9..=1.0).contains(&most), "no more than the bound, and nearly that: {most}");
+    // Four links between switches on tornado's longest way: 200 ns each.
+    assert!(number(0, "latency_mean_ns") > 1200.0);
+    assert!(number(0, "latency_p99_ns") > number(0, "latency_mean_ns"));
+    assert!(number(1, "latency_mean_ns") > number(0, "latency_mean_ns"));
+    assert!(number(2, "latency_mean_ns") > 2.0 * number(1, "latency_mean_ns"));
+    let interval = &rows[0]["latency_mean_interval_ns"];
+    assert!(interval["low"].as_f64() < interval["high"].as_f64());
+    assert!(interval["low"].as_f64() < rows[0]["latency_mean_ns"].as_f64());
+    // Four links between switches, injection and ejection per packet: 3 + 3 + 2.
+    let hops = number(0, "packet_hops") / number(0, "messages");
+    assert!((8.0..11.0).contains(&hops), "warm-up is counted in hops and not in messages: {hops}");
+    assert!(curve["packet_hops_per_second"].as_f64().unwrap() > 0.0);
+    assert!(curve["peak_memory_bytes"].as_u64().unwrap() > 1 << 20);
+}
+
+/// Catches seeds that do not matter, and intervals of one seed's batches reported as those over seeds.
+#[test]
+fn seeds_give_intervals() {
+    let report = json(&words(
+        "traffic -m exanest --load 0.1 --time 20us --warm-up 5us --seed 7 --seeds 4 --quiet --json",
+    ));
+    let row = &report["rows"][0];
+    assert_eq!((row["seed"].as_u64(), row["seeds"].as_u64()), (Some(7), Some(4)));
+    assert_eq!(row["warm_up_us"], 5.0);
+    assert_eq!(row["batch_correlation"], Value::Null);
+    for key in ["accepted_load", "latency_mean_ns", "latency_p99_ns"] {
+        let interval = match key {
+            "accepted_load" => &row["accepted_load_interval"],
+            "latency_mean_ns" => &row["latency_mean_interval_ns"],
+            _ => &row["latency_p99_interval_ns"],
+        };
+        let (low, high) = (interval["low"].as_f64().unwrap(), interval["high"].as_f64().unwrap());
+        let value = row[key].as_f64().unwrap();
+        assert!(low < value && value < high, "{key}: {low} {value} {high}");
+    }
+}
+
+/// Catches a run that waits for ever, or ends well, where packets wait for each other in a circle; the same
+/// machine with datelines must not end so.
+#[test]
+fn a_deadlock_is_reported_with_its_cycle() {
+    let command = "traffic -m communication-ip --set topology.dims=[5,5] --load 1.0 --size 4K --time 200us --quiet --json";
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let more = ["--set", "topology.datelines=false", "-o", out.to_str().unwrap()];
+    let output = weft(&[&words(command)[..], &more].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["ended"], "deadlock");
+    let detail = report["detail"].as_str().unwrap();
+    assert!(detail.matches("waits for port").count() >= 3, "{detail}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(detail));
+    let manifest = std::fs::read_to_string(out.join("run.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["ended"], "deadlock");
+    assert_eq!(manifest["detail"], detail);
+    assert_eq!(json(&words(command))["ended"], "finished");
+}
+
+/// Catches a machine that cannot stand still, and an estimate of memory that is far off.
+#[test]
+fn an_idle_machine_is_measured() {
+    let command =
+        "traffic -m communication-ip --set topology.dims=[32,32,16] --load 0 --time 1us --quiet --json";
+    let row = json(&words(command))["rows"][0].clone();
+    assert_eq!((&row["messages"], &row["packet_hops"]), (&Value::from(0), &Value::from(0)));
+    assert_eq!((&row["latency_mean_ns"], &row["saturated"]), (&Value::Null, &Value::from(false)));
+    let machine = json(&words("machine show communication-ip --set topology.dims=[32,32,16] --json"));
+    let (estimate, peak) =
+        (machine["memory_estimate_bytes"].as_f64().unwrap(), row["peak_memory_bytes"].as_f64().unwrap());
+    assert!((0.5..2.0).contains(&(estimate / peak)), "estimated {estimate}, measured {peak}");
+}
+
+#[test]
+fn run_json_says_what_was_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let timeline = folder.path().join("timeline.json");
+    let command = "traffic -m exanest --set switch.buffer=8K --load 0.1 --time 5us --quiet";
+    let more = ["-o", out.to_str().unwrap(), "--timeline", timeline.to_str().unwrap()];
+    assert!(weft(&[&words(command)[..], &more].concat()).status.success());
+    let read =
+        |path: &Path| -> Value { serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap() };
+    let manifest = read(&out.join("run.json"));
+    let values = manifest["machine"]["values"].as_array().unwrap();
+    let value = |path: &str| values.iter().find(|value| value["path"] == path).unwrap();
+    assert_eq!(value("switch.buffer")["value"], "8K");
+    assert_eq!(value("switch.buffer")["kind"], "set");
+    assert!(value("packet.payload")["source"].as_str().unwrap().contains("TR-488"));
+    assert!(manifest["assumed"].as_array().unwrap().iter().any(|assumed| assumed["key"] == "switch.buffer"));
+    let totals = &manifest["totals"];
+    assert_eq!(totals["packet_hops"], manifest["rows"][0]["packet_hops"]);
+    assert!(totals["messages"].as_u64() > manifest["rows"][0]["messages"].as_u64());
+    assert_eq!(manifest["ended"], "finished");
+    let events = read(&timeline)["traceEvents"].as_array().unwrap().len();
+    assert!(events > 400, "two counters at 200 epochs: {events}");
+    let performance = read(&out.join("performance.json"));
+    assert!(performance["command"].as_array().unwrap().iter().any(|word| word == "exanest"));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_before_it_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let traffic = |more: &str| {
+        let begun = Instant::now();
+        let command = format!("traffic --load 0.5 --time 1us {more}");
+        let said = refused(&[&words(&command)[..], &["-o", out.to_str().unwrap()]].concat());
+        assert!(!out.exists(), "{more}: a refused run leaves a directory");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{more}: nothing is to be built");
+        said
+    };
+    for (more, mend) in [
+        ("-m exanest --set topology.mezanines=4", "did you mean `mezzanines`"),
+        ("-m exanes", "did you mean `exanest`"),
+        ("-m exanest --pattern tornadoo", "did you mean `tornado`"),
+        ("-m exanest --pattern transpose", "such as 121; the machine has 128"),
+        ("-m exanest --set topology.mezzanines=12", "sub-system"),
+        ("-m exanest --pattern incast --load-of capacity", "--load-of injection"),
+        ("-m communication-ip --set topology.dims=[4000,4000,4000]", "endpoints"),
+        ("-m exanest --set fabric.kind=ideal --set ideal.rate=unlimited --set ideal.gap=0ns", "ideal.rate"),
+        ("-m exanest --size 8E", "smaller size"),
+        ("-m exanest --warm-up 200000000s", "--warm-up"),
+        ("-m exanest --set packet.payload=2G --set switch.buffer=3G", "at most 1G"),
+    ] {
+        let said = traffic(more);
+        assert!(said.contains(mend), "{more}: {said}");
+    }
+    // 45 GB and more: a computer that has them may take its time.
+    if weft_sim::results::available_memory().is_some_and(|available| available < 40 << 30) {
+        let said = traffic("-m communication-ip --set topology.dims=[256,256,255]");
+        assert!(said.contains("GB of memory") && said.contains("topology.dims"), "{said}");
+    }
+}

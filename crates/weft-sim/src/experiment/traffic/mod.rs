@@ -1,0 +1,446 @@
+//! Traffic patterns × loads × seeds: throughput and latency curves.
+//!
+//! ```text
+//!  request ──► points: size × load ──► runs: one per seed ──► rows
+//!              offered                 run                    row
+//! ```
+
+mod offered;
+mod row;
+mod run;
+
+use super::load::Load;
+use super::{
+    Context, Estimate, ExperimentError, MachineInput, Measured, Report, Request, RunOptions, machine,
+};
+use crate::assembly;
+use crate::machine::Machine;
+use crate::network::{self, SimulatedNetwork};
+use crate::results::{
+    Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date, peak_memory,
+};
+use crate::timeline::TimelineWriter;
+use offered::Offered;
+use run::{EPOCHS, MOST_WARM_UP, Run, RunResult, Step, Surroundings, Traffic};
+use serde::{Deserialize, Serialize};
+use weft_nic::SimpleNic;
+use weft_topo::Layout;
+use weft_units::{Bytes, Span};
+use weft_workload::pattern::Pattern;
+use weft_workload::traffic::{Source, TrafficParameters};
+
+/// What a load is a share of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadOf {
+    /// The endpoint link's payload rate.
+    #[default]
+    Injection,
+    /// The channel-load bound of the pattern.
+    Capacity,
+}
+
+/// What `weft traffic` was asked for. There is a run for each size, load and seed, in that order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TrafficRequest {
+    /// The machine.
+    pub machine: MachineInput,
+    /// The pattern, as patterns are written.
+    pub pattern: String,
+    /// Message sizes; none is zero.
+    #[serde(rename = "sizes_bytes")]
+    pub sizes: Vec<Bytes>,
+    /// Loads, ascending; zero alone is an idle machine.
+    pub loads: Vec<Load>,
+    /// What they are shares of.
+    pub load_of: LoadOf,
+    /// Measured virtual time, after warm-up.
+    #[serde(with = "weft_units::as_text")]
+    pub time: Span,
+    /// Warm-up in picoseconds; `None`: until it is found to have ended.
+    #[serde(rename = "warm_up_ps")]
+    pub warm_up: Option<Span>,
+    /// One run of each point per seed.
+    pub seeds: Vec<u64>,
+}
+
+/// A 95 % confidence interval.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// One point of a curve, over all seeds.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TrafficRow {
+    /// The run of its first seed: the column `run` of the tables. The other seeds' follow.
+    pub run: u32,
+    /// Message size.
+    pub size_bytes: Bytes,
+    /// Load offered per endpoint, as asked for.
+    pub offered_load: f64,
+    /// Load accepted: delivered payload per endpoint that sends as a share of the endpoint link's payload rate
+    /// (or of capacity, as the offered load).
+    pub accepted_load: f64,
+    /// Over seeds; `None` for a single one.
+    pub accepted_load_interval: Option<Interval>,
+    /// Mean of the message latencies, from generated to delivered; `None`: no message was delivered.
+    pub latency_mean_ns: Option<f64>,
+    /// Over seeds, or over batches of a single run.
+    pub latency_mean_interval_ns: Option<Interval>,
+    /// 99th percentile of the message latencies.
+    pub latency_p99_ns: Option<f64>,
+    /// As for the mean.
+    pub latency_p99_interval_ns: Option<Interval>,
+    /// Correlation of neighbouring batches of a single run: above 0.37 they are too short, and the intervals too
+    /// narrow.
+    pub batch_correlation: Option<f64>,
+    /// The longest warm-up among the seeds.
+    pub warm_up_us: f64,
+    /// Whether accepted fell behind offered load, or no end of the warm-up was found: latencies then
+    /// grow with the measured time.
+    pub saturated: bool,
+    /// Measured virtual time of each run.
+    pub run_time_us: f64,
+    /// The first seed.
+    pub seed: u64,
+    /// How many seeds.
+    pub seeds: u32,
+    /// Messages delivered in the measured time, over all seeds.
+    pub messages: u64,
+    /// Links crossed by data packets, warm-up included, over all seeds.
+    pub packet_hops: u64,
+}
+
+/// What came of `weft traffic`.
+pub type TrafficReport = Report<TrafficRow>;
+
+/// Packet-hops per second of wall time that estimates count on: what one thread does on a machine of
+/// ten thousand endpoints.
+const ESTIMATED_SPEED: f64 = 5e6;
+
+/// One point of the curve.
+struct Point {
+    offered: Offered,
+    /// Number of the first of its runs.
+    first_run: u32,
+}
+
+/// The state of the command between two epochs, beside that of the network.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    /// Rows that are done, with their speeds.
+    rows: Vec<SavedRow>,
+    /// Runs of the point at hand that are done.
+    runs: Vec<RunResult>,
+    totals: Totals,
+    /// The run at hand, and the state of its network.
+    run: Run,
+    network: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedRow {
+    row: TrafficRow,
+    packet_hops_per_second: f64,
+    build_time_s: f64,
+    peak_memory_bytes: u64,
+}
+
+impl From<&Measured<TrafficRow>> for SavedRow {
+    fn from(measured: &Measured<TrafficRow>) -> SavedRow {
+        SavedRow {
+            row: measured.row.clone(),
+            packet_hops_per_second: measured.packet_hops_per_second,
+            build_time_s: measured.build_time_s,
+            peak_memory_bytes: measured.peak_memory_bytes,
+        }
+    }
+}
+
+impl From<SavedRow> for Measured<TrafficRow> {
+    fn from(saved: SavedRow) -> Measured<TrafficRow> {
+        Measured {
+            row: saved.row,
+            packet_hops_per_second: saved.packet_hops_per_second,
+            build_time_s: saved.build_time_s,
+            peak_memory_bytes: saved.peak_memory_bytes,
+        }
+    }
+}
+
+/// Runs the points one after another. An interrupted run reports those that were done.
+///
+/// # Errors
+/// A machine or a pattern that cannot be simulated, and results that cannot be written.
+pub fn run(
+    request: &TrafficRequest,
+    options: &RunOptions,
+    context: Context<'_>,
+) -> Result<TrafficReport, ExperimentError> {
+    let (started, stopwatch) = (date(), Stopwatch::start());
+    let machine = machine::checked(&request.machine)?;
+    // Before the layout, so that nothing is allocated for a machine that does not fit.
+    let memory = assembly::memory_estimate(&machine, size_of::<SimpleNic<Source>>() as u64);
+    assembly::check_memory(&machine, memory).map_err(ExperimentError::input)?;
+    let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+    check_times(request)?;
+    let points = points(request, &machine, &layout)?;
+    let first_seed = request.seeds.first().copied().unwrap_or_default();
+    let pattern = offered::pattern(request, &layout, first_seed)?;
+    context.progress.estimate(Estimate {
+        wall_seconds: Some(estimated_hops(request, &points, &pattern, &layout) / ESTIMATED_SPEED),
+        memory_bytes: memory.get(),
+    });
+    let wrapped = Request::Traffic(request.clone());
+    let (mut results, state) = match &options.output {
+        None => (None, None),
+        Some(output) => {
+            let (writer, state) = output.open(&wrapped)?;
+            (Some(writer), state)
+        }
+    };
+    let saved: Option<Saved> =
+        state.map(|bytes| postcard::from_bytes(&bytes)).transpose().map_err(|error| {
+            ExperimentError::input(format!(
+                "the saved state cannot be read: {error}; run it again from the start"
+            ))
+        })?;
+    let timeline = options.timeline.as_deref().map(TimelineWriter::create).transpose()?;
+    let mut curve = Curve {
+        request,
+        options,
+        context,
+        machine: &machine,
+        layout: &layout,
+        rows: Vec::new(),
+        runs: Vec::new(),
+        totals: Totals::default(),
+        hops: 0,
+        timeline,
+        since_saved: Span::ZERO,
+    };
+    let (ended, detail) = curve.all(&points, saved, results.as_mut())?;
+    let Curve { rows, totals, hops, timeline, .. } = curve;
+    if let Some(timeline) = timeline {
+        timeline.finish()?;
+    }
+    let performance = Performance::measured(options, started, &stopwatch, hops);
+    if let Some(results) = results {
+        let mut manifest = RunManifest::new(wrapped, machine::described(&machine), ended, totals);
+        manifest.assumed = machine::assumed(&machine);
+        manifest.detail = detail.clone();
+        manifest.rows = rows
+            .iter()
+            .map(|measured| serde_json::to_value(&measured.row).expect("rows are numbers under text keys"))
+            .collect();
+        results.finish(manifest, performance.clone())?;
+    }
+    Ok(Report { ended, detail, rows, performance })
+}
+
+/// Times must leave room below the end of virtual time.
+fn check_times(request: &TrafficRequest) -> Result<(), ExperimentError> {
+    let limit = Span::from_ps(offered::LONGEST_PS / (2 * MOST_WARM_UP / EPOCHS));
+    let times = [("--time", Some(request.time)), ("--warm-up", request.warm_up)];
+    match times.into_iter().find(|(_, time)| time.is_some_and(|time| time > limit)) {
+        Some((option, _)) => Err(ExperimentError::input(format!(
+            "{option} is more than virtual time holds; write at most {limit}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn points(
+    request: &TrafficRequest,
+    machine: &Machine,
+    layout: &Layout,
+) -> Result<Vec<Point>, ExperimentError> {
+    let mut points = Vec::new();
+    for &size in &request.sizes {
+        for &load in &request.loads {
+            let offered = Offered::new(request, machine, layout, size, load)?;
+            let first_run = (points.len() * request.seeds.len()) as u32;
+            points.push(Point { offered, first_run });
+        }
+    }
+    Ok(points)
+}
+
+/// Packet-hops that all points will take: what is offered, over the measured time and the shortest
+/// warm-up.
+fn estimated_hops(request: &TrafficRequest, points: &[Point], pattern: &Pattern, layout: &Layout) -> f64 {
+    let time = request.time.as_ps() as f64 * 1.25;
+    let messages: f64 = points.iter().map(|point| point.offered.messages_in(time)).sum();
+    let senders = f64::from(offered::senders(pattern, layout));
+    messages * senders * offered::mean_hops(pattern, layout) * request.seeds.len() as f64
+}
+
+/// All points, one after another.
+struct Curve<'a> {
+    request: &'a TrafficRequest,
+    options: &'a RunOptions,
+    context: Context<'a>,
+    machine: &'a Machine,
+    layout: &'a Layout,
+    rows: Vec<Measured<TrafficRow>>,
+    /// Of the point at hand.
+    runs: Vec<RunResult>,
+    totals: Totals,
+    /// Packet-hops that this process has simulated.
+    hops: u64,
+    timeline: Option<TimelineWriter>,
+    /// Virtual time since the state was last saved.
+    since_saved: Span,
+}
+
+impl Curve<'_> {
+    fn all(
+        &mut self,
+        points: &[Point],
+        saved: Option<Saved>,
+        mut results: Option<&mut ResultsWriter>,
+    ) -> Result<(Ending, Option<String>), ExperimentError> {
+        let mut resumed = None;
+        if let Some(Saved { rows, runs, totals, run, network }) = saved {
+            self.rows = rows.into_iter().map(Measured::from).collect();
+            (self.runs, self.totals) = (runs, totals);
+            resumed = Some((run, network));
+        }
+        let seeds = &self.request.seeds;
+        for point in points.iter().skip(self.rows.len()) {
+            let (mut wall, mut hops_of_point, mut build_time) = (0.0, 0, None);
+            for (number, &seed) in seeds.iter().enumerate().skip(self.runs.len()) {
+                let index = point.first_run + number as u32;
+                let stopwatch = Stopwatch::start();
+                let wants = |table| results.as_deref().is_some_and(|results| results.wants(table));
+                let (pattern, mut run, mut network) =
+                    self.build(point, index, seed, &wants, resumed.take())?;
+                build_time.get_or_insert(stopwatch.seconds());
+                let senders = offered::senders(&pattern, self.layout);
+                let hops_before = run.crossed(&*network).packet_hops;
+                let stopwatch = Stopwatch::start();
+                let outcome =
+                    self.through(point, senders, &mut run, &mut *network, results.as_deref_mut())?;
+                wall += stopwatch.seconds();
+                let crossed = run.crossed(&*network);
+                hops_of_point += crossed.packet_hops - hops_before;
+                self.hops += crossed.packet_hops - hops_before;
+                self.totals.end = self.totals.end.max(network.now());
+                self.totals.messages += run.delivered().messages;
+                self.totals.payload += run.delivered().bytes;
+                self.totals.packets += crossed.packets;
+                self.totals.packet_hops += crossed.packet_hops;
+                match outcome {
+                    Ok(result) => self.runs.push(result),
+                    Err(ended) => return Ok(ended),
+                }
+            }
+            let runs = std::mem::take(&mut self.runs);
+            self.rows.push(Measured {
+                row: row::row(self.request, &point.offered, point.first_run, &runs),
+                packet_hops_per_second: if wall > 0.0 { hops_of_point as f64 / wall } else { 0.0 },
+                build_time_s: build_time.unwrap_or_default(),
+                peak_memory_bytes: peak_memory().unwrap_or(0),
+            });
+        }
+        Ok((Ending::Finished, None))
+    }
+
+    /// The network of a run, from its beginning or as it was saved.
+    fn build(
+        &self,
+        point: &Point,
+        index: u32,
+        seed: u64,
+        wants: &dyn Fn(Table) -> bool,
+        resumed: Option<(Run, Vec<u8>)>,
+    ) -> Result<(Pattern, Run, Box<dyn SimulatedNetwork<Source>>), ExperimentError> {
+        let pattern = offered::pattern(self.request, self.layout, seed)?;
+        let parameters = TrafficParameters {
+            pattern: pattern.clone(),
+            bytes: point.offered.bytes,
+            report_messages: wants(Table::Messages),
+            report_flows: wants(Table::Flows),
+            flows_have_destinations: !offered::draws_destinations(&pattern),
+        };
+        let (run, state) = match resumed {
+            Some((run, state)) => (run, Some(state)),
+            None => (Run::new(index, self.request.time, self.request.warm_up), None),
+        };
+        let arrival = point.offered.arrival();
+        let network = network::build(
+            self.machine,
+            self.layout.clone(),
+            seed,
+            self.options.threads as usize,
+            parameters,
+            |endpoint| Source::new(endpoint, arrival.clone(), &pattern, seed),
+            state.as_deref(),
+        )
+        .map_err(ExperimentError::input)?;
+        Ok((pattern, run, network))
+    }
+
+    /// Takes a run to its end: what it measured, or why there is none.
+    fn through(
+        &mut self,
+        point: &Point,
+        senders: u32,
+        run: &mut Run,
+        network: &mut Traffic,
+        mut results: Option<&mut ResultsWriter>,
+    ) -> Result<Result<RunResult, (Ending, Option<String>)>, ExperimentError> {
+        let seeds = self.request.seeds.len();
+        let all = (self.request.sizes.len() * self.request.loads.len() * seeds) as f64;
+        let doing = format!("size {}, load {}", point.offered.bytes, point.offered.load);
+        loop {
+            let before = network.now();
+            let mut around = Surroundings {
+                interrupt: self.context.interrupt,
+                results: results.as_deref_mut(),
+                timeline: self.timeline.as_mut(),
+                check: self.options.check,
+            };
+            match run.step(network, &point.offered, senders, &mut around)? {
+                Step::Epoch => {}
+                Step::Done(result) => return Ok(Ok(*result)),
+                Step::Interrupted => return Ok(Err((Ending::Interrupted, None))),
+                Step::Ended(ending, detail) => {
+                    let detail = format!("{doing}: {detail}");
+                    return Ok(Err((ending, Some(detail))));
+                }
+            }
+            let done = (self.rows.len() * seeds + self.runs.len()) as f64 + run.share();
+            self.context.progress.advance(done / all, &doing);
+            self.since_saved += network.now() - before;
+            if let (Some(every), Some(results)) = (self.options.save_every, results.as_deref_mut())
+                && self.since_saved >= every
+            {
+                self.save(run, network, results)?;
+                self.since_saved = Span::ZERO;
+            }
+        }
+    }
+
+    fn save(
+        &self,
+        run: &mut Run,
+        network: &mut Traffic,
+        results: &mut ResultsWriter,
+    ) -> Result<(), ExperimentError> {
+        run.take_flows(network);
+        let saved = Saved {
+            rows: self.rows.iter().map(SavedRow::from).collect(),
+            runs: self.runs.clone(),
+            totals: self.totals,
+            run: run.clone(),
+            network: network.save().map_err(ExperimentError::input)?,
+        };
+        let bytes = postcard::to_stdvec(&saved).map_err(ExperimentError::input)?;
+        Ok(results.save(&bytes)?)
+    }
+}

@@ -1,0 +1,53 @@
+//! From the runs of a point to its row.
+
+use super::offered::Offered;
+use super::run::RunResult;
+use super::{Interval, TrafficRequest, TrafficRow};
+use weft_workload::steady;
+
+/// The row of the runs of one point, one per seed; `first` is the number of the first.
+pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs: &[RunResult]) -> TrafficRow {
+    let nanoseconds = |ps: f64| ps / 1000.0;
+    let means: Vec<f64> =
+        runs.iter().filter_map(|run| run.latency.mean()).map(|mean| mean.as_ns_f64()).collect();
+    let p99s: Vec<f64> =
+        runs.iter().filter_map(|run| run.latency.percentile(99)).map(|p99| p99.as_ns_f64()).collect();
+    let accepted: Vec<f64> = runs.iter().map(|run| run.accepted).collect();
+    let batches = |of: fn(&RunResult) -> &Vec<f64>| match runs {
+        [only] => steady::batch_means(&of(only).iter().map(|&ps| nanoseconds(ps)).collect::<Vec<_>>()),
+        _ => None,
+    };
+    let over_seeds = |values: &[f64]| steady::Interval::of_independent(values);
+    let mean_batches = batches(|run| &run.batch_means);
+    let p99_batches = batches(|run| &run.batch_p99s);
+    TrafficRow {
+        run: first,
+        size_bytes: offered.bytes,
+        offered_load: offered.load.as_f64(),
+        accepted_load: mean(&accepted).unwrap_or(0.0),
+        accepted_load_interval: over_seeds(&accepted).map(Interval::from),
+        latency_mean_ns: mean(&means),
+        latency_mean_interval_ns: over_seeds(&means).or(mean_batches.map(|b| b.interval)).map(Interval::from),
+        latency_p99_ns: mean(&p99s),
+        latency_p99_interval_ns: over_seeds(&p99s).or(p99_batches.map(|b| b.interval)).map(Interval::from),
+        batch_correlation: mean_batches.map(|batches| batches.correlation),
+        warm_up_us: runs.iter().map(|run| run.warm_up).max().unwrap_or_default().as_us_f64(),
+        saturated: runs.iter().any(|run| run.saturated),
+        run_time_us: request.time.as_us_f64(),
+        seed: request.seeds.first().copied().unwrap_or_default(),
+        seeds: runs.len() as u32,
+        messages: runs.iter().map(|run| run.latency.count()).sum(),
+        packet_hops: runs.iter().map(|run| run.crossed.packet_hops).sum(),
+    }
+}
+
+impl From<steady::Interval> for Interval {
+    fn from(interval: steady::Interval) -> Interval {
+        let steady::Interval { mean, half_width } = interval;
+        Interval { low: mean - half_width, high: mean + half_width }
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

@@ -1,0 +1,378 @@
+//! One run: one size, load and seed, from an empty network through warm-up to the end of the measured time.
+//!
+//! ```text
+//!  0                 settled                                   settled + time
+//!  |  warm-up epochs    | batch | batch | …  20 batches of 10 epochs  |
+//!                       counters to zero
+//! ```
+//! An epoch is a two-hundredth of the measured time. Warm-up lasts until the series of the epochs' mean
+//! latencies has settled ([`steady::warm_up`]), looked at every [`LOOK_EVERY`] epochs, at most
+//! [`MOST_WARM_UP`] epochs.
+
+use super::offered::Offered;
+use crate::experiment::link_table::write_links;
+use crate::experiment::{ExperimentError, Interrupt};
+use crate::network::{Crossed, LostData, SimulatedNetwork};
+use crate::results::{Ending, FlowRow, MessageRow, ResultsError, ResultsWriter};
+use crate::timeline::TimelineWriter;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_engine::Progress;
+use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_workload::histogram::Histogram;
+use weft_workload::steady;
+use weft_workload::traffic::{FlowReport, MessageReport, Source};
+
+/// Epochs of the measured time.
+pub(super) const EPOCHS: u64 = 200;
+/// Epochs of one batch.
+const BATCH: u64 = 10;
+/// Epochs between two looks at whether the network has settled.
+const LOOK_EVERY: usize = 10;
+/// Warm-up epochs at most: twice the measured time.
+pub(super) const MOST_WARM_UP: u64 = 2 * EPOCHS;
+/// A run that accepts less than offered by this share is saturated.
+const TOLERANCE: f64 = 0.05;
+
+/// A network under synthetic traffic.
+pub(super) type Traffic = dyn SimulatedNetwork<Source>;
+
+/// What a run measured.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct RunResult {
+    pub accepted: f64,
+    pub latency: Histogram<10>,
+    /// Mean latency of each batch that has one, in ps.
+    pub batch_means: Vec<f64>,
+    /// 99th percentile of the latency of each batch that has one, in ps.
+    pub batch_p99s: Vec<f64>,
+    pub warm_up: Span,
+    pub saturated: bool,
+    /// Of the whole run, warm-up included.
+    pub delivered: Delivered,
+    pub crossed: Crossed,
+    pub end: Time,
+}
+
+/// What was delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Delivered {
+    pub messages: u64,
+    pub bytes: Bytes,
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum Phase {
+    WarmUp,
+    Measure,
+}
+
+/// How a run went on at an epoch.
+pub(super) enum Step {
+    /// It goes on.
+    Epoch,
+    /// It is done.
+    Done(Box<RunResult>),
+    /// Ctrl-C: the epoch is not whole.
+    Interrupted,
+    /// It cannot go on.
+    Ended(Ending, String),
+}
+
+/// The state of a run beside that of its network.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Run {
+    /// Its number.
+    index: u32,
+    time: Span,
+    fixed_warm_up: Option<Span>,
+    phase: Phase,
+    /// Epochs of this phase that have passed.
+    epoch: u64,
+    /// When this phase began.
+    began: Time,
+    /// Mean latencies of warm-up epochs that had a delivery.
+    warm_up_means: Vec<f64>,
+    settled: bool,
+    backlog_before: u128,
+    crossed_before: Crossed,
+    delivered: Delivered,
+    measured_bytes: Bytes,
+    latency: Histogram<10>,
+    batch: Histogram<10>,
+    batch_means: Vec<f64>,
+    batch_p99s: Vec<f64>,
+    flows: BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
+    /// Messages that their hosts notice after the epoch in which they came.
+    unnoticed: Vec<MessageRow>,
+}
+
+/// What a run needs at its epochs.
+pub(super) struct Surroundings<'a> {
+    pub interrupt: &'a Interrupt,
+    pub results: Option<&'a mut ResultsWriter>,
+    pub timeline: Option<&'a mut TimelineWriter>,
+    pub check: bool,
+}
+
+impl Run {
+    pub(super) fn new(index: u32, time: Span, warm_up: Option<Span>) -> Run {
+        Run {
+            index,
+            time,
+            fixed_warm_up: warm_up,
+            phase: Phase::WarmUp,
+            epoch: 0,
+            began: Time::ZERO,
+            warm_up_means: Vec::new(),
+            settled: true,
+            backlog_before: 0,
+            crossed_before: Crossed::default(),
+            delivered: Delivered::default(),
+            measured_bytes: Bytes::ZERO,
+            latency: Histogram::default(),
+            batch: Histogram::default(),
+            batch_means: Vec::new(),
+            batch_p99s: Vec::new(),
+            flows: BTreeMap::new(),
+            unnoticed: Vec::new(),
+        }
+    }
+
+    /// The share of the run that is done, about.
+    pub(super) fn share(&self) -> f64 {
+        match self.phase {
+            Phase::WarmUp => 0.2 * self.epoch as f64 / MOST_WARM_UP as f64,
+            Phase::Measure => 0.2 + 0.8 * self.epoch as f64 / EPOCHS as f64,
+        }
+    }
+
+    /// When the next epoch ends.
+    fn next_epoch(&self) -> Time {
+        let epochs = |count: u64| u128::from(self.time.as_ps()) * u128::from(count) / u128::from(EPOCHS);
+        // A measured time below 200 ps has epochs of nothing; they end at the same instant.
+        let mut into = Span::from_ps(epochs(self.epoch + 1) as u64);
+        if self.phase == Phase::WarmUp
+            && let Some(warm_up) = self.fixed_warm_up
+        {
+            into = into.max(Span::from_ps(1)).min(warm_up);
+        }
+        self.began + into
+    }
+
+    /// Runs one epoch.
+    pub(super) fn step(
+        &mut self,
+        network: &mut Traffic,
+        offered: &Offered,
+        senders: u32,
+        around: &mut Surroundings<'_>,
+    ) -> Result<Step, ExperimentError> {
+        if self.phase == Phase::WarmUp && self.warmed_up(network.now(), offered) {
+            self.begin_measuring(network);
+        }
+        let until = self.next_epoch();
+        let progress = network.run_until(until, around.interrupt.flag());
+        if progress == Progress::Interrupted {
+            return Ok(Step::Interrupted);
+        }
+        let delivered = self.collect(network, until, around)?;
+        self.epoch += 1;
+        if let Some(timeline) = &mut around.timeline {
+            let counter = |name: &str| format!("run {}: {name}", self.index);
+            timeline.counter(&counter("delivered_bytes"), until, delivered.bytes.get())?;
+            timeline.counter(&counter("buffered_packets"), until, network.buffered() as u64)?;
+        }
+        if around.check
+            && let Err(LostData(what)) = network.check()
+        {
+            return Ok(Step::Ended(Ending::LostData, what));
+        }
+        // While something is delivered, something moves.
+        if delivered.messages == 0
+            && let Some(ending) = network.stuck()
+        {
+            let (ending, detail) = crate::experiment::ended(&ending);
+            return Ok(Step::Ended(ending, detail.unwrap_or_default()));
+        }
+        if self.phase == Phase::Measure && self.epoch == EPOCHS {
+            return Ok(Step::Done(Box::new(self.finish(network, offered, senders, around)?)));
+        }
+        Ok(Step::Epoch)
+    }
+
+    /// Whether measuring begins now.
+    fn warmed_up(&mut self, now: Time, offered: &Offered) -> bool {
+        if let Some(warm_up) = self.fixed_warm_up {
+            return now >= self.began + warm_up;
+        }
+        if offered.load.millionths() == 0 {
+            return true;
+        }
+        let means = self.warm_up_means.len();
+        if means > 0 && means.is_multiple_of(LOOK_EVERY) && steady::warm_up(&self.warm_up_means).is_some() {
+            return true;
+        }
+        self.settled = self.epoch < MOST_WARM_UP;
+        !self.settled
+    }
+
+    fn begin_measuring(&mut self, network: &mut Traffic) {
+        self.crossed_before = network.crossed();
+        network.reset_counters();
+        network.visit_outputs(&mut |output| output.flows.clear());
+        self.backlog_before = backlog(network);
+        self.phase = Phase::Measure;
+        self.began = network.now();
+        self.epoch = 0;
+    }
+
+    /// Takes what was delivered in the epoch that ends. Flows stay with the network until they are needed.
+    fn collect(
+        &mut self,
+        network: &mut Traffic,
+        until: Time,
+        around: &mut Surroundings<'_>,
+    ) -> Result<Delivered, ResultsError> {
+        let mut latency = Histogram::<10>::default();
+        let mut bytes = Bytes::ZERO;
+        let mut messages: Vec<MessageReport> = Vec::new();
+        network.visit_outputs(&mut |output| {
+            latency.merge(&std::mem::take(&mut output.latency));
+            bytes += std::mem::take(&mut output.bytes);
+            messages.append(&mut output.messages);
+        });
+        let delivered = Delivered { messages: latency.count(), bytes };
+        self.delivered.messages += delivered.messages;
+        self.delivered.bytes += delivered.bytes;
+        match self.phase {
+            Phase::WarmUp => self.warm_up_means.extend(latency.mean().map(|mean| mean.as_ps() as f64)),
+            Phase::Measure => {
+                self.measured_bytes += bytes;
+                self.latency.merge(&latency);
+                self.batch.merge(&latency);
+                if (self.epoch + 1).is_multiple_of(BATCH) {
+                    let batch = std::mem::take(&mut self.batch);
+                    self.batch_means.extend(batch.mean().map(|mean| mean.as_ps() as f64));
+                    self.batch_p99s.extend(batch.percentile(99).map(|p99| p99.as_ps() as f64));
+                }
+                self.unnoticed.extend(messages.into_iter().map(|message| message_row(self.index, &message)));
+                if let Some(results) = &mut around.results {
+                    self.write_messages(until, results)?;
+                }
+            }
+        }
+        if let Some(results) = &mut around.results {
+            results.epoch()?;
+        }
+        Ok(delivered)
+    }
+
+    /// Writes the messages that were noticed before `until`, in order.
+    fn write_messages(&mut self, until: Time, results: &mut ResultsWriter) -> Result<(), ResultsError> {
+        self.unnoticed.sort_unstable_by_key(|row| (row.delivered_ps, row.source_endpoint, row.sequence));
+        let noticed = self.unnoticed.partition_point(|row| row.delivered_ps < until);
+        self.unnoticed.drain(..noticed).try_for_each(|row| results.message(row))
+    }
+
+    /// Takes over the flows that the network has counted, so that none is lost when it is saved.
+    pub(super) fn take_flows(&mut self, network: &mut Traffic) {
+        network.visit_outputs(&mut |output| {
+            for (flow, report) in std::mem::take(&mut output.flows) {
+                self.flows.entry(flow).or_default().merge(&report);
+            }
+        });
+    }
+
+    fn finish(
+        &mut self,
+        network: &mut Traffic,
+        offered: &Offered,
+        senders: u32,
+        around: &mut Surroundings<'_>,
+    ) -> Result<RunResult, ResultsError> {
+        self.take_flows(network);
+        if let Some(results) = &mut around.results {
+            self.write_messages(Time::MAX, results)?;
+            write_flows(self.index, &self.flows, results)?;
+            write_links(self.index, network, self.time, results)?;
+        }
+        let grown = backlog(network).saturating_sub(self.backlog_before) as f64;
+        let refused = grown / (f64::from(senders.max(1)) * self.time.as_ps() as f64);
+        let mut crossed = self.crossed_before;
+        crossed += network.crossed();
+        Ok(RunResult {
+            accepted: offered.accepted(self.measured_bytes, self.time.as_ps(), senders),
+            latency: std::mem::take(&mut self.latency),
+            batch_means: std::mem::take(&mut self.batch_means),
+            batch_p99s: std::mem::take(&mut self.batch_p99s),
+            warm_up: self.began - Time::ZERO,
+            // What sources wait longer by was offered and not accepted. Too few messages to judge are no
+            // sign of saturation.
+            saturated: steady::is_saturated(1.0, 1.0 - refused, TOLERANCE)
+                || !self.settled && self.warm_up_means.len() as u64 > MOST_WARM_UP / 2,
+            delivered: self.delivered,
+            crossed,
+            end: network.now(),
+        })
+    }
+
+    /// Links crossed so far, warm-up included.
+    pub(super) fn crossed(&self, network: &Traffic) -> Crossed {
+        let mut crossed = self.crossed_before;
+        crossed += network.crossed();
+        crossed
+    }
+
+    /// What was delivered so far, warm-up included.
+    pub(super) fn delivered(&self) -> Delivered {
+        self.delivered
+    }
+}
+
+/// How long the oldest messages of all sources wait, in ps.
+fn backlog(network: &Traffic) -> u128 {
+    let now = network.now();
+    let mut sum = 0;
+    network.visit_interfaces(&mut |_, interface| sum += u128::from(interface.host.backlog(now).as_ps()));
+    sum
+}
+
+fn message_row(run: u32, message: &MessageReport) -> MessageRow {
+    MessageRow {
+        run,
+        delivered_ps: message.delivered,
+        source_endpoint: message.source,
+        destination_endpoint: message.destination,
+        sequence: message.number.into(),
+        source_rank: None,
+        destination_rank: None,
+        tag: None,
+        class: "pattern".to_owned(),
+        payload_bytes: message.bytes,
+        posted_ps: message.born,
+        hops: message.hops.into(),
+    }
+}
+
+fn write_flows(
+    run: u32,
+    flows: &BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
+    results: &mut ResultsWriter,
+) -> Result<(), ResultsError> {
+    flows.iter().try_for_each(|(&(source, destination), flow)| {
+        results.flow(FlowRow {
+            run,
+            source_endpoint: source,
+            destination_endpoint: destination,
+            messages: flow.completion.count(),
+            payload_bytes: flow.bytes,
+            first_start_ps: flow.first_start,
+            last_completion_ps: flow.last_completion,
+            completion_mean_ps: flow.completion.mean().unwrap_or_default(),
+            completion_p99_ps: flow.completion.percentile(99).unwrap_or_default(),
+            completion_max_ps: flow.completion.max(),
+        })
+    })
+}
