@@ -211,7 +211,10 @@ mod tests {
     #[test]
     fn too_many_ranks_are_refused_with_both_numbers() {
         let error = HOSTS.linear(13, None).unwrap_err().to_string();
-        assert!(error.contains("13 ranks") && error.contains("12 cores") && error.contains("--set"), "{error}");
+        assert!(
+            error.contains("13 ranks") && error.contains("12 cores") && error.contains("--set"),
+            "{error}"
+        );
         let error = HOSTS.random(7, Some(2), 1).unwrap_err().to_string();
         assert!(error.contains("6 cores") && error.contains("--ppn"), "{error}");
         let error = HOSTS.linear(1, Some(5)).unwrap_err().to_string();

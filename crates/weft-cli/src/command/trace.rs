@@ -48,10 +48,8 @@ impl TraceCommand {
 fn info_text(info: &TraceInfo) -> String {
     let whole = if info.interrupted { "ends where recording was interrupted" } else { "whole" };
     let mpi = format!("{} (MPI {})", info.mpi_library, info.mpi_version);
-    let operations = format!(
-        "{}, {} to {} per rank",
-        info.operations, info.rank_operations_min, info.rank_operations_max
-    );
+    let operations =
+        format!("{}, {} to {} per rank", info.operations, info.rank_operations_min, info.rank_operations_max);
     let lines = [
         ["program", &info.command.join(" ")],
         ["recorded by", &info.recorder],

@@ -12,11 +12,10 @@ pub use weft_trace::{CollectiveStats, RankStats, TraceInfo, TraceStats};
 /// # Errors
 /// What cannot be read, with the file.
 pub fn info(trace: &Path) -> Result<TraceInfo, ExperimentError> {
-    read(trace, |trace| Ok(TraceInfo::of(trace)))
-        .map(|(info, parts)| match parts {
-            Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
-            None => info,
-        })
+    read(trace, |trace| Ok(TraceInfo::of(trace))).map(|(info, parts)| match parts {
+        Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
+        None => info,
+    })
 }
 
 /// Reads a trace's operations.

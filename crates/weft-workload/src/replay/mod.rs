@@ -20,9 +20,7 @@ mod order;
 mod rank;
 mod report;
 
-pub use report::{
-    Activity, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent,
-};
+pub use report::{Activity, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent};
 
 use crate::mapping::Place;
 use rank::{Notice, ReplayRank};
@@ -123,9 +121,8 @@ impl ReplayParameters {
 
     /// The hosts of endpoints `0..endpoints`, each with its ranks.
     pub fn hosts(&self, endpoints: u32) -> Vec<ReplayHost> {
-        let mut hosts: Vec<ReplayHost> = std::iter::repeat_with(ReplayHost::default)
-            .take(endpoints as usize)
-            .collect();
+        let mut hosts: Vec<ReplayHost> =
+            std::iter::repeat_with(ReplayHost::default).take(endpoints as usize).collect();
         for (index, program) in self.programs.iter().enumerate() {
             for (rank, place) in program.places.iter().enumerate() {
                 let rank = RankId::from(rank);

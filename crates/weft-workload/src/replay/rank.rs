@@ -134,8 +134,7 @@ impl Nic for Port<'_, '_, '_, '_, '_> {
             self.ledger.messages_sent += 1;
             self.ledger.sent += envelope.bytes;
         }
-        let token =
-            token.is_awaited().then(|| self.around.tokens.insert((self.around.seat, token)) as u32);
+        let token = token.is_awaited().then(|| self.around.tokens.insert((self.around.seat, token)) as u32);
         let message = Message { to: endpoint, bytes: payload, born, header: Some(header), token };
         self.around.context.send(message, self.clock);
     }
@@ -378,12 +377,7 @@ impl ReplayRank {
     }
 
     /// Somebody else works on what has come at `now`.
-    fn notice_in_background(
-        &mut self,
-        notice: Notice,
-        now: Time,
-        around: &mut Surroundings<'_, '_, '_, '_>,
-    ) {
+    fn notice_in_background(&mut self, notice: Notice, now: Time, around: &mut Surroundings<'_, '_, '_, '_>) {
         let blocked = self.state == State::Blocked;
         let begun = self.ledger.engaged.max(now);
         self.ledger.engaged = self.tell(notice, begun, around);

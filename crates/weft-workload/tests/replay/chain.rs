@@ -59,7 +59,8 @@ fn programs(steps: &[Step]) -> Vec<Vec<Op>> {
         pending[rank as usize].push(next[rank as usize]);
         next[rank as usize]
     };
-    let waitall = |requests: &mut Vec<u32>| Op::Waitall { requests: requests.drain(..).map(RequestId).collect() };
+    let waitall =
+        |requests: &mut Vec<u32>| Op::Waitall { requests: requests.drain(..).map(RequestId).collect() };
     for &step in steps {
         match step {
             Step::Compute { rank, ps } => ranks[rank as usize].push(Op::Compute { span: Span::from_ps(ps) }),
@@ -69,7 +70,14 @@ fn programs(steps: &[Step]) -> Vec<Vec<Op>> {
                 ranks[from as usize].push(send_as(mode, to, tag, bytes, sent));
                 ranks[to as usize].push(if wildcard {
                     let (comm, bytes, request) = (CommId::WORLD, Bytes::new(bytes), RequestId(received));
-                    Op::Irecv { from: None, tag: None, comm, bytes, matched: Some((RankId(from), tag)), request }
+                    Op::Irecv {
+                        from: None,
+                        tag: None,
+                        comm,
+                        bytes,
+                        matched: Some((RankId(from), tag)),
+                        request,
+                    }
                 } else {
                     receive(from, tag, bytes, received)
                 });

@@ -29,7 +29,9 @@ fn an_eager_ping_pong_is_the_sum_of_its_parts() {
             + simple.receive_message
             + protocol.receive_message;
         assert_eq!(outcome.run_time(), one_way * 200);
-        assert!(outcome.messages.iter().all(|m| m.delivered - m.posted == one_way - protocol.receive_message));
+        assert!(
+            outcome.messages.iter().all(|m| m.delivered - m.posted == one_way - protocol.receive_message)
+        );
         assert_eq!(outcome.messages.len(), 200);
     }
 }
@@ -108,7 +110,10 @@ fn slices_cover_the_time_of_a_rank() {
                 };
                 *sum += *end - *start;
             }
-            assert_eq!((at, computed, communicated, waited), (rank.end, rank.computation, rank.communication, rank.wait));
+            assert_eq!(
+                (at, computed, communicated, waited),
+                (rank.end, rank.computation, rank.communication, rank.wait)
+            );
         }
     }
 }

@@ -63,7 +63,10 @@ fn who_waits_for_what_is_said() {
     assert!(outcome.ranks.iter().all(|rank| !rank.finished));
     assert_eq!(outcome.blocked.len(), 2);
     let said = &outcome.blocked[0];
-    assert!(said.contains("rank 0 waits in wait for a receive of 64") && said.contains("from rank 1"), "{said}");
+    assert!(
+        said.contains("rank 0 waits in wait for a receive of 64") && said.contains("from rank 1"),
+        "{said}"
+    );
 }
 
 /// A message longer than its receive is the trace's fault, and names the rank.

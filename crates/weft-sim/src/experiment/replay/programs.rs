@@ -56,9 +56,7 @@ pub fn open(request: &ReplayRequest) -> Result<Vec<Trace>, ExperimentError> {
 
 fn is_supported(kind: Kind) -> bool {
     match kind {
-        Kind::Collective(collective) => {
-            Algorithm::ALL.iter().any(|algorithm| algorithm.performs(collective))
-        }
+        Kind::Collective(collective) => Algorithm::ALL.iter().any(|algorithm| algorithm.performs(collective)),
         Kind::Window | Kind::OneSided(_) | Kind::Sync(_) => false,
         _ => true,
     }

@@ -12,25 +12,25 @@ use super::programs;
 use super::tables::{self, Shared};
 use super::{ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::assembly;
-use crate::experiment::links::{Busiest, link_row};
+use crate::experiment::busiest::Busiest;
+use crate::experiment::link_table::write_links;
+use crate::experiment::machine::{assumed, described};
 use crate::experiment::{Context, ExperimentError, Measured, Request, RunOptions};
 use crate::machine::{self, Machine, Progress as MachineProgress};
-use crate::network::{self, LinkUse, NetworkError, SimulatedNetwork};
+use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
 use crate::results::{
-    AssumedConstant, Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date,
-    peak_memory,
+    Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date, peak_memory,
 };
 use crate::timeline::{self, Arrow, TimelineWriter};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::Progress;
-use weft_fabric::LinkEnd;
 use weft_topo::{Layout, Topology};
 use weft_trace::Trace;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
 use weft_workload::replay::{
-    Activity, Delivery, ProgressRule, Program, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
+    Activity, Delivery, Program, ProgressRule, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
     TimelineEvent,
 };
 
@@ -177,12 +177,12 @@ pub fn run(
     run.name_tracks()?;
     let (ended, detail) = run.to_the_end()?;
     let simulated = simulating.seconds();
-    let packet_hops = run.network.crossed().packet_hops;
+    let Crossed { packet_hops, packets } = run.network.crossed();
     let rows = run.rows(packet_hops);
     let mut performance = Performance::measured(options, started, &stopwatch, packet_hops);
     let packet_hops_per_second = if simulated > 0.0 { packet_hops as f64 / simulated } else { 0.0 };
     performance.packet_hops_per_second = packet_hops_per_second;
-    run.finish(ended, detail.clone(), &rows, packet_hops, performance.clone())?;
+    run.finish(ended, detail.clone(), &rows, Crossed { packet_hops, packets }, performance.clone())?;
     let peak_memory_bytes = peak_memory().unwrap_or(0);
     let measured = |row| Measured { row, packet_hops_per_second, build_time_s, peak_memory_bytes };
     Ok(ReplayReport { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
@@ -272,7 +272,9 @@ impl Run<'_> {
         }
         let waiting = self.who_waits();
         match self.network.stuck() {
-            Some(ending @ weft_engine::Ending::Deadlock { .. }) => (Ending::Deadlock, Some(ending.to_string())),
+            Some(ending @ weft_engine::Ending::Deadlock { .. }) => {
+                (Ending::Deadlock, Some(ending.to_string()))
+            }
             Some(ending) => (Ending::NoProgress, Some(format!("{ending}\n{waiting}"))),
             None => (Ending::NoProgress, Some(waiting)),
         }
@@ -305,23 +307,23 @@ impl Run<'_> {
     /// Writes what has happened since it was last called.
     fn take_outputs(&mut self) -> Result<(), ExperimentError> {
         let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
-        let mut outputs = Vec::new();
-        self.network.visit_outputs(&mut |output| outputs.push(std::mem::take(output)));
-        for output in outputs {
-            let ReplayOutput { programs, flows, messages: some, timeline, faults: wrong } = output;
-            if self.tally.programs.len() < programs.len() {
-                self.tally.programs.resize(programs.len(), Delivery::default());
+        let tally = &mut self.tally;
+        self.network.visit_outputs(&mut |output| {
+            let ReplayOutput { programs, flows, messages: some, timeline, faults: wrong } =
+                std::mem::take(output);
+            if tally.programs.len() < programs.len() {
+                tally.programs.resize(programs.len(), Delivery::default());
             }
-            for (sum, part) in self.tally.programs.iter_mut().zip(&programs) {
+            for (sum, part) in tally.programs.iter_mut().zip(&programs) {
                 sum.merge(part);
             }
             for (flow, report) in flows {
-                self.tally.flows.entry(flow).or_default().merge(&report);
+                tally.flows.entry(flow).or_default().merge(&report);
             }
             messages.extend(some);
             events.extend(timeline);
             faults.extend(wrong);
-        }
+        });
         // Which fault is found first may depend on the threads; which is reported must not.
         if let Some(fault) = faults.into_iter().min() {
             return Err(ExperimentError::input(fault));
@@ -391,7 +393,7 @@ impl Run<'_> {
         ended: Ending,
         detail: Option<String>,
         rows: &[ReplayRow],
-        packet_hops: u64,
+        crossed: Crossed,
         performance: Performance,
     ) -> Result<(), ExperimentError> {
         if let Some(timeline) = self.timeline.take() {
@@ -401,49 +403,27 @@ impl Run<'_> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         tables::flow_rows(&self.tally.flows).try_for_each(|row| writer.flow(row))?;
         let end = ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO);
-        let (mut failed, mut packets) = (None, 0);
-        self.network.visit_links(&mut |link: LinkUse| {
-            if matches!(link.from, LinkEnd::Endpoint(_)) {
-                packets += link.packets;
-            }
-            if failed.is_none() {
-                failed = writer.link(link_row(tables::RUN, &link, end - Time::ZERO)).err();
-            }
-        });
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
+        write_links(tables::RUN, &*self.network, end - Time::ZERO, &mut writer)?;
         ranks.iter().try_for_each(|rank| writer.rank(tables::rank_row(rank, &self.seating.parameters)))?;
         let totals = Totals {
             end,
             messages: rows.iter().map(|row| row.messages).sum(),
             payload: Bytes::new(rows.iter().map(|row| row.bytes).sum()),
-            packets,
-            packet_hops,
+            packets: crossed.packets,
+            packet_hops: crossed.packet_hops,
             dropped: 0,
         };
-        let machine = serde_json::to_value(self.machine).map_err(ExperimentError::input)?;
         let request = Request::Replay(self.request.clone());
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let manifest = RunManifest {
             detail,
             rows: rows.map_err(ExperimentError::input)?,
             assumed: assumed(self.machine),
-            ..RunManifest::new(request, machine, ended, totals)
+            ..RunManifest::new(request, described(self.machine), ended, totals)
         };
         writer.finish(manifest, performance)?;
         Ok(())
     }
-}
-
-/// The values of the machine that no source gives.
-fn assumed(machine: &Machine) -> Vec<AssumedConstant> {
-    let constant = |constant: &machine::Constant| AssumedConstant {
-        key: constant.path.clone(),
-        value: constant.value.clone(),
-        source: constant.how.clone().or_else(|| constant.source.clone()).unwrap_or_default(),
-    };
-    machine.doubtful().map(constant).collect()
 }
 
 /// The first multiple of `every` after `now`.
