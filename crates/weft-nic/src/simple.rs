@@ -18,8 +18,10 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 /// What a machine file says of the simple interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SimpleParameters {
-    /// For each message before its first packet; the interface supplies no packets meanwhile.
+    /// From the host's post to the first packet. Messages overlap in it.
     pub send_message: Span,
+    /// For each message before its first packet; the interface supplies no packets meanwhile.
+    pub message_gap: Span,
     /// Least time between two packets that the interface supplies.
     pub send_packet: Span,
     /// For each packet that arrives, one after the other.
@@ -40,9 +42,9 @@ struct Outgoing {
     bytes: Bytes,
     sent: Bytes,
     born: Time,
-    /// When the host posts it.
+    /// When its first packet may go, gap aside.
     posted: Time,
-    /// Whether the overhead of the message has been spent.
+    /// Whether the gap before the message has been spent.
     prepared: bool,
     token: Option<u32>,
 }
@@ -113,6 +115,7 @@ struct DueMessage<H> {
 /// The sending side.
 #[derive(Serialize, Deserialize)]
 struct Transmit {
+    /// In the order in which they are posted.
     queue: VecDeque<Outgoing>,
     /// Which of the channels sends next.
     turn: u32,
@@ -152,13 +155,17 @@ impl<H: Host> HostContext<'_, '_, '_, H> {
     }
 
     /// Hands a message to the interface at `at`, now or later, and returns its number.
+    ///
+    /// Several ranks may share an interface and be ahead of the present time by different spans: their
+    /// messages go out in the order of `at`, those of one time in the order of the calls.
     pub fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
         let Message { to, bytes, born, header, token } = message;
         self.interface.announce(to, number, Announcement { bytes, born, header });
-        let (sent, prepared) = (Bytes::ZERO, self.parameters.send_message == Span::ZERO);
-        let outgoing = Outgoing { to, number, bytes, sent, born, posted: at, prepared, token };
-        self.transmit.queue.push_back(outgoing);
+        let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
+        let posted = at + self.parameters.send_message;
+        let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token };
+        self.transmit.insert(outgoing);
         self.interface.request_pump();
         number
     }
@@ -174,6 +181,18 @@ impl Transmit {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         number
+    }
+
+    /// Puts a message behind all that are posted no later.
+    #[inline]
+    fn insert(&mut self, outgoing: Outgoing) {
+        match self.queue.back() {
+            Some(last) if last.posted > outgoing.posted => {
+                let place = self.queue.partition_point(|other| other.posted <= outgoing.posted);
+                self.queue.insert(place, outgoing);
+            }
+            _ => self.queue.push_back(outgoing),
+        }
     }
 }
 
@@ -241,40 +260,34 @@ impl<H: Host> SimpleNic<H> {
     /// Takes the next packet of the message whose turn it is.
     fn next_of_queue(&mut self, now: Time, parameters: &SimpleParameters) -> Option<Supplied> {
         let transmit = &mut self.transmit;
-        let channels = transmit.queue.len().min(parameters.channels as usize);
-        if channels == 0 {
-            return None;
+        let first = transmit.queue.front()?;
+        if first.posted > now {
+            return Some(Supplied::NotBefore(first.posted));
         }
-        let mut earliest = Time::MAX;
-        for step in 0..channels {
-            let index = (transmit.turn as usize + step) % channels;
-            let outgoing = &mut transmit.queue[index];
-            if outgoing.posted > now {
-                earliest = earliest.min(outgoing.posted);
-                continue;
-            }
-            if !outgoing.prepared {
-                outgoing.prepared = true;
-                transmit.turn = index as u32;
-                transmit.next_packet = now + parameters.send_message;
-                return Some(Supplied::NotBefore(transmit.next_packet));
-            }
-            let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
-            let whole = piece == outgoing.bytes;
-            outgoing.sent += piece;
-            let finished = outgoing.sent == outgoing.bytes;
-            let Outgoing { to, number, born, token, .. } = *outgoing;
-            if finished {
-                transmit.queue.remove(index);
-                transmit.turn = index as u32;
-            } else {
-                transmit.turn = (index as u32 + 1) % channels as u32;
-            }
-            let part = if whole { Part::Whole } else { Part::Piece };
-            let sent = token.filter(|_| finished);
-            return Some(Supplied::Packet { to, number, bytes: piece, born, part, sent });
+        let window = transmit.queue.iter().take(parameters.channels as usize);
+        let channels = window.take_while(|outgoing| outgoing.posted <= now).count();
+        let index = transmit.turn as usize % channels;
+        let outgoing = &mut transmit.queue[index];
+        if !outgoing.prepared {
+            outgoing.prepared = true;
+            transmit.turn = index as u32;
+            transmit.next_packet = now + parameters.message_gap;
+            return Some(Supplied::NotBefore(transmit.next_packet));
         }
-        Some(Supplied::NotBefore(earliest))
+        let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
+        let whole = piece == outgoing.bytes;
+        outgoing.sent += piece;
+        let finished = outgoing.sent == outgoing.bytes;
+        let Outgoing { to, number, born, token, .. } = *outgoing;
+        if finished {
+            transmit.queue.remove(index);
+            transmit.turn = index as u32;
+        } else {
+            transmit.turn = (index as u32 + 1) % channels as u32;
+        }
+        let part = if whole { Part::Whole } else { Part::Piece };
+        let sent = token.filter(|_| finished);
+        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent })
     }
 }
 
@@ -390,27 +403,38 @@ impl<H: Host> Interface for SimpleNic<H> {
             Some(Supplied::NotBefore(time)) => return Supply::NotBefore(time),
             None => match self.host.offer(&parameters.1, now) {
                 Offer::Nothing => return Supply::Nothing,
-                Offer::NotBefore(time) => return Supply::NotBefore(time),
+                Offer::NotBefore(time) => {
+                    return Supply::NotBefore(time.saturating_add(parameters.0.send_message));
+                }
                 Offer::Message(message) => {
                     let Message { to, bytes, born, header, token } = message;
                     let number = self.transmit.take_number();
                     if header.is_some() || bytes > parameters.0.payload {
                         context.announce(to, number, Announcement { bytes, born, header });
                     }
-                    let overhead = parameters.0.send_message;
-                    if overhead > Span::ZERO {
+                    let posted = born + parameters.0.send_message;
+                    let gap = parameters.0.message_gap;
+                    if posted > now || gap > Span::ZERO {
+                        let next = posted.max(now) + gap;
                         let (sent, prepared) = (Bytes::ZERO, true);
-                        let outgoing =
-                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
-                        self.transmit.queue.push_back(outgoing);
-                        self.transmit.next_packet = now + overhead;
-                        return Supply::NotBefore(self.transmit.next_packet);
+                        self.transmit.insert(Outgoing {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            born,
+                            posted: next,
+                            prepared,
+                            token,
+                        });
+                        self.transmit.next_packet = next;
+                        return Supply::NotBefore(next);
                     }
                     if bytes > parameters.0.payload {
                         let (sent, prepared) = (parameters.0.payload, true);
                         let outgoing =
                             Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
-                        self.transmit.queue.push_back(outgoing);
+                        self.transmit.insert(outgoing);
                         (to, number, sent, born, Part::Piece)
                     } else {
                         if let Some(token) = token {

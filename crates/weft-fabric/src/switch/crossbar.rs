@@ -35,8 +35,9 @@ pub(crate) struct Crossbar<B> {
     /// Per output a bit for each request whose head wants it: `words` words each.
     requests: Vec<u64>,
     words: u32,
-    /// The output that is served first in the next arbitration, so that none is favoured.
+    /// The output that is served first in the next arbitration, and which way the others follow.
     first: u32,
+    descending: bool,
 }
 
 impl<B: InputBuffers> Crossbar<B> {
@@ -54,6 +55,7 @@ impl<B: InputBuffers> Crossbar<B> {
             requests: vec![0; outputs * words],
             words: words as u32,
             first: 0,
+            descending: false,
             pool: Pool::new(),
             ports,
         }
@@ -121,7 +123,9 @@ impl<B: InputBuffers> Crossbar<B> {
         }
     }
 
-    /// Serves the wanted outputs one after the other, beginning with another one each time.
+    /// Serves the wanted outputs one after the other, beginning with a random one and going up or down
+    /// by chance: of any two outputs that want the same input each is as often the first. Turns by
+    /// number would favour those behind outputs that nobody wants.
     #[inline]
     fn serve_outputs<T: Routing>(
         &mut self,
@@ -131,24 +135,25 @@ impl<B: InputBuffers> Crossbar<B> {
         mut choose: impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) {
         let outputs = self.ports.port.len();
-        let first = self.first as usize;
+        let (first, descending) = (self.first as usize, self.descending);
         let mut granted = false;
         let mut wake = Time::MAX;
         // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
         let words = self.ports.awaited.len();
-        let late = u64::MAX << (first % 64);
+        let early = if descending { u64::MAX >> (63 - first % 64) } else { u64::MAX << (first % 64) };
         for step in 0..=words {
-            let word = first / 64 + step;
+            let word = first / 64 + if descending { words - step } else { step };
             let word = if word < words { word } else { word - words };
             let mut bits = self.ports.awaited[word];
             if step == 0 {
-                bits &= late;
+                bits &= early;
             } else if step == words {
-                bits &= !late;
+                bits &= !early;
             }
             while bits != 0 {
-                let output = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
+                let bit = if descending { bits.ilog2() } else { bits.trailing_zeros() };
+                let output = word * 64 + bit as usize;
+                bits &= !(1 << bit);
                 if self.ports.look_at[output] <= now {
                     self.ports.collect_credits(output, now, rules);
                     let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
@@ -165,7 +170,8 @@ impl<B: InputBuffers> Crossbar<B> {
         }
         // Only what was granted counts: how often nothing could be must not matter.
         if granted {
-            self.first = if first + 1 == outputs { 0 } else { first as u32 + 1 };
+            self.first = self.ports.dice.below(outputs as u32);
+            self.descending = self.ports.dice.next_u64() & 1 == 1;
         }
         self.ports.decision = self.ports.decision.min(wake);
     }
