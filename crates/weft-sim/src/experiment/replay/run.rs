@@ -12,10 +12,9 @@ use super::programs;
 use super::tables::{self, Shared};
 use super::{ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::assembly;
-use crate::experiment::busiest::Busiest;
-use crate::experiment::link_table::write_links;
+use crate::experiment::links::{Busiest, write_links};
 use crate::experiment::machine::{assumed, described};
-use crate::experiment::{Context, ExperimentError, Measured, Request, RunOptions};
+use crate::experiment::{Context, ExperimentError, Measured, Request, RunOptions, ended};
 use crate::machine::{self, Machine, Progress as MachineProgress};
 use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
 use crate::results::{
@@ -175,7 +174,7 @@ pub fn run(
         tally,
     };
     run.name_tracks()?;
-    let (ended, detail) = run.to_the_end()?;
+    let (ended, detail) = run.epochs()?;
     let simulated = simulating.seconds();
     let Crossed { packet_hops, packets } = run.network.crossed();
     let rows = run.rows(packet_hops);
@@ -230,7 +229,7 @@ impl Run<'_> {
     }
 
     /// Runs epoch after epoch.
-    fn to_the_end(&mut self) -> Result<(Ending, Option<String>), ExperimentError> {
+    fn epochs(&mut self) -> Result<(Ending, Option<String>), ExperimentError> {
         let every = self.options.save_every.filter(|_| self.writer.is_some());
         let mut next_save = every.map(|every| next_multiple(self.network.now(), every));
         loop {
@@ -271,12 +270,12 @@ impl Run<'_> {
             return (Ending::Finished, None);
         }
         let waiting = self.who_waits();
-        match self.network.stuck() {
-            Some(ending @ weft_engine::Ending::Deadlock { .. }) => {
-                (Ending::Deadlock, Some(ending.to_string()))
+        let Some(ending) = self.network.stuck() else { return (Ending::NoProgress, Some(waiting)) };
+        match ended(&ending) {
+            (Ending::NoProgress, detail) => {
+                (Ending::NoProgress, Some(format!("{}\n{waiting}", detail.unwrap_or_default())))
             }
-            Some(ending) => (Ending::NoProgress, Some(format!("{ending}\n{waiting}"))),
-            None => (Ending::NoProgress, Some(waiting)),
+            deadlock => deadlock,
         }
     }
 

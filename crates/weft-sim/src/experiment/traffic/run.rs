@@ -10,7 +10,7 @@
 //! [`MOST_WARM_UP`] epochs.
 
 use super::offered::Offered;
-use crate::experiment::link_table::write_links;
+use crate::experiment::links::write_links;
 use crate::experiment::{ExperimentError, Interrupt};
 use crate::network::{Crossed, LostData, SimulatedNetwork};
 use crate::results::{Ending, FlowRow, MessageRow, ResultsError, ResultsWriter};
