@@ -2,6 +2,7 @@
 
 use crate::output;
 use std::process::ExitCode;
+use weft_cli::record::RecordError;
 use weft_sim::experiment::ExperimentError;
 use weft_sim::results::{Ending, ResultsError};
 
@@ -62,6 +63,11 @@ impl Failure {
         Failure { status: Status::Bug, message: message.into() }
     }
 
+    /// The user ended it before there was anything to show.
+    pub fn interrupted(message: impl Into<String>) -> Failure {
+        Failure { status: Status::Interrupted, message: message.into() }
+    }
+
     /// Options that clap refused.
     pub fn usage(error: &clap::Error) -> Failure {
         let text = error.render().to_string();
@@ -79,6 +85,17 @@ impl From<ResultsError> for Failure {
         let status = match &error {
             // The run was all right and its results could not be kept.
             ResultsError::DiskFull(_) => Status::EndedBadly,
+            _ => Status::BadInput,
+        };
+        Failure { status, message: error.to_string() }
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Failure {
+        let status = match &error {
+            // The program has run and its recording could not be kept.
+            RecordError::Conversion { .. } => Status::EndedBadly,
             _ => Status::BadInput,
         };
         Failure { status, message: error.to_string() }

@@ -15,7 +15,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use weft_trace::parts::{Parts, PartsError};
 use weft_trace::{TraceHeader, TraceMetadata};
@@ -32,6 +32,9 @@ pub enum Mpi {
 }
 
 impl Mpi {
+    /// All of them.
+    pub const ALL: [Mpi; 3] = [Mpi::Mpich, Mpi::OpenMpi, Mpi::Abi];
+
     /// The word in the recorder's file name and in `--mpi`.
     pub fn word(self) -> &'static str {
         match self {
@@ -43,7 +46,7 @@ impl Mpi {
 
     /// The MPI of that word.
     pub fn from_word(word: &str) -> Option<Mpi> {
-        [Mpi::Mpich, Mpi::OpenMpi, Mpi::Abi].into_iter().find(|mpi| mpi.word() == word)
+        Mpi::ALL.into_iter().find(|mpi| mpi.word() == word)
     }
 
     /// Whether programs built for `self` run under a launcher of `launcher`.
@@ -83,6 +86,8 @@ pub struct RecordRequest {
     pub recorder_folder: Option<PathBuf>,
     /// The launcher, the program and their arguments: `mpiexec -n 8 prog args`.
     pub command: Vec<OsString>,
+    /// Whether what the command writes to standard output goes to standard error: standard output is kept for the caller.
+    pub output_to_error: bool,
     /// When the recording was made (ISO 8601), for the trace's header.
     pub date: Option<String>,
 }
@@ -171,7 +176,7 @@ pub enum RecordError {
 }
 
 /// Runs the command under the recorder, waits for its end, and makes the trace. Standard input, output and error are the
-/// command's. `interrupted` is asked again and again whether the user wants an end; the caller catches SIGINT, since
+/// command's, but for [`RecordRequest::output_to_error`]. `interrupted` is asked again and again whether the user wants an end; the caller catches SIGINT, since
 /// the trace is made after it.
 pub fn record(request: &RecordRequest, interrupted: impl Fn() -> bool) -> Result<RecordSummary, RecordError> {
     let launcher_word = request.command.first().ok_or(RecordError::NoCommand)?;
@@ -190,6 +195,7 @@ pub fn record(request: &RecordRequest, interrupted: impl Fn() -> bool) -> Result
         .args(&request.command[1..])
         .env("LD_PRELOAD", preload(&library, std::env::var_os("LD_PRELOAD")))
         .env("WEFT_RECORD_PARTS", &parts)
+        .stdout(if request.output_to_error { Stdio::from(io::stderr()) } else { Stdio::inherit() })
         .spawn()
         .map_err(|source| file_error(&launcher, source));
     let (status, stopped) = match child {
@@ -444,6 +450,7 @@ mod tests {
             mpi: Some(Mpi::Mpich),
             recorder_folder: Some(folder.path().into()),
             command: vec!["true".into()],
+            output_to_error: false,
             date: None,
         };
         let missing = record(&request, || false).unwrap_err();

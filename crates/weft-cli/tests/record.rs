@@ -56,6 +56,7 @@ fn request(command: Vec<OsString>, output: PathBuf) -> RecordRequest {
         mpi: None,
         recorder_folder: Some(root().join("build/recorder")),
         command,
+        output_to_error: false,
         date: None,
     }
 }

@@ -78,9 +78,6 @@ pub trait SimulatedNetwork<H: Host> {
     /// Calls `visit` with the interface of every endpoint, in an order that does not depend on threads.
     fn visit_interfaces(&self, visit: &mut dyn FnMut(EndpointId, &SimpleNic<H>));
 
-    /// As [`SimulatedNetwork::visit_interfaces`], to change them at an epoch.
-    fn visit_interfaces_mut(&mut self, visit: &mut dyn FnMut(EndpointId, &mut SimpleNic<H>));
-
     /// Calls `visit` with every direction of every link: those that leave endpoints first, by endpoint;
     /// then those that leave switches, by switch and port.
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse));
@@ -190,12 +187,6 @@ macro_rules! by_the_engine {
         fn visit_interfaces(&self, visit: &mut dyn FnMut(EndpointId, &SimpleNic<H>)) {
             for (_, site) in self.simulation.sites() {
                 site.interfaces().for_each(|(endpoint, interface)| visit(endpoint, interface));
-            }
-        }
-
-        fn visit_interfaces_mut(&mut self, visit: &mut dyn FnMut(EndpointId, &mut SimpleNic<H>)) {
-            for (_, site) in self.simulation.sites_mut() {
-                site.interfaces_mut().for_each(|(endpoint, interface)| visit(endpoint, interface));
             }
         }
 

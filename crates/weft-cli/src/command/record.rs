@@ -4,11 +4,14 @@ use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::SayOptions;
 use crate::output;
-use crate::progress::Bar;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
-use weft_sim::experiment::Context;
-use weft_sim::experiment::record::{self, RecordReport, RecordRequest};
+use weft_cli::record::{self, Mpi, RecordError, RecordRequest, RecordSummary};
+use weft_sim::results::date;
 
 /// Options of `weft record`.
 #[derive(Args)]
@@ -17,51 +20,106 @@ pub struct RecordOptions {
     #[arg(short, long, value_name = "FILE", default_value = "trace.weft", value_hint = ValueHint::FilePath)]
     output: PathBuf,
 
-    /// Write over a trace that is there
+    /// Write over a trace that is there, or over the parts that an earlier recording left
     #[arg(long)]
     force: bool,
+
+    /// The MPI that the program is linked to; found from the launcher and the program where it is not given
+    #[arg(long, value_parser = mpi_parser())]
+    mpi: Option<Mpi>,
 
     #[command(flatten)]
     say: SayOptions,
 
     /// The launcher, the program and their arguments: mpiexec -n 8 prog args
     #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
-    command: Vec<String>,
+    command: Vec<OsString>,
+}
+
+fn mpi_parser() -> impl TypedValueParser<Value = Mpi> {
+    PossibleValuesParser::new(Mpi::ALL.map(Mpi::word))
+        .try_map(|word| Mpi::from_word(&word).ok_or("one of the possible values"))
 }
 
 impl RecordOptions {
     /// Runs it.
     pub fn run(self) -> Result<Status, Failure> {
-        if self.output.exists() && !self.force {
-            return Err(Failure::input(format!(
-                "{} exists; name another file with -o, or write over it with --force",
-                self.output.display()
-            )));
-        }
         let interrupt = on_ctrl_c()?;
-        let bar = Bar::new(true);
-        let request = RecordRequest { output: self.output, force: self.force, command: self.command };
-        let report = record::run(&request, Context { interrupt: &interrupt, progress: &bar })?;
+        let request = RecordRequest {
+            output: self.output,
+            force: self.force,
+            mpi: self.mpi,
+            recorder_folder: None,
+            command: self.command,
+            output_to_error: self.say.json,
+            date: Some(date()),
+        };
+        let summary = match record::record(&request, || interrupt.is_requested()) {
+            // Ended before its ranks had begun, as the user wanted.
+            Err(RecordError::NothingRecorded { .. }) if interrupt.is_requested() => {
+                return Err(Failure::interrupted("nothing was recorded before the interruption"));
+            }
+            other => other?,
+        };
         if self.say.json {
-            output::document(&report)?;
+            output::document(&RecordReport::of(&summary))?;
         } else {
-            output::text(&text(&report))?;
+            // Standard output is the program's.
+            eprint!("{}", text(&RecordReport::of(&summary)));
         }
-        Ok(match report {
-            RecordReport { interrupted: true, .. } => Status::Interrupted,
-            RecordReport { program_status: 0, .. } => Status::Done,
+        Ok(match summary {
+            RecordSummary { interrupted: true, .. } => Status::Interrupted,
+            RecordSummary { program_status: 0, .. } => Status::Done,
             _ => Status::EndedBadly,
         })
     }
 }
 
+/// What `weft record --json` says.
+#[derive(Serialize)]
+struct RecordReport<'a> {
+    /// The trace file.
+    trace: String,
+    /// Ranks.
+    ranks: u32,
+    /// Operations of all ranks.
+    operations: u64,
+    /// Calls that are not in the trace, with their counts.
+    not_recorded: &'a BTreeMap<String, u64>,
+    /// Whether each rank is recorded to its end.
+    complete: bool,
+    /// Exit status of the program; 128 + n where signal n ended it.
+    program_status: i32,
+    /// Whether the user ended the recording.
+    interrupted: bool,
+}
+
+impl RecordReport<'_> {
+    fn of(summary: &RecordSummary) -> RecordReport<'_> {
+        let header = &summary.metadata.header;
+        RecordReport {
+            trace: summary.trace.to_string_lossy().into_owned(),
+            ranks: header.ranks,
+            operations: summary.metadata.rank_operations.iter().sum(),
+            not_recorded: &header.unrecorded,
+            complete: !header.interrupted,
+            program_status: summary.program_status,
+            interrupted: summary.interrupted,
+        }
+    }
+}
+
 fn text(report: &RecordReport) -> String {
-    let missing: String =
-        report.not_recorded.iter().map(|(call, count)| format!("not recorded: {count} × {call}\n")).collect();
+    let missing: String = report
+        .not_recorded
+        .iter()
+        .map(|(call, count)| format!("weft: not recorded: {count} × {call}\n"))
+        .collect();
+    let cut = if report.complete { "" } else { "; it ends where the ranks were stopped" };
     let ended = match report.program_status {
         0 => String::new(),
-        status => format!("the program ended with status {status}\n"),
+        status => format!("weft: the program ended with status {status}\n"),
     };
-    let (trace, ranks, operations) = (report.trace.display(), report.ranks, report.operations);
-    format!("{trace}: {ranks} ranks, {operations} operations\n{missing}{ended}")
+    let (trace, ranks, operations) = (&report.trace, report.ranks, report.operations);
+    format!("weft: {trace}: {ranks} ranks, {operations} operations{cut}\n{missing}{ended}")
 }

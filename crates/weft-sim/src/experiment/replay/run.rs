@@ -12,9 +12,10 @@ use super::programs;
 use super::tables::{self, Shared};
 use super::{ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::assembly;
-use crate::experiment::links::{Busiest, write_links};
+use crate::experiment::busiest::Busiest;
+use crate::experiment::link_table::write_links;
 use crate::experiment::machine::{assumed, described};
-use crate::experiment::{Context, ExperimentError, Measured, Request, RunOptions, ended};
+use crate::experiment::{Context, ExperimentError, Measured, Request, RunOptions};
 use crate::machine::{self, Machine, Progress as MachineProgress};
 use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
 use crate::results::{
@@ -270,12 +271,12 @@ impl Run<'_> {
             return (Ending::Finished, None);
         }
         let waiting = self.who_waits();
-        let Some(ending) = self.network.stuck() else { return (Ending::NoProgress, Some(waiting)) };
-        match ended(&ending) {
-            (Ending::NoProgress, detail) => {
-                (Ending::NoProgress, Some(format!("{}\n{waiting}", detail.unwrap_or_default())))
+        match self.network.stuck() {
+            Some(ending @ weft_engine::Ending::Deadlock { .. }) => {
+                (Ending::Deadlock, Some(ending.to_string()))
             }
-            deadlock => deadlock,
+            Some(ending) => (Ending::NoProgress, Some(format!("{ending}\n{waiting}"))),
+            None => (Ending::NoProgress, Some(waiting)),
         }
     }
 

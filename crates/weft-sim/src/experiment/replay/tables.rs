@@ -1,7 +1,7 @@
 //! What a replay measured, as rows of results and of the report.
 
 use super::{BusyLink, ReplayRow};
-use crate::experiment::links::{Busiest, link_name, share};
+use crate::experiment::busiest::{Busiest, link_name, share};
 use crate::results::{FlowRow, MessageRow, RankRow};
 use std::collections::BTreeMap;
 use weft_topo::Layout;

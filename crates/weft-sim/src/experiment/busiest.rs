@@ -1,79 +1,30 @@
-//! What links did, as rows of results and as names for people.
+//! The busiest links of a run, and names of links for people.
 
-use crate::network::{LinkUse, SimulatedNetwork};
-use crate::results::{LinkRow, ResultsError, ResultsWriter, Table};
+use crate::network::LinkUse;
 use weft_fabric::LinkEnd;
-use weft_nic::Host;
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::{PortId, Span, SwitchId};
 
-/// The row of a link that was watched for `measured`.
-pub fn link_row(run: u32, link: &LinkUse, measured: Span) -> LinkRow {
-    let (from_endpoint, from_switch, from_port) = match link.from {
-        LinkEnd::Endpoint(endpoint) => (Some(endpoint), None, None),
-        LinkEnd::Port(switch, port) => (None, Some(switch), Some(port)),
-    };
-    let (to_endpoint, to_switch, to_port) = match link.to {
-        Attachment::Endpoint(endpoint) => (Some(endpoint), None, None),
-        Attachment::Switch(switch, port) => (None, Some(switch), Some(port)),
-        Attachment::Nothing => (None, None, None),
-    };
-    LinkRow {
-        run,
-        from_endpoint,
-        from_switch,
-        from_port,
-        to_endpoint,
-        to_switch,
-        to_port,
-        class: link.class.to_owned(),
-        rate_bits_per_second: link.rate,
-        packets: link.packets,
-        packet_bytes: link.packet_bytes,
-        busy_ps: link.busy,
-        utilization: share(link.busy, measured),
-        stall_ps: link.stalled,
-    }
-}
-
-/// Writes what the links have done in `time`, where that is wanted.
-pub(crate) fn write_links<H: Host>(
-    run: u32,
-    network: &dyn SimulatedNetwork<H>,
-    time: Span,
-    results: &mut ResultsWriter,
-) -> Result<(), ResultsError> {
-    let mut outcome = Ok(());
-    if results.wants(Table::Links) {
-        network.visit_links(&mut |link| {
-            if outcome.is_ok() {
-                outcome = results.link(link_row(run, &link, time));
-            }
-        });
-    }
-    outcome
-}
-
 /// `part` of `whole`; 0 of nothing.
-pub fn share(part: Span, whole: Span) -> f64 {
+pub(crate) fn share(part: Span, whole: Span) -> f64 {
     if whole == Span::ZERO { 0.0 } else { part.as_ps() as f64 / whole.as_ps() as f64 }
 }
 
 /// The `count` links that sent for longest, the busiest first; those that come first among equals. Links
 /// that sent nothing are left out.
-pub struct Busiest {
+pub(crate) struct Busiest {
     count: usize,
     links: Vec<LinkUse>,
 }
 
 impl Busiest {
     /// None so far.
-    pub fn new(count: usize) -> Busiest {
+    pub(crate) fn new(count: usize) -> Busiest {
         Busiest { count, links: Vec::with_capacity(count + 1) }
     }
 
     /// Looks at a link.
-    pub fn see(&mut self, link: LinkUse) {
+    pub(crate) fn see(&mut self, link: LinkUse) {
         let place = self.links.partition_point(|other| other.busy >= link.busy);
         if place < self.count && link.busy > Span::ZERO {
             self.links.insert(place, link);
@@ -82,14 +33,14 @@ impl Busiest {
     }
 
     /// The links.
-    pub fn links(&self) -> &[LinkUse] {
+    pub(crate) fn links(&self) -> &[LinkUse] {
         &self.links
     }
 }
 
 /// A link for people: `M1QAF1 → switch` for the injection of an endpoint, `M1QAF1 → M1QAF2` between
 /// switches with one endpoint each, `switch 3 → switch 7` between others.
-pub fn link_name(layout: &Layout, link: &LinkUse) -> String {
+pub(crate) fn link_name(layout: &Layout, link: &LinkUse) -> String {
     let from = match link.from {
         LinkEnd::Endpoint(endpoint) => format!("endpoint {}", layout.endpoint_name(endpoint)),
         LinkEnd::Port(switch, _) => switch_name(layout, switch),

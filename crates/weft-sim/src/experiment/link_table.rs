@@ -1,0 +1,52 @@
+//! The table of links, from the links of a simulated network.
+
+use crate::network::SimulatedNetwork;
+use crate::results::{LinkRow, ResultsError, ResultsWriter, Table};
+use weft_fabric::LinkEnd;
+use weft_nic::Host;
+use weft_topo::Attachment;
+use weft_units::Span;
+
+/// Writes what the links have done in `time`.
+pub(crate) fn write_links<H: Host>(
+    run: u32,
+    network: &dyn SimulatedNetwork<H>,
+    time: Span,
+    results: &mut ResultsWriter,
+) -> Result<(), ResultsError> {
+    if !results.wants(Table::Links) {
+        return Ok(());
+    }
+    let mut outcome = Ok(());
+    network.visit_links(&mut |link| {
+        if outcome.is_err() {
+            return;
+        }
+        let (from_endpoint, from_switch, from_port) = match link.from {
+            LinkEnd::Endpoint(endpoint) => (Some(endpoint), None, None),
+            LinkEnd::Port(switch, port) => (None, Some(switch), Some(port)),
+        };
+        let (to_endpoint, to_switch, to_port) = match link.to {
+            Attachment::Endpoint(endpoint) => (Some(endpoint), None, None),
+            Attachment::Switch(switch, port) => (None, Some(switch), Some(port)),
+            Attachment::Nothing => (None, None, None),
+        };
+        outcome = results.link(LinkRow {
+            run,
+            from_endpoint,
+            from_switch,
+            from_port,
+            to_endpoint,
+            to_switch,
+            to_port,
+            class: link.class.to_owned(),
+            rate_bits_per_second: link.rate,
+            packets: link.packets,
+            packet_bytes: link.packet_bytes,
+            busy_ps: link.busy,
+            utilization: link.busy.as_ps() as f64 / time.as_ps().max(1) as f64,
+            stall_ps: link.stalled,
+        });
+    });
+    outcome
+}
