@@ -276,8 +276,14 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         link.rate.span(payload + format.header + format.footer + link.framing)
     }
 
-    /// What each direction of each link has done since the counters were last reset.
-    pub fn links_of<'a>(&'a self, id: SiteId, site: &'a Site<N>) -> impl Iterator<Item = LinkReport> + 'a {
+    /// What each direction of each link has done from when the counters were last reset until `now`, the
+    /// virtual time that the run has reached.
+    pub fn links_of<'a>(
+        &'a self,
+        id: SiteId,
+        site: &'a Site<N>,
+        now: Time,
+    ) -> impl Iterator<Item = LinkReport> + 'a {
         let layout = &self.rules.topology;
         let switch = SwitchId(id.0);
         let injection = site.endpoints.iter().zip(&site.endpoint_ports).map(move |(endpoint, &port)| {
@@ -289,7 +295,8 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                 packets: endpoint.packets,
                 payload: Bytes::new(endpoint.payload),
                 busy: self.rules.line_time(class, endpoint.packets, endpoint.payload),
-                stalled: endpoint.stalled,
+                stalled: endpoint.stalled
+                    + endpoint.staged.map_or(Span::ZERO, |(_, since)| now.saturating_since(since)),
             }
         });
         let ports = site.switch.ports().outputs.iter().enumerate().map(move |(index, output)| LinkReport {
@@ -299,7 +306,8 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             packets: output.packets,
             payload: Bytes::new(output.payload),
             busy: self.rules.line_time(output.class, output.packets, output.payload),
-            stalled: output.stalled,
+            // No time is later than that of an output that does not stall.
+            stalled: output.stalled + now.saturating_since(output.stalled_since),
         });
         injection.chain(ports).filter(|link| link.to != Attachment::Nothing)
     }
@@ -318,15 +326,22 @@ impl<N: Interface> Site<N> {
         self.endpoints.iter_mut().map(|e| (e.id, &mut e.interface))
     }
 
-    /// Sets the counters of its links to zero, at the end of warm-up.
-    pub fn reset_counters(&mut self) {
+    /// Sets the counters of its links to zero, at the end of warm-up. What is stalled then counts from
+    /// `now`.
+    pub fn reset_counters(&mut self, now: Time) {
         for endpoint in &mut self.endpoints {
             (endpoint.packets, endpoint.payload) = (0, 0);
             endpoint.stalled = Span::ZERO;
+            if let Some((_, since)) = &mut endpoint.staged {
+                *since = now;
+            }
         }
         for output in &mut self.switch.ports_mut().outputs {
             (output.packets, output.payload) = (0, 0);
             output.stalled = Span::ZERO;
+            if output.stalled_since != Time::MAX {
+                output.stalled_since = now;
+            }
         }
     }
 

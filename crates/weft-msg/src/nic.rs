@@ -91,4 +91,12 @@ pub struct Envelope {
     pub(crate) receive: u32,
 }
 
+impl Envelope {
+    /// Names the exchange of a rendezvous among those that its sender has under way: the same in the
+    /// request to send, the clear to send, the data and the acknowledgement. 0 for eager messages.
+    pub const fn exchange(&self) -> u32 {
+        self.send
+    }
+}
+
 const _: () = assert!(size_of::<Envelope>() <= 40, "an envelope is copied with every message");

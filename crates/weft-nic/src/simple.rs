@@ -113,6 +113,7 @@ struct DueMessage<H> {
 /// The sending side.
 #[derive(Serialize, Deserialize)]
 struct Transmit {
+    /// In the order in which they are posted.
     queue: VecDeque<Outgoing>,
     /// Which of the channels sends next.
     turn: u32,
@@ -152,13 +153,16 @@ impl<H: Host> HostContext<'_, '_, '_, H> {
     }
 
     /// Hands a message to the interface at `at`, now or later, and returns its number.
+    ///
+    /// Several ranks may share an interface and be ahead of the present time by different spans: their
+    /// messages go out in the order of `at`, those of one time in the order of the calls.
     pub fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
         let Message { to, bytes, born, header, token } = message;
         self.interface.announce(to, number, Announcement { bytes, born, header });
         let (sent, prepared) = (Bytes::ZERO, self.parameters.send_message == Span::ZERO);
         let outgoing = Outgoing { to, number, bytes, sent, born, posted: at, prepared, token };
-        self.transmit.queue.push_back(outgoing);
+        self.transmit.insert(outgoing);
         self.interface.request_pump();
         number
     }
@@ -174,6 +178,18 @@ impl Transmit {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         number
+    }
+
+    /// Puts a message behind all that are posted no later.
+    #[inline]
+    fn insert(&mut self, outgoing: Outgoing) {
+        match self.queue.back() {
+            Some(last) if last.posted > outgoing.posted => {
+                let place = self.queue.partition_point(|other| other.posted <= outgoing.posted);
+                self.queue.insert(place, outgoing);
+            }
+            _ => self.queue.push_back(outgoing),
+        }
     }
 }
 
@@ -241,40 +257,34 @@ impl<H: Host> SimpleNic<H> {
     /// Takes the next packet of the message whose turn it is.
     fn next_of_queue(&mut self, now: Time, parameters: &SimpleParameters) -> Option<Supplied> {
         let transmit = &mut self.transmit;
-        let channels = transmit.queue.len().min(parameters.channels as usize);
-        if channels == 0 {
-            return None;
+        let first = transmit.queue.front()?;
+        if first.posted > now {
+            return Some(Supplied::NotBefore(first.posted));
         }
-        let mut earliest = Time::MAX;
-        for step in 0..channels {
-            let index = (transmit.turn as usize + step) % channels;
-            let outgoing = &mut transmit.queue[index];
-            if outgoing.posted > now {
-                earliest = earliest.min(outgoing.posted);
-                continue;
-            }
-            if !outgoing.prepared {
-                outgoing.prepared = true;
-                transmit.turn = index as u32;
-                transmit.next_packet = now + parameters.send_message;
-                return Some(Supplied::NotBefore(transmit.next_packet));
-            }
-            let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
-            let whole = piece == outgoing.bytes;
-            outgoing.sent += piece;
-            let finished = outgoing.sent == outgoing.bytes;
-            let Outgoing { to, number, born, token, .. } = *outgoing;
-            if finished {
-                transmit.queue.remove(index);
-                transmit.turn = index as u32;
-            } else {
-                transmit.turn = (index as u32 + 1) % channels as u32;
-            }
-            let part = if whole { Part::Whole } else { Part::Piece };
-            let sent = token.filter(|_| finished);
-            return Some(Supplied::Packet { to, number, bytes: piece, born, part, sent });
+        let window = transmit.queue.iter().take(parameters.channels as usize);
+        let channels = window.take_while(|outgoing| outgoing.posted <= now).count();
+        let index = transmit.turn as usize % channels;
+        let outgoing = &mut transmit.queue[index];
+        if !outgoing.prepared {
+            outgoing.prepared = true;
+            transmit.turn = index as u32;
+            transmit.next_packet = now + parameters.send_message;
+            return Some(Supplied::NotBefore(transmit.next_packet));
         }
-        Some(Supplied::NotBefore(earliest))
+        let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
+        let whole = piece == outgoing.bytes;
+        outgoing.sent += piece;
+        let finished = outgoing.sent == outgoing.bytes;
+        let Outgoing { to, number, born, token, .. } = *outgoing;
+        if finished {
+            transmit.queue.remove(index);
+            transmit.turn = index as u32;
+        } else {
+            transmit.turn = (index as u32 + 1) % channels as u32;
+        }
+        let part = if whole { Part::Whole } else { Part::Piece };
+        let sent = token.filter(|_| finished);
+        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent })
     }
 }
 
@@ -402,7 +412,7 @@ impl<H: Host> Interface for SimpleNic<H> {
                         let (sent, prepared) = (Bytes::ZERO, true);
                         let outgoing =
                             Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
-                        self.transmit.queue.push_back(outgoing);
+                        self.transmit.insert(outgoing);
                         self.transmit.next_packet = now + overhead;
                         return Supply::NotBefore(self.transmit.next_packet);
                     }
@@ -410,7 +420,7 @@ impl<H: Host> Interface for SimpleNic<H> {
                         let (sent, prepared) = (parameters.0.payload, true);
                         let outgoing =
                             Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
-                        self.transmit.queue.push_back(outgoing);
+                        self.transmit.insert(outgoing);
                         (to, number, sent, born, Part::Piece)
                     } else {
                         if let Some(token) = token {

@@ -110,8 +110,9 @@ fn size_key(topology: &Topology) -> &'static str {
 /// Topology and routing.
 ///
 /// # Errors
-/// A size outside the topology's limits.
+/// A size outside the topology's limits, or one that the model cannot count.
 pub fn layout(machine: &Machine) -> Result<Layout, AssemblyError> {
+    check_counts(machine)?;
     let key = size_key(&machine.topology);
     let size = |source| AssemblyError::Size { key, source };
     let datelines = matches!(machine.routing, Routing::DimensionOrder { datelines: true });
@@ -449,8 +450,7 @@ mod tests {
             size("communication-ip", &["topology.dims=[16777216]", "topology.endpoints_per_switch=16"]);
         assert!(error.contains("topology.dims") && error.contains("16777216"), "{error}");
         let machine = load("bxi3-fattree", &["packet.payload=2G", "switch.buffer=3G"]).unwrap();
-        let layout = layout(&machine).unwrap();
-        let error = network_parameters(&machine, layout, 1).map(|_| ()).unwrap_err().to_string();
+        let error = layout(&machine).unwrap_err().to_string();
         assert_eq!(error, "packet.payload: 2G is more than the model can count; write at most 1G");
         let machine = load("communication-ip", &["topology.dims=[4096,4096]"]).unwrap();
         let error = check_memory(&machine, Bytes::new(1 << 60)).unwrap_err().to_string();

@@ -78,9 +78,6 @@ pub trait SimulatedNetwork<H: Host> {
     /// Calls `visit` with the interface of every endpoint, in an order that does not depend on threads.
     fn visit_interfaces(&self, visit: &mut dyn FnMut(EndpointId, &SimpleNic<H>));
 
-    /// As [`SimulatedNetwork::visit_interfaces`], to change them at an epoch.
-    fn visit_interfaces_mut(&mut self, visit: &mut dyn FnMut(EndpointId, &mut SimpleNic<H>));
-
     /// Calls `visit` with every direction of every link: those that leave endpoints first, by endpoint;
     /// then those that leave switches, by switch and port.
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse));
@@ -193,16 +190,6 @@ macro_rules! by_the_engine {
             }
         }
 
-        fn visit_interfaces_mut(&mut self, visit: &mut dyn FnMut(EndpointId, &mut SimpleNic<H>)) {
-            for (_, site) in self.simulation.sites_mut() {
-                site.interfaces_mut().for_each(|(endpoint, interface)| visit(endpoint, interface));
-            }
-        }
-
-        fn reset_counters(&mut self) {
-            self.simulation.sites_mut().for_each(|(_, site)| site.reset_counters());
-        }
-
         fn save(&self) -> Result<Vec<u8>, SnapshotError> {
             self.simulation.save()
         }
@@ -224,7 +211,8 @@ struct PacketNetwork<H: Host> {
 
 impl<H: Host> PacketNetwork<H> {
     fn links(&self) -> impl Iterator<Item = weft_fabric::LinkReport> {
-        self.simulation.sites().flat_map(|(id, site)| self.simulation.model().links_of(id, site))
+        let now = self.simulation.now();
+        self.simulation.sites().flat_map(move |(id, site)| self.simulation.model().links_of(id, site, now))
     }
 
     /// Whether anything that could free a buffer is on its way.
@@ -239,6 +227,11 @@ impl<H: Host> PacketNetwork<H> {
 
 impl<H: Host> SimulatedNetwork<H> for PacketNetwork<H> {
     by_the_engine!();
+
+    fn reset_counters(&mut self) {
+        let now = self.simulation.now();
+        self.simulation.sites_mut().for_each(|(_, site)| site.reset_counters(now));
+    }
 
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse)) {
         let classes = self.simulation.model().layout().link_classes();
@@ -294,6 +287,10 @@ struct IdealNetwork<H: Host> {
 
 impl<H: Host> SimulatedNetwork<H> for IdealNetwork<H> {
     by_the_engine!();
+
+    fn reset_counters(&mut self) {
+        self.simulation.sites_mut().for_each(|(_, site)| site.reset_counters());
+    }
 
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse)) {
         for (endpoint, packets, payload) in self.simulation.sites().flat_map(|(_, site)| site.sent()) {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "its parameters are constants, and its tests run it")]
 
+use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Simulation;
 use weft_fabric::parameters::*;
@@ -23,7 +24,7 @@ use weft_workload::traffic::{Source, TrafficOutput, TrafficParameters};
 struct FullMesh<R> {
     switches: u32,
     endpoints_per_switch: u32,
-    routing: R,
+    routing: PhantomData<R>,
 }
 
 impl<R> Topology for FullMesh<R> {
@@ -66,6 +67,9 @@ impl<R> Topology for FullMesh<R> {
 
 // ANCHOR: direct
 impl<R> FullMesh<R> {
+    fn new(switches: u32, endpoints_per_switch: u32) -> FullMesh<R> {
+        FullMesh { switches, endpoints_per_switch, routing: PhantomData }
+    }
     fn port_to(&self, from: SwitchId, to: SwitchId) -> PortId {
         PortId(self.endpoints_per_switch + (to.0 + self.switches - from.0) % self.switches - 1)
     }
@@ -198,8 +202,8 @@ where
 // ANCHOR_END: run
 
 fn main() {
-    let direct = run(FullMesh { switches: 9, endpoints_per_switch: 4, routing: Direct });
-    let valiant = run(FullMesh { switches: 9, endpoints_per_switch: 4, routing: Valiant });
+    let direct = run(FullMesh::<Direct>::new(9, 4));
+    let valiant = run(FullMesh::<Valiant>::new(9, 4));
     for (name, output) in [("direct", direct), ("valiant", valiant)] {
         let mean = output.latency.mean().unwrap();
         println!("{name}: {} messages, mean latency {mean}", output.messages.len());
@@ -217,7 +221,7 @@ mod tests {
     /// Catches links whose two ends disagree, and an endpoint at a port that is not its own.
     #[test]
     fn both_ends_of_a_link_agree() {
-        let mesh = FullMesh { switches: 5, endpoints_per_switch: 3, routing: Direct };
+        let mesh = FullMesh::<Direct>::new(5, 3);
         for switch in (0..5).map(SwitchId) {
             for port in (0..mesh.ports(switch)).map(PortId) {
                 match mesh.peer(switch, port) {
@@ -234,8 +238,8 @@ mod tests {
     /// Catches a routing that loses its way: direct takes one link between switches, Valiant two.
     #[test]
     fn both_routings_deliver_by_their_ways() {
-        let direct = run(FullMesh { switches: 9, endpoints_per_switch: 4, routing: Direct });
-        let valiant = run(FullMesh { switches: 9, endpoints_per_switch: 4, routing: Valiant });
+        let direct = run(FullMesh::<Direct>::new(9, 4));
+        let valiant = run(FullMesh::<Valiant>::new(9, 4));
         assert_eq!((most_hops(&direct), most_hops(&valiant)), (3, 4));
         // 36 endpoints offer 64 messages each in that time.
         for output in [&direct, &valiant] {

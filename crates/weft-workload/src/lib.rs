@@ -9,6 +9,7 @@
 //!
 //! - [`pattern`]: where the messages of an endpoint go, one file per pattern.
 //! - [`arrival`]: when they are handed over, in integer arithmetic only.
+//! - [`replay`]: recorded programs, rank by rank; [`mapping`] says where their ranks sit.
 //! - [`steady`]: when the network has settled, and how far a measured mean can be trusted.
 //!
 //! Everything random here is drawn from a function that the caller passes, which returns 64 uniform
@@ -16,8 +17,11 @@
 
 pub mod arrival;
 mod bounded;
+pub mod flow;
 pub mod histogram;
+pub mod mapping;
 pub mod pattern;
+pub mod replay;
 pub mod steady;
 pub mod traffic;
 

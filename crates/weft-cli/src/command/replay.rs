@@ -114,8 +114,9 @@ pub fn header(request: &ReplayRequest) -> Header<'_> {
 /// The report for people.
 pub fn table(report: &ReplayReport) -> String {
     let mut text = String::new();
-    for row in report.rows.iter().map(|measured| &measured.row) {
+    for (index, row) in report.rows.iter().map(|measured| &measured.row).enumerate() {
         let lines = [
+            ["trace", &row.trace],
             ["run time", &format!("{:.3} us", row.run_time_us)],
             ["ranks", &row.ranks.to_string()],
             ["computation", &percent(row.computation_share)],
@@ -130,6 +131,11 @@ pub fn table(report: &ReplayReport) -> String {
         ];
         text +=
             &output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
+        text += "\n";
+        // All traces share the links.
+        if index + 1 < report.rows.len() {
+            continue;
+        }
         let links = row.busiest_links.iter().map(|link| {
             [
                 link.name.clone(),
@@ -139,7 +145,6 @@ pub fn table(report: &ReplayReport) -> String {
                 format!("{:.3}", link.stall_us),
             ]
         });
-        text += "\n";
         text += &output::table(
             ["busiest links", "class", "utilization", "packets", "stall (us)"],
             [false, false, true, true, true],

@@ -4,8 +4,9 @@ use crate::exit::{Failure, Status};
 use crate::options::SayOptions;
 use crate::output;
 use clap::{Args, Subcommand, ValueHint};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use weft_sim::experiment::trace::{self, OperationStats, TraceInfo, TraceStats};
+use weft_sim::experiment::trace::{self, TraceInfo, TraceStats};
 
 /// The subcommands of `weft trace`.
 #[derive(Subcommand)]
@@ -19,7 +20,7 @@ pub enum TraceCommand {
 /// One trace.
 #[derive(Args)]
 pub struct OneTrace {
-    /// A trace, as `weft record` makes it, or the parts of one that is being recorded
+    /// A trace, as `weft record` makes it, or the folder of parts of one that is being recorded
     #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
     trace: PathBuf,
 
@@ -45,28 +46,50 @@ impl TraceCommand {
 }
 
 fn info_text(info: &TraceInfo) -> String {
-    let whole = if info.complete { "whole" } else { "ends where recording was interrupted" };
+    let whole = if info.interrupted { "ends where recording was interrupted" } else { "whole" };
+    let mpi = format!("{} (MPI {})", info.mpi_library, info.mpi_version);
+    let operations =
+        format!("{}, {} to {} per rank", info.operations, info.rank_operations_min, info.rank_operations_max);
     let lines = [
-        ["program", &info.program],
+        ["program", &info.command.join(" ")],
         ["recorded by", &info.recorder],
+        ["date", info.date.as_deref().unwrap_or("-")],
+        ["library", &mpi],
         ["ranks", &info.ranks.to_string()],
-        ["operations", &info.operations.to_string()],
+        ["operations", &operations],
         ["trace", whole],
         ["format version", &info.format_version.to_string()],
     ];
     let table =
         output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
-    let missing: String =
-        info.not_recorded.iter().map(|(call, count)| format!("not recorded: {count} × {call}\n")).collect();
-    table + &missing
+    let kinds = info.operations_by_kind.iter().map(|(kind, count)| [kind.clone(), count.to_string()]);
+    let kinds = output::table(["operation", "count"], [false, true], kinds);
+    table + "\n" + &kinds + &missing(&info.unrecorded)
+}
+
+/// Calls that are not in the trace.
+fn missing(unrecorded: &BTreeMap<String, u64>) -> String {
+    unrecorded.iter().map(|(call, count)| format!("not recorded: {count} × {call}\n")).collect()
 }
 
 fn stats_text(stats: &TraceStats) -> String {
-    let row = |s: &OperationStats| [s.operation.clone(), s.count.to_string(), s.bytes.to_string()];
-    let operations =
-        output::table(["operation", "count", "bytes"], [false, true, true], stats.rows.iter().map(row));
+    let kinds = stats.operations_by_kind.iter().map(|(kind, count)| [(*kind).to_owned(), count.to_string()]);
+    let kinds = output::table(["operation", "count"], [false, true], kinds);
+    let sizes = stats.message_sizes.iter().map(|class| {
+        let sizes = match class.from_bytes == class.to_bytes {
+            true => class.from_bytes.to_string(),
+            false => format!("{} to {}", class.from_bytes, class.to_bytes),
+        };
+        [sizes, class.messages.to_string(), class.message_bytes.to_string()]
+    });
+    let sizes = output::table(["message size (B)", "messages", "bytes"], [false, true, true], sizes);
     format!(
-        "{operations}\n{} ranks, {:.3} us of computation, at most {:.3} us in one rank\n",
-        stats.ranks, stats.computation_us, stats.computation_max_us
+        "{kinds}\n{sizes}\n{} ranks, {} pairs that send; {:.3} us of computation, {:.3} to {:.3} us in one rank\n{}",
+        stats.ranks,
+        stats.pairs,
+        stats.computation_sum_us,
+        stats.computation_min_us,
+        stats.computation_max_us,
+        missing(&stats.unrecorded)
     )
 }

@@ -37,8 +37,9 @@ pub(crate) struct Crossbar<B> {
     words: u32,
     /// A bit for each output that is wanted.
     wanted: Vec<u64>,
-    /// The output that is served first in the next arbitration, so that none is favoured.
+    /// The output that is served first in the next arbitration, and which way the others follow.
     first: u32,
+    descending: bool,
 }
 
 impl<B: InputBuffers> Crossbar<B> {
@@ -57,6 +58,7 @@ impl<B: InputBuffers> Crossbar<B> {
             words: words as u32,
             wanted: vec![0; outputs.div_ceil(64)],
             first: 0,
+            descending: false,
             pool: Pool::new(),
             ports,
         }
@@ -125,7 +127,9 @@ impl<B: InputBuffers> Crossbar<B> {
         }
     }
 
-    /// Serves the wanted outputs one after the other, beginning with another one each time.
+    /// Serves the wanted outputs one after the other, beginning with a random one and going up or down
+    /// by chance: of any two outputs that want the same input each is as often the first. Turns by
+    /// number would favour those behind outputs that nobody wants.
     #[inline]
     fn serve_outputs<T: Routing>(
         &mut self,
@@ -135,23 +139,24 @@ impl<B: InputBuffers> Crossbar<B> {
         mut choose: impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) {
         let outputs = self.ports.outputs.len();
-        let first = self.first as usize;
+        let (first, descending) = (self.first as usize, self.descending);
         let mut granted = false;
         let mut wake = Time::MAX;
         // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
         let words = self.wanted.len();
-        let late = u64::MAX << (first % 64);
+        let early = if descending { u64::MAX >> (63 - first % 64) } else { u64::MAX << (first % 64) };
         for step in 0..=words {
-            let word = (first / 64 + step) % words;
+            let word = (first / 64 + if descending { words - step } else { step }) % words;
             let mut bits = self.wanted[word];
             if step == 0 {
-                bits &= late;
+                bits &= early;
             } else if step == words {
-                bits &= !late;
+                bits &= !early;
             }
             while bits != 0 {
-                let output = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
+                let bit = if descending { bits.ilog2() } else { bits.trailing_zeros() };
+                let output = word * 64 + bit as usize;
+                bits &= !(1 << bit);
                 let ready = self.ports.output_ready[output];
                 if ready > now {
                     wake = wake.min(ready);
@@ -173,7 +178,8 @@ impl<B: InputBuffers> Crossbar<B> {
         }
         // Only what was granted counts: how often nothing could be must not matter.
         if granted {
-            self.first = if first + 1 == outputs { 0 } else { first as u32 + 1 };
+            self.first = self.ports.dice.below(outputs as u32);
+            self.descending = self.ports.dice.next_u64() & 1 == 1;
         }
         self.ports.decision = self.ports.decision.min(wake);
     }

@@ -2,13 +2,13 @@
 //!
 //! Whatever arrives moves to the queue of its output at the next clock edge, however many arrive for
 //! one output at once; only lines are waited for. The textbook optimum, and the oracle in tests. With a
-//! bounded output buffer a packet that finds it full waits in its input queue. Each virtual channel has
-//! an output buffer of its own: in a common one the packets of one channel would block another's, and
-//! close circles of waiting that the channels exist to break.
+//! bounded output buffer a packet that finds it full waits in its input queue until it is its input's
+//! turn (round robin). Each virtual channel has an output buffer of its own: in a common one the packets
+//! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
 use super::pool::{NONE, Pool, Queue};
 use super::port::{Hop, Ports, Rules, Sink};
-use crate::arbiter::next_from;
+use crate::arbiter::{next_from, round_robin};
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use weft_topo::Routing;
@@ -30,15 +30,18 @@ pub(crate) struct OutputQueued {
     pub(crate) pool: Pool,
     /// Per input and virtual channel: what has arrived and not moved yet.
     arrived: Vec<Queue>,
-    /// A bit for each of them that holds something.
-    arrivals: Vec<u64>,
+    /// Per output and virtual channel a bit for each of them whose head wants to go there: `words` words.
+    requests: Vec<u64>,
+    words: u32,
+    /// A bit for each output and virtual channel that is wanted.
+    wanted: Vec<u64>,
+    /// Per output and virtual channel: which of `arrived` moves there first.
+    turns: Vec<u16>,
     /// Per output and virtual channel: what waits for the line.
     queues: Vec<Queue>,
     /// Bytes of packets in each of them.
     filled: Vec<u64>,
     outputs: Vec<Output>,
-    /// The input that moves first in the next arbitration, so that none is favoured.
-    first: u32,
 }
 
 impl OutputQueued {
@@ -47,11 +50,13 @@ impl OutputQueued {
         let channels = outputs << vc_shift;
         OutputQueued {
             arrived: vec![Queue::EMPTY; channels],
-            arrivals: vec![0; channels.div_ceil(64)],
+            requests: vec![0; channels * channels.div_ceil(64)],
+            words: channels.div_ceil(64) as u32,
+            wanted: vec![0; channels.div_ceil(64)],
+            turns: vec![0; channels],
             queues: vec![Queue::EMPTY; channels],
             filled: vec![0; channels],
             outputs: (0..outputs).map(|_| Output { packets: 0, turn: 0 }).collect(),
-            first: 0,
             pool: Pool::new(),
             ports,
         }
@@ -63,8 +68,9 @@ impl OutputQueued {
         let channel = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(packet, now, rules.room(&packet));
         self.ports.route(self.pool.get_mut(handle), (port, vc), now, rules);
-        self.arrived[channel].push(&mut self.pool, handle);
-        self.arrivals[channel / 64] |= 1 << (channel % 64);
+        if self.arrived[channel].push(&mut self.pool, handle) {
+            self.request(channel, handle, rules);
+        }
         self.ports.arbitrate_at_or_after(now, rules);
     }
 
@@ -102,45 +108,67 @@ impl OutputQueued {
                 }
             }
         }
-        if freed && self.arrivals.iter().any(|&word| word != 0) {
+        if freed && self.wanted.iter().any(|&word| word != 0) {
             wake = wake.min(rules.switch.clock.edge_after(now));
         }
         self.ports.decision = self.ports.decision.min(wake);
     }
 
-    /// Moves from the inputs all that the output buffers take, beginning with another input each time.
+    /// Enters the wish of a packet that has come to the head of its input queue.
+    fn request<T>(&mut self, channel: usize, handle: u32, rules: &Rules<T>) {
+        let packet = &self.pool.get(handle).packet;
+        let to = usize::from(packet.port) << rules.vc_shift | usize::from(packet.vc);
+        self.requests[to * self.words as usize + channel / 64] |= 1 << (channel % 64);
+        self.wanted[to / 64] |= 1 << (to % 64);
+    }
+
+    /// Moves from the inputs all that the output buffers take. A packet may bring to the head of its
+    /// queue one for an output that was looked at before, so that the outputs are gone through again.
     fn move_arrivals<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
-        let channels = self.arrived.len();
-        let first = (self.first as usize) << rules.vc_shift;
-        self.first = if self.first as usize + 1 == self.outputs.len() { 0 } else { self.first + 1 };
-        let limit = rules.switch.output_buffer.map_or(u64::MAX, |bytes| bytes.get());
-        for (from, to) in [(first, channels), (0, first)] {
-            let mut at = from;
-            while let Some(channel) = next_from(&self.arrivals, at).filter(|&channel| channel < to) {
-                at = channel + 1;
-                while self.arrived[channel].head != NONE {
-                    let waiting = self.pool.get(self.arrived[channel].head);
-                    let bytes = rules.packet_bytes(&waiting.packet).get();
-                    let output = usize::from(waiting.packet.port);
-                    let out_channel = output << rules.vc_shift | usize::from(waiting.packet.vc);
-                    if self.filled[out_channel] + bytes > limit {
-                        break;
-                    }
-                    let buffered = self.arrived[channel].pop(&mut self.pool);
-                    self.filled[out_channel] += bytes;
-                    self.outputs[output].packets += 1;
-                    let moved = self.pool.insert(buffered.packet, buffered.head, buffered.room);
-                    self.queues[out_channel].push(&mut self.pool, moved);
-                    let port = &self.ports.outputs[channel >> rules.vc_shift];
-                    let latency = rules.links[usize::from(port.class.0)].latency;
-                    let vc = (channel & ((1 << rules.vc_shift) - 1)) as u8;
-                    sink.credit(port.peer, vc, buffered.room, buffered.tail().max(now) + latency);
-                }
-                if self.arrived[channel].head == NONE {
-                    self.arrivals[channel / 64] &= !(1 << (channel % 64));
+        let mut moved = true;
+        while moved {
+            moved = false;
+            let mut at = 0;
+            while let Some(to) = next_from(&self.wanted, at) {
+                at = to + 1;
+                while self.move_next(to, now, rules, sink) {
+                    moved = true;
                 }
             }
         }
+    }
+
+    /// Moves a packet of the input whose turn it is to the output and virtual channel `to`, if it fits.
+    fn move_next<T: Routing>(&mut self, to: usize, now: Time, rules: &Rules<T>, sink: &mut impl Sink) -> bool {
+        let words = self.words as usize;
+        let requests = &mut self.requests[to * words..(to + 1) * words];
+        let Some(channel) = round_robin::choose(requests, self.turns[to].into(), |_| true) else {
+            return false;
+        };
+        let bytes = rules.packet_bytes(&self.pool.get(self.arrived[channel].head).packet).get();
+        let limit = rules.switch.output_buffer.map_or(u64::MAX, |bytes| bytes.get());
+        if self.filled[to] + bytes > limit {
+            return false;
+        }
+        requests[channel / 64] &= !(1 << (channel % 64));
+        if requests.iter().all(|&word| word == 0) {
+            self.wanted[to / 64] &= !(1 << (to % 64));
+        }
+        self.turns[to] = channel as u16 + 1;
+        let buffered = self.arrived[channel].pop(&mut self.pool);
+        let next = self.arrived[channel].head;
+        if next != NONE {
+            self.request(channel, next, rules);
+        }
+        self.filled[to] += bytes;
+        self.outputs[to >> rules.vc_shift].packets += 1;
+        let moved = self.pool.insert(buffered.packet, buffered.head, buffered.room);
+        self.queues[to].push(&mut self.pool, moved);
+        let port = &self.ports.outputs[channel >> rules.vc_shift];
+        let latency = rules.links[usize::from(port.class.0)].latency;
+        let vc = (channel & ((1 << rules.vc_shift) - 1)) as u8;
+        sink.credit(port.peer, vc, buffered.room, buffered.tail().max(now) + latency);
+        true
     }
 
     /// The virtual channel of an output that is served next.

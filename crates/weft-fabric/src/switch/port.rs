@@ -235,7 +235,11 @@ impl Ports {
     /// Room will become free behind an output at `time`.
     #[inline]
     pub(crate) fn expect_credit<T>(&mut self, time: Time, credit: Credit, rules: &Rules<T>) {
-        self.expected[usize::from(credit.port)].push_back((time, credit));
+        // Mostly the last; but an output-queued switch may have promised a later one already, when the
+        // tail of another channel's packet will have come.
+        let expected = &mut self.expected[usize::from(credit.port)];
+        let after = expected.iter().rposition(|&earlier| earlier <= (time, credit));
+        expected.insert(after.map_or(0, |index| index + 1), (time, credit));
         // Whoever waits for it without knowing when it comes.
         if self.outputs[usize::from(credit.port)].stalled_since != Time::MAX {
             self.arbitrate_at_or_after(time, rules);

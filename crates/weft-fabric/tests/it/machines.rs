@@ -81,7 +81,7 @@ pub fn random_script(layout: &Layout, packets: u32, largest: u32, gap_ps: u32, s
         let mut dice = Stream::new(seed, u64::from(from), 77);
         let mut at = Time::ZERO;
         let mut packet = || {
-            at = at + Span::from_ps(u64::from(dice.below(gap_ps + 1)));
+            at += Span::from_ps(u64::from(dice.below(gap_ps + 1)));
             let mut to = EndpointId(dice.below(endpoints));
             while !layout.reachable(EndpointId(from), to) {
                 to = EndpointId(dice.below(endpoints));

@@ -1,7 +1,11 @@
 //! The fabric against closed forms, its own laws of conservation, and itself on other threads.
 
+#![allow(clippy::unwrap_used)]
+
 mod deadlock;
+mod fairness;
 mod ideal;
+mod links;
 mod machines;
 mod properties;
 mod scripted;

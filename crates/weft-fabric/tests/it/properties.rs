@@ -48,7 +48,7 @@ fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
             pipeline_cycles: cycles,
             forwarding: if store { Forwarding::StoreAndForward } else { Forwarding::VirtualCutThrough },
             faster_link: [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store][faster],
-            buffer: Bytes::new(whole + if spare < largest { 0 } else { spare - largest }),
+            buffer: Bytes::new(whole + spare.saturating_sub(largest)),
             credit: unit,
             output_buffer: output.map(|spare| Bytes::new(largest + spare)),
         }
@@ -112,7 +112,7 @@ fn check_deliveries(
     }
     prop_assert!(missing.is_empty(), "lost: {:?}", missing);
     let crossed: u64 =
-        run.sites().flat_map(|(id, site)| run.model().links_of(id, site)).map(|l| l.packets).sum();
+        run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())).map(|l| l.packets).sum();
     prop_assert_eq!(crossed, hops, "links have carried other packets than those that arrived");
     Ok(())
 }
@@ -131,7 +131,7 @@ proptest! {
         let mut run = machine.begin(&script, 1);
         let mut at = Time::ZERO;
         for look in looks {
-            at = at + Span::from_ps(look);
+            at += Span::from_ps(look);
             until(&mut run, at);
             prop_assert_eq!(check_credits(&run), Ok(()));
         }

@@ -10,6 +10,7 @@
 //! A [`Request`] holds everything that the results depend on, the text of the machine file included, so
 //! that it can be run again from `run.json` alone. [`RunOptions`] hold what they do not depend on.
 
+mod busiest;
 mod link_table;
 pub mod load;
 pub mod machine;

@@ -1,6 +1,19 @@
 //! Recorded programs on a machine.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `programs` | traces, checked, and their ranks on places |
+//! | `run` | epochs, snapshots, the end |
+//! | `tables` | rows of results and of the report |
 
-use super::{Context, ExperimentError, MachineInput, Report, RunOptions};
+mod programs;
+mod run;
+mod tables;
+
+pub use programs::Unsupported;
+pub use run::run;
+
+use super::{ExperimentError, MachineInput, Report};
 use crate::results::file_digest;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -32,9 +45,9 @@ impl TraceInput {
 pub enum Mapping {
     /// Hosts in order, each filled.
     Linear,
-    /// A random permutation of the linear mapping's places, by the seed.
+    /// Each rank on a core drawn from all that may be used, by the seed.
     Random,
-    /// The text of a mapping file: line n has the host and core of rank n.
+    /// The text of a mapping file: line n has the endpoint and, where it matters, the core of rank n.
     File(String),
 }
 
@@ -83,11 +96,15 @@ pub struct BusyLink {
 /// What a replay measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReplayRow {
-    /// The column `run` of the tables.
+    /// The column `run` of the tables: traces that are replayed together share it.
     pub run: u32,
-    /// When the last rank ended.
+    /// The trace.
+    pub trace: String,
+    /// When its last rank ended.
     pub run_time_us: f64,
-    /// Ranks.
+    /// The number of its first rank in the tables, which count the ranks of all traces.
+    pub first_rank: u32,
+    /// Its ranks.
     pub ranks: u32,
     /// Computation as a share of the ranks' time.
     pub computation_share: f64,
@@ -103,22 +120,13 @@ pub struct ReplayRow {
     pub completion_time_mean_us: Option<f64>,
     /// 99th percentile of the completion times.
     pub completion_time_p99_us: Option<f64>,
-    /// Links crossed by data packets.
+    /// Links crossed by data packets, of all traces together.
     pub packet_hops: u64,
     /// The seed.
     pub seed: u64,
-    /// The five busiest links, the busiest first.
+    /// The five busiest links under all traces together, the busiest first.
     pub busiest_links: Vec<BusyLink>,
 }
 
 /// What came of `weft replay`.
 pub type ReplayReport = Report<ReplayRow>;
-
-/// Replays the traces together.
-pub fn run(
-    _request: &ReplayRequest,
-    _options: &RunOptions,
-    _context: Context<'_>,
-) -> Result<ReplayReport, ExperimentError> {
-    Err(ExperimentError::NotBuilt("replay"))
-}

@@ -1,58 +1,56 @@
-//! What a trace holds.
+//! What a trace holds: of a trace file, or of the parts of a recording that is under way.
 
 use super::ExperimentError;
-use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use weft_trace::Trace;
+use weft_trace::parts::Parts;
 
-/// What `weft trace info` says: the header and summary, without reading operations.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TraceInfo {
-    /// Version of the format.
-    pub format_version: u32,
-    /// The program as it was launched.
-    pub program: String,
-    /// What recorded it.
-    pub recorder: String,
-    /// Ranks.
-    pub ranks: u32,
-    /// Operations of all ranks.
-    pub operations: u64,
-    /// Whether it is whole; otherwise it ends where recording was interrupted.
-    pub complete: bool,
-    /// Calls that are not in the trace, with their counts.
-    pub not_recorded: Vec<(String, u64)>,
-}
+pub use weft_trace::{CollectiveStats, RankStats, TraceInfo, TraceStats};
 
-/// Operations of one kind.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct OperationStats {
-    /// The kind.
-    pub operation: String,
-    /// How many, over all ranks.
-    pub count: u64,
-    /// Their bytes, over all ranks.
-    pub bytes: u64,
-}
-
-/// What `weft trace stats` says.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TraceStats {
-    /// Ranks.
-    pub ranks: u32,
-    /// Computation, summed over ranks.
-    pub computation_us: f64,
-    /// The most computation of one rank.
-    pub computation_max_us: f64,
-    /// Operations by kind.
-    pub rows: Vec<OperationStats>,
-}
-
-/// Reads a trace's header and summary.
-pub fn info(_trace: &Path) -> Result<TraceInfo, ExperimentError> {
-    Err(ExperimentError::NotBuilt("traces"))
+/// Reads a trace's header and summary; of parts, all there is.
+///
+/// # Errors
+/// What cannot be read, with the file.
+pub fn info(trace: &Path) -> Result<TraceInfo, ExperimentError> {
+    read(trace, |trace| Ok(TraceInfo::of(trace))).map(|(info, parts)| match parts {
+        Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
+        None => info,
+    })
 }
 
 /// Reads a trace's operations.
-pub fn stats(_trace: &Path) -> Result<TraceStats, ExperimentError> {
-    Err(ExperimentError::NotBuilt("traces"))
+///
+/// # Errors
+/// What cannot be read, with the file and place.
+pub fn stats(trace: &Path) -> Result<TraceStats, ExperimentError> {
+    read(trace, TraceStats::of).map(|(stats, _)| stats)
+}
+
+/// Reads a trace file, or the trace that parts make; then with their folder.
+fn read<T>(
+    path: &Path,
+    read: impl FnOnce(&Trace) -> Result<T, weft_trace::TraceError>,
+) -> Result<(T, Option<PathBuf>), ExperimentError> {
+    let Some(folder) = parts_of(path) else {
+        let trace = Trace::open(path).map_err(ExperimentError::input)?;
+        return Ok((read(&trace).map_err(ExperimentError::input)?, None));
+    };
+    let no_room = |error| format!("no room for the parts of {} as one trace: {error}", folder.display());
+    let temporary = tempfile::tempdir().map_err(|error| ExperimentError::input(no_room(error)))?;
+    let file = temporary.path().join("parts.weft");
+    let parts = Parts::open(&folder).map_err(ExperimentError::input)?;
+    parts.convert(&file, |_| {}).map_err(ExperimentError::input)?;
+    let trace = Trace::open(&file).map_err(ExperimentError::input)?;
+    Ok((read(&trace).map_err(ExperimentError::input)?, Some(folder)))
+}
+
+/// The folder of parts that `path` stands for: itself, or the one beside a trace that is being recorded.
+fn parts_of(path: &Path) -> Option<PathBuf> {
+    if path.is_dir() {
+        return Some(path.to_owned());
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".parts");
+    let beside = PathBuf::from(beside);
+    (!path.exists() && beside.is_dir()).then_some(beside)
 }

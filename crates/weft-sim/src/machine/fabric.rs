@@ -82,7 +82,7 @@ section! {
         credit_unit: Entry<CreditName>,
         /// Size of a cell, where credits count cells.
         cell: Option<Entry<Bytes>>,
-        /// Output buffer per port of an output-queued switch; unbounded where not said.
+        /// Output buffer per port and virtual channel of an output-queued switch; unbounded where not said.
         output_buffer: Option<Entry<Bytes>>,
     }
 }

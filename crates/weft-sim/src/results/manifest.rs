@@ -110,7 +110,8 @@ pub struct RunManifest {
     pub detail: Option<String>,
     /// Virtual totals.
     pub totals: Totals,
-    /// What was measured, one entry per run; a table's column `run` counts these.
+    /// What was measured. An entry's `run` is what the tables' column `run` says of it; where an entry stands
+    /// for several runs, such as one per seed, it is that of the first.
     pub rows: Vec<serde_json::Value>,
     /// The tables beside this file; filled in by the writer.
     pub tables: BTreeMap<Table, TableSummary>,

@@ -30,7 +30,7 @@ row! {
     destination_rank: Option<RankId>,
     /// Its tag; null for traffic patterns and for messages of collectives.
     tag: Option<i32>,
-    /// What it is part of: `pattern`, `point-to-point` or the name of a collective.
+    /// What it is part of: `pattern`, `point-to-point` or `collective`.
     class: String,
     /// Bytes of the program or pattern, without headers.
     payload_bytes: Bytes,

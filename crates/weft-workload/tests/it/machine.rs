@@ -10,7 +10,7 @@ use weft_fabric::parameters::{
 use weft_fabric::{Built, LinkEnd, LinkReport, Network, NetworkParameters};
 use weft_nic::{SimpleNic, SimpleParameters};
 use weft_topo::{Attachment, Dimension, DimensionOrder, Layout, Routing, Star, StarRouting, Topology, Torus};
-use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span};
 use weft_workload::arrival::Arrival;
 use weft_workload::pattern::Pattern;
 use weft_workload::traffic::{Source, TrafficParameters};
@@ -97,13 +97,14 @@ pub fn advance<T: Topology + Routing + Sync>(run: &mut Run<T>, span: Span) {
 
 /// Sets all counters and reports to zero, at the end of warm-up.
 pub fn reset<T: Topology + Routing + Sync>(run: &mut Run<T>) {
-    run.sites_mut().for_each(|(_, site)| site.reset_counters());
+    let now = run.now();
+    run.sites_mut().for_each(|(_, site)| site.reset_counters(now));
     run.outputs_mut().for_each(|output| *output = Default::default());
 }
 
 /// What every direction of every link has carried since the last reset.
 pub fn links<T: Topology + Routing + Sync>(run: &Run<T>) -> Vec<LinkReport> {
-    run.sites().flat_map(|(id, site)| run.model().links_of(id, site)).collect()
+    run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())).collect()
 }
 
 /// Packets injected, and packets delivered, by endpoint.
@@ -130,7 +131,7 @@ pub fn throughput<T: Topology + Routing + Sync>(run: &mut Run<T>, warm_up: u64, 
     delivered.iter().sum::<u64>() as f64 / delivered.len() as f64 / slots as f64
 }
 
-/// Time zero, for arrivals that never pause.
+/// Arrivals at twice the rate of a link: sources that always have something to send.
 pub fn saturated() -> Arrival {
     Arrival::Periodic(weft_workload::arrival::Periodic::new(SLOT.as_ps() / 2, 1).unwrap())
 }
@@ -139,9 +140,4 @@ pub fn saturated() -> Arrival {
 pub fn dice() -> impl FnMut() -> u64 {
     let mut stream = weft_engine::Stream::new(1, 0, 0);
     move || stream.next_u64()
-}
-
-/// The start of virtual time plus `span`.
-pub fn at(span: Span) -> Time {
-    Time::ZERO + span
 }

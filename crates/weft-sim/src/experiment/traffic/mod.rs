@@ -15,13 +15,13 @@ use super::{
 };
 use crate::assembly;
 use crate::machine::Machine;
-use crate::network::{self, SimulatedNetwork};
+use crate::network;
 use crate::results::{
     Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date, peak_memory,
 };
 use crate::timeline::TimelineWriter;
 use offered::Offered;
-use run::{EPOCHS, MOST_WARM_UP, Run, RunResult, Step, Surroundings, Traffic};
+use run::{Run, RunResult, Step, Surroundings, Traffic};
 use serde::{Deserialize, Serialize};
 use weft_nic::SimpleNic;
 use weft_topo::Layout;
@@ -244,7 +244,7 @@ pub fn run(
 
 /// Times must leave room below the end of virtual time.
 fn check_times(request: &TrafficRequest) -> Result<(), ExperimentError> {
-    let limit = Span::from_ps(offered::LONGEST_PS / (2 * MOST_WARM_UP / EPOCHS));
+    let limit = Span::from_ps(offered::LONGEST_PS / 4);
     let times = [("--time", Some(request.time)), ("--warm-up", request.warm_up)];
     match times.into_iter().find(|(_, time)| time.is_some_and(|time| time > limit)) {
         Some((option, _)) => Err(ExperimentError::input(format!(
@@ -358,7 +358,7 @@ impl Curve<'_> {
         seed: u64,
         wants: &dyn Fn(Table) -> bool,
         resumed: Option<(Run, Vec<u8>)>,
-    ) -> Result<(Pattern, Run, Box<dyn SimulatedNetwork<Source>>), ExperimentError> {
+    ) -> Result<(Pattern, Run, Box<Traffic>), ExperimentError> {
         let pattern = offered::pattern(self.request, self.layout, seed)?;
         let parameters = TrafficParameters {
             pattern: pattern.clone(),

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  0                 settled                                   settled + time
-//!  |  warm-up epochs    | batch | batch | …  20 batches of 10 epochs  |
+//!  |  warm-up epochs    | batch | batch | …      about 20 batches     |
 //!                       counters to zero
 //! ```
-//! An epoch is a two-hundredth of the measured time. Warm-up lasts until the series of the epochs' mean
+//! An epoch is a two-hundredth of the measured time, but not shorter than [`SHORTEST_EPOCH`]. Warm-up lasts until the series of the epochs' mean
 //! latencies has settled ([`steady::warm_up`]), looked at every [`LOOK_EVERY`] epochs, at most
-//! [`MOST_WARM_UP`] epochs.
+//! twice the measured time or [`LEAST_MOST_WARM_UP`] epochs.
 
 use super::offered::Offered;
 use crate::experiment::link_table::write_links;
@@ -24,13 +24,17 @@ use weft_workload::steady;
 use weft_workload::traffic::{FlowReport, MessageReport, Source};
 
 /// Epochs of the measured time.
-pub(super) const EPOCHS: u64 = 200;
-/// Epochs of one batch.
-const BATCH: u64 = 10;
+const EPOCHS: u64 = 200;
+/// The engine works in windows of about the latency of a link; epochs much shorter cut them into pieces.
+pub(super) const SHORTEST_EPOCH: Span = Span::from_ns(100);
+/// Batches of the measured time, where it has so many epochs.
+const BATCHES: u64 = 20;
 /// Epochs between two looks at whether the network has settled.
 const LOOK_EVERY: usize = 10;
-/// Warm-up epochs at most: twice the measured time.
-pub(super) const MOST_WARM_UP: u64 = 2 * EPOCHS;
+/// Warm-up may take so many epochs however short the measured time is.
+pub(super) const LEAST_MOST_WARM_UP: u64 = 100;
+/// Fewer means say nothing about whether the network has settled.
+const ENOUGH_MEANS: usize = 50;
 /// A run that accepts less than offered by this share is saturated.
 const TOLERANCE: f64 = 0.05;
 
@@ -140,24 +144,41 @@ impl Run {
         }
     }
 
+    /// The length of an epoch.
+    fn epoch_length(&self) -> Span {
+        Span::from_ps(self.time.as_ps().div_ceil(EPOCHS)).max(SHORTEST_EPOCH)
+    }
+
+    /// Epochs of the measured time.
+    fn epochs(&self) -> u64 {
+        self.time.as_ps().div_ceil(self.epoch_length().as_ps()).max(1)
+    }
+
+    /// Epochs of one batch.
+    fn epochs_per_batch(&self) -> u64 {
+        (self.epochs() / BATCHES).max(1)
+    }
+
+    /// Epochs of warm-up at most.
+    fn most_warm_up(&self) -> u64 {
+        (2 * self.epochs()).max(LEAST_MOST_WARM_UP)
+    }
+
     /// The share of the run that is done, about.
     pub(super) fn share(&self) -> f64 {
         match self.phase {
-            Phase::WarmUp => 0.2 * self.epoch as f64 / MOST_WARM_UP as f64,
-            Phase::Measure => 0.2 + 0.8 * self.epoch as f64 / EPOCHS as f64,
+            Phase::WarmUp => 0.2 * self.epoch as f64 / self.most_warm_up() as f64,
+            Phase::Measure => 0.2 + 0.8 * self.epoch as f64 / self.epochs() as f64,
         }
     }
 
     /// When the next epoch ends.
     fn next_epoch(&self) -> Time {
-        let epochs = |count: u64| u128::from(self.time.as_ps()) * u128::from(count) / u128::from(EPOCHS);
-        // A measured time below 200 ps has epochs of nothing; they end at the same instant.
-        let mut into = Span::from_ps(epochs(self.epoch + 1) as u64);
-        if self.phase == Phase::WarmUp
-            && let Some(warm_up) = self.fixed_warm_up
-        {
-            into = into.max(Span::from_ps(1)).min(warm_up);
-        }
+        let into = Span::from_ps(self.epoch_length().as_ps().saturating_mul(self.epoch + 1));
+        let into = match self.phase {
+            Phase::WarmUp => self.fixed_warm_up.map_or(into, |warm_up| into.min(warm_up)),
+            Phase::Measure => into.min(self.time),
+        };
         self.began + into
     }
 
@@ -196,7 +217,7 @@ impl Run {
             let (ending, detail) = crate::experiment::ended(&ending);
             return Ok(Step::Ended(ending, detail.unwrap_or_default()));
         }
-        if self.phase == Phase::Measure && self.epoch == EPOCHS {
+        if self.phase == Phase::Measure && self.epoch == self.epochs() {
             return Ok(Step::Done(Box::new(self.finish(network, offered, senders, around)?)));
         }
         Ok(Step::Epoch)
@@ -214,7 +235,7 @@ impl Run {
         if means > 0 && means.is_multiple_of(LOOK_EVERY) && steady::warm_up(&self.warm_up_means).is_some() {
             return true;
         }
-        self.settled = self.epoch < MOST_WARM_UP;
+        self.settled = self.epoch < self.most_warm_up();
         !self.settled
     }
 
@@ -222,6 +243,7 @@ impl Run {
         self.crossed_before = network.crossed();
         network.reset_counters();
         network.visit_outputs(&mut |output| output.flows.clear());
+        self.flows.clear();
         self.backlog_before = backlog(network);
         self.phase = Phase::Measure;
         self.began = network.now();
@@ -252,7 +274,7 @@ impl Run {
                 self.measured_bytes += bytes;
                 self.latency.merge(&latency);
                 self.batch.merge(&latency);
-                if (self.epoch + 1).is_multiple_of(BATCH) {
+                if (self.epoch + 1).is_multiple_of(self.epochs_per_batch()) {
                     let batch = std::mem::take(&mut self.batch);
                     self.batch_means.extend(batch.mean().map(|mean| mean.as_ps() as f64));
                     self.batch_p99s.extend(batch.percentile(99).map(|p99| p99.as_ps() as f64));
@@ -311,7 +333,7 @@ impl Run {
             // What sources wait longer by was offered and not accepted. Too few messages to judge are no
             // sign of saturation.
             saturated: steady::is_saturated(1.0, 1.0 - refused, TOLERANCE)
-                || !self.settled && self.warm_up_means.len() as u64 > MOST_WARM_UP / 2,
+                || !self.settled && self.warm_up_means.len() >= ENOUGH_MEANS,
             delivered: self.delivered,
             crossed,
             end: network.now(),

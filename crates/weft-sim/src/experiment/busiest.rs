@@ -1,0 +1,108 @@
+//! The busiest links of a run, and names of links for people.
+
+use crate::network::LinkUse;
+use weft_fabric::LinkEnd;
+use weft_topo::{Attachment, Layout, Topology};
+use weft_units::{PortId, Span, SwitchId};
+
+/// `part` of `whole`; 0 of nothing.
+pub(crate) fn share(part: Span, whole: Span) -> f64 {
+    if whole == Span::ZERO { 0.0 } else { part.as_ps() as f64 / whole.as_ps() as f64 }
+}
+
+/// The `count` links that sent for longest, the busiest first; those that come first among equals. Links
+/// that sent nothing are left out.
+pub(crate) struct Busiest {
+    count: usize,
+    links: Vec<LinkUse>,
+}
+
+impl Busiest {
+    /// None so far.
+    pub(crate) fn new(count: usize) -> Busiest {
+        Busiest { count, links: Vec::with_capacity(count + 1) }
+    }
+
+    /// Looks at a link.
+    pub(crate) fn see(&mut self, link: LinkUse) {
+        let place = self.links.partition_point(|other| other.busy >= link.busy);
+        if place < self.count && link.busy > Span::ZERO {
+            self.links.insert(place, link);
+            self.links.truncate(self.count);
+        }
+    }
+
+    /// The links.
+    pub(crate) fn links(&self) -> &[LinkUse] {
+        &self.links
+    }
+}
+
+/// A link for people: `M1QAF1 → switch` for the injection of an endpoint, `M1QAF1 → M1QAF2` between
+/// switches with one endpoint each, `switch 3 → switch 7` between others.
+pub(crate) fn link_name(layout: &Layout, link: &LinkUse) -> String {
+    let from = match link.from {
+        LinkEnd::Endpoint(endpoint) => format!("endpoint {}", layout.endpoint_name(endpoint)),
+        LinkEnd::Port(switch, _) => switch_name(layout, switch),
+    };
+    let to = match link.to {
+        Attachment::Endpoint(endpoint) => format!("endpoint {}", layout.endpoint_name(endpoint)),
+        Attachment::Switch(switch, _) => switch_name(layout, switch),
+        Attachment::Nothing => "all".to_owned(),
+    };
+    format!("{from} → {to}")
+}
+
+/// A switch that belongs to one endpoint is called after it, others by their number.
+fn switch_name(layout: &Layout, switch: SwitchId) -> String {
+    let ports = (0..layout.ports(switch)).map(PortId);
+    let mut endpoints = ports.filter_map(|port| match layout.peer(switch, port) {
+        Attachment::Endpoint(endpoint) => Some(endpoint),
+        _ => None,
+    });
+    match (endpoints.next(), endpoints.next()) {
+        (Some(endpoint), None) => format!("switch of {}", layout.endpoint_name(endpoint)),
+        _ => format!("switch {switch}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::layout;
+    use crate::machine::load;
+    use weft_units::{BitRate, Bytes, EndpointId};
+
+    fn link(from: u32, busy_ps: u64) -> LinkUse {
+        LinkUse {
+            from: LinkEnd::Endpoint(EndpointId(from)),
+            to: Attachment::Switch(SwitchId(from), PortId(0)),
+            class: "x",
+            rate: BitRate::from_gigabits(10),
+            packets: 1,
+            packet_bytes: Bytes::new(1),
+            payload: Bytes::new(1),
+            busy: Span::from_ps(busy_ps),
+            stalled: Span::ZERO,
+        }
+    }
+
+    /// Catches a list that is not sorted, or in which equals change places.
+    #[test]
+    fn the_busiest_come_first_and_equals_in_their_order() {
+        let mut busiest = Busiest::new(3);
+        for (number, busy) in [5, 0, 9, 5, 7, 5].into_iter().enumerate() {
+            busiest.see(link(number as u32, busy));
+        }
+        let order: Vec<_> = busiest.links().iter().map(|link| link.from).collect();
+        assert_eq!(order, [2, 4, 0].map(|e| LinkEnd::Endpoint(EndpointId(e))));
+    }
+
+    #[test]
+    fn links_are_named_after_endpoints_where_they_can_be() {
+        let rack = layout(&load("exanest", &[] as &[&str]).unwrap()).unwrap();
+        assert_eq!(link_name(&rack, &link(0, 1)), "endpoint M1QAF1 → switch of M1QAF1");
+        let tree = layout(&load("bxi3-fattree", &[] as &[&str]).unwrap()).unwrap();
+        assert_eq!(link_name(&tree, &link(0, 1)), "endpoint 0 → switch 0");
+    }
+}

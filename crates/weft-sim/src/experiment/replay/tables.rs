@@ -1,0 +1,126 @@
+//! What a replay measured, as rows of results and of the report.
+
+use super::{BusyLink, ReplayRow};
+use crate::experiment::busiest::{Busiest, link_name, share};
+use crate::results::{FlowRow, MessageRow, RankRow};
+use std::collections::BTreeMap;
+use weft_topo::Layout;
+use weft_units::{EndpointId, Span, Time};
+use weft_workload::flow::FlowReport;
+use weft_workload::replay::{Delivery, RankReport, ReplayParameters, ReplayedMessage};
+
+/// The traces of a command run side by side in one virtual time: they are one run of its tables.
+pub const RUN: u32 = 0;
+
+/// The row of a message.
+pub fn message_row(message: &ReplayedMessage) -> MessageRow {
+    MessageRow {
+        run: RUN,
+        delivered_ps: message.delivered,
+        source_endpoint: message.source,
+        destination_endpoint: message.destination,
+        sequence: u64::from(message.number),
+        source_rank: Some(message.source_rank),
+        destination_rank: Some(message.destination_rank),
+        tag: message.tag,
+        class: if message.tag.is_some() { "point-to-point" } else { "collective" }.to_owned(),
+        payload_bytes: message.bytes,
+        posted_ps: message.posted,
+        hops: u32::from(message.hops),
+    }
+}
+
+/// The rows of the flows.
+pub fn flow_rows(
+    flows: &BTreeMap<(EndpointId, EndpointId), FlowReport>,
+) -> impl Iterator<Item = FlowRow> + '_ {
+    flows.iter().map(|(&(source, destination), flow)| FlowRow {
+        run: RUN,
+        source_endpoint: source,
+        destination_endpoint: Some(destination),
+        messages: flow.completion.count(),
+        payload_bytes: flow.bytes,
+        first_start_ps: flow.first_start,
+        last_completion_ps: flow.last_completion,
+        completion_mean_ps: flow.completion.mean().unwrap_or(Span::ZERO),
+        completion_p99_ps: flow.completion.percentile(99).unwrap_or(Span::ZERO),
+        completion_max_ps: flow.completion.max(),
+    })
+}
+
+/// The row of a rank.
+pub fn rank_row(rank: &RankReport, parameters: &ReplayParameters) -> RankRow {
+    let number = parameters.number(rank.program, rank.rank);
+    let time = rank.end - Time::ZERO;
+    RankRow {
+        run: RUN,
+        rank: number,
+        endpoint: parameters.endpoint(number),
+        end_ps: rank.end,
+        computation_ps: rank.computation,
+        communication_ps: rank.communication,
+        wait_ps: rank.wait,
+        computation_share: share(rank.computation, time),
+        communication_share: share(rank.communication, time),
+        wait_share: share(rank.wait, time),
+        messages_sent: rank.messages_sent,
+        messages_received: rank.messages_received,
+        sent_bytes: rank.sent,
+        received_bytes: rank.received,
+    }
+}
+
+/// What all traces have in common.
+pub struct Shared<'a> {
+    /// Names of links.
+    pub layout: &'a Layout,
+    /// When the last rank of all traces ended.
+    pub end: Time,
+    /// The busiest links.
+    pub busiest: &'a Busiest,
+    /// Links crossed by packets.
+    pub packet_hops: u64,
+    /// The request's.
+    pub seed: u64,
+}
+
+/// The row of a trace in the report: of its ranks in order, and of its messages.
+pub fn report_row(
+    trace: &str,
+    first_rank: u32,
+    ranks: &[RankReport],
+    delivered: &Delivery,
+    shared: &Shared<'_>,
+) -> ReplayRow {
+    let end = ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO);
+    // Sums of many ranks' times do not fit 64 bits: in us they do.
+    let sum = |time: fn(&RankReport) -> Span| ranks.iter().map(|rank| time(rank).as_us_f64()).sum::<f64>();
+    let all = sum(|rank| rank.end - Time::ZERO);
+    let part = |time: f64| if all > 0.0 { time / all } else { 0.0 };
+    let (computation, wait) = (sum(|rank| rank.computation), sum(|rank| rank.wait));
+    let run_time = shared.end - Time::ZERO;
+    let busiest_links = shared.busiest.links().iter().map(|link| BusyLink {
+        name: link_name(shared.layout, link),
+        class: link.class.to_owned(),
+        utilization: share(link.busy, run_time),
+        packets: link.packets,
+        stall_us: link.stalled.as_us_f64(),
+    });
+    ReplayRow {
+        run: RUN,
+        trace: trace.to_owned(),
+        run_time_us: (end - Time::ZERO).as_us_f64(),
+        first_rank,
+        ranks: ranks.len() as u32,
+        computation_share: part(computation),
+        communication_share: part(sum(|rank| rank.communication) + wait),
+        wait_share: part(wait),
+        messages: delivered.completion.count(),
+        bytes: delivered.bytes.get(),
+        completion_time_mean_us: delivered.completion.mean().map(Span::as_us_f64),
+        completion_time_p99_us: delivered.completion.percentile(99).map(Span::as_us_f64),
+        packet_hops: shared.packet_hops,
+        seed: shared.seed,
+        busiest_links: busiest_links.collect(),
+    }
+}

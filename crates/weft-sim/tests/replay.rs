@@ -1,0 +1,304 @@
+//! Replays as experiments: the same results for any threads and after every resume, on several machines;
+//! what is refused; what cannot end.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards, run};
+use weft_sim::experiment::{
+    Context, Estimate, Interrupt, MachineInput, Output, Progress, Request, RunOptions, Start,
+};
+use weft_sim::machine::SHIPPED;
+use weft_sim::results::{Ending, Existing, Table, digest, read_request};
+use weft_trace::op::*;
+use weft_trace::{TraceHeader, TraceWriter};
+use weft_units::{Bytes, RankId, Span};
+
+/// Writes the programs of some ranks as a trace.
+fn write(path: &Path, ranks: u32, mut program: impl FnMut(u32) -> Vec<Op>) {
+    let mut writer = TraceWriter::create(path, TraceHeader { ranks, ..TraceHeader::default() }).unwrap();
+    for rank in 0..ranks {
+        writer.begin_rank(RankId(rank)).unwrap();
+        program(rank).iter().for_each(|op| writer.push(op).unwrap());
+    }
+    writer.finish().unwrap();
+}
+
+fn compute(us: u64) -> Op {
+    Op::Compute { span: Span::from_us(us) }
+}
+
+fn send(to: u32, bytes: u64, request: u32) -> Op {
+    let (to, bytes, request) = (RankId(to), Bytes::new(bytes), RequestId(request));
+    Op::Isend { to, tag: 0, comm: CommId::WORLD, bytes, mode: SendMode::Standard, request }
+}
+
+fn receive(from: Option<u32>, bytes: u64, request: u32, matched: Option<u32>) -> Op {
+    let (from, matched) = (from.map(RankId), matched.map(|from| (RankId(from), 0)));
+    let (bytes, request) = (Bytes::new(bytes), RequestId(request));
+    Op::Irecv { from, tag: Some(0), comm: CommId::WORLD, bytes, matched, request }
+}
+
+fn collective(kind: Collective, bytes: u64) -> Op {
+    let bytes = Bytes::new(bytes);
+    let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 8, ..CollectiveSizes::default() };
+    Op::Collective { kind, comm: CommId::WORLD, root: None, sizes, request: None }
+}
+
+/// Neighbours on a ring exchange short and long messages; now and then all add something up.
+fn halo(ranks: u32, rank: u32) -> Vec<Op> {
+    let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+    let step = |step: u64| {
+        let bytes = [8, 3_000, 40_000][step as usize % 3];
+        let mut ops = vec![
+            compute(1 + u64::from(rank) * step % 5),
+            receive(Some(left), bytes, 0, None),
+            receive(None, bytes, 1, Some(right)),
+            send(right, bytes, 2),
+            send(left, bytes, 3),
+            Op::Waitall { requests: (0..4).map(RequestId).collect() },
+        ];
+        if step % 3 == 2 {
+            ops.push(collective(Collective::Allreduce, 2_000));
+        }
+        ops
+    };
+    (0..9).flat_map(step).collect()
+}
+
+/// Everybody with everybody.
+fn exchange(ranks: u32, rank: u32) -> Vec<Op> {
+    vec![
+        compute(u64::from(rank % 7)),
+        collective(Collective::Alltoall, 700),
+        compute(2),
+        collective(Collective::Allgather, 64),
+        collective(Collective::Barrier, 0),
+        Op::Marker { text: format!("half of {ranks}") },
+        collective(Collective::Allreduce, 30_000),
+    ]
+}
+
+fn machine(name: &str, sets: &[&str]) -> MachineInput {
+    let shipped = SHIPPED.iter().find(|shipped| shipped.name == name).unwrap();
+    MachineInput {
+        name: name.to_owned(),
+        text: shipped.text.to_owned(),
+        sets: sets.iter().map(|&set| set.to_owned()).collect(),
+    }
+}
+
+fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
+    ReplayRequest {
+        machine,
+        traces: traces.iter().map(|path| TraceInput::at(path).unwrap()).collect(),
+        map: Mapping::Linear,
+        ranks_per_host: None,
+        wildcards: Wildcards::Recorded,
+        seed: 7,
+    }
+}
+
+fn options(threads: u32, directory: Option<PathBuf>) -> RunOptions {
+    let start = Start::Fresh(Existing::Refuse);
+    let output = directory.map(|directory| Output { directory, tables: Table::ALL.to_vec(), start });
+    RunOptions { threads, output, save_every: None, timeline: None, check: false, command: Vec::new() }
+}
+
+/// Interrupts the run at the given epoch.
+struct InterruptAt {
+    epoch: u32,
+    passed: AtomicU32,
+    interrupt: Interrupt,
+}
+
+impl InterruptAt {
+    fn new(epoch: u32) -> InterruptAt {
+        InterruptAt { epoch, passed: AtomicU32::new(0), interrupt: Interrupt::default() }
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context { interrupt: &self.interrupt, progress: self }
+    }
+}
+
+impl Progress for InterruptAt {
+    fn estimate(&self, estimate: Estimate) {
+        assert!(estimate.memory_bytes > 0 && estimate.wall_seconds.is_some_and(f64::is_finite));
+    }
+
+    fn advance(&self, share: f64, _: &str) {
+        assert!((0.0..=1.0).contains(&share), "{share}");
+        if self.passed.fetch_add(1, Ordering::Relaxed) + 1 == self.epoch {
+            self.interrupt.request();
+        }
+    }
+}
+
+fn replay(request: &ReplayRequest, options: &RunOptions) -> ReplayReport {
+    run(request, options, InterruptAt::new(u32::MAX).context()).unwrap()
+}
+
+/// Catches results that depend on threads, on partitions, or on having been saved, interrupted and
+/// resumed: every byte of every table and of `run.json`.
+fn the_same_however_it_is_run(name: &str, sets: &[&str], map: Mapping, halo_ranks: u32, all_ranks: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("halo.weft"), folder.path().join("all.weft"));
+    write(&one, halo_ranks, |rank| halo(halo_ranks, rank));
+    write(&two, all_ranks, |rank| exchange(all_ranks, rank));
+    let request = ReplayRequest { map, ..request(machine(name, sets), &[&one, &two]) };
+    let into = |name: &str| folder.path().join(name);
+
+    let mut digests = Vec::new();
+    for threads in [1, 2, 3, 8] {
+        let directory = into(&threads.to_string());
+        let check = threads == 1 && !sets.contains(&"fabric.kind=ideal");
+        let report = replay(&request, &RunOptions { check, ..options(threads, Some(directory.clone())) });
+        assert_eq!((report.ended, report.detail), (Ending::Finished, None), "{name}");
+        let rows: Vec<_> = report.rows.iter().map(|measured| &measured.row).collect();
+        assert_eq!((rows[0].ranks, rows[1].first_rank), (halo_ranks, halo_ranks));
+        assert!(rows[0].messages >= u64::from(halo_ranks) * 18 && rows[0].run_time_us > 0.0);
+        assert!(!rows[0].busiest_links.is_empty());
+        digests.push(digest(&directory).unwrap());
+    }
+    assert!(digests.iter().all(|other| *other == digests[0]), "{name}: {digests:?}");
+
+    let directory = into("resumed");
+    let save_every = Some(Span::from_us(13));
+    let first = RunOptions { save_every, ..options(2, Some(directory.clone())) };
+    let report = run(&request, &first, InterruptAt::new(1).context()).unwrap();
+    assert_eq!(report.ended, Ending::Interrupted, "{name}: the runs take several epochs");
+    let again = read_request(&directory).unwrap();
+    assert_eq!(Request::Replay(request.clone()), again);
+    let output = Output { directory: directory.clone(), tables: Vec::new(), start: Start::Resume };
+    let report = replay(&request, &RunOptions { output: Some(output), save_every, ..options(3, None) });
+    assert_eq!(report.ended, Ending::Finished);
+    assert_eq!(digest(&directory).unwrap(), digests[0], "{name}: after interrupt and resume");
+}
+
+#[test]
+fn exanest_is_deterministic() {
+    the_same_however_it_is_run("exanest", &[], Mapping::Linear, 100, 64);
+}
+
+#[test]
+fn exanest_at_random_is_deterministic() {
+    the_same_however_it_is_run("exanest", &["messaging.progress=thread"], Mapping::Random, 100, 64);
+}
+
+#[test]
+fn a_torus_is_deterministic() {
+    the_same_however_it_is_run("communication-ip", &["topology.dims=[6,6,4]"], Mapping::Random, 80, 32);
+}
+
+#[test]
+fn a_fat_tree_is_deterministic() {
+    let sets = &["topology.routing=up-down"];
+    the_same_however_it_is_run("bxi3-fattree", sets, Mapping::Linear, 120, 64);
+}
+
+/// Adaptive routing brings packets out of order.
+#[test]
+fn a_dragonfly_is_deterministic() {
+    the_same_however_it_is_run("bxi3-dragonfly", &[], Mapping::Random, 120, 64);
+}
+
+#[test]
+fn a_dragonfly_with_calls_is_deterministic() {
+    the_same_however_it_is_run("bxi3-dragonfly", &["messaging.progress=call"], Mapping::Linear, 200, 100);
+}
+
+#[test]
+fn the_ideal_network_is_deterministic() {
+    the_same_however_it_is_run("exanest", &["fabric.kind=ideal", "host.cores=1"], Mapping::Linear, 80, 40);
+}
+
+/// Catches sums that disagree between the ends of a message, and tables that disagree with the report.
+#[test]
+fn what_is_sent_is_received() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("halo.weft");
+    write(&path, 40, |rank| halo(40, rank));
+    let report = replay(&request(machine("bxi3-dragonfly", &[]), &[&path]), &options(1, None));
+    let row = &report.rows[0].row;
+    let points = 40 * 9 * 2;
+    assert!(row.messages > points, "allreduce sends messages too");
+    assert!(row.bytes >= 40 * 2 * 3 * (8 + 3_000 + 40_000));
+    assert!((row.computation_share + row.communication_share - 1.0).abs() < 1e-9);
+    assert!(row.completion_time_p99_us >= row.completion_time_mean_us);
+    assert_eq!(row.packet_hops, report.performance.packet_hops);
+}
+
+#[test]
+fn a_timeline_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, timeline) = (folder.path().join("all.weft"), folder.path().join("all.json"));
+    write(&trace, 8, |rank| exchange(8, rank));
+    let request = request(machine("exanest", &[]), &[&trace]);
+    replay(&request, &RunOptions { timeline: Some(timeline.clone()), ..options(1, None) });
+    let text = std::fs::read_to_string(&timeline).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = document["traceEvents"].as_array().unwrap();
+    let count = |key: &str, value: &str| events.iter().filter(|event| event[key] == value).count();
+    assert!(text.contains("rank 3 (M1QAF1)"), "four ranks sit on the first MPSoC");
+    assert_eq!(count("name", "half of 8"), 8);
+    assert!(count("name", "alltoall") >= 8 && count("cat", "compute") >= 8);
+    assert!(count("ph", "s") > 56 && count("ph", "s") == count("ph", "f"));
+}
+
+fn refused(request: &ReplayRequest) -> String {
+    run(request, &options(1, None), InterruptAt::new(u32::MAX).context()).unwrap_err().to_string()
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused_before_it_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.weft");
+    let window = WindowId(0);
+    let fence = || Op::Sync { kind: WindowSync::Fence, window, target: None };
+    let bytes = Bytes::new(64);
+    write(&path, 2, |_| vec![Op::Window { window, comm: CommId::WORLD, bytes }, fence(), fence()]);
+    let said = refused(&request(machine("exanest", &[]), &[&path]));
+    assert!(said.contains("some.weft") && said.contains("2 × window, 4 × win_fence"), "{said}");
+
+    write(&path, 600, |_| vec![compute(1)]);
+    let said = refused(&request(machine("exanest", &[]), &[&path]));
+    assert!(said.contains("600 ranks") && said.contains("512 cores"), "{said}");
+    let file = Mapping::File("M1QAF1\nM9QXF7 2\n".to_owned());
+    let said = refused(&ReplayRequest { map: file, ..request(machine("exanest", &[]), &[&path]) });
+    assert!(said.contains("line 2") && said.contains("M9QXF7"), "{said}");
+
+    write(&path, 2, |_| vec![Op::Wait { request: RequestId(3) }]);
+    let said = refused(&request(machine("exanest", &[]), &[&path]));
+    assert!(said.contains("rank 0, operation 0") && said.contains("request 3"), "{said}");
+
+    // Valid as far as each rank goes: found only when the message meets its receive.
+    write(&path, 2, |rank| match rank {
+        0 => vec![send(1, 64, 0), Op::Wait { request: RequestId(0) }],
+        _ => vec![receive(Some(0), 8, 0, None), Op::Wait { request: RequestId(0) }],
+    });
+    let said = refused(&request(machine("exanest", &[]), &[&path]));
+    assert!(said.contains("rank 1, operation"), "{said}");
+}
+
+/// Two ranks that both receive before they send.
+#[test]
+fn a_deadlocking_program_says_who_waits_for_what() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dead.weft");
+    let wait = |request| Op::Wait { request: RequestId(request) };
+    write(&path, 2, |rank| vec![receive(Some(1 - rank), 8, 0, None), wait(0), send(1 - rank, 8, 1), wait(1)]);
+    for sets in [&[] as &[&str], &["fabric.kind=ideal"]] {
+        let directory = folder.path().join(format!("out{}", sets.len()));
+        let request = request(machine("exanest", sets), &[&path]);
+        let report = replay(&request, &options(1, Some(directory.clone())));
+        assert_eq!(report.ended, Ending::NoProgress);
+        let detail = report.detail.unwrap();
+        for (rank, other) in [(0, 1), (1, 0)] {
+            let expected = format!("rank {rank} waits in wait for a receive of 8 from rank {other}");
+            assert!(detail.contains(&expected), "{detail}");
+        }
+        assert_eq!(weft_sim::results::read_manifest(&directory).unwrap().ended, Ending::NoProgress);
+    }
+}

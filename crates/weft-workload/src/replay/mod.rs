@@ -1,0 +1,304 @@
+//! Replay: the ranks of recorded programs on the hosts of a machine.
+//!
+//! ```text
+//!   Trace ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
+//!                     ▲               │  ▲
+//!                  notices            │  └── delivered, sent ── in order per pair ◀─┐
+//!                                     └── post ──▶ interface ──▶ fabric ──▶ interface┘
+//! ```
+//! A host's ranks share its interface. Each has a processor of its own, which does one thing after the
+//! other: what it computes and what messaging costs moves its clock. A rank's clock may be ahead of the
+//! virtual time at which its host is called: what it posts goes out at its clock.
+//!
+//! When a rank notices what the interface has for it is the machine's [`ProgressRule`].
+//!
+//! # Not modelled
+//! Ranks of a host that slow each other down, and messages past the interface between them: they go
+//! through it and the host's switch.
+
+mod order;
+mod rank;
+mod report;
+
+pub use report::{Activity, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent};
+
+use crate::mapping::Place;
+use rank::{Notice, ReplayRank};
+use serde::{Deserialize, Serialize};
+use slab::Slab;
+use weft_engine::Payload;
+use weft_msg::{Blocked, Envelope, EnvelopeKind, Protocol, SendToken};
+use weft_nic::{Delivered, Host, HostContext, Offer};
+use weft_trace::Trace;
+use weft_units::{EndpointId, RankId, Time};
+
+/// When a rank notices messages that have arrived, and messages that have gone out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ProgressRule {
+    /// While it waits: in a wait or a blocking collective that is not over at once, one after the other
+    /// until it is over. A call that need not wait looks at nothing, as in MPICH.
+    Call,
+    /// At once, by somebody else: a thread on a core of its own, or the interface. Whoever works on a
+    /// rank's messages has its queues to himself: the rank's calls and that work exclude each other.
+    Background,
+}
+
+/// A program to be replayed.
+pub struct Program {
+    /// What it did.
+    pub trace: Trace,
+    /// The place of each rank.
+    pub places: Vec<Place>,
+}
+
+/// What all hosts of a replay share.
+pub struct ReplayParameters {
+    programs: Vec<Program>,
+    /// Number of the first rank of each program, counted over all programs.
+    first_ranks: Vec<u32>,
+    /// Of each rank over all programs: its endpoint, and its number among the ranks there.
+    seats: Vec<(EndpointId, u32)>,
+    /// Costs and limits of messaging.
+    pub protocol: Protocol,
+    /// When ranks notice what has happened.
+    pub progress: ProgressRule,
+    /// Whether every message is to be reported.
+    pub report_messages: bool,
+    /// Whether flows are to be reported.
+    pub report_flows: bool,
+    /// Whether a timeline is to be reported.
+    pub report_timeline: bool,
+}
+
+impl ReplayParameters {
+    /// The programs, side by side. Reports nothing but sums.
+    pub fn new(programs: Vec<Program>, protocol: Protocol, progress: ProgressRule) -> ReplayParameters {
+        let mut first_ranks = Vec::new();
+        let mut seats = Vec::new();
+        let mut occupied: Vec<u32> = Vec::new();
+        for program in &programs {
+            first_ranks.push(seats.len() as u32);
+            for place in &program.places {
+                let endpoint = place.endpoint.index();
+                if occupied.len() <= endpoint {
+                    occupied.resize(endpoint + 1, 0);
+                }
+                seats.push((place.endpoint, occupied[endpoint]));
+                occupied[endpoint] += 1;
+            }
+        }
+        ReplayParameters {
+            programs,
+            first_ranks,
+            seats,
+            protocol,
+            progress,
+            report_messages: false,
+            report_flows: false,
+            report_timeline: false,
+        }
+    }
+
+    /// The programs.
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// Ranks of all programs.
+    pub fn ranks(&self) -> u32 {
+        self.seats.len() as u32
+    }
+
+    /// The number of a program's rank, counted over all programs.
+    pub fn number(&self, program: u32, rank: RankId) -> RankId {
+        RankId(self.first_ranks[program as usize] + rank.0)
+    }
+
+    /// The endpoint of a rank that is counted over all programs.
+    pub fn endpoint(&self, number: RankId) -> EndpointId {
+        self.seats[number.index()].0
+    }
+
+    /// The hosts of endpoints `0..endpoints`, each with its ranks.
+    pub fn hosts(&self, endpoints: u32) -> Vec<ReplayHost> {
+        let mut hosts: Vec<ReplayHost> =
+            std::iter::repeat_with(ReplayHost::default).take(endpoints as usize).collect();
+        for (index, program) in self.programs.iter().enumerate() {
+            for (rank, place) in program.places.iter().enumerate() {
+                let rank = RankId::from(rank);
+                let number = self.number(index as u32, rank);
+                let ranks = &mut hosts[place.endpoint.index()].ranks;
+                ranks.push(ReplayRank::new(index as u32, rank, number, program.trace.ranks()));
+            }
+        }
+        hosts
+    }
+}
+
+/// The ranks behind one endpoint.
+#[derive(Default, Serialize, Deserialize)]
+pub struct ReplayHost {
+    ranks: Vec<ReplayRank>,
+    /// Sends that wait for the interface to take them: the rank, and what it calls the send.
+    tokens: Slab<(u32, SendToken)>,
+}
+
+/// Calls a rank back when the virtual time has reached its clock.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct RankTimer(u32);
+
+impl Payload for RankTimer {
+    fn tie(&self) -> u128 {
+        self.0.into()
+    }
+}
+
+/// What travels with a message of a replay.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ReplayHeader {
+    envelope: Envelope,
+    /// The rank that posted it, counted over all programs.
+    source: u32,
+    /// The rank that it is for, among those of its endpoint.
+    seat: u32,
+    /// Counts the messages from rank to rank that are to be matched; 0 for others.
+    number: u32,
+}
+
+impl ReplayHeader {
+    /// Whether messaging matches such messages with receives, so that it needs them in order.
+    fn is_matched(&self) -> bool {
+        matches!(self.envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend)
+    }
+
+    /// Whether it carries data of the program.
+    fn has_data(&self) -> bool {
+        matches!(self.envelope.kind, EnvelopeKind::Eager | EnvelopeKind::Data)
+    }
+}
+
+impl ReplayHost {
+    /// How its ranks have spent their time.
+    pub fn ranks(&self) -> impl Iterator<Item = RankReport> {
+        self.ranks.iter().map(ReplayRank::report)
+    }
+
+    /// What its ranks wait for, with their programs.
+    pub fn blocked(&self) -> impl Iterator<Item = (u32, Blocked)> {
+        self.ranks.iter().filter_map(ReplayRank::blocked)
+    }
+
+    fn report_delivery(
+        message: &Delivered<ReplayHeader>,
+        header: &ReplayHeader,
+        receiver: &ReplayRank,
+        parameters: &ReplayParameters,
+        context: &mut HostContext<'_, '_, '_, ReplayHost>,
+    ) {
+        let (now, destination, posted) = (context.now(), context.endpoint(), message.born);
+        let bytes = header.envelope.bytes;
+        let output = context.output();
+        let program = receiver.program() as usize;
+        if output.programs.len() <= program {
+            output.programs.resize(program + 1, Delivery::default());
+        }
+        output.programs[program].completion.record(now - posted);
+        output.programs[program].bytes += bytes;
+        if parameters.report_flows {
+            output.flows.entry((message.from, destination)).or_default().record(bytes, posted, now);
+        }
+        if parameters.report_messages {
+            output.messages.push(ReplayedMessage {
+                delivered: now,
+                source: message.from,
+                destination,
+                number: message.number,
+                source_rank: RankId(header.source),
+                destination_rank: receiver.number(),
+                tag: (!header.envelope.collective).then_some(header.envelope.tag),
+                bytes,
+                posted,
+                hops: message.hops,
+            });
+        }
+        if parameters.report_timeline {
+            output.timeline.push(TimelineEvent::Arrow {
+                rank: receiver.number(),
+                from: RankId(header.source),
+                sent: posted,
+                received: now,
+                bytes,
+            });
+        }
+    }
+}
+
+impl Host for ReplayHost {
+    type Parameters = ReplayParameters;
+    type Timer = RankTimer;
+    type Header = ReplayHeader;
+    type Output = ReplayOutput;
+
+    fn is_active(&self) -> bool {
+        !self.ranks.is_empty()
+    }
+
+    fn start(&mut self, parameters: &ReplayParameters, context: &mut HostContext<'_, '_, '_, Self>) {
+        for (seat, rank) in self.ranks.iter_mut().enumerate() {
+            rank.advance(seat as u32, &mut self.tokens, parameters, context);
+        }
+    }
+
+    fn timer(
+        &mut self,
+        RankTimer(seat): RankTimer,
+        parameters: &ReplayParameters,
+        context: &mut HostContext<'_, '_, '_, Self>,
+    ) {
+        self.ranks[seat as usize].advance(seat, &mut self.tokens, parameters, context);
+    }
+
+    fn sent(
+        &mut self,
+        token: u32,
+        parameters: &ReplayParameters,
+        context: &mut HostContext<'_, '_, '_, Self>,
+    ) {
+        let (seat, token) = self.tokens.remove(token as usize);
+        let rank = &mut self.ranks[seat as usize];
+        rank.notice(Notice::Sent(token), seat, &mut self.tokens, parameters, context);
+    }
+
+    #[inline]
+    fn delivered(
+        &mut self,
+        message: &Delivered<ReplayHeader>,
+        parameters: &ReplayParameters,
+        context: &mut HostContext<'_, '_, '_, Self>,
+    ) {
+        let header = message.header.as_ref().expect("ranks send every message with a header");
+        let seat = header.seat;
+        let rank = &mut self.ranks[seat as usize];
+        if header.has_data() {
+            rank.count_received(header.envelope.bytes);
+            ReplayHost::report_delivery(message, header, rank, parameters, context);
+        }
+        if !header.is_matched() {
+            let notice = Notice::Message(header.envelope);
+            return rank.notice(notice, seat, &mut self.tokens, parameters, context);
+        }
+        let mut turn = rank.order.arrive(header.source, header.number, header.envelope);
+        while let Some(envelope) = turn {
+            rank.notice(Notice::Message(envelope), seat, &mut self.tokens, parameters, context);
+            turn = rank.order.next(header.source);
+        }
+    }
+
+    fn next_offer(&self) -> Time {
+        Time::MAX
+    }
+
+    fn offer(&mut self, _: &ReplayParameters, _: Time) -> Offer<ReplayHeader> {
+        Offer::Nothing
+    }
+}

@@ -1,0 +1,169 @@
+//! What a replay reports.
+
+use crate::flow::FlowReport;
+use crate::histogram::Histogram;
+use std::collections::BTreeMap;
+use weft_units::{Bytes, EndpointId, RankId, Span, Time};
+
+/// What the hosts of a partition report. All of it adds up over partitions in any order.
+#[derive(Default)]
+pub struct ReplayOutput {
+    /// By program; programs of which nothing was delivered may be missing at the end.
+    pub programs: Vec<Delivery>,
+    /// By source and destination, if asked for.
+    pub flows: BTreeMap<(EndpointId, EndpointId), FlowReport>,
+    /// Every message, if asked for; in no particular order.
+    pub messages: Vec<ReplayedMessage>,
+    /// What happened, if asked for: the events of each rank are in order.
+    pub timeline: Vec<TimelineEvent>,
+    /// Ranks that cannot go on because their trace is wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// The messages of a program that were delivered: those that carry its data, not those by which a
+/// rendezvous is agreed on.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Delivery {
+    /// Times from being posted to being delivered, to a thousandth.
+    pub completion: Histogram<10>,
+    /// The program's payload.
+    pub bytes: Bytes,
+}
+
+impl Delivery {
+    /// Adds what another part of the run has counted.
+    pub fn merge(&mut self, other: &Delivery) {
+        self.completion.merge(&other.completion);
+        self.bytes += other.bytes;
+    }
+}
+
+/// A message that was delivered.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplayedMessage {
+    /// When its last byte was delivered.
+    pub delivered: Time,
+    /// Where it came from.
+    pub source: EndpointId,
+    /// Where it went.
+    pub destination: EndpointId,
+    /// Counts the messages of the source, those without data included.
+    pub number: u32,
+    /// The rank that sent it, counted over all programs.
+    pub source_rank: RankId,
+    /// The rank that received it, counted over all programs.
+    pub destination_rank: RankId,
+    /// Its tag; `None`: it belongs to a collective.
+    pub tag: Option<i32>,
+    /// The program's payload.
+    pub bytes: Bytes,
+    /// When the program posted it.
+    pub posted: Time,
+    /// Links that its last packet crossed.
+    pub hops: u8,
+}
+
+/// What a rank is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// It computes.
+    Compute,
+    /// It is in the software of the messaging layer.
+    Communicate,
+    /// It waits.
+    Wait,
+}
+
+/// Something to be drawn. Ranks are counted over all programs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TimelineEvent {
+    /// A rank did something.
+    Slice {
+        /// The rank.
+        rank: RankId,
+        /// What, roughly.
+        activity: Activity,
+        /// What: the operation's name.
+        name: &'static str,
+        /// From.
+        start: Time,
+        /// To.
+        end: Time,
+    },
+    /// A message arrived.
+    Arrow {
+        /// The receiver.
+        rank: RankId,
+        /// The sender.
+        from: RankId,
+        /// When it was posted.
+        sent: Time,
+        /// When it arrived.
+        received: Time,
+        /// The program's payload.
+        bytes: Bytes,
+    },
+    /// A marker of the program.
+    Marker {
+        /// The rank.
+        rank: RankId,
+        /// When.
+        time: Time,
+        /// The text.
+        text: String,
+    },
+}
+
+impl TimelineEvent {
+    /// The rank that reports it.
+    pub fn rank(&self) -> RankId {
+        match self {
+            TimelineEvent::Slice { rank, .. }
+            | TimelineEvent::Arrow { rank, .. }
+            | TimelineEvent::Marker { rank, .. } => *rank,
+        }
+    }
+}
+
+/// A rank that cannot go on.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
+#[error("{trace}: rank {rank}, operation {position}: {reason}")]
+pub struct Fault {
+    /// The trace.
+    pub trace: String,
+    /// The rank in it.
+    pub rank: RankId,
+    /// The operation of that rank, counted from 0.
+    pub position: u64,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// How a rank has spent its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RankReport {
+    /// Its program.
+    pub program: u32,
+    /// Its rank in the program.
+    pub rank: RankId,
+    /// When its last operation ended, or how far it has come.
+    pub end: Time,
+    /// Whether it has done all its operations.
+    pub finished: bool,
+    /// Operations that it has begun.
+    pub operations: u64,
+    /// Time in computation.
+    pub computation: Span,
+    /// Time in the software of the messaging layer.
+    pub communication: Span,
+    /// Time waiting: the rest.
+    pub wait: Span,
+    /// Messages with data that it sent.
+    pub messages_sent: u64,
+    /// Messages with data that it received.
+    pub messages_received: u64,
+    /// The program's payload that it sent.
+    pub sent: Bytes,
+    /// The program's payload that it received.
+    pub received: Bytes,
+}

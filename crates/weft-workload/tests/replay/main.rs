@@ -1,0 +1,8 @@
+//! Replays on the ideal network, against closed forms and against the longest dependent chain.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod chain;
+mod closed_forms;
+mod rules;
+mod support;
