@@ -6,9 +6,7 @@ use crate::packet::{Credit, Packet, Wire, kind};
 use crate::parameters::{
     CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind, SwitchParameters,
 };
-use crate::switch::{
-    Crossbar, LinkKind, OutputPort, OutputQueued, Peer, Ports, Rules, Sink, Switch, UNLIMITED,
-};
+use crate::switch::{Crossbar, LinkKind, OutputQueued, Peer, Port, Ports, Rules, Sink, Switch, UNLIMITED};
 use serde::{Deserialize, Serialize};
 use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut};
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
@@ -208,7 +206,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                     }
                     Attachment::Nothing => (Peer::Nothing, 0),
                 };
-                outputs.push(OutputPort::new(peer, class));
+                outputs.push(Port::new(peer, class));
                 room.extend(std::iter::repeat_n(behind, 1 << vc_shift));
             }
             let dice = Stream::new(parameters.seed, u64::from(index), PURPOSE_SWITCH);
@@ -299,17 +297,19 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                     + endpoint.staged.map_or(Span::ZERO, |(_, since)| now.saturating_since(since)),
             }
         });
-        let ports = site.switch.ports().outputs.iter().enumerate().map(move |(index, output)| LinkReport {
-            from: LinkEnd::Port(switch, PortId(index as u32)),
-            to: layout.peer(switch, PortId(index as u32)),
-            class: output.class,
-            packets: output.packets,
-            payload: Bytes::new(output.payload),
-            busy: self.rules.line_time(output.class, output.packets, output.payload),
-            // No time is later than that of an output that does not stall.
-            stalled: output.stalled + now.saturating_since(output.stalled_since),
+        let ports = site.switch.ports();
+        let outputs = ports.port.iter().zip(&ports.counters).zip(0..);
+        let outputs = outputs.map(move |((port, counters), index)| LinkReport {
+            from: LinkEnd::Port(switch, PortId(index)),
+            to: layout.peer(switch, PortId(index)),
+            class: port.class,
+            packets: counters.packets,
+            payload: Bytes::new(counters.payload),
+            busy: self.rules.line_time(port.class, counters.packets, counters.payload),
+            stalled: counters.stalled
+                + if port.stalls { now.saturating_since(counters.stalled_since) } else { Span::ZERO },
         });
-        injection.chain(ports).filter(|link| link.to != Attachment::Nothing)
+        injection.chain(outputs).filter(|link| link.to != Attachment::Nothing)
     }
 }
 
@@ -336,11 +336,12 @@ impl<N: Interface> Site<N> {
                 *since = now;
             }
         }
-        for output in &mut self.switch.ports_mut().outputs {
-            (output.packets, output.payload) = (0, 0);
-            output.stalled = Span::ZERO;
-            if output.stalled_since != Time::MAX {
-                output.stalled_since = now;
+        let ports = self.switch.ports_mut();
+        for (port, counters) in ports.port.iter().zip(&mut ports.counters) {
+            (counters.packets, counters.payload) = (0, 0);
+            counters.stalled = Span::ZERO;
+            if port.stalls {
+                counters.stalled_since = now;
             }
         }
     }

@@ -41,7 +41,7 @@ where
         for (in_port, in_vc, port, vc, packet) in state.switch().waiting(network.vc_shift()) {
             let buffer = (site, in_port, in_vc);
             let line = describe(buffer, port, vc, &packet);
-            if let Peer::Switch { site: next, port: next_port } = ports.outputs[usize::from(port)].peer {
+            if let Peer::Switch { site: next, port: next_port } = ports.port[usize::from(port)].peer {
                 waits_for.insert(buffer, ((next, next_port, vc), line.clone()));
             }
             waiting.push(line);
@@ -107,7 +107,7 @@ where
     for (SiteId(site), state) in simulation.sites() {
         sites.push(state);
         let ports = state.switch().ports();
-        for (port, output) in ports.outputs.iter().enumerate() {
+        for (port, output) in ports.port.iter().enumerate() {
             let Peer::Switch { site: next, port: next_port } = output.peer else { continue };
             for vc in 0..network.vcs() {
                 let credits = ports.credits[port << shift | vc as usize];
@@ -137,11 +137,11 @@ where
         }
     }
     let known = sites.iter().zip(0u32..).flat_map(|(state, site)| {
-        state.switch().ports().expected.iter().flatten().map(move |(_, credit)| (site, *credit))
+        state.switch().ports().expected.all().map(move |(_, credit)| (site, credit))
     });
     let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (site, *credit));
     for (site, Credit { port, vc, amount }) in known.chain(on_their_way) {
-        let peer = sites[site as usize].switch().ports().outputs[usize::from(port)].peer;
+        let peer = sites[site as usize].switch().ports().port[usize::from(port)].peer;
         if let Peer::Switch { site, port } = peer {
             *accounted.entry((site, port, vc)).or_default() += u64::from(amount);
         }

@@ -4,7 +4,7 @@
 use super::pool::{NONE, Pool, Queue};
 use super::port::{Hop, Ports, Rules, Sink};
 use crate::arbiter::islip::Islip;
-use crate::arbiter::{next_from, random, round_robin};
+use crate::arbiter::{random, round_robin};
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
 use serde::{Deserialize, Serialize};
@@ -35,8 +35,6 @@ pub(crate) struct Crossbar<B> {
     /// Per output a bit for each request whose head wants it: `words` words each.
     requests: Vec<u64>,
     words: u32,
-    /// A bit for each output that is wanted.
-    wanted: Vec<u64>,
     /// The output that is served first in the next arbitration, and which way the others follow.
     first: u32,
     descending: bool,
@@ -44,7 +42,7 @@ pub(crate) struct Crossbar<B> {
 
 impl<B: InputBuffers> Crossbar<B> {
     pub(crate) fn new(ports: Ports, arbiter: ArbiterKind, vc_shift: u32) -> Crossbar<B> {
-        let outputs = ports.outputs.len();
+        let outputs = ports.port.len();
         let requests = outputs << vc_shift;
         let words = requests.div_ceil(64);
         Crossbar {
@@ -56,7 +54,6 @@ impl<B: InputBuffers> Crossbar<B> {
             },
             requests: vec![0; outputs * words],
             words: words as u32,
-            wanted: vec![0; outputs.div_ceil(64)],
             first: 0,
             descending: false,
             pool: Pool::new(),
@@ -78,7 +75,6 @@ impl<B: InputBuffers> Crossbar<B> {
         }
         if self.buffers.queue_mut(request, output).push(&mut self.pool, handle) {
             self.request(request, handle, now, rules);
-            self.ports.arbitrate_at_or_after(now, rules);
         }
     }
 
@@ -95,7 +91,7 @@ impl<B: InputBuffers> Crossbar<B> {
         queue.head_room = buffered.room;
         queue.head_vc = buffered.packet.vc;
         self.requests[output * self.words as usize + request / 64] |= 1 << (request % 64);
-        self.wanted[output / 64] |= 1 << (output % 64);
+        self.ports.look_again(output, request >> rules.vc_shift, now, rules);
     }
 
     /// Arbitrates at the clock edge `now`.
@@ -103,11 +99,11 @@ impl<B: InputBuffers> Crossbar<B> {
         self.ports.decision = Time::MAX;
         match self.arbiter {
             ArbiterKind::RoundRobin => self.serve_outputs(now, rules, sink, |switch, output, survey| {
-                let turn = usize::from(switch.ports.outputs[output].turn);
+                let turn = usize::from(switch.ports.port[output].turn);
                 let request = round_robin::choose(switch.requests_of(output), turn, |request| {
                     switch.is_eligible(output, request, rules, survey)
                 })?;
-                switch.ports.outputs[output].turn = request as u16 + 1;
+                switch.ports.port[output].turn = request as u16 + 1;
                 Some(request)
             }),
             ArbiterKind::Random => self.serve_outputs(now, rules, sink, |switch, output, survey| {
@@ -138,16 +134,17 @@ impl<B: InputBuffers> Crossbar<B> {
         sink: &mut impl Sink,
         mut choose: impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) {
-        let outputs = self.ports.outputs.len();
+        let outputs = self.ports.port.len();
         let (first, descending) = (self.first as usize, self.descending);
         let mut granted = false;
         let mut wake = Time::MAX;
         // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
-        let words = self.wanted.len();
+        let words = self.ports.awaited.len();
         let early = if descending { u64::MAX >> (63 - first % 64) } else { u64::MAX << (first % 64) };
         for step in 0..=words {
-            let word = (first / 64 + if descending { words - step } else { step }) % words;
-            let mut bits = self.wanted[word];
+            let word = first / 64 + if descending { words - step } else { step };
+            let word = if word < words { word } else { word - words };
+            let mut bits = self.ports.awaited[word];
             if step == 0 {
                 bits &= early;
             } else if step == words {
@@ -157,23 +154,18 @@ impl<B: InputBuffers> Crossbar<B> {
                 let bit = if descending { bits.ilog2() } else { bits.trailing_zeros() };
                 let output = word * 64 + bit as usize;
                 bits &= !(1 << bit);
-                let ready = self.ports.output_ready[output];
-                if ready > now {
-                    wake = wake.min(ready);
-                    continue;
-                }
-                self.ports.collect_credits(output, now, rules);
-                let mut survey = Survey { now, wake, lacks_credit: false };
-                let chosen = choose(self, output, &mut survey);
-                wake = survey.wake;
-                match chosen {
-                    Some(request) => {
-                        granted = true;
-                        wake = wake.min(self.grant(output, request, now, rules, sink));
+                if self.ports.look_at[output] <= now {
+                    self.ports.collect_credits(output, now, rules);
+                    let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
+                    match choose(self, output, &mut survey) {
+                        Some(request) => {
+                            granted = true;
+                            self.grant(output, request, now, rules, sink);
+                        }
+                        None => self.look_later(output, &survey, rules),
                     }
-                    None if survey.lacks_credit => wake = wake.min(self.stall(output, now, rules)),
-                    None => {}
                 }
+                wake = wake.min(self.ports.look_at[output]);
             }
         }
         // Only what was granted counts: how often nothing could be must not matter.
@@ -191,12 +183,11 @@ impl<B: InputBuffers> Crossbar<B> {
         rules: &Rules<T>,
         sink: &mut impl Sink,
     ) {
-        let mut wake = Time::MAX;
         islip.run(
             self,
             |request| request >> rules.vc_shift,
             |switch, output, turn| {
-                if switch.ports.output_ready[output] > now {
+                if switch.ports.look_at[output] > now {
                     return None;
                 }
                 switch.ports.collect_credits(output, now, rules);
@@ -205,27 +196,22 @@ impl<B: InputBuffers> Crossbar<B> {
                     switch.is_eligible(output, request, rules, &mut survey)
                 })
             },
-            |switch, output, request| wake = wake.min(switch.grant(output, request, now, rules, sink)),
+            |switch, output, request| switch.grant(output, request, now, rules, sink),
         );
         // What is left waits for an input, an output, a credit, its own tail, or the next edge.
-        let mut at = 0;
-        while let Some(output) = next_from(&self.wanted, at) {
-            at = output + 1;
-            let ready = self.ports.output_ready[output];
-            if ready > now {
-                wake = wake.min(ready);
-                continue;
+        let mut wake = Time::MAX;
+        for output in 0..self.ports.port.len() {
+            if self.ports.look_at[output] <= now {
+                let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
+                let unmatched = round_robin::choose(self.requests_of(output), 0, |request| {
+                    self.is_eligible(output, request, rules, &mut survey)
+                });
+                match unmatched {
+                    Some(_) => self.ports.look_at[output] = rules.switch.clock.edge_after(now),
+                    None => self.look_later(output, &survey, rules),
+                }
             }
-            let mut survey = Survey { now, wake, lacks_credit: false };
-            let unmatched = round_robin::choose(self.requests_of(output), 0, |request| {
-                self.is_eligible(output, request, rules, &mut survey)
-            });
-            wake = survey.wake;
-            if unmatched.is_some() {
-                wake = wake.min(rules.switch.clock.edge_after(now));
-            } else if survey.lacks_credit {
-                wake = wake.min(self.stall(output, now, rules));
-            }
+            wake = wake.min(self.ports.look_at[output]);
         }
         self.ports.decision = self.ports.decision.min(wake);
     }
@@ -241,7 +227,7 @@ impl<B: InputBuffers> Crossbar<B> {
     #[inline]
     fn is_eligible<T>(&self, output: usize, request: usize, rules: &Rules<T>, survey: &mut Survey) -> bool {
         let input = request >> rules.vc_shift;
-        let input_ready = self.ports.input_ready[input];
+        let input_ready = self.ports.port[input].input_ready;
         if input_ready > survey.now {
             survey.wake = survey.wake.min(input_ready);
             return false;
@@ -262,15 +248,18 @@ impl<B: InputBuffers> Crossbar<B> {
         true
     }
 
-    /// An output could send but for credits; returns when one is known to come.
-    fn stall<T>(&mut self, output: usize, now: Time, rules: &Rules<T>) -> Time {
-        let since = &mut self.ports.outputs[output].stalled_since;
-        *since = (*since).min(now);
-        self.ports.next_credit(output, rules)
+    /// None of the requests of `output` can go now: notes when one may.
+    #[inline]
+    fn look_later<T>(&mut self, output: usize, survey: &Survey, rules: &Rules<T>) {
+        let mut look_at = survey.wake;
+        if survey.lacks_credit {
+            self.ports.stall(output, survey.now);
+            look_at = look_at.min(self.ports.next_credit(output, rules));
+        }
+        self.ports.look_only_at(output, look_at);
     }
 
-    /// Sends the head of `request` to `output`; returns when either may be granted again, if anything
-    /// waits for them.
+    /// Sends the head of `request` to `output`.
     #[inline]
     fn grant<T: Routing>(
         &mut self,
@@ -279,7 +268,7 @@ impl<B: InputBuffers> Crossbar<B> {
         now: Time,
         rules: &Rules<T>,
         sink: &mut impl Sink,
-    ) -> Time {
+    ) {
         let queue = self.buffers.queue_mut(request, output);
         let buffered = queue.pop(&mut self.pool);
         let next = queue.head;
@@ -289,15 +278,13 @@ impl<B: InputBuffers> Crossbar<B> {
         let words = self.words as usize;
         if next == NONE || !B::ROUTES_ON_ARRIVAL {
             self.requests[output * words + request / 64] &= !(1 << (request % 64));
-            if self.requests_of(output).iter().all(|&word| word == 0) {
-                self.wanted[output / 64] &= !(1 << (output % 64));
-            }
         }
         if next != NONE {
             self.request(request, next, now, rules);
         }
-        let anything_wanted = self.wanted.iter().any(|&word| word != 0);
-        if anything_wanted { self.ports.output_ready[output] } else { Time::MAX }
+        let anything_left = self.requests_of(output).iter().any(|&word| word != 0);
+        let look_at = if anything_left { self.ports.port[output].output_ready } else { Time::MAX };
+        self.ports.look_only_at(output, look_at);
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).

@@ -12,6 +12,7 @@
 //! passed. Arbitration looks ahead by the pipeline latency, so that a busy line has no gaps.
 
 mod crossbar;
+mod expected;
 mod input_queued;
 mod output_queued;
 mod pool;
@@ -21,7 +22,7 @@ mod virtual_output_queued;
 pub(crate) use crossbar::Crossbar;
 pub(crate) use input_queued::InputQueues;
 pub(crate) use output_queued::OutputQueued;
-pub(crate) use port::{LinkKind, OutputPort, Peer, Ports, Rules, Sink, UNLIMITED};
+pub(crate) use port::{LinkKind, Peer, Port, Ports, Rules, Sink, UNLIMITED};
 use serde::{Deserialize, Serialize};
 pub(crate) use virtual_output_queued::VirtualOutputQueues;
 

@@ -46,7 +46,7 @@ pub(crate) struct OutputQueued {
 
 impl OutputQueued {
     pub(crate) fn new(ports: Ports, vc_shift: u32) -> OutputQueued {
-        let outputs = ports.outputs.len();
+        let outputs = ports.port.len();
         let channels = outputs << vc_shift;
         OutputQueued {
             arrived: vec![Queue::EMPTY; channels],
@@ -84,7 +84,7 @@ impl OutputQueued {
             if self.outputs[output].packets == 0 {
                 continue;
             }
-            let ready = self.ports.output_ready[output];
+            let ready = self.ports.port[output].output_ready;
             if ready > now {
                 wake = wake.min(ready);
                 continue;
@@ -95,15 +95,14 @@ impl OutputQueued {
                     self.send(output, vc, now, rules, sink);
                     freed = true;
                     if self.outputs[output].packets > 0 {
-                        wake = wake.min(self.ports.output_ready[output]);
+                        wake = wake.min(self.ports.port[output].output_ready);
                     }
                 }
                 Choice::NotBefore(time) => {
                     wake = wake.min(rules.switch.clock.edge_at_or_after(time));
                 }
                 Choice::LacksCredit => {
-                    let since = &mut self.ports.outputs[output].stalled_since;
-                    *since = (*since).min(now);
+                    self.ports.stall(output, now);
                     wake = wake.min(self.ports.next_credit(output, rules));
                 }
             }
@@ -170,7 +169,7 @@ impl OutputQueued {
         self.outputs[to >> rules.vc_shift].packets += 1;
         let moved = self.pool.insert(buffered.packet, buffered.head, buffered.room);
         self.queues[to].push(&mut self.pool, moved);
-        let port = &self.ports.outputs[channel >> rules.vc_shift];
+        let port = &self.ports.port[channel >> rules.vc_shift];
         let latency = rules.links[usize::from(port.class.0)].latency;
         let vc = (channel & ((1 << rules.vc_shift) - 1)) as u8;
         sink.credit(port.peer, vc, buffered.room, buffered.tail().max(now) + latency);

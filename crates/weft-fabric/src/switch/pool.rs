@@ -7,8 +7,9 @@ use weft_units::{Span, Time};
 /// No packet.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A packet in a buffer.
+/// A packet in a buffer: a cache line.
 #[derive(Clone, Copy, Serialize, Deserialize)]
+#[repr(align(64))]
 pub(crate) struct Buffered {
     pub(crate) packet: Packet,
     /// When its head came.

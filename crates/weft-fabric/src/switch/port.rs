@@ -1,10 +1,10 @@
 //! The ports of a switch: lines, credits, and what leaves.
 
+use super::expected::Expected;
 use super::pool::Buffered;
 use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use weft_engine::Stream;
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
 use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
@@ -90,40 +90,53 @@ pub(crate) trait Sink {
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
 }
 
-/// An output's line and counters, touched when a packet is sent.
+/// A port: all that a hop asks of it, in one cache line.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct OutputPort {
+#[repr(align(64))]
+pub(crate) struct Port {
     pub(crate) line: Line,
+    /// The first clock edge at which the output may be granted to another packet.
+    pub(crate) output_ready: Time,
+    /// The first clock edge at which another packet may leave the input's buffer.
+    pub(crate) input_ready: Time,
     /// Bytes sent into the buffer behind the link that have not left it.
     pub(crate) outstanding: u32,
     /// Bytes that wait in this switch with this output chosen.
     pub(crate) waiting: u32,
+    pub(crate) peer: Peer,
     /// The request that has priority.
     pub(crate) turn: u16,
     pub(crate) class: LinkClass,
-    pub(crate) peer: Peer,
+    /// Whether the output could send but for credits.
+    pub(crate) stalls: bool,
+}
+
+impl Port {
+    pub(crate) fn new(peer: Peer, class: LinkClass) -> Port {
+        Port {
+            line: Line::default(),
+            output_ready: Time::ZERO,
+            input_ready: Time::ZERO,
+            outstanding: 0,
+            waiting: 0,
+            peer,
+            turn: 0,
+            class,
+            stalls: false,
+        }
+    }
+}
+
+/// What an output has done.
+#[derive(Default, Serialize, Deserialize)]
+#[repr(align(32))]
+pub(crate) struct Counters {
     pub(crate) packets: u64,
     pub(crate) payload: u64,
     /// How long it could have sent but for credits.
     pub(crate) stalled: Span,
+    /// Since when it could, while it does.
     pub(crate) stalled_since: Time,
-}
-
-impl OutputPort {
-    pub(crate) fn new(peer: Peer, class: LinkClass) -> OutputPort {
-        OutputPort {
-            line: Line::default(),
-            outstanding: 0,
-            waiting: 0,
-            turn: 0,
-            class,
-            peer,
-            packets: 0,
-            payload: 0,
-            stalled: Span::ZERO,
-            stalled_since: Time::MAX,
-        }
-    }
 }
 
 /// The ports of one switch.
@@ -131,16 +144,19 @@ impl OutputPort {
 pub(crate) struct Ports {
     pub(crate) switch: SwitchId,
     pub(crate) address: Address,
-    pub(crate) outputs: Vec<OutputPort>,
-    /// Per output: the first clock edge at which it may be granted to another packet. Apart from the
-    /// outputs, because arbitration looks at many for each that it grants.
-    pub(crate) output_ready: Vec<Time>,
-    /// Per input: the first clock edge at which another packet may leave its buffer.
-    pub(crate) input_ready: Vec<Time>,
+    pub(crate) port: Vec<Port>,
+    pub(crate) counters: Vec<Counters>,
+    /// Per output: the first clock edge at which it is worth looking at its requests; [`Time::MAX`]: when
+    /// something comes. Until then the last look holds: all of them wait for an output, an input or
+    /// credits, and it is known from when on none does. Apart from the ports, because arbitration goes
+    /// through all of these.
+    pub(crate) look_at: Vec<Time>,
+    /// A bit for each output that has such a time.
+    pub(crate) awaited: Vec<u64>,
     /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
     pub(crate) credits: Vec<u32>,
-    /// Per output: credits that are known to come, in the order in which they do.
-    pub(crate) expected: Vec<VecDeque<(Time, Credit)>>,
+    /// Credits that are known to come.
+    pub(crate) expected: Expected,
     pub(crate) dice: Stream,
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
@@ -157,8 +173,8 @@ pub(crate) struct Hop {
 /// What a routing sees of its switch.
 struct Queues<'a> {
     now: Time,
-    outputs: &'a [OutputPort],
-    expected: &'a [VecDeque<(Time, Credit)>],
+    ports: &'a [Port],
+    expected: &'a Expected,
     /// Bytes that one unit of credit stands for.
     credit_bytes: u32,
     dice: &'a mut Stream,
@@ -167,8 +183,8 @@ struct Queues<'a> {
 impl View for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let output = &self.outputs[port.index()];
-        let come = self.expected[port.index()].iter().take_while(|(time, _)| *time <= self.now);
+        let output = &self.ports[port.index()];
+        let come = self.expected.of(port.index()).take_while(|(time, _)| *time <= self.now);
         let freed = come.map(|(_, credit)| credit.amount * self.credit_bytes).sum::<u32>();
         u64::from(output.outstanding - freed) + u64::from(output.waiting)
     }
@@ -183,20 +199,19 @@ impl Ports {
     pub(crate) fn new(
         switch: SwitchId,
         address: Address,
-        outputs: Vec<OutputPort>,
+        port: Vec<Port>,
         credits: Vec<u32>,
         dice: Stream,
     ) -> Ports {
-        let expected = outputs.iter().map(|_| VecDeque::new()).collect();
-        let (output_ready, input_ready) = (vec![Time::ZERO; outputs.len()], vec![Time::ZERO; outputs.len()]);
         Ports {
             switch,
             address,
-            outputs,
-            output_ready,
-            input_ready,
+            counters: std::iter::repeat_with(Counters::default).take(port.len()).collect(),
+            look_at: vec![Time::MAX; port.len()],
+            awaited: vec![0; port.len().div_ceil(64)],
+            expected: Expected::new(port.len()),
+            port,
             credits,
-            expected,
             dice,
             decision: Time::MAX,
         }
@@ -219,51 +234,79 @@ impl Ports {
         };
         let mut view = Queues {
             now,
-            outputs: &self.outputs,
+            ports: &self.port,
             expected: &self.expected,
             credit_bytes: rules.bytes(1),
             dice: &mut self.dice,
         };
         let packet = &mut buffered.packet;
         let Step { port, vc } = rules.topology.route(position, packet.address, &mut packet.route, &mut view);
-        debug_assert!(self.outputs[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
+        debug_assert!(self.port[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
         packet.port = port.0 as u16;
         packet.vc = vc.0 as u8;
-        self.outputs[port.index()].waiting += rules.packet_bytes(packet).get() as u32;
+        self.port[port.index()].waiting += rules.packet_bytes(packet).get() as u32;
     }
 
     /// Room will become free behind an output at `time`.
     #[inline]
     pub(crate) fn expect_credit<T>(&mut self, time: Time, credit: Credit, rules: &Rules<T>) {
-        // Mostly the last; but an output-queued switch may have promised a later one already, when the
-        // tail of another channel's packet will have come.
-        let expected = &mut self.expected[usize::from(credit.port)];
-        let after = expected.iter().rposition(|&earlier| earlier <= (time, credit));
-        expected.insert(after.map_or(0, |index| index + 1), (time, credit));
+        let output = usize::from(credit.port);
+        self.expected.push(time, credit);
         // Whoever waits for it without knowing when it comes.
-        if self.outputs[usize::from(credit.port)].stalled_since != Time::MAX {
-            self.arbitrate_at_or_after(time, rules);
+        if self.port[output].stalls {
+            self.look_no_later_than(output, rules.switch.clock.edge_at_or_after(time));
         }
+    }
+
+    /// A packet at `input` now wants `output`.
+    #[inline]
+    pub(crate) fn look_again<T>(&mut self, output: usize, input: usize, now: Time, rules: &Rules<T>) {
+        let both_free = self.port[output].output_ready.max(self.port[input].input_ready);
+        if both_free < self.look_at[output] {
+            let edge = if both_free > now { both_free } else { rules.switch.clock.edge_at_or_after(now) };
+            self.look_no_later_than(output, edge);
+        }
+    }
+
+    /// Makes sure that the requests of an output are looked at by `edge`.
+    #[inline]
+    fn look_no_later_than(&mut self, output: usize, edge: Time) {
+        self.look_at[output] = self.look_at[output].min(edge);
+        self.awaited[output / 64] |= 1 << (output % 64);
+        self.decision = self.decision.min(edge);
+    }
+
+    /// The requests of an output have been looked at; there is no need to before `edge`.
+    #[inline]
+    pub(crate) fn look_only_at(&mut self, output: usize, edge: Time) {
+        self.look_at[output] = edge;
+        let awaited = &mut self.awaited[output / 64];
+        *awaited = *awaited & !(1 << (output % 64)) | u64::from(edge != Time::MAX) << (output % 64);
     }
 
     /// Takes account of the credits of an output that have come by `now`. Must be called before anything
     /// looks at them.
     #[inline]
     pub(crate) fn collect_credits<T>(&mut self, output: usize, now: Time, rules: &Rules<T>) {
-        while let Some(&(time, Credit { vc, amount, .. })) = self.expected[output].front() {
-            if time > now {
-                break;
-            }
-            self.expected[output].pop_front();
+        while let Some((vc, amount)) = self.expected.pop_come(output, now) {
             self.credits[output << rules.vc_shift | usize::from(vc)] += amount;
-            self.outputs[output].outstanding -= rules.bytes(amount);
+            self.port[output].outstanding -= rules.bytes(amount);
+        }
+    }
+
+    /// An output could send at `now` but for credits.
+    #[inline]
+    pub(crate) fn stall(&mut self, output: usize, now: Time) {
+        let port = &mut self.port[output];
+        if !port.stalls {
+            port.stalls = true;
+            self.counters[output].stalled_since = now;
         }
     }
 
     /// The edge at which the next credit of an output will have come, if one is known to come.
     pub(crate) fn next_credit<T>(&self, output: usize, rules: &Rules<T>) -> Time {
-        let first = self.expected[output].front();
-        first.map_or(Time::MAX, |(time, _)| rules.switch.clock.edge_at_or_after(*time))
+        self.expected.first(output).map_or(Time::MAX, |time| rules.switch.clock.edge_at_or_after(time))
     }
 
     /// Makes sure that arbitration happens at the first edge from `time` on.
@@ -284,7 +327,7 @@ impl Ports {
             (Forwarding::StoreAndForward, _) => buffered.tail(),
             (_, FasterLink::Bubble) => Time::ZERO,
             (_, mode) => {
-                let link = &rules.links[usize::from(self.outputs[usize::from(buffered.packet.port)].class.0)];
+                let link = &rules.links[usize::from(self.port[usize::from(buffered.packet.port)].class.0)];
                 let span = link.rate.span(rules.packet_bytes(&buffered.packet) + link.framing);
                 if span >= buffered.packet.stretch() {
                     Time::ZERO
@@ -309,7 +352,7 @@ impl Ports {
         let Buffered { mut packet, room, .. } = buffered;
         let vc = packet.vc;
         let bytes = rules.packet_bytes(&packet);
-        let output = &mut self.outputs[hop.output];
+        let output = &mut self.port[hop.output];
         let link = &rules.links[usize::from(output.class.0)];
         let through = rules.through_pipeline(hop.now);
         let pipeline = through - hop.now;
@@ -325,13 +368,14 @@ impl Ports {
         // no two on one edge.
         let clock = &rules.switch.clock;
         let next = clock.edge_at_or_before(end - pipeline).max(clock.later_edge(hop.now, 1));
-        self.output_ready[hop.output] = next;
-        output.packets += 1;
-        output.payload += u64::from(packet.bytes);
+        output.output_ready = next;
         output.waiting -= bytes.get() as u32;
-        if output.stalled_since != Time::MAX {
-            output.stalled += hop.now - output.stalled_since;
-            output.stalled_since = Time::MAX;
+        let counters = &mut self.counters[hop.output];
+        counters.packets += 1;
+        counters.payload += u64::from(packet.bytes);
+        if output.stalls {
+            counters.stalled += hop.now - counters.stalled_since;
+            output.stalls = false;
         }
         let credits = &mut self.credits[hop.output << rules.vc_shift | usize::from(vc)];
         if *credits != UNLIMITED {
@@ -343,12 +387,23 @@ impl Ports {
         let latency = link.latency;
         let peer = output.peer;
         if let Some((input_port, input_vc)) = hop.input {
-            let input = &self.outputs[input_port];
-            self.input_ready[input_port] = next;
+            let input = &mut self.port[input_port];
+            input.input_ready = next;
             let in_latency = rules.links[usize::from(input.class.0)].latency;
             // The buffer's room is free when the tail has left it for the crossbar.
             sink.credit(input.peer, input_vc, room, (end - pipeline) + in_latency);
         }
         sink.packet(peer, packet, begin + latency, end + latency);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a field that pushes a port over a cache line.
+    #[test]
+    fn a_port_is_a_cache_line() {
+        assert_eq!(size_of::<Port>(), 64);
     }
 }
