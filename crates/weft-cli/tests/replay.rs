@@ -80,8 +80,7 @@ fn a_replay_answers_in_json() {
     assert!((50.0..500.0).contains(&run_time), "{run_time}");
     assert!(row["messages"].as_u64().unwrap() > 40 && row["packet_hops"].as_u64().unwrap() > 1000);
     assert_eq!(row["busiest_links"].as_array().unwrap().len(), 5);
-    let drawn: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(timeline).unwrap()).unwrap();
+    let drawn: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(timeline).unwrap()).unwrap();
     assert!(drawn["traceEvents"].as_array().unwrap().len() > 200);
 
     // Several traces share the machine; elsewhere on it, times differ.
@@ -103,7 +102,9 @@ fn a_replay_can_be_run_again() {
     let directory = folder.path().join("out");
     let (trace, directory) = (trace.to_str().unwrap(), directory.to_str().unwrap());
     let words = ["replay", "-m", "exanest", trace, "--quiet", "-o", directory, "--save-every", "20us"];
-    assert!(weft(&[&words[..], &["--tables", "messages,flows,links,ranks", "--check"]].concat()).status.success());
+    assert!(
+        weft(&[&words[..], &["--tables", "messages,flows,links,ranks", "--check"]].concat()).status.success()
+    );
     let again = json(&["rerun", directory, "--threads", "2", "--quiet", "--json"]);
     assert_eq!(again["same"], true);
 }
@@ -117,7 +118,7 @@ fn what_cannot_be_replayed_is_refused() {
     let said = refused(&["replay", "-m", "exanest", trace, "--map", places]);
     assert!(said.contains("line 2") && said.contains("`9` is no core"), "{said}");
     let said = refused(&["replay", "-m", "communication-ip", trace]);
-    assert!(said.contains("8 ranks do not fit on 2 cores"), "{said}");
+    assert!(said.contains("8 ranks do not fit on 4 cores"), "{said}");
     let said = refused(&["replay", "-m", "exanest", trace, "--ppn", "9"]);
     assert!(said.contains("--ppn 9") && said.contains("at most 4"), "{said}");
     std::fs::write(places, "no trace").unwrap();

@@ -18,8 +18,10 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 /// What a machine file says of the simple interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SimpleParameters {
-    /// For each message before its first packet; the interface supplies no packets meanwhile.
+    /// From the host's post to the first packet. Messages overlap in it.
     pub send_message: Span,
+    /// For each message before its first packet; the interface supplies no packets meanwhile.
+    pub message_gap: Span,
     /// Least time between two packets that the interface supplies.
     pub send_packet: Span,
     /// For each packet that arrives, one after the other.
@@ -40,9 +42,9 @@ struct Outgoing {
     bytes: Bytes,
     sent: Bytes,
     born: Time,
-    /// When the host posts it.
+    /// When its first packet may go, gap aside.
     posted: Time,
-    /// Whether the overhead of the message has been spent.
+    /// Whether the gap before the message has been spent.
     prepared: bool,
     token: Option<u32>,
 }
@@ -160,8 +162,9 @@ impl<H: Host> HostContext<'_, '_, '_, H> {
         let number = self.transmit.take_number();
         let Message { to, bytes, born, header, token } = message;
         self.interface.announce(to, number, Announcement { bytes, born, header });
-        let (sent, prepared) = (Bytes::ZERO, self.parameters.send_message == Span::ZERO);
-        let outgoing = Outgoing { to, number, bytes, sent, born, posted: at, prepared, token };
+        let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
+        let posted = at + self.parameters.send_message;
+        let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token };
         self.transmit.insert(outgoing);
         self.interface.request_pump();
         number
@@ -268,7 +271,7 @@ impl<H: Host> SimpleNic<H> {
         if !outgoing.prepared {
             outgoing.prepared = true;
             transmit.turn = index as u32;
-            transmit.next_packet = now + parameters.send_message;
+            transmit.next_packet = now + parameters.message_gap;
             return Some(Supplied::NotBefore(transmit.next_packet));
         }
         let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
@@ -375,8 +378,8 @@ impl<H: Host> Interface for SimpleNic<H> {
     }
 
     fn next_supply(&self) -> Time {
-        let first = if self.transmit.queue.is_empty() { self.host.next_offer() } else { Time::ZERO };
-        first.max(self.transmit.next_packet)
+        let first = self.transmit.queue.front().map(|outgoing| outgoing.posted);
+        first.unwrap_or_else(|| self.host.next_offer()).max(self.transmit.next_packet)
     }
 
     #[inline]
@@ -400,21 +403,32 @@ impl<H: Host> Interface for SimpleNic<H> {
             Some(Supplied::NotBefore(time)) => return Supply::NotBefore(time),
             None => match self.host.offer(&parameters.1, now) {
                 Offer::Nothing => return Supply::Nothing,
-                Offer::NotBefore(time) => return Supply::NotBefore(time),
+                Offer::NotBefore(time) => {
+                    return Supply::NotBefore(time.saturating_add(parameters.0.send_message));
+                }
                 Offer::Message(message) => {
                     let Message { to, bytes, born, header, token } = message;
                     let number = self.transmit.take_number();
                     if header.is_some() || bytes > parameters.0.payload {
                         context.announce(to, number, Announcement { bytes, born, header });
                     }
-                    let overhead = parameters.0.send_message;
-                    if overhead > Span::ZERO {
+                    let posted = born + parameters.0.send_message;
+                    let gap = parameters.0.message_gap;
+                    if posted > now || gap > Span::ZERO {
+                        let next = posted.max(now) + gap;
                         let (sent, prepared) = (Bytes::ZERO, true);
-                        let outgoing =
-                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
-                        self.transmit.insert(outgoing);
-                        self.transmit.next_packet = now + overhead;
-                        return Supply::NotBefore(self.transmit.next_packet);
+                        self.transmit.insert(Outgoing {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            born,
+                            posted: next,
+                            prepared,
+                            token,
+                        });
+                        self.transmit.next_packet = next;
+                        return Supply::NotBefore(next);
                     }
                     if bytes > parameters.0.payload {
                         let (sent, prepared) = (parameters.0.payload, true);

@@ -214,6 +214,7 @@ pub fn simple_parameters(machine: &Machine) -> SimpleParameters {
     let Nic::Simple(nic) = &machine.nic;
     SimpleParameters {
         send_message: nic.message_send,
+        message_gap: nic.message_gap,
         send_packet: nic.packet_send,
         receive_packet: nic.packet_receive,
         receive_message: nic.message_receive,

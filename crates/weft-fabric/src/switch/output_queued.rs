@@ -139,7 +139,13 @@ impl OutputQueued {
     }
 
     /// Moves a packet of the input whose turn it is to the output and virtual channel `to`, if it fits.
-    fn move_next<T: Routing>(&mut self, to: usize, now: Time, rules: &Rules<T>, sink: &mut impl Sink) -> bool {
+    fn move_next<T: Routing>(
+        &mut self,
+        to: usize,
+        now: Time,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) -> bool {
         let words = self.words as usize;
         let requests = &mut self.requests[to * words..(to + 1) * words];
         let Some(channel) = round_robin::choose(requests, self.turns[to].into(), |_| true) else {

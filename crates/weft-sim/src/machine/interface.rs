@@ -13,8 +13,10 @@ section! {
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
-        /// Simple: from a message's descriptor to its first packet.
+        /// Simple: from a message's descriptor to its first packet; messages overlap in it.
         message_send: Option<Entry<Cost>>,
+        /// Simple: for each message before its first packet, during which nothing else is sent.
+        message_gap: Option<Entry<Cost>>,
         /// Simple: from a message's last packet to its notification.
         message_receive: Option<Entry<Cost>>,
         /// Simple: least time between packets sent.
@@ -56,8 +58,10 @@ pub enum Nic {
 /// The interface as overheads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SimpleNic {
-    /// From a message's descriptor to its first packet.
+    /// From a message's descriptor to its first packet; messages overlap in it.
     pub message_send: Span,
+    /// For each message before its first packet, during which nothing else is sent.
+    pub message_gap: Span,
     /// From a message's last packet to its notification.
     pub message_receive: Span,
     /// Least time between packets sent.
@@ -100,6 +104,7 @@ pub(super) fn check_nic(raw: RawNic, reader: &mut Reader<'_>) -> Option<Nic> {
         }
     };
     let message_send = span("message_send", raw.message_send);
+    let message_gap = span("message_gap", raw.message_gap);
     let message_receive = span("message_receive", raw.message_receive);
     let packet_send = span("packet_send", raw.packet_send);
     let packet_receive = span("packet_receive", raw.packet_receive);
@@ -108,6 +113,7 @@ pub(super) fn check_nic(raw: RawNic, reader: &mut Reader<'_>) -> Option<Nic> {
     }
     Some(Nic::Simple(SimpleNic {
         message_send: message_send?,
+        message_gap: message_gap?,
         message_receive: message_receive?,
         packet_send: packet_send?,
         packet_receive: packet_receive?,
