@@ -5,7 +5,7 @@
 
 use std::path::Path;
 use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards, run};
-use weft_sim::experiment::{Context, Estimate, Interrupt, MachineInput, Progress, RunOptions, machine};
+use weft_sim::experiment::{Context, Estimate, Interrupt, Progress, RunOptions, machine};
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RequestId, SendMode};
 use weft_trace::{TraceError, TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
@@ -38,9 +38,8 @@ fn ring(path: &Path, ranks: u32, steps: u32) -> Result<(), TraceError> {
 // ANCHOR: replay
 /// Replays a trace on a machine that ships, its ranks placed in order.
 fn replay(path: &Path, name: &str) -> ReplayReport {
-    let text = machine::shipped_text(name).unwrap();
     let request = ReplayRequest {
-        machine: MachineInput { name: name.to_owned(), text, sets: Vec::new() },
+        machine: machine::input(name, &[]).unwrap(),
         traces: vec![TraceInput::at(path).unwrap()],
         map: Mapping::Linear,
         ranks_per_host: None,
