@@ -49,8 +49,9 @@ def record(lammps: Path, ranks: int) -> None:
 
 
 def replay(machine: str) -> dict:
-    """Replays the trace on a machine and returns the answer."""
-    return json.loads(run([WEFT, "replay", "-m", machine, TRACE, "--json"], capture=True))
+    """Replays the trace on a machine and returns what it measured."""
+    answer = run([WEFT, "replay", "-m", machine, TRACE, "--json"], capture=True)
+    return json.loads(answer)["rows"][0]
 
 
 def report(machine: str, answer: dict) -> None:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the book and the Markdown files at the root.
 
-Every relative link and its anchor resolves, every page is in SUMMARY.md once, and every `weft` command
-in a ```console block exists in the command itself.
+Every relative link and its anchor resolves, every page is in SUMMARY.md once, every `weft` command
+in a ```console block exists in the command itself, and all that is included from sources is there.
 """
 
 import argparse
@@ -18,6 +18,7 @@ SUMMARY = BOOK / "SUMMARY.md"
 
 FENCE = re.compile(r"^ {0,3}```(\w*)[^\n]*\n(.*?)^ {0,3}```[ \t]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]+)\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
+INCLUDE = re.compile(r"\{\{#include ([^}:]+):(\w+)\}\}")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
 
 
@@ -51,6 +52,17 @@ def broken_links(page: Path) -> list[str]:
             found.append(f"the link to {link} leaves the book, whose pages stand alone once built")
         elif anchor and target.suffix == ".md" and anchor not in anchors(target):
             found.append(f"{path or page.name} has no heading for #{anchor}")
+    return found
+
+
+def broken_includes(page: Path) -> list[str]:
+    """What is wrong with the parts of sources that a page includes."""
+    found = []
+    for path, anchor in INCLUDE.findall(page.read_text()):
+        source = page.parent / path
+        marks = source.read_text() if source.is_file() else ""
+        if not all(re.search(rf"// {mark}: {anchor}$", marks, re.M) for mark in ["ANCHOR", "ANCHOR_END"]):
+            found.append(f"{path} has no part {anchor} to include")
     return found
 
 
@@ -125,7 +137,7 @@ def main() -> None:
     pages = sorted([*BOOK.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
     found = [f"docs/src/SUMMARY.md: {finding}" for finding in unlisted_pages()]
     for page in pages:
-        wrong = broken_links(page) + unknown_commands(page, commands)
+        wrong = broken_links(page) + broken_includes(page) + unknown_commands(page, commands)
         found += [f"{page.relative_to(ROOT)}: {finding}" for finding in wrong]
     print("\n".join([*found, f"{len(pages)} pages checked, {len(found)} findings"]))
     sys.exit(1 if found else 0)

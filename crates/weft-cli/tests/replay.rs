@@ -118,7 +118,7 @@ fn what_cannot_be_replayed_is_refused() {
     let said = refused(&["replay", "-m", "exanest", trace, "--map", places]);
     assert!(said.contains("line 2") && said.contains("`9` is no core"), "{said}");
     let said = refused(&["replay", "-m", "communication-ip", trace]);
-    assert!(said.contains("8 ranks do not fit on 2 cores"), "{said}");
+    assert!(said.contains("8 ranks do not fit on 4 cores"), "{said}");
     let said = refused(&["replay", "-m", "exanest", trace, "--ppn", "9"]);
     assert!(said.contains("--ppn 9") && said.contains("at most 4"), "{said}");
     std::fs::write(places, "no trace").unwrap();

@@ -378,8 +378,8 @@ impl<H: Host> Interface for SimpleNic<H> {
     }
 
     fn next_supply(&self) -> Time {
-        let first = if self.transmit.queue.is_empty() { self.host.next_offer() } else { Time::ZERO };
-        first.max(self.transmit.next_packet)
+        let first = self.transmit.queue.front().map(|outgoing| outgoing.posted);
+        first.unwrap_or_else(|| self.host.next_offer()).max(self.transmit.next_packet)
     }
 
     #[inline]

@@ -169,6 +169,8 @@ pub(crate) fn page_rows(header: &TraceHeader) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::Kind;
+    use parquet::basic::{LogicalType, Repetition};
 
     /// Catches a column that was added to the schema and not to the enum, or in another place.
     #[test]
@@ -179,5 +181,53 @@ mod tests {
         for (index, column) in Column::ALL.into_iter().enumerate() {
             assert_eq!(column as usize, index);
         }
+    }
+
+    const PAGE: &str = include_str!("../../../docs/src/formats/trace.md");
+
+    /// The rows of the table under a heading of the page, as cells.
+    fn table(heading: &str) -> Vec<Vec<&'static str>> {
+        let (_, section) = PAGE.split_once(heading).expect("the page has the heading");
+        let section = section.split("\n## ").next().unwrap();
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        rows.map(|row| row.split('|').skip(1).map(str::trim).collect()).collect()
+    }
+
+    /// The type of a column in the words of the page.
+    fn type_name(field: &Type) -> String {
+        let null =
+            if field.get_basic_info().repetition() == Repetition::OPTIONAL { ", may be null" } else { "" };
+        let leaf = |field: &Type| match field.get_basic_info().logical_type_ref() {
+            Some(LogicalType::String) => "string".to_owned(),
+            Some(LogicalType::Integer(integer)) => {
+                let sign = if integer.is_signed { "int" } else { "uint" };
+                format!("{sign}{}", integer.bit_width)
+            }
+            _ => field.get_physical_type().to_string().to_lowercase(),
+        };
+        let name = match field.is_group() {
+            true => format!("list of {}", leaf(&field.get_fields()[0].get_fields()[0])),
+            false => leaf(field),
+        };
+        name + null
+    }
+
+    /// Catches a column that was added, renamed or given another type without the page saying so.
+    #[test]
+    fn the_page_has_the_columns_of_the_schema() {
+        let schema = schema();
+        let columns =
+            schema.get_fields().iter().map(|field| (format!("`{}`", field.name()), type_name(field)));
+        let page = table("## Columns").into_iter().map(|row| (row[0].to_owned(), row[1].to_owned()));
+        assert_eq!(page.collect::<Vec<_>>(), columns.collect::<Vec<_>>());
+    }
+
+    /// Catches an operation that the page does not name.
+    #[test]
+    fn the_page_has_every_operation() {
+        let rows = table("## Operations");
+        let named: Vec<_> = rows.iter().flat_map(|row| row[0].split(", ")).collect();
+        let known: Vec<_> = Kind::ALL.iter().map(|kind| format!("`{}`", kind.name())).collect();
+        assert_eq!(named, known);
     }
 }

@@ -201,9 +201,6 @@ pub enum ExperimentError {
     /// Results cannot be written or read.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// This part of weft is missing.
-    #[error("this weft was built without {0}")]
-    NotBuilt(&'static str),
 }
 
 /// How a run of the engine ended, in the words of results, and what there is to say about it.

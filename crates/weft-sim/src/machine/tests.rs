@@ -384,8 +384,8 @@ fn rules_are_read_and_attributed() {
     assert!(rule.bytes.contains(2047) && !rule.bytes.contains(2048));
     assert!(rule.ranks.contains(2) && !rule.ranks.contains(1));
     assert_eq!(machine.get("messaging.algorithms.0").unwrap().kind, Kind::Assumed);
-    let set = check_text("own.toml", &text, &["messaging.algorithms.0.algorithm=binomial"]).unwrap();
-    assert_eq!(set.messaging.rules[0].algorithm, Algorithm::Binomial);
+    let set = check_text("own.toml", &text, &["messaging.algorithms.0.algorithm=rabenseifner"]).unwrap();
+    assert_eq!(set.messaging.rules[0].algorithm, Algorithm::Rabenseifner);
     assert_eq!(set.get("messaging.algorithms.0").unwrap().kind, Kind::Set);
 }
 

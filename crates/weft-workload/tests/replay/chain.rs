@@ -154,7 +154,7 @@ proptest! {
         let progress = if background { ProgressRule::Background } else { ProgressRule::Call };
         let trace = trace_of(&programs(&steps));
         let setup = Setup { per_host, ..Setup::costly(progress) };
-        let whole = setup.run(&[trace.clone()], None);
+        let whole = setup.run(std::slice::from_ref(&trace), None);
         whole.assert_finished();
         let pieces = setup.run(&[trace], Some(Span::from_ns(every_ns)));
         prop_assert_eq!(whole.ranks, pieces.ranks);

@@ -23,6 +23,7 @@ fn an_eager_ping_pong_is_the_sum_of_its_parts() {
         let line = LineRate::new(BitRate::from_gigabits(16), LineCode::NONE).unwrap();
         let one_way = protocol.send_call
             + simple.send_message
+            + simple.message_gap
             + line.span(Bytes::new(8 + 24))
             + setup.ideal.latency
             + simple.receive_packet
@@ -48,6 +49,7 @@ fn a_rendezvous_is_the_sum_of_its_parts() {
     let line = LineRate::new(BitRate::from_gigabits(16), LineCode::NONE).unwrap();
     let through = |bytes| {
         simple.send_message
+            + simple.message_gap
             + line.span(Bytes::new(bytes))
             + setup.ideal.latency
             + simple.receive_packet

@@ -99,7 +99,7 @@ impl Setup {
             },
             simple: SimpleParameters {
                 send_message: ns(31),
-                message_gap: ns(0),
+                message_gap: ns(13),
                 send_packet: ns(7),
                 receive_packet: ns(5),
                 receive_message: ns(41),

@@ -175,7 +175,7 @@ pub fn run(
         tally,
     };
     run.name_tracks()?;
-    let (ended, detail) = run.to_the_end()?;
+    let (ended, detail) = run.epochs()?;
     let simulated = simulating.seconds();
     let Crossed { packet_hops, packets } = run.network.crossed();
     let rows = run.rows(packet_hops);
@@ -230,7 +230,7 @@ impl Run<'_> {
     }
 
     /// Runs epoch after epoch.
-    fn to_the_end(&mut self) -> Result<(Ending, Option<String>), ExperimentError> {
+    fn epochs(&mut self) -> Result<(Ending, Option<String>), ExperimentError> {
         let every = self.options.save_every.filter(|_| self.writer.is_some());
         let mut next_save = every.map(|every| next_multiple(self.network.now(), every));
         loop {
