@@ -24,6 +24,7 @@ mod reader;
 mod row;
 mod source;
 mod stats;
+mod thrift;
 mod validate;
 mod writer;
 

@@ -2,10 +2,11 @@
 //!
 //! The Parquet library trusts some of what a page says of itself: how many values its dictionary has,
 //! that there is a dictionary at all. [`Pages`] stands between, so that a hostile file is refused before
-//! the library allocates or panics.
+//! the library allocates, panics or hangs.
 
 use crate::format::MAX_GROUP_VALUES;
 use crate::source::Source;
+use crate::thrift;
 use parquet::basic::{Compression, Encoding, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
@@ -15,6 +16,9 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 use std::sync::Arc;
+
+/// Longest header of a page, in bytes: one of numbers alone has less than 64, and statistics are small.
+const LONGEST_HEADER: usize = 1024;
 
 /// Where the pages of a column of a row group are.
 pub(crate) struct PageIndex {
@@ -30,7 +34,9 @@ impl PageIndex {
         }
         let range = chunk.offset_index_range().ok_or_else(|| general("no page index".to_owned()))?;
         let length = usize::try_from(range.end - range.start).map_err(|error| general(error.to_string()))?;
-        let data = decode_offset_index(&source.get_bytes(range.start, length)?)?.page_locations().clone();
+        let index = source.get_bytes(range.start, length)?;
+        thrift::check(&thrift::OFFSET_INDEX, &index)?;
+        let data = decode_offset_index(&index)?.page_locations().clone();
 
         let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         let first = data.first().ok_or_else(|| general("no pages".to_owned()))?;
@@ -69,7 +75,8 @@ impl PageIndex {
             .set_data_page_offset(locations[0].offset)
             .build()?;
         let pages = Pages {
-            left: locations.len(),
+            source: Arc::clone(source),
+            left: locations.clone().into_iter(),
             values: 0,
             has_dictionary: self.dictionary.is_some(),
             inner: SerializedPageReader::new(Arc::clone(source), &meta, 0, Some(locations))?,
@@ -91,8 +98,9 @@ pub(crate) struct Pages {
     dictionary: bool,
     /// Whether there has been one.
     has_dictionary: bool,
+    source: Arc<Source>,
     /// Pages that are left.
-    left: usize,
+    left: std::vec::IntoIter<PageLocation>,
     /// Values of the data pages so far.
     values: usize,
 }
@@ -143,8 +151,11 @@ impl Iterator for Pages {
 
 impl PageReader for Pages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let Some(location) = self.left.next() else { return Ok(None) };
+        let length = (location.compressed_page_size as usize).min(LONGEST_HEADER);
+        let header = self.source.get_bytes(location.offset as u64, length)?;
+        thrift::check(&thrift::PAGE_HEADER, &header)?;
         let Some(page) = self.inner.get_next_page()? else { return Ok(None) };
-        self.left -= 1;
         self.check(&page)?;
         if self.dictionary != page.is_dictionary_page() {
             return Err(general("a dictionary where there should be none, or none".to_owned()));
@@ -156,7 +167,7 @@ impl PageReader for Pages {
     /// Says nothing of the number of rows: no page is asked for that is not needed.
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
         let next = PageMetadata { num_rows: None, num_levels: None, is_dict: self.dictionary };
-        Ok((self.left > 0).then_some(next))
+        Ok((self.left.len() > 0).then_some(next))
     }
 
     fn skip_next_page(&mut self) -> Result<()> {

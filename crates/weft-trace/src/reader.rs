@@ -6,9 +6,11 @@ use crate::format::{self, Column, GROUP_ROWS};
 use crate::header::{FORMAT_VERSION, METADATA_KEY, TraceMetadata, VersionOnly};
 use crate::pages::PageIndex;
 use crate::source::Source;
+use crate::thrift;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::reader::Length;
+use parquet::file::FOOTER_SIZE;
+use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::{ChunkReader, Length};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use weft_units::{Bytes, RankId};
@@ -53,8 +55,8 @@ impl Trace {
     }
 
     fn from_source(file: String, source: Source) -> Result<Trace, TraceError> {
-        let parquet = ParquetMetaDataReader::new()
-            .parse_and_finish(&source)
+        let parquet = check_footer(&source)
+            .and_then(|()| ParquetMetaDataReader::new().parse_and_finish(&source))
             .map_err(|error| TraceError::NotATrace { file: file.clone(), reason: error.to_string() })?;
         // The version comes first: a later one may have other columns.
         let metadata = read_metadata(&file, &parquet)?;
@@ -199,6 +201,16 @@ fn starts(counts: impl Iterator<Item = Option<u64>>) -> Option<Vec<u64>> {
         starts.push(sum);
     }
     Some(starts)
+}
+
+/// Checks the footer, where it is as long as the file's end says; the library says what is wrong otherwise.
+fn check_footer(source: &Source) -> Result<(), ParquetError> {
+    let Some(tail) = source.len().checked_sub(FOOTER_SIZE as u64) else { return Ok(()) };
+    let length = FooterTail::try_from(&source.get_bytes(tail, FOOTER_SIZE)?[..])?.metadata_length();
+    match tail.checked_sub(length as u64) {
+        Some(start) => thrift::check(&thrift::FILE_METADATA, &source.get_bytes(start, length)?),
+        None => Ok(()),
+    }
 }
 
 fn read_metadata(file: &str, parquet: &ParquetMetaData) -> Result<TraceMetadata, TraceError> {
