@@ -37,21 +37,26 @@ def values_of(answer: dict) -> dict:
 
 def run_together(commands: list[str]) -> list[dict]:
     """Starts all commands at once and returns their answers."""
-    started = [
-        subprocess.Popen([WEFT, *shlex.split(command)], stdout=subprocess.PIPE, text=True)
-        for command in commands
-    ]
+
+    def words(command: str) -> list[str | Path]:
+        program, *arguments = shlex.split(command)
+        return [WEFT if program == "weft" else program, *arguments]
+
+    started = [subprocess.Popen(words(command), stdout=subprocess.PIPE, text=True) for command in commands]
     # All are waited for before any is judged, so that a failed one leaves none behind.
     finished = [(process.communicate()[0], process.returncode) for process in started]
     for command, (_, status) in zip(commands, finished, strict=True):
         if status != 0:
-            sys.exit(f"bench: exit status {status} of: weft {command}")
+            sys.exit(f"bench: exit status {status} of: {command}")
     return [values_of(json.loads(output)) for output, _ in finished]
 
 
 def commands_of(case: dict) -> tuple[str, ...]:
-    """The commands of a case, started together."""
-    return (case["weft"],) if isinstance(case["weft"], str) else tuple(case["weft"])
+    """The commands of a case, started together: of weft, or another program that answers in JSON."""
+    if "run" in case:
+        return (case["run"],)
+    arguments = [case["weft"]] if isinstance(case["weft"], str) else case["weft"]
+    return tuple(f"weft {words}" for words in arguments)
 
 
 def cpu_model() -> str:
@@ -137,7 +142,7 @@ def main() -> None:
     samples: dict[tuple[str, ...], list] = {commands_of(case): [] for case in cases}
     for round_number in range(repeat):
         for commands, runs in samples.items():
-            print(f"[{round_number + 1}/{repeat}] weft {' & '.join(commands)}", file=sys.stderr, flush=True)
+            print(f"[{round_number + 1}/{repeat}] {' & '.join(commands)}", file=sys.stderr, flush=True)
             runs.append(list(zip(commands, run_together(list(commands)), strict=True)))
     answers = {
         commands: [[answer for _, answer in run] for run in runs] for commands, runs in samples.items()
