@@ -57,12 +57,15 @@ impl Place {
         let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
         // Of a table or a long array only the first line is marked.
         let end = end.clamp(start, line_end);
+        let line = text[line_start..line_end].trim_end_matches('\r');
+        // What is wrong may be a carriage return, which is not shown.
+        let shown = |at: usize| (at - line_start).min(line.len());
         Some(Place {
             origin: source.name.clone(),
             line: text[..start].matches('\n').count() + 1,
             column: text[line_start..start].chars().count() + 1,
-            text: text[line_start..line_end].trim_end_matches('\r').to_owned(),
-            marked: start - line_start..end - line_start,
+            text: line.to_owned(),
+            marked: shown(start)..shown(end),
         })
     }
 }
