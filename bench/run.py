@@ -83,7 +83,9 @@ def table(cases: list[dict], samples: dict) -> list[str]:
             value /= median(by_name[base])
         first = [run[0] for run in samples[commands_of(case)]]
         beside = [
-            f"{statistics.median(answer[key] for answer in first) * factor:.4g}" if key in first[0] else ""
+            f"{statistics.median(answer[key] for answer in first) * factor:.4g}"
+            if first[0].get(key) is not None
+            else ""
             for key, _, factor in BESIDE
         ]
         goals = [f"{case[goal]:,.4g}" if goal in case else "" for goal in ("required", "aim")]
