@@ -7,11 +7,14 @@
 //!            ├───── gap ──────┤ next message may start
 //! ```
 
+use crate::hop::HopRecord;
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
-use crate::packet::{Credit, Wire, kind};
+use crate::network::LinkEnd;
+use crate::packet::{Credit, Packet, Wire, kind};
 use crate::parameters::IdealParameters;
 use serde::{Deserialize, Serialize};
 use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId};
+use weft_topo::LinkClass;
 use weft_units::{Bytes, EndpointId, Line, LineCode, LineRate, Span, Time};
 
 /// The ideal network: what all its endpoints share.
@@ -53,14 +56,14 @@ impl<N: Interface> Ideal<N> {
         parameters: IdealParameters,
         endpoints: u32,
         interface: N::Parameters,
-        mut make_interface: impl FnMut(EndpointId) -> N,
+        mut make_interface: impl FnMut(EndpointId, &N::Parameters) -> N,
     ) -> BuiltIdeal<N> {
         // Without latency no endpoint can look ahead of another, so that all are one site.
         let alone = parameters.latency > Span::ZERO;
         let place = |e: u32| if alone { (SiteId(e), 0) } else { (SiteId(0), e) };
         let mut events = Vec::new();
         let mut make = |id: EndpointId| {
-            let interface = make_interface(id);
+            let interface = make_interface(id, &interface);
             if interface.is_active() {
                 let (site, entity) = place(id.0);
                 let order = Order::new(entity, kind::START);
@@ -104,6 +107,23 @@ impl<N: Interface> Ideal<N> {
             endpoint.packets += 1;
             endpoint.payload += u64::from(packet.bytes);
             packet.hops = 1;
+            if packet.watch {
+                let Packet { source, message, label, .. } = packet;
+                let (from, latency) = (LinkEnd::Endpoint(source), self.parameters.latency);
+                let hop = HopRecord {
+                    source,
+                    message,
+                    label,
+                    from,
+                    class: LinkClass(0),
+                    came: now,
+                    could: now,
+                    began: now,
+                    ended: end,
+                    latency,
+                };
+                N::hop(context.output, &hop);
+            }
             let (site, entity) = self.directory.place(packet.destination);
             let order = Order::new(entity, kind::PACKET);
             let time = end + self.parameters.latency;

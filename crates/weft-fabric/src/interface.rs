@@ -1,5 +1,6 @@
 //! What sits behind an endpoint, as the fabric sees it.
 
+use crate::hop::HopRecord;
 use crate::packet::{Credit, Packet, Wire, kind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,6 +61,9 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
         parameters: &Self::Parameters,
         context: &mut InterfaceContext<'_, '_, Self>,
     );
+
+    /// A [watched](Packet::watch) packet of any interface has been put on a link.
+    fn hop(_output: &mut Self::Output, _hop: &HopRecord) {}
 
     /// There will be no packet to supply before this time, unless something happens to the interface;
     /// [`Time::MAX`]: none at all. The fabric need not ask before.

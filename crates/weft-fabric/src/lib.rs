@@ -13,6 +13,7 @@
 
 mod arbiter;
 mod endpoint;
+mod hop;
 mod ideal;
 mod interface;
 mod network;
@@ -21,6 +22,7 @@ pub mod parameters;
 mod switch;
 mod waiting;
 
+pub use hop::HopRecord;
 pub use ideal::{BuiltIdeal, Ideal, IdealSite};
 pub use interface::{Directory, Interface, InterfaceContext, Supply};
 pub use network::{BuildError, Built, LinkEnd, LinkReport, Network, NetworkParameters, Site};

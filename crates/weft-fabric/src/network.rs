@@ -1,6 +1,7 @@
 //! The packet network: switches with their endpoints as sites of the engine.
 
 use crate::endpoint::Endpoint;
+use crate::hop::HopRecord;
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
 use crate::packet::{Credit, Packet, Wire, kind};
 use crate::parameters::{
@@ -130,7 +131,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     pub fn build(
         parameters: NetworkParameters<T>,
         interface: N::Parameters,
-        mut make_interface: impl FnMut(EndpointId) -> N,
+        mut make_interface: impl FnMut(EndpointId, &N::Parameters) -> N,
     ) -> Result<Built<T, N>, BuildError> {
         let layout = &parameters.layout;
         let names = layout.link_classes();
@@ -194,7 +195,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                     Attachment::Endpoint(id) => {
                         let entity = 1 + endpoints.len() as u32;
                         places[id.index()] = (SiteId(index), entity);
-                        let endpoint = Endpoint::new(id, make_interface(id), credits);
+                        let endpoint = Endpoint::new(id, make_interface(id, &interface), credits);
                         if endpoint.interface.is_active() {
                             let order = Order::new(entity, kind::START);
                             let payload = Wire::Start;
@@ -376,6 +377,7 @@ impl<N: Interface> Site<N> {
 /// Carries what leaves a switch to the engine.
 struct Leaving<'a, 'b, N: Interface> {
     events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
+    output: &'a mut N::Output,
 }
 
 impl<N: Interface> Sink for Leaving<'_, '_, N> {
@@ -405,6 +407,11 @@ impl<N: Interface> Sink for Leaving<'_, '_, N> {
             }
             Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
         }
+    }
+
+    #[cold]
+    fn hop(&mut self, hop: HopRecord) {
+        N::hop(self.output, &hop);
     }
 }
 
@@ -480,11 +487,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     fn decide(
         &self,
         site: &mut Site<N>,
-        _: &mut N::Output,
+        output: &mut N::Output,
         context: &mut Context<'_, Self::Payload, Credit>,
     ) {
         let now = context.now();
-        site.switch.decide(now, &self.rules, &mut Leaving::<N> { events: context });
+        site.switch.decide(now, &self.rules, &mut Leaving::<N> { events: context, output });
     }
 }
 
@@ -529,6 +536,23 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         packet.vc = 0;
         packet.hops = 1;
         packet.stretch = (end - now).as_ps() as u32;
+        if packet.watch {
+            let Packet { source, message, label, .. } = packet;
+            let (from, latency) = (LinkEnd::Endpoint(source), link.latency);
+            let hop = HopRecord {
+                source,
+                message,
+                label,
+                from,
+                class,
+                came: since,
+                could: since,
+                began: now,
+                ended: end,
+                latency,
+            };
+            N::hop(context.output, &hop);
+        }
         let (site, order) = (context.events.site(), Order::new(0, kind::PACKET));
         context.events.send(Event { time: now + link.latency, site, order, payload: Wire::Packet(packet) });
         let next = end.max(endpoint.interface.next_supply());

@@ -42,6 +42,10 @@ pub struct Packet {
     pub hops: u8,
     /// Which part of its message it is.
     pub part: Part,
+    /// The interface's own mark, which the network carries and does not read.
+    pub label: u8,
+    /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
+    pub watch: bool,
 }
 
 impl Packet {
@@ -67,6 +71,8 @@ impl Packet {
             vc: 0,
             hops: 0,
             part,
+            label: 0,
+            watch: false,
         }
     }
 

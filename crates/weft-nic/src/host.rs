@@ -1,10 +1,22 @@
 //! What uses a network interface.
 
-use crate::simple::HostContext;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
+use weft_fabric::Interface;
 use weft_units::{Bytes, EndpointId, Time};
+
+/// By which of its primitives an interface with several carries a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Primitive {
+    /// The one that suits its size.
+    #[default]
+    Automatic,
+    /// Into a queue of the receiver: small messages only, as from packetizer to mailbox.
+    Small,
+    /// Into the receiver's memory, with a notification that goes along with the data: an RDMA write.
+    Write,
+}
 
 /// A message to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +31,8 @@ pub struct Message<H> {
     pub header: Option<H>,
     /// Comes back in [`Host::sent`] when the interface has taken all its data; `None`: not wanted.
     pub token: Option<u32>,
+    /// How it travels, where the interface has a choice.
+    pub primitive: Primitive,
 }
 
 /// A message that has arrived whole.
@@ -51,6 +65,42 @@ pub enum Offer<H> {
     Nothing,
 }
 
+/// What a host may do when it is called, whichever interface it uses.
+pub trait HostContext<H: Host> {
+    /// The present virtual time.
+    fn now(&self) -> Time;
+
+    /// The host's endpoint.
+    fn endpoint(&self) -> EndpointId;
+
+    /// Where the host reports.
+    fn output(&mut self) -> &mut H::Output;
+
+    /// Calls the host back at `at`, which must not lie in the past.
+    fn set_timer(&mut self, at: Time, timer: H::Timer);
+
+    /// Hands a message to the interface at `at`, now or later, and returns its number.
+    ///
+    /// Several ranks may share an interface and be ahead of the present time by different spans: their
+    /// messages go out in the order of `at`, those of one time in the order of the calls.
+    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32;
+
+    /// Makes the interface ask for the host's offer.
+    fn request_offer(&mut self);
+}
+
+/// An interface of one of the models, with its host.
+pub trait Nic<H: Host>: Interface<Output = H::Output> {
+    /// The interface of `host` at `endpoint`.
+    fn new(host: H, endpoint: EndpointId, parameters: &Self::Parameters) -> Self;
+
+    /// Its host.
+    fn host(&self) -> &H;
+
+    /// Messages that it has not sent whole, and such that have not arrived whole.
+    fn unfinished(&self) -> (usize, usize);
+}
+
 /// A rank, a traffic source: whatever uses an interface.
 pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// What all hosts of a run share.
@@ -70,30 +120,25 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
     fn is_active(&self) -> bool;
 
     /// The run begins.
-    fn start(&mut self, parameters: &Self::Parameters, context: &mut HostContext<'_, '_, '_, Self>);
+    fn start(&mut self, parameters: &Self::Parameters, context: &mut impl HostContext<Self>);
 
     /// A timer that the host set has fired.
     fn timer(
         &mut self,
         timer: Self::Timer,
         parameters: &Self::Parameters,
-        context: &mut HostContext<'_, '_, '_, Self>,
+        context: &mut impl HostContext<Self>,
     );
 
     /// The interface has taken all data of the message that was sent with `token`.
-    fn sent(
-        &mut self,
-        token: u32,
-        parameters: &Self::Parameters,
-        context: &mut HostContext<'_, '_, '_, Self>,
-    );
+    fn sent(&mut self, token: u32, parameters: &Self::Parameters, context: &mut impl HostContext<Self>);
 
     /// A message has arrived.
     fn delivered(
         &mut self,
         message: &Delivered<Self::Header>,
         parameters: &Self::Parameters,
-        context: &mut HostContext<'_, '_, '_, Self>,
+        context: &mut impl HostContext<Self>,
     );
 
     /// There will be nothing to offer before this time, unless something happens to the host;

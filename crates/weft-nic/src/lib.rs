@@ -6,5 +6,5 @@
 mod host;
 mod simple;
 
-pub use host::{Delivered, Host, Message, Offer};
-pub use simple::{Announcement, HostContext, SimpleNic, SimpleParameters, SimpleTimer};
+pub use host::{Delivered, Host, HostContext, Message, Nic, Offer, Primitive};
+pub use simple::{Announcement, SimpleNic, SimpleParameters, SimpleTimer};

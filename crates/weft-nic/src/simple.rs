@@ -8,7 +8,7 @@
 //! Descriptors, completion queues, translation, the host's bus, retransmission: the block-level
 //! interface has them.
 
-use crate::host::{Delivered, Host, Message, Offer};
+use crate::host::{Delivered, Host, HostContext, Message, Nic, Offer};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_engine::Payload;
@@ -123,44 +123,36 @@ struct Transmit {
     next_packet: Time,
 }
 
-/// What a host may do when it is called.
-pub struct HostContext<'a, 'b, 'c, H: Host> {
+/// What a host may do when the simple interface calls it.
+struct AtHost<'a, 'b, 'c, H: Host> {
     transmit: &'a mut Transmit,
     parameters: &'a SimpleParameters,
     interface: &'a mut InterfaceContext<'b, 'c, SimpleNic<H>>,
 }
 
-impl<H: Host> HostContext<'_, '_, '_, H> {
-    /// The present virtual time.
+impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
     #[inline]
-    pub fn now(&self) -> Time {
+    fn now(&self) -> Time {
         self.interface.now()
     }
 
-    /// The host's endpoint.
     #[inline]
-    pub fn endpoint(&self) -> EndpointId {
+    fn endpoint(&self) -> EndpointId {
         self.interface.endpoint()
     }
 
-    /// Where the host reports.
     #[inline]
-    pub fn output(&mut self) -> &mut H::Output {
+    fn output(&mut self) -> &mut H::Output {
         self.interface.output()
     }
 
-    /// Calls the host back at `at`, which must not lie in the past.
-    pub fn set_timer(&mut self, at: Time, timer: H::Timer) {
+    fn set_timer(&mut self, at: Time, timer: H::Timer) {
         self.interface.set_timer(at, SimpleTimer::Host(timer));
     }
 
-    /// Hands a message to the interface at `at`, now or later, and returns its number.
-    ///
-    /// Several ranks may share an interface and be ahead of the present time by different spans: their
-    /// messages go out in the order of `at`, those of one time in the order of the calls.
-    pub fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
-        let Message { to, bytes, born, header, token } = message;
+        let Message { to, bytes, born, header, token, .. } = message;
         self.interface.announce(to, number, Announcement { bytes, born, header });
         let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
         let posted = at + self.parameters.send_message;
@@ -170,8 +162,7 @@ impl<H: Host> HostContext<'_, '_, '_, H> {
         number
     }
 
-    /// Makes the interface ask for the host's offer.
-    pub fn request_offer(&mut self) {
+    fn request_offer(&mut self) {
         self.interface.request_pump();
     }
 }
@@ -208,19 +199,14 @@ impl<H: Host> SimpleNic<H> {
         }
     }
 
-    /// Messages that it has not sent whole, and such that have not arrived whole.
-    pub fn unfinished(&self) -> (usize, usize) {
-        (self.transmit.queue.len(), self.incoming.len() + self.due.len())
-    }
-
     fn with_host<'a, 'b, 'c>(
         &'a mut self,
         parameters: &'a (SimpleParameters, H::Parameters),
         context: &'a mut InterfaceContext<'b, 'c, Self>,
-        call: impl FnOnce(&mut H, &H::Parameters, &mut HostContext<'_, 'b, 'c, H>),
+        call: impl FnOnce(&mut H, &H::Parameters, &mut AtHost<'_, 'b, 'c, H>),
     ) {
         let transmit = &mut self.transmit;
-        let mut at_host = HostContext { transmit, parameters: &parameters.0, interface: context };
+        let mut at_host = AtHost { transmit, parameters: &parameters.0, interface: context };
         call(&mut self.host, &parameters.1, &mut at_host);
     }
 
@@ -295,6 +281,20 @@ impl<H: Host> SimpleNic<H> {
 enum Supplied {
     Packet { to: EndpointId, number: u32, bytes: Bytes, born: Time, part: Part, sent: Option<u32> },
     NotBefore(Time),
+}
+
+impl<H: Host> Nic<H> for SimpleNic<H> {
+    fn new(host: H, _: EndpointId, _: &Self::Parameters) -> SimpleNic<H> {
+        SimpleNic::new(host)
+    }
+
+    fn host(&self) -> &H {
+        &self.host
+    }
+
+    fn unfinished(&self) -> (usize, usize) {
+        (self.transmit.queue.len(), self.incoming.len() + self.due.len())
+    }
 }
 
 impl<H: Host> Interface for SimpleNic<H> {
@@ -407,7 +407,7 @@ impl<H: Host> Interface for SimpleNic<H> {
                     return Supply::NotBefore(time.saturating_add(parameters.0.send_message));
                 }
                 Offer::Message(message) => {
-                    let Message { to, bytes, born, header, token } = message;
+                    let Message { to, bytes, born, header, token, .. } = message;
                     let number = self.transmit.take_number();
                     if header.is_some() || bytes > parameters.0.payload {
                         context.announce(to, number, Announcement { bytes, born, header });

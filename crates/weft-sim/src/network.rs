@@ -9,12 +9,13 @@
 //! table.
 
 use crate::assembly::{self, AssemblyError};
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Ending, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{Ideal, LinkEnd, Network, Wire, check_credits, stuck};
-use weft_nic::{Host, SimpleNic};
+use weft_nic::{Host, Nic, SimpleNic};
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -75,8 +76,8 @@ pub trait SimulatedNetwork<H: Host> {
     /// content depend on the threads; their sum does not. It is not part of a saved state.
     fn visit_outputs(&mut self, visit: &mut dyn FnMut(&mut H::Output));
 
-    /// Calls `visit` with the interface of every endpoint, in an order that does not depend on threads.
-    fn visit_interfaces(&self, visit: &mut dyn FnMut(EndpointId, &SimpleNic<H>));
+    /// Calls `visit` with the host of every endpoint, in an order that does not depend on threads.
+    fn visit_hosts(&self, visit: &mut dyn FnMut(EndpointId, &H));
 
     /// Calls `visit` with every direction of every link: those that leave endpoints first, by endpoint;
     /// then those that leave switches, by switch and port.
@@ -134,39 +135,64 @@ pub fn build<H: Host>(
     seed: u64,
     threads: usize,
     host_parameters: H::Parameters,
-    mut make_host: impl FnMut(EndpointId) -> H,
+    make_host: impl FnMut(EndpointId) -> H,
     saved: Option<&[u8]>,
 ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
-    let interface = (assembly::simple_parameters(machine), host_parameters);
-    let endpoints = layout.endpoints();
-    if let Some(parameters) = assembly::network_parameters(machine, layout, seed)? {
-        let rates = parameters.links.iter().map(|link| link.rate).collect();
-        let envelope = machine.packet.header + machine.packet.footer;
-        let built = Network::build(parameters, interface, |e| SimpleNic::new(make_host(e)))
-            .map_err(AssemblyError::network)?;
+    let at = At { machine, layout, seed, threads, saved };
+    match &machine.nic {
+        machine::Nic::Simple(_) => {
+            let interface = (assembly::simple_parameters(machine), host_parameters);
+            at.build::<H, SimpleNic<H>>(interface, make_host)
+        }
+    }
+}
+
+/// Where a network is to be built: what does not depend on the model of its interfaces.
+struct At<'a> {
+    machine: &'a Machine,
+    layout: Layout,
+    seed: u64,
+    threads: usize,
+    saved: Option<&'a [u8]>,
+}
+
+impl At<'_> {
+    fn build<H: Host, N: Nic<H>>(
+        self,
+        interface: N::Parameters,
+        mut make_host: impl FnMut(EndpointId) -> H,
+    ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
+        let At { machine, layout, seed, threads, saved } = self;
+        let endpoints = layout.endpoints();
+        if let Some(parameters) = assembly::network_parameters(machine, layout, seed)? {
+            let rates = parameters.links.iter().map(|link| link.rate).collect();
+            let envelope = machine.packet.header + machine.packet.footer;
+            let built = Network::build(parameters, interface, |e, shared| N::new(make_host(e), e, shared))
+                .map_err(AssemblyError::network)?;
+            let simulation = match saved {
+                None => Simulation::new(built.network, built.sites, built.events, built.lookahead, threads),
+                Some(bytes) => {
+                    let sites = built.sites.len();
+                    drop((built.sites, built.events));
+                    Simulation::resume(built.network, bytes, sites, built.lookahead, threads)?
+                }
+            };
+            return Ok(Box::new(PacketNetwork::<H, N> { simulation, rates, envelope, host: PhantomData }));
+        }
+        let parameters = assembly::ideal_parameters(machine)?
+            .expect("a machine has a packet fabric or an ideal one, and the first was asked for above");
+        let (ideal, sites, events, lookahead) =
+            Ideal::build(parameters, endpoints, interface, |e, shared| N::new(make_host(e), e, shared));
         let simulation = match saved {
-            None => Simulation::new(built.network, built.sites, built.events, built.lookahead, threads),
+            None => Simulation::new(ideal, sites, events, lookahead, threads),
             Some(bytes) => {
-                let sites = built.sites.len();
-                drop((built.sites, built.events));
-                Simulation::resume(built.network, bytes, sites, built.lookahead, threads)?
+                let count = sites.len();
+                drop((sites, events));
+                Simulation::resume(ideal, bytes, count, lookahead, threads)?
             }
         };
-        return Ok(Box::new(PacketNetwork { simulation, rates, envelope }));
+        Ok(Box::new(IdealNetwork::<H, N> { simulation, rate: parameters.rate, host: PhantomData }))
     }
-    let parameters = assembly::ideal_parameters(machine)?
-        .expect("a machine has a packet fabric or an ideal one, and the first was asked for above");
-    let (ideal, sites, events, lookahead) =
-        Ideal::build(parameters, endpoints, interface, |e| SimpleNic::new(make_host(e)));
-    let simulation = match saved {
-        None => Simulation::new(ideal, sites, events, lookahead, threads),
-        Some(bytes) => {
-            let count = sites.len();
-            drop((sites, events));
-            Simulation::resume(ideal, bytes, count, lookahead, threads)?
-        }
-    };
-    Ok(Box::new(IdealNetwork { simulation, rate: parameters.rate }))
 }
 
 /// What both models answer alike.
@@ -184,9 +210,9 @@ macro_rules! by_the_engine {
             self.simulation.outputs_mut().for_each(visit);
         }
 
-        fn visit_interfaces(&self, visit: &mut dyn FnMut(EndpointId, &SimpleNic<H>)) {
+        fn visit_hosts(&self, visit: &mut dyn FnMut(EndpointId, &H)) {
             for (_, site) in self.simulation.sites() {
-                site.interfaces().for_each(|(endpoint, interface)| visit(endpoint, interface));
+                site.interfaces().for_each(|(endpoint, interface)| visit(endpoint, interface.host()));
             }
         }
 
@@ -201,15 +227,16 @@ macro_rules! by_the_engine {
 }
 
 /// Links and switches.
-struct PacketNetwork<H: Host> {
-    simulation: Simulation<Network<Layout, SimpleNic<H>>>,
+struct PacketNetwork<H: Host, N: Nic<H>> {
+    simulation: Simulation<Network<Layout, N>>,
     /// By link class.
     rates: Vec<BitRate>,
     /// Header and footer of a packet.
     envelope: Bytes,
+    host: PhantomData<H>,
 }
 
-impl<H: Host> PacketNetwork<H> {
+impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
     fn links(&self) -> impl Iterator<Item = weft_fabric::LinkReport> {
         let now = self.simulation.now();
         self.simulation.sites().flat_map(move |(id, site)| self.simulation.model().links_of(id, site, now))
@@ -217,7 +244,7 @@ impl<H: Host> PacketNetwork<H> {
 
     /// Whether anything that could free a buffer is on its way.
     fn moves(&self) -> bool {
-        let decides = |site| <Network<Layout, SimpleNic<H>> as Model>::decision(site) < Time::MAX;
+        let decides = |site| <Network<Layout, N> as Model>::decision(site) < Time::MAX;
         let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_) | Wire::Credit(_));
         self.simulation.sites().any(|(_, site)| decides(site))
             || self.simulation.pending_notes().next().is_some()
@@ -225,7 +252,7 @@ impl<H: Host> PacketNetwork<H> {
     }
 }
 
-impl<H: Host> SimulatedNetwork<H> for PacketNetwork<H> {
+impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     by_the_engine!();
 
     fn reset_counters(&mut self) {
@@ -280,12 +307,13 @@ impl<H: Host> SimulatedNetwork<H> for PacketNetwork<H> {
 }
 
 /// Latency and gaps, no queues.
-struct IdealNetwork<H: Host> {
-    simulation: Simulation<Ideal<SimpleNic<H>>>,
+struct IdealNetwork<H: Host, N: Nic<H>> {
+    simulation: Simulation<Ideal<N>>,
     rate: Option<BitRate>,
+    host: PhantomData<H>,
 }
 
-impl<H: Host> SimulatedNetwork<H> for IdealNetwork<H> {
+impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
     by_the_engine!();
 
     fn reset_counters(&mut self) {

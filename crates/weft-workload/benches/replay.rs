@@ -99,7 +99,7 @@ fn main() {
     };
     let mut nics = parameters.hosts(ranks).into_iter().map(SimpleNic::new);
     let (model, sites, events, lookahead) =
-        Ideal::build(ideal, ranks, (simple, parameters), |_| nics.next().unwrap());
+        Ideal::build(ideal, ranks, (simple, parameters), |_, _| nics.next().unwrap());
     let mut simulation = Simulation::new(model, sites, events, lookahead, 1);
     let begun = processor_seconds();
     assert_eq!(simulation.run_until(Time::MAX, &AtomicBool::new(false)), Progress::Dry);

@@ -193,7 +193,7 @@ where
     };
     let format = PacketFormat { header: nothing, footer: nothing, payload: packet };
     let parameters = NetworkParameters { layout, format, links: vec![link; 2], switch, seed };
-    let source = |endpoint| SimpleNic::new(Source::new(endpoint, arrival.clone(), &pattern, seed));
+    let source = |endpoint, _: &_| SimpleNic::new(Source::new(endpoint, arrival.clone(), &pattern, seed));
     let Built { network, sites, events, lookahead } =
         Network::build(parameters, (interface, traffic), source).unwrap();
     let mut simulation = Simulation::new(network, sites, events, lookahead, 1);

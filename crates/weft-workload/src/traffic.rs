@@ -11,7 +11,7 @@ use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream};
-use weft_nic::{Delivered, Host, HostContext, Message, Offer};
+use weft_nic::{Delivered, Host, HostContext, Message, Offer, Primitive};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// What all sources of a run share.
@@ -113,22 +113,22 @@ impl Host for Source {
         self.next != Time::MAX
     }
 
-    fn start(&mut self, _: &TrafficParameters, context: &mut HostContext<'_, '_, '_, Self>) {
+    fn start(&mut self, _: &TrafficParameters, context: &mut impl HostContext<Self>) {
         context.request_offer();
     }
 
-    fn timer(&mut self, timer: NoTimer, _: &TrafficParameters, _: &mut HostContext<'_, '_, '_, Self>) {
+    fn timer(&mut self, timer: NoTimer, _: &TrafficParameters, _: &mut impl HostContext<Self>) {
         match timer {}
     }
 
-    fn sent(&mut self, _: u32, _: &TrafficParameters, _: &mut HostContext<'_, '_, '_, Self>) {}
+    fn sent(&mut self, _: u32, _: &TrafficParameters, _: &mut impl HostContext<Self>) {}
 
     #[inline]
     fn delivered(
         &mut self,
         message: &Delivered<()>,
         parameters: &TrafficParameters,
-        context: &mut HostContext<'_, '_, '_, Self>,
+        context: &mut impl HostContext<Self>,
     ) {
         let (now, destination) = (message.noticed, context.endpoint());
         let output = context.output();
@@ -167,6 +167,13 @@ impl Host for Source {
         let born = self.next;
         self.next = born.saturating_add(self.arrival.next_gap(&mut random));
         self.messages += 1;
-        Offer::Message(Message { to, bytes: parameters.bytes, born, header: None, token: None })
+        Offer::Message(Message {
+            to,
+            bytes: parameters.bytes,
+            born,
+            header: None,
+            token: None,
+            primitive: Primitive::Automatic,
+        })
     }
 }

@@ -2,6 +2,8 @@
 
 use super::expected::Expected;
 use super::pool::Buffered;
+use crate::hop::HopRecord;
+use crate::network::LinkEnd;
 use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
 use serde::{Deserialize, Serialize};
@@ -88,6 +90,8 @@ pub(crate) trait Sink {
     fn packet(&mut self, peer: Peer, packet: Packet, head: Time, tail: Time);
     /// Room in an input buffer has become free; whoever sends into that port learns of it at `at`.
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
+    /// A watched packet has been put on a link.
+    fn hop(&mut self, hop: HopRecord);
 }
 
 /// A port: all that a hop asks of it, in one cache line.
@@ -385,7 +389,23 @@ impl Ports {
         packet.stretch = (end - begin).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
         let latency = link.latency;
-        let peer = output.peer;
+        let (peer, class) = (output.peer, output.class);
+        if packet.watch {
+            let Packet { source, message, label, .. } = packet;
+            let came = buffered.head;
+            sink.hop(HopRecord {
+                source,
+                message,
+                label,
+                from: LinkEnd::Port(self.switch, PortId(hop.output as u32)),
+                class,
+                came,
+                could: rules.through_pipeline(rules.switch.clock.edge_at_or_after(came)),
+                began: begin,
+                ended: end,
+                latency,
+            });
+        }
         if let Some((input_port, input_vc)) = hop.input {
             let input = &mut self.port[input_port];
             input.input_ready = next;

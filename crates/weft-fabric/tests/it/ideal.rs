@@ -9,7 +9,7 @@ use weft_fabric::parameters::IdealParameters;
 use weft_units::{BitRate, EndpointId, Span, Time};
 
 fn arrivals(parameters: IdealParameters, script: &[Vec<Planned>], threads: usize) -> Vec<Arrived> {
-    let make = |endpoint: EndpointId| Scripted::new(script[endpoint.index()].clone());
+    let make = |endpoint: EndpointId, _: &()| Scripted::new(script[endpoint.index()].clone());
     let (model, sites, events, lookahead) = Ideal::build(parameters, script.len() as u32, (), make);
     let mut run = Simulation::new(model, sites, events, lookahead, threads);
     run.run_until(Time::MAX, &AtomicBool::new(false));

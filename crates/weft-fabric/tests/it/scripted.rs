@@ -122,7 +122,7 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
             switch: self.switch,
             seed: self.seed,
         };
-        Network::build(parameters, (), |endpoint| Scripted::new(script[endpoint.index()].clone()))
+        Network::build(parameters, (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))
     }
 
     /// A run of `script` that is about to begin.

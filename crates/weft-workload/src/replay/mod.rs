@@ -193,7 +193,7 @@ impl ReplayHost {
         header: &ReplayHeader,
         receiver: &ReplayRank,
         parameters: &ReplayParameters,
-        context: &mut HostContext<'_, '_, '_, ReplayHost>,
+        context: &mut impl HostContext<ReplayHost>,
     ) {
         let (now, destination, posted) = (context.now(), context.endpoint(), message.born);
         let bytes = header.envelope.bytes;
@@ -243,7 +243,7 @@ impl Host for ReplayHost {
         !self.ranks.is_empty()
     }
 
-    fn start(&mut self, parameters: &ReplayParameters, context: &mut HostContext<'_, '_, '_, Self>) {
+    fn start(&mut self, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
         for (seat, rank) in self.ranks.iter_mut().enumerate() {
             rank.advance(seat as u32, &mut self.tokens, parameters, context);
         }
@@ -253,17 +253,12 @@ impl Host for ReplayHost {
         &mut self,
         RankTimer(seat): RankTimer,
         parameters: &ReplayParameters,
-        context: &mut HostContext<'_, '_, '_, Self>,
+        context: &mut impl HostContext<Self>,
     ) {
         self.ranks[seat as usize].advance(seat, &mut self.tokens, parameters, context);
     }
 
-    fn sent(
-        &mut self,
-        token: u32,
-        parameters: &ReplayParameters,
-        context: &mut HostContext<'_, '_, '_, Self>,
-    ) {
+    fn sent(&mut self, token: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
         let (seat, token) = self.tokens.remove(token as usize);
         let rank = &mut self.ranks[seat as usize];
         rank.notice(Notice::Sent(token), seat, &mut self.tokens, parameters, context);
@@ -274,7 +269,7 @@ impl Host for ReplayHost {
         &mut self,
         message: &Delivered<ReplayHeader>,
         parameters: &ReplayParameters,
-        context: &mut HostContext<'_, '_, '_, Self>,
+        context: &mut impl HostContext<Self>,
     ) {
         let header = message.header.as_ref().expect("ranks send every message with a header");
         let seat = header.seat;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
 use weft_msg::{Blocked, Envelope, EnvelopeKind, Nic, Process, Progress, SendToken};
-use weft_nic::{HostContext, Message};
+use weft_nic::{HostContext, Message, Primitive};
 use weft_trace::RankCursor;
 use weft_trace::op::Op;
 use weft_units::{Bytes, RankId, Span, Time};
@@ -83,24 +83,24 @@ struct Ledger {
 }
 
 /// What a rank reaches while it is called.
-struct Surroundings<'s, 'a, 'b, 'c> {
+struct Surroundings<'s, C> {
     seat: u32,
     tokens: &'s mut Slab<(u32, SendToken)>,
     parameters: &'s ReplayParameters,
-    context: &'s mut HostContext<'a, 'b, 'c, ReplayHost>,
+    context: &'s mut C,
 }
 
 /// The rank's interface and processor for one call of messaging.
-struct Port<'p, 's, 'a, 'b, 'c> {
+struct Port<'p, 's, C> {
     ledger: &'p mut Ledger,
-    around: &'p mut Surroundings<'s, 'a, 'b, 'c>,
+    around: &'p mut Surroundings<'s, C>,
     /// When the call began.
     begun: Time,
     /// How far it has come.
     clock: Time,
 }
 
-impl Nic for Port<'_, '_, '_, '_, '_> {
+impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
     #[inline]
     fn spend(&mut self, span: Span) {
         self.clock = self.clock.saturating_add(span);
@@ -135,7 +135,11 @@ impl Nic for Port<'_, '_, '_, '_, '_> {
             self.ledger.sent += envelope.bytes;
         }
         let token = token.is_awaited().then(|| self.around.tokens.insert((self.around.seat, token)) as u32);
-        let message = Message { to: endpoint, bytes: payload, born, header: Some(header), token };
+        let primitive = match envelope.kind {
+            EnvelopeKind::Data => Primitive::Write,
+            _ => Primitive::Automatic,
+        };
+        let message = Message { to: endpoint, bytes: payload, born, header: Some(header), token, primitive };
         self.around.context.send(message, self.clock);
     }
 }
@@ -221,7 +225,7 @@ impl ReplayRank {
         seat: u32,
         tokens: &mut Slab<(u32, SendToken)>,
         parameters: &ReplayParameters,
-        context: &mut HostContext<'_, '_, '_, ReplayHost>,
+        context: &mut impl HostContext<ReplayHost>,
     ) {
         self.go_on(&mut Surroundings { seat, tokens, parameters, context });
     }
@@ -234,7 +238,7 @@ impl ReplayRank {
         seat: u32,
         tokens: &mut Slab<(u32, SendToken)>,
         parameters: &ReplayParameters,
-        context: &mut HostContext<'_, '_, '_, ReplayHost>,
+        context: &mut impl HostContext<ReplayHost>,
     ) {
         let mut around = Surroundings { seat, tokens, parameters, context };
         let now = around.context.now();
@@ -249,7 +253,7 @@ impl ReplayRank {
         }
     }
 
-    fn go_on(&mut self, around: &mut Surroundings<'_, '_, '_, '_>) {
+    fn go_on(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
         let mut budget = OPERATIONS_AHEAD;
         loop {
             // In a call that waits: what it has not noticed yet, one after the other.
@@ -271,7 +275,7 @@ impl ReplayRank {
         }
     }
 
-    fn next_operation(&mut self, around: &mut Surroundings<'_, '_, '_, '_>) {
+    fn next_operation(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
         let op = match self.next_op(around.parameters) {
             Ok(Some(op)) => op,
             Ok(None) => return self.finish(around),
@@ -329,7 +333,7 @@ impl ReplayRank {
     }
 
     /// All its operations are done.
-    fn finish(&mut self, around: &mut Surroundings<'_, '_, '_, '_>) {
+    fn finish(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
         self.state = State::Finished;
         self.ledger.end = self.ledger.clock;
         self.cursor = None;
@@ -338,7 +342,7 @@ impl ReplayRank {
         }
     }
 
-    fn fail(&mut self, reason: String, around: &mut Surroundings<'_, '_, '_, '_>) {
+    fn fail(&mut self, reason: String, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
         self.state = State::Failed;
         self.cursor = None;
         let Ledger { program, rank, .. } = self.ledger;
@@ -349,7 +353,12 @@ impl ReplayRank {
 
     /// Tells messaging, which takes from `begun` on; returns until when.
     #[inline]
-    fn tell(&mut self, notice: Notice, begun: Time, around: &mut Surroundings<'_, '_, '_, '_>) -> Time {
+    fn tell(
+        &mut self,
+        notice: Notice,
+        begun: Time,
+        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+    ) -> Time {
         let protocol = &around.parameters.protocol;
         let mut port = Port { begun, clock: begun, ledger: &mut self.ledger, around };
         match notice {
@@ -364,7 +373,12 @@ impl ReplayRank {
 
     /// In a call that waits, or at the end of the program, it takes what has been there since `at`.
     #[inline]
-    fn notice_in_call(&mut self, notice: Notice, at: Time, around: &mut Surroundings<'_, '_, '_, '_>) {
+    fn notice_in_call(
+        &mut self,
+        notice: Notice,
+        at: Time,
+        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+    ) {
         let finished = self.state == State::Finished;
         let begun = self.ledger.clock.max(at);
         let clock = self.tell(notice, begun, around);
@@ -377,7 +391,12 @@ impl ReplayRank {
     }
 
     /// Somebody else works on what has come at `now`.
-    fn notice_in_background(&mut self, notice: Notice, now: Time, around: &mut Surroundings<'_, '_, '_, '_>) {
+    fn notice_in_background(
+        &mut self,
+        notice: Notice,
+        now: Time,
+        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+    ) {
         let blocked = self.state == State::Blocked;
         let begun = self.ledger.engaged.max(now);
         self.ledger.engaged = self.tell(notice, begun, around);
@@ -393,7 +412,12 @@ impl ReplayRank {
 impl Ledger {
     /// The processor waits until `begun`, and works on messaging until `clock`.
     #[inline]
-    fn work(&mut self, begun: Time, clock: Time, around: &mut Surroundings<'_, '_, '_, '_>) {
+    fn work(
+        &mut self,
+        begun: Time,
+        clock: Time,
+        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+    ) {
         self.draw(Activity::Wait, self.operation, self.clock, begun, around);
         self.draw(Activity::Communicate, self.operation, begun, clock, around);
         self.communication = self.communication.saturating_add(clock.saturating_since(begun));
@@ -407,7 +431,7 @@ impl Ledger {
         name: &'static str,
         start: Time,
         end: Time,
-        around: &mut Surroundings<'_, '_, '_, '_>,
+        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
     ) {
         if around.parameters.report_timeline && end > start {
             let rank = self.number;

@@ -84,7 +84,7 @@ pub fn begin<T: Topology + Routing + Sync>(
     };
     let format = PacketFormat { header, footer, payload };
     let parameters = NetworkParameters { layout, format, links, switch, seed };
-    let source = |e: EndpointId| SimpleNic::new(Source::new(e, arrival.clone(), &pattern, seed));
+    let source = |e: EndpointId, _: &_| SimpleNic::new(Source::new(e, arrival.clone(), &pattern, seed));
     let Built { network, sites, events, lookahead } =
         Network::build(parameters, (simple, traffic), source).unwrap();
     Simulation::new(network, sites, events, lookahead, 1)

@@ -143,7 +143,7 @@ impl Setup {
             parameters.report_timeline = self.timeline;
             parameters.report_messages = true;
             let mut nics = parameters.hosts(endpoints).into_iter().map(SimpleNic::new);
-            Ideal::build(self.ideal, endpoints, (self.simple, parameters), |_| nics.next().unwrap())
+            Ideal::build(self.ideal, endpoints, (self.simple, parameters), |_, _| nics.next().unwrap())
         };
         let (model, sites, events, lookahead) = build();
         let mut simulation = Simulation::new(model, sites, events, lookahead, 1);

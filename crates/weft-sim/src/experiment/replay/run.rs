@@ -283,7 +283,7 @@ impl Run<'_> {
     /// Who waits for what, a line for each rank.
     fn who_waits(&self) -> String {
         let mut blocked = Vec::new();
-        self.network.visit_interfaces(&mut |_, nic| blocked.extend(nic.host.blocked()));
+        self.network.visit_hosts(&mut |_, host| blocked.extend(host.blocked()));
         blocked.sort_by_key(|(program, blocked)| (*program, blocked.rank));
         let several = self.request.traces.len() > 1;
         let mut lines: Vec<String> = blocked
@@ -352,8 +352,8 @@ impl Run<'_> {
 
     fn report_progress(&self) {
         let mut done = 0;
-        self.network.visit_interfaces(&mut |_, nic| {
-            done += nic.host.ranks().map(|rank| rank.operations).sum::<u64>();
+        self.network.visit_hosts(&mut |_, host| {
+            done += host.ranks().map(|rank| rank.operations).sum::<u64>();
         });
         let share = done as f64 / self.seating.operations.max(1) as f64;
         let now = (self.network.now() - Time::ZERO).as_us_f64();
@@ -363,7 +363,7 @@ impl Run<'_> {
     /// All ranks, counted over all programs.
     fn ranks(&self) -> Vec<RankReport> {
         let mut ranks = Vec::new();
-        self.network.visit_interfaces(&mut |_, nic| ranks.extend(nic.host.ranks()));
+        self.network.visit_hosts(&mut |_, host| ranks.extend(host.ranks()));
         ranks.sort_by_key(|rank| (rank.program, rank.rank));
         ranks
     }

@@ -357,7 +357,7 @@ impl Run {
 fn backlog(network: &Traffic) -> u128 {
     let now = network.now();
     let mut sum = 0;
-    network.visit_interfaces(&mut |_, interface| sum += u128::from(interface.host.backlog(now).as_ps()));
+    network.visit_hosts(&mut |_, source| sum += u128::from(source.backlog(now).as_ps()));
     sum
 }
 

@@ -1,0 +1,36 @@
+//! What a watched packet did on one link: the raw material of breakdowns.
+//!
+//! ```text
+//!  came ──── to the clock edge, pipeline ────► could ── waits ──► began ══ on the line ══► ended
+//!                                                                 │ + latency: head at far end
+//! ```
+//! The times of one packet are a chain: what follows `began` on one link is `came` on the next.
+
+use crate::network::LinkEnd;
+use weft_topo::LinkClass;
+use weft_units::{EndpointId, Span, Time};
+
+/// One link, crossed by a packet that its interface wants [watched](crate::Packet::watch).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HopRecord {
+    /// Where the packet comes from.
+    pub source: EndpointId,
+    /// Its message, counted by the source.
+    pub message: u32,
+    /// The interface's own mark on the packet.
+    pub label: u8,
+    /// Where the link begins.
+    pub from: LinkEnd,
+    /// Its kind.
+    pub class: LinkClass,
+    /// When the head came to the switch; at an endpoint, when the interface supplied the packet.
+    pub came: Time,
+    /// When its head could have been on the line had nothing else been there.
+    pub could: Time,
+    /// When its head was on the line.
+    pub began: Time,
+    /// When its tail was.
+    pub ended: Time,
+    /// From there to the far end.
+    pub latency: Span,
+}
