@@ -1,5 +1,6 @@
 //! What uses a network interface.
 
+use crate::observer::Observer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
@@ -33,6 +34,8 @@ pub struct Message<H> {
     pub token: Option<u32>,
     /// How it travels, where the interface has a choice.
     pub primitive: Primitive,
+    /// Whether the [observer](Observer) is to be told of every stage and hop of its critical packet.
+    pub watch: bool,
 }
 
 /// A message that has arrived whole.
@@ -110,7 +113,7 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// What a message tells the receiving host.
     type Header: Copy + Send + Sync + Serialize + DeserializeOwned + 'static;
     /// Where it reports.
-    type Output: Send + Default + 'static;
+    type Output: Observer + Send + Default + 'static;
 
     /// Whether the host only counts what is delivered. It is then told as soon as the last packet has
     /// come, with the time at which it would notice, which saves an event per message.

@@ -4,7 +4,9 @@
 //! into packets, and hands over those of others when they have arrived whole.
 
 mod host;
+mod observer;
 mod simple;
 
 pub use host::{Delivered, Host, HostContext, Message, Nic, Offer, Primitive};
+pub use observer::{Block, Observer, Stage};
 pub use simple::{Announcement, SimpleNic, SimpleParameters, SimpleTimer};

@@ -9,10 +9,11 @@
 //! interface has them.
 
 use crate::host::{Delivered, Host, HostContext, Message, Nic, Offer};
+use crate::observer::Observer;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_engine::Payload;
-use weft_fabric::{Interface, InterfaceContext, Packet, Part, Supply};
+use weft_fabric::{HopRecord, Interface, InterfaceContext, Packet, Part, Supply};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// What a machine file says of the simple interface.
@@ -375,6 +376,10 @@ impl<H: Host> Interface for SimpleNic<H> {
             self.incoming.remove(&key);
             self.arrived(DueMessage { from, number, bytes, born, hops, header }, done, parameters, context);
         }
+    }
+
+    fn hop(output: &mut H::Output, hop: &HopRecord) {
+        output.hop(hop);
     }
 
     fn next_supply(&self) -> Time {

@@ -11,7 +11,7 @@ use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream};
-use weft_nic::{Delivered, Host, HostContext, Message, Offer, Primitive};
+use weft_nic::{Delivered, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// What all sources of a run share.
@@ -80,6 +80,8 @@ impl Payload for NoTimer {
         match *self {}
     }
 }
+
+impl Observer for TrafficOutput {}
 
 const PURPOSE_TRAFFIC: u32 = 2;
 
@@ -174,6 +176,7 @@ impl Host for Source {
             header: None,
             token: None,
             primitive: Primitive::Automatic,
+            watch: false,
         })
     }
 }

@@ -139,7 +139,15 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
             EnvelopeKind::Data => Primitive::Write,
             _ => Primitive::Automatic,
         };
-        let message = Message { to: endpoint, bytes: payload, born, header: Some(header), token, primitive };
+        let message = Message {
+            to: endpoint,
+            bytes: payload,
+            born,
+            header: Some(header),
+            token,
+            primitive,
+            watch: false,
+        };
         self.around.context.send(message, self.clock);
     }
 }

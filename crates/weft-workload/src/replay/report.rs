@@ -3,6 +3,8 @@
 use crate::flow::FlowReport;
 use crate::histogram::Histogram;
 use std::collections::BTreeMap;
+use weft_fabric::HopRecord;
+use weft_nic::{Observer, Stage};
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
 /// What the hosts of a partition report. All of it adds up over partitions in any order.
@@ -18,6 +20,20 @@ pub struct ReplayOutput {
     pub timeline: Vec<TimelineEvent>,
     /// Ranks that cannot go on because their trace is wrong.
     pub faults: Vec<Fault>,
+    /// What watched messages did on links, in no particular order.
+    pub hops: Vec<HopRecord>,
+    /// What watched messages did in interfaces, in no particular order.
+    pub stages: Vec<Stage>,
+}
+
+impl Observer for ReplayOutput {
+    fn hop(&mut self, hop: &HopRecord) {
+        self.hops.push(*hop);
+    }
+
+    fn stage(&mut self, stage: &Stage) {
+        self.stages.push(*stage);
+    }
 }
 
 /// The messages of a program that were delivered: those that carry its data, not those by which a

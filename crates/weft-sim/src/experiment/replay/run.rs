@@ -309,7 +309,7 @@ impl Run<'_> {
         let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
         let tally = &mut self.tally;
         self.network.visit_outputs(&mut |output| {
-            let ReplayOutput { programs, flows, messages: some, timeline, faults: wrong } =
+            let ReplayOutput { programs, flows, messages: some, timeline, faults: wrong, .. } =
                 std::mem::take(output);
             if tally.programs.len() < programs.len() {
                 tally.programs.resize(programs.len(), Delivery::default());

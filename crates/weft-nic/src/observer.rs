@@ -1,0 +1,84 @@
+//! What an interface tells of what it does: the seam for breakdowns, telemetry and RTL tests.
+//!
+//! ```text
+//!   block:   came ──── waits ────► began ──── works ────► ended  =  came of the next block or link
+//! ```
+//! The stages of one message and the [hops](HopRecord) of its watched packet are a chain in time.
+
+use serde::{Deserialize, Serialize};
+use weft_fabric::HopRecord;
+use weft_units::{EndpointId, Time};
+
+/// A part of a network interface or of what it is attached to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Block {
+    /// The simple interface, which has no parts.
+    Interface,
+    /// The port between processor and interface: TR-488 §4.2.
+    HostPort,
+    /// TR-488 §4.4.
+    Packetizer,
+    /// TR-488 §4.4.
+    Mailbox,
+    /// The segmentation agent: the R5 co-processor of TR-488 §4.5.2, or hardware.
+    Segmentation,
+    /// The send unit of TR-488 §4.5.
+    RdmaSend,
+    /// The receive unit of TR-488 §4.5.
+    RdmaReceive,
+    /// Address translation: TR-488 §4.5.3.
+    Iommu,
+    /// The memory channel that cores and interface share.
+    Memory,
+    /// The reduction modules of TR-488 §4.7.
+    Allreduce,
+}
+
+impl Block {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Block::Interface => "interface",
+            Block::HostPort => "host port",
+            Block::Packetizer => "packetizer",
+            Block::Mailbox => "mailbox",
+            Block::Segmentation => "segmentation",
+            Block::RdmaSend => "rdma send",
+            Block::RdmaReceive => "rdma receive",
+            Block::Iommu => "iommu",
+            Block::Memory => "memory",
+            Block::Allreduce => "allreduce",
+        }
+    }
+}
+
+/// What one block did with one message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stage {
+    /// Where it happened.
+    pub endpoint: EndpointId,
+    /// Where the message comes from.
+    pub source: EndpointId,
+    /// The message, counted by its source.
+    pub message: u32,
+    /// The block.
+    pub block: Block,
+    /// When the message came to it.
+    pub came: Time,
+    /// When the block began on it.
+    pub began: Time,
+    /// When the block was done, which hands it on.
+    pub ended: Time,
+}
+
+/// Who wants to know. Must not influence the model.
+pub trait Observer {
+    /// A watched packet was put on a link.
+    fn hop(&mut self, _hop: &HopRecord) {}
+
+    /// A block has dealt with a watched message.
+    fn stage(&mut self, _stage: &Stage) {}
+}
+
+impl Observer for () {}
