@@ -6,7 +6,7 @@
 //!   complete when copied or taken     not matched: unexpected queue
 //! ```
 
-use crate::matching::Posted;
+use crate::matching::{Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
 use crate::process::{Message, Process, SendState};
 use crate::protocol::{Protocol, cost};
@@ -55,6 +55,9 @@ impl Process {
         let own = envelope.source == self.rank;
         let rate = if own { protocol.memory_copy_rate } else { protocol.receive_copy_rate };
         nic.spend(cost(rate, envelope.bytes));
+        if let Owner::Live(key) = posted.owner {
+            nic.received(key, envelope);
+        }
         self.complete(posted.owner, protocol, nic);
     }
 }

@@ -52,6 +52,7 @@ mod rendezvous;
 mod report;
 mod requests;
 mod support;
+mod tagged;
 #[cfg(test)]
 mod tests;
 
@@ -65,3 +66,4 @@ pub use process::{Process, Progress};
 pub use protocol::{Protocol, Wildcards};
 pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
 pub use support::unsupported;
+pub use tagged::{TaggedReceive, TaggedSend};

@@ -28,6 +28,8 @@ pub(crate) enum Owner {
     Request(RequestId),
     /// A collective in progress, by its entry in the table of collectives.
     Collective(u32),
+    /// An operation of a real rank, by the number that it has given it.
+    Live(u32),
 }
 
 /// A receive that waits for its message.
@@ -41,6 +43,10 @@ pub(crate) struct Posted {
     pub source: Option<RankId>,
     /// The tag; `None`: any.
     pub tag: Option<i32>,
+    /// Bits that need not be equal: of the communicator above, of the tag below.
+    pub ignore: u64,
+    /// Whether it goes on receiving after a match, until it is withdrawn.
+    pub repeats: bool,
     /// Room in the buffer.
     pub bytes: Bytes,
     /// Who is told.
@@ -49,10 +55,10 @@ pub(crate) struct Posted {
 
 impl Posted {
     fn accepts(&self, envelope: &Envelope) -> bool {
-        self.comm == envelope.comm
+        (self.comm.0 ^ envelope.comm.0) & !(self.ignore >> 32) == 0
             && self.collective == envelope.collective
             && self.source.is_none_or(|source| source == envelope.source)
-            && self.tag.is_none_or(|tag| tag == envelope.tag)
+            && self.tag.is_none_or(|tag| (tag ^ envelope.tag) as u32 & !(self.ignore as u32) == 0)
     }
 }
 
@@ -74,7 +80,13 @@ pub(crate) struct Matching {
 impl Matching {
     /// A message has arrived: finds the oldest receive that accepts it, or keeps the message.
     pub fn arrive(&mut self, envelope: Envelope) -> Found<Posted> {
-        let found = take(&mut self.posted, |posted| posted.accepts(&envelope));
+        let fits = |posted: &Posted| posted.accepts(&envelope);
+        let found = match self.posted.iter().position(fits) {
+            Some(index) if self.posted[index].repeats => {
+                Found { entry: Some(self.posted[index]), scanned: index as u64 + 1 }
+            }
+            _ => take(&mut self.posted, fits),
+        };
         if found.entry.is_none() {
             self.unexpected.push_back(envelope);
         }
@@ -88,6 +100,29 @@ impl Matching {
             self.posted.push_back(receive);
         }
         found
+    }
+
+    /// The oldest message that a receive like this would get, which stays.
+    pub fn peek(&self, receive: &Posted) -> Found<Envelope> {
+        match self.unexpected.iter().position(|envelope| receive.accepts(envelope)) {
+            Some(index) => Found { entry: Some(self.unexpected[index]), scanned: index as u64 + 1 },
+            None => Found { entry: None, scanned: self.unexpected.len() as u64 },
+        }
+    }
+
+    /// Takes the oldest message that a receive like this would get.
+    pub fn claim(&mut self, receive: &Posted) -> Option<Envelope> {
+        take(&mut self.unexpected, |envelope| receive.accepts(envelope)).entry
+    }
+
+    /// Withdraws a receive; says whether it was there.
+    pub fn withdraw(&mut self, owner: Owner) -> bool {
+        take(&mut self.posted, |posted| posted.owner == owner).entry.is_some()
+    }
+
+    /// Keeps a receive that goes on receiving.
+    pub fn keep(&mut self, receive: Posted) {
+        self.posted.push_back(receive);
     }
 
     /// The receives that wait for a message, oldest first.
@@ -139,6 +174,8 @@ mod tests {
             collective: false,
             source: source.map(RankId),
             tag,
+            ignore: 0,
+            repeats: false,
             bytes: Bytes::new(u64::MAX),
             owner: Owner::Request(RequestId(request)),
         }

@@ -29,6 +29,22 @@ pub trait Nic {
     /// [`Process::sent`](crate::Process::sent), unless nobody waits for it
     /// ([`SendToken::is_awaited`]).
     fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken);
+
+    /// The receive that a real rank calls `key` has been matched with an announced message: its data will
+    /// come with `receive` in its envelope. The clear to send is posted next.
+    fn announced(&mut self, _key: u32, _receive: u32, _envelope: &Envelope) {}
+
+    /// The message of the receive that a real rank calls `key` is here, whole: its data can be put in
+    /// place. [`Nic::completed`] follows.
+    fn received(&mut self, _key: u32, _envelope: &Envelope) {}
+
+    /// Whether the receive that a real rank calls `key`, which repeats, has room for more messages.
+    fn wants_more(&mut self, _key: u32) -> bool {
+        false
+    }
+
+    /// The operation that a real rank calls `key` has completed.
+    fn completed(&mut self, _key: u32) {}
 }
 
 /// Names a posted message until the interface has taken it.
@@ -47,6 +63,16 @@ impl SendToken {
     /// The token of entry `key` in the table of sends.
     pub(crate) fn of(key: u32) -> SendToken {
         SendToken(NonZeroU32::new(key.wrapping_add(1)))
+    }
+
+    /// It as a number, to travel between processes; `None`: nobody waits for it.
+    pub const fn bits(self) -> Option<NonZeroU32> {
+        self.0
+    }
+
+    /// The token of such a number.
+    pub const fn from_bits(bits: Option<NonZeroU32>) -> SendToken {
+        SendToken(bits)
     }
 
     /// The entry that it names.
@@ -86,9 +112,9 @@ pub struct Envelope {
     /// The program's payload, also where this message only announces or acknowledges it.
     pub bytes: Bytes,
     /// The send's entry at the rank that sends the data.
-    pub(crate) send: u32,
+    pub send: u32,
     /// The receive's entry at the rank that receives the data, once it is known.
-    pub(crate) receive: u32,
+    pub receive: u32,
 }
 
 impl Envelope {

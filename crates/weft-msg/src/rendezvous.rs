@@ -52,6 +52,9 @@ impl Process {
         }
         let incoming = Incoming { owner: posted.owner, envelope: *envelope };
         let receive = self.receives.insert(incoming) as u32;
+        if let Owner::Live(key) = posted.owner {
+            nic.announced(key, receive, envelope);
+        }
         self.control(EnvelopeKind::ClearToSend, &Envelope { receive, ..*envelope }, protocol, nic);
     }
 
@@ -78,6 +81,9 @@ impl Process {
     pub(crate) fn data_arrived(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
         nic.spend(protocol.receive_message);
         let incoming = self.receives.remove(envelope.receive as usize);
+        if let Owner::Live(key) = incoming.owner {
+            nic.received(key, &incoming.envelope);
+        }
         if protocol.rendezvous_ack {
             self.control(EnvelopeKind::Ack, envelope, protocol, nic);
         }

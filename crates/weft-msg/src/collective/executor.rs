@@ -143,6 +143,8 @@ impl Process {
             match step {
                 Step::Receive { from, piece, .. } => {
                     let posted = Posted {
+                        ignore: 0,
+                        repeats: false,
                         comm: id,
                         collective: true,
                         source: Some(self.communicators.rank(comm, *from)),

@@ -1,0 +1,252 @@
+//! The virtual clock in place of the system's, for the thread that is the rank.
+//!
+//! ```text
+//!   before the rank joins     real time passes from 500 s on: start-up code that waits for time to pass does
+//!   from then on              1000 s + the rank's clock; every look costs time, so that a loop on the
+//!                             clock ends
+//! ```
+//! The library is preloaded: its functions stand before those of the C library. Other threads keep the
+//! system's clock. A double of seconds resolves 0.1 ns at 1000 s, and 238 ns at today's date.
+//!
+//! # Not covered
+//! The processor's time-stamp counter, static programs, system calls without the C library, `clock()`
+//! and CPU-time clocks, which are real.
+
+use crate::device::{Shared, State};
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// Seconds that a rank's clock shows at virtual time zero.
+const BASE_S: u64 = 1000;
+/// Seconds that it shows when the process starts.
+const START_S: u64 = 500;
+const NS_PER_S: u64 = 1_000_000_000;
+const PS_PER_NS: u64 = 1000;
+
+static DEVICE: OnceLock<&'static Shared> = OnceLock::new();
+static OWNER: AtomicI32 = AtomicI32::new(0);
+static READS: AtomicU32 = AtomicU32::new(0);
+/// The real time of the first look.
+static FIRST_LOOK: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static THREAD: Cell<i32> = const { Cell::new(0) };
+}
+
+/// The calling thread is the rank of this device.
+pub(crate) fn belongs_to(device: &'static Shared) {
+    OWNER.store(thread(), Ordering::Relaxed);
+    let _ = DEVICE.set(device);
+}
+
+/// How often the rank has looked at its clock.
+pub(crate) fn reads() -> u32 {
+    READS.load(Ordering::Relaxed)
+}
+
+fn thread() -> i32 {
+    let known = THREAD.get();
+    if known != 0 {
+        return known;
+    }
+    let id = rustix::thread::gettid().as_raw_nonzero().get();
+    THREAD.set(id);
+    id
+}
+
+/// The device whose rank the calling thread is, in virtual time.
+fn device() -> Option<&'static Shared> {
+    let device = DEVICE.get()?;
+    let joined = matches!(device.state(), Some(State::Run));
+    (joined && OWNER.load(Ordering::Relaxed) == thread()).then_some(*device)
+}
+
+/// Whether the process is a rank, or may become one.
+fn is_job() -> bool {
+    static JOB: OnceLock<bool> = OnceLock::new();
+    *JOB.get_or_init(|| std::env::var_os("WEFT_JOB").is_some())
+}
+
+#[expect(unsafe_code, reason = "the system call itself: the C library's function is ours")]
+fn real_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec.
+    let status = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
+    if status == 0 { time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64 } else { 0 }
+}
+
+/// CPU time of this thread, in ns.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    real_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// What the clock shows, in ns; `None`: the system's.
+fn shown_ns() -> Option<u64> {
+    if let Some(device) = device() {
+        READS.fetch_add(1, Ordering::Relaxed);
+        let clock = device.clock().saturating_add(device.identity().clock_read.as_ps());
+        device.set_clock(clock);
+        return Some(BASE_S * NS_PER_S + clock / PS_PER_NS);
+    }
+    if !is_job() || OWNER.load(Ordering::Relaxed) != 0 && OWNER.load(Ordering::Relaxed) != thread() {
+        return None;
+    }
+    if let Some(device) = DEVICE.get()
+        && device.clock() > 0
+    {
+        // Between two times in virtual time: it must not go back.
+        return Some(BASE_S * NS_PER_S + device.clock() / PS_PER_NS);
+    }
+    let now = real_ns(libc::CLOCK_MONOTONIC);
+    let first = match FIRST_LOOK.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => now,
+        Err(first) => first,
+    };
+    Some((START_S * NS_PER_S + (now - first)).min(BASE_S * NS_PER_S))
+}
+
+/// Lets the rank's clock pass; says whether it is a rank's.
+fn sleep_ns(ns: u64) -> bool {
+    let Some(device) = device() else { return false };
+    READS.fetch_add(1, Ordering::Relaxed);
+    device.set_clock(device.clock().saturating_add(ns.saturating_mul(PS_PER_NS)));
+    true
+}
+
+fn is_wall_clock(clock: libc::clockid_t) -> bool {
+    matches!(
+        clock,
+        libc::CLOCK_REALTIME
+            | libc::CLOCK_MONOTONIC
+            | libc::CLOCK_MONOTONIC_RAW
+            | libc::CLOCK_REALTIME_COARSE
+            | libc::CLOCK_MONOTONIC_COARSE
+            | libc::CLOCK_BOOTTIME
+    )
+}
+
+/// The functions of the C library that this one stands before.
+#[expect(unsafe_code, reason = "C functions: their callers answer for the pointers")]
+mod preload {
+    use super::*;
+    use libc::{c_int, c_long, c_void, clockid_t, time_t, timespec, timeval, useconds_t};
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
+        match if is_wall_clock(clock) { shown_ns() } else { None } {
+            Some(ns) if !time.is_null() => {
+                // SAFETY: not null, and by the C library's contract a timespec to write to.
+                unsafe {
+                    *time = timespec { tv_sec: (ns / NS_PER_S) as time_t, tv_nsec: (ns % NS_PER_S) as c_long }
+                };
+                0
+            }
+            // SAFETY: the same call with the same arguments.
+            _ => unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int },
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_int {
+        match shown_ns() {
+            Some(ns) if !time.is_null() => {
+                // SAFETY: not null, and by the C library's contract a timeval to write to.
+                unsafe {
+                    *time = timeval {
+                        tv_sec: (ns / NS_PER_S) as time_t,
+                        tv_usec: (ns % NS_PER_S / 1000) as libc::suseconds_t,
+                    }
+                };
+                0
+            }
+            // SAFETY: the same call with the same arguments.
+            _ => unsafe { libc::syscall(libc::SYS_gettimeofday, time, zone) as c_int },
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn time(out: *mut time_t) -> time_t {
+        let ns = shown_ns().unwrap_or_else(|| real_ns(libc::CLOCK_REALTIME));
+        let seconds = (ns / NS_PER_S) as time_t;
+        if !out.is_null() {
+            // SAFETY: not null, and by the C library's contract a time_t to write to.
+            unsafe { *out = seconds };
+        }
+        seconds
+    }
+
+    /// Of a sleep, in ns; `None`: not valid.
+    unsafe fn length(request: *const timespec) -> Option<u64> {
+        if request.is_null() {
+            return None;
+        }
+        // SAFETY: not null, and by the C library's contract a timespec.
+        let timespec { tv_sec, tv_nsec } = unsafe { *request };
+        let valid = tv_sec >= 0 && (0..NS_PER_S as c_long).contains(&tv_nsec);
+        valid.then(|| (tv_sec as u64).saturating_mul(NS_PER_S).saturating_add(tv_nsec as u64))
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec) -> c_int {
+        // SAFETY: the caller's pointer, as the C library would take it.
+        match unsafe { length(request) } {
+            Some(ns) if sleep_ns(ns) => 0,
+            // SAFETY: the same call with the same arguments.
+            _ => unsafe { libc::syscall(libc::SYS_nanosleep, request, rest) as c_int },
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn clock_nanosleep(
+        clock: clockid_t,
+        flags: c_int,
+        request: *const timespec,
+        rest: *mut timespec,
+    ) -> c_int {
+        // SAFETY: the caller's pointer, as the C library would take it.
+        let wanted = if is_wall_clock(clock) { unsafe { length(request) } } else { None };
+        let span = match (wanted, device()) {
+            (Some(ns), Some(device)) if flags & libc::TIMER_ABSTIME != 0 => {
+                Some(ns.saturating_sub(BASE_S * NS_PER_S + device.clock() / PS_PER_NS))
+            }
+            (wanted, _) => wanted,
+        };
+        match span {
+            Some(ns) if sleep_ns(ns) => 0,
+            _ => {
+                // SAFETY: the same call with the same arguments.
+                let status = unsafe { libc::syscall(libc::SYS_clock_nanosleep, clock, flags, request, rest) };
+                // The function returns the error, the system call sets errno.
+                if status == 0 {
+                    0
+                } else {
+                    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
+                }
+            }
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn usleep(us: useconds_t) -> c_int {
+        let ns = u64::from(us) * 1000;
+        if sleep_ns(ns) {
+            return 0;
+        }
+        let request = timespec { tv_sec: (ns / NS_PER_S) as time_t, tv_nsec: (ns % NS_PER_S) as c_long };
+        // SAFETY: a timespec of our own.
+        unsafe {
+            libc::syscall(libc::SYS_nanosleep, &raw const request, std::ptr::null_mut::<timespec>()) as c_int
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    extern "C" fn sched_yield() -> c_int {
+        if device().is_some() {
+            crate::abi::yielded();
+            return 0;
+        }
+        // SAFETY: takes no arguments.
+        unsafe { libc::syscall(libc::SYS_sched_yield) as c_int }
+    }
+}

@@ -1,0 +1,25 @@
+//! What a real rank loads: messaging over a device in shared memory, and the C interface `weft.h`.
+//!
+//! ```text
+//!   program ─ MPI ─ provider (C) ─ weft.h ─┐                        the simulator's process
+//!                                          ▼
+//!   clock_gettime ─ clock ────────────► Rank ── msg ── Port ──► device ═══════ live host ─ nic ─ fabric
+//!                                          ▲                      ║ shared memory
+//!                                          └── notices ◄──────────╝
+//! ```
+//! | module | what it is |
+//! |---|---|
+//! | [`device`] | the layout of the shared memory: whose turn, clock, posts, notices |
+//! | [`rank`] | a rank: matching, completions, its turns |
+//! | `operation` | what the rank has under way |
+//! | `abi` | `weft.h` |
+//! | `clock` | the virtual clock in place of the system's |
+//!
+//! It never links the simulator. Between its turns a rank does not run; during one it runs natively,
+//! and its virtual clock moves by what the machine file says that messaging costs.
+
+mod abi;
+mod clock;
+pub mod device;
+mod operation;
+pub mod rank;
