@@ -52,6 +52,7 @@ unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
     if handle.is_null() {
         let Some((shared, lists)) = device() else { return -libc::ENOENT };
         let Some(new) = Rank::new(shared, lists) else { return -libc::EPROTO };
+        shared.set_process(std::process::id());
         clock::belongs_to(shared);
         handle = Box::into_raw(Box::new(Handle { rank: new, claimed: Vec::new(), next_key: 1 }));
         RANK.store(handle, Ordering::Release);

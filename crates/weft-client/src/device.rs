@@ -91,6 +91,9 @@ struct Page {
     endpoint: u32,
     domain: u32,
     host_model: u32,
+    /// The rank's process, as it says.
+    process: AtomicU32,
+    unused: u32,
     /// Of [`HostModel`]: millionths, or picoseconds.
     host_value: u64,
     turn: AtomicU32,
@@ -356,6 +359,8 @@ impl Shared {
             endpoint: identity.endpoint,
             domain: identity.domain.into(),
             host_model,
+            process: AtomicU32::new(0),
+            unused: 0,
             host_value,
             turn: AtomicU32::new(Turn::Rank as u32),
             state: AtomicU32::new(State::Real as u32),
@@ -480,6 +485,16 @@ impl Shared {
             clock_read: Span::from_ps(page.clock_read),
             jumps: page.jumps != 0,
         }
+    }
+
+    /// The rank's process, as the rank says; `None`: it has not said. Not to be believed.
+    pub fn process(&self) -> Option<u32> {
+        Some(self.page().process.load(Ordering::Acquire)).filter(|process| *process != 0)
+    }
+
+    /// Says which process the rank is.
+    pub fn set_process(&self, process: u32) {
+        self.page().process.store(process, Ordering::Release);
     }
 
     /// The machine's messaging, as it was given.

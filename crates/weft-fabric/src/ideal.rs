@@ -85,6 +85,16 @@ impl<N: Interface> Ideal<N> {
         (Ideal { parameters, rate, directory, interface }, sites, events, lookahead)
     }
 
+    /// The event by which a timer of an endpoint's interface fires at `at`, to be inserted between runs.
+    pub fn timer(
+        &self,
+        endpoint: EndpointId,
+        at: Time,
+        timer: N::Timer,
+    ) -> Event<Wire<N::Timer, N::Announcement>> {
+        self.directory.timer(endpoint, at, timer)
+    }
+
     /// What the interfaces share.
     pub fn interface_parameters(&self) -> &N::Parameters {
         &self.interface

@@ -89,6 +89,12 @@ impl Directory {
         Directory { places, lookahead }
     }
 
+    /// The event by which a timer of an endpoint's interface fires.
+    pub(crate) fn timer<T, A>(&self, endpoint: EndpointId, time: Time, timer: T) -> Event<Wire<T, A>> {
+        let (site, entity) = self.place(endpoint);
+        Event { time, site, order: Order::new(entity, kind::TIMER), payload: Wire::Timer(timer) }
+    }
+
     /// The site and entity of an endpoint.
     #[inline]
     pub(crate) fn place(&self, endpoint: EndpointId) -> (SiteId, u32) {

@@ -239,6 +239,16 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         Ok(Built { network, sites, events, lookahead })
     }
 
+    /// The event by which a timer of an endpoint's interface fires at `at`, to be inserted between runs.
+    pub fn timer(
+        &self,
+        endpoint: EndpointId,
+        at: Time,
+        timer: N::Timer,
+    ) -> Event<Wire<N::Timer, N::Announcement>> {
+        self.directory.timer(endpoint, at, timer)
+    }
+
     /// Topology and routing.
     pub fn layout(&self) -> &T {
         &self.rules.topology

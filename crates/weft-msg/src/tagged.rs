@@ -74,7 +74,13 @@ impl TaggedReceive {
 
 impl Envelope {
     /// The envelope of a message between real ranks that has come from another process.
-    pub fn of_real_rank(kind: EnvelopeKind, tagged: bool, source: RankId, tag: u64, bytes: Bytes) -> Envelope {
+    pub fn of_real_rank(
+        kind: EnvelopeKind,
+        tagged: bool,
+        source: RankId,
+        tag: u64,
+        bytes: Bytes,
+    ) -> Envelope {
         let (comm, tag) = halves(tag);
         Envelope { kind, collective: !tagged, source, tag, comm, bytes, send: 0, receive: 0 }
     }

@@ -90,12 +90,20 @@ pub trait HostContext<H: Host> {
 
     /// Makes the interface ask for the host's offer.
     fn request_offer(&mut self);
+
+    /// Nothing that the interface does not know of yet can reach the host before this time.
+    fn quiet_until(&self) -> Time {
+        self.now()
+    }
 }
 
 /// An interface of one of the models, with its host.
 pub trait Nic<H: Host>: Interface<Output = H::Output> {
     /// The interface of `host` at `endpoint`.
     fn new(host: H, endpoint: EndpointId, parameters: &Self::Parameters) -> Self;
+
+    /// A timer of the host as one of the interface.
+    fn host_timer(timer: H::Timer) -> Self::Timer;
 
     /// Its host.
     fn host(&self) -> &H;

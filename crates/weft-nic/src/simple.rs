@@ -289,6 +289,10 @@ impl<H: Host> Nic<H> for SimpleNic<H> {
         SimpleNic::new(host)
     }
 
+    fn host_timer(timer: H::Timer) -> SimpleTimer<H::Timer> {
+        SimpleTimer::Host(timer)
+    }
+
     fn host(&self) -> &H {
         &self.host
     }

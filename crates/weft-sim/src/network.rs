@@ -69,6 +69,9 @@ pub trait SimulatedNetwork<H: Host> {
     /// Handles every event before `until`; stops early when nothing is pending or `interrupt` is raised.
     fn run_until(&mut self, until: Time, interrupt: &AtomicBool) -> Progress;
 
+    /// Lets a timer of an endpoint's host fire at `at`, which must not lie in the past.
+    fn wake(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer);
+
     /// The virtual time that has been reached.
     fn now(&self) -> Time;
 
@@ -200,6 +203,11 @@ macro_rules! by_the_engine {
     () => {
         fn run_until(&mut self, until: Time, interrupt: &AtomicBool) -> Progress {
             self.simulation.run_until(until, interrupt)
+        }
+
+        fn wake(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
+            let event = self.simulation.model().timer(endpoint, at, N::host_timer(timer));
+            self.simulation.insert(event);
         }
 
         fn now(&self) -> Time {

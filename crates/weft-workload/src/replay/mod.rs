@@ -16,7 +16,7 @@
 //! Ranks of a host that slow each other down, and messages past the interface between them: they go
 //! through it and the host's switch.
 
-mod order;
+pub mod order;
 mod rank;
 mod report;
 

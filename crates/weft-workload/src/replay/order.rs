@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// A counter for each rank that one rank has to do with; most ranks have to do with few.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Counters {
+pub struct Counters {
     /// (rank, counter), ascending by rank.
     entries: Vec<(u32, u32)>,
 }
@@ -31,7 +31,7 @@ impl Counters {
 
 /// Restores the order at the receiver.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Restore<T> {
+pub struct Restore<T> {
     /// The number that comes next, by source.
     expected: Counters,
     /// What came early, by source and number.

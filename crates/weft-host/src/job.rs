@@ -1,0 +1,337 @@
+//! A job: the devices of its ranks, whose turn it is, and who lives.
+//!
+//! ```text
+//!            joins            gives its turn away            PMI barrier, in its turn
+//!   REAL ───────────► READY ◄────────────────► RUN ──────────────────────────► FENCE
+//!    ▲                  WAIT ◄────────────────►  │                               │
+//!    │                                           └──────── dies, leaves ──► EXIT │
+//!    └───────────────────────── all are fenced: released together ───────────────┘
+//! ```
+//! The thread that simulates gives turns; the one that watches the processes tells of fences and deaths, which
+//! end a turn from outside.
+
+use crate::memory::{ProcessMemory, descends};
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use weft_client::device::{DeviceError, HostModel, Identity, Notice, Post, Shared, State, Turn};
+use weft_units::Span;
+
+/// What a rank that has joined must tell between two looks at the wall clock.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Death {
+    /// With this exit status.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// Memory that a rank lets its peers reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Region {
+    pub address: u64,
+    pub length: u64,
+    pub may_read: bool,
+    pub may_write: bool,
+}
+
+/// What only the simulating thread touches of a rank.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    memory: Option<ProcessMemory>,
+    pub regions: BTreeMap<u64, Region>,
+    /// Buffers of announced messages, by the receive's number: address and length.
+    pub expected: BTreeMap<u32, (u64, u64)>,
+}
+
+struct Member {
+    device: Shared,
+    file: OwnedFd,
+    lists: Mutex<Shared>,
+    reach: Mutex<Reach>,
+}
+
+#[derive(Default)]
+struct Life {
+    /// The process that was started for each rank.
+    started: Vec<Option<u32>>,
+    deaths: Vec<Option<Death>>,
+    /// Ranks in a barrier of the process manager.
+    fenced: Vec<bool>,
+}
+
+/// A job.
+pub struct Job {
+    members: Vec<Member>,
+    life: Mutex<Life>,
+    changed: Condvar,
+    /// Raised when all ranks are fenced: the simulation stops at the end of its window.
+    pub all_fenced: AtomicBool,
+    /// How long a rank may keep its turn; `None`: for ever.
+    pub watchdog: Option<Duration>,
+}
+
+/// What a rank is told of the machine.
+pub struct RankSetup {
+    /// Its endpoint.
+    pub endpoint: u32,
+}
+
+/// What all ranks are told.
+pub struct JobSetup<'a> {
+    /// The machine's messaging, as bytes.
+    pub protocol: &'a [u8],
+    /// The protection domain.
+    pub domain: u16,
+    /// How computation moves clocks.
+    pub host: HostModel,
+    /// Virtual time of an empty poll.
+    pub poll: Span,
+    /// Of a clock read.
+    pub clock_read: Span,
+    /// Whether a rank that only polls is taken to wait from its first empty poll on.
+    pub jumps: bool,
+}
+
+/// Why a turn ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TurnEnd {
+    /// The rank wants this; its clock in ps.
+    Wants(State, u64),
+    /// It has died.
+    Died,
+    /// It has kept the turn for too long.
+    Silent,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Poisoned by a panic of the other thread, which ends the run anyway.
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Job {
+    /// Devices for all ranks, none of which has a process yet.
+    ///
+    /// # Errors
+    /// No memory for a device.
+    pub fn new(ranks: &[RankSetup], setup: &JobSetup<'_>) -> Result<Job, DeviceError> {
+        let count = ranks.len() as u32;
+        let members = (0..count).zip(ranks).map(|(rank, own)| {
+            let identity = Identity {
+                rank,
+                ranks: count,
+                endpoint: own.endpoint,
+                domain: setup.domain,
+                host: setup.host,
+                poll: setup.poll,
+                clock_read: setup.clock_read,
+                jumps: setup.jumps,
+            };
+            let (device, file) = Shared::create(&identity, setup.protocol)?;
+            let lists = Mutex::new(Shared::open(&file)?);
+            Ok(Member { device, file, lists, reach: Mutex::default() })
+        });
+        let members: Vec<Member> = members.collect::<Result<_, DeviceError>>()?;
+        let life = Life {
+            started: vec![None; ranks.len()],
+            deaths: vec![None; ranks.len()],
+            fenced: vec![false; ranks.len()],
+        };
+        Ok(Job {
+            members,
+            life: Mutex::new(life),
+            changed: Condvar::new(),
+            all_fenced: AtomicBool::new(false),
+            watchdog: None,
+        })
+    }
+
+    /// Ranks.
+    pub fn ranks(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// What the environment of a rank's process must hold as `WEFT_JOB`: where its device is to be found.
+    pub fn device_path(&self, rank: u32) -> PathBuf {
+        let file = self.members[rank as usize].file.as_raw_fd();
+        PathBuf::from(format!("/proc/{}/fd/{file}", std::process::id()))
+    }
+
+    /// The process of a rank has been started. From the watching thread.
+    pub fn started(&self, rank: u32, process: u32) {
+        lock(&self.life).started[rank as usize] = Some(process);
+    }
+
+    /// The process of a rank has ended: its turn, too. From the watching thread.
+    pub fn died(&self, rank: u32, death: Death) {
+        let mut life = lock(&self.life);
+        life.deaths[rank as usize] = Some(death);
+        let member = &self.members[rank as usize];
+        member.device.set_state(State::Exit);
+        member.device.give_turn(Turn::Simulator);
+        drop(life);
+        self.changed.notify_all();
+    }
+
+    /// A rank has entered a barrier of the process manager, in which it leaves virtual time. From the watching
+    /// thread.
+    pub fn fence(&self, rank: u32) {
+        let mut life = lock(&self.life);
+        life.fenced[rank as usize] = true;
+        let device = &self.members[rank as usize].device;
+        if device.state() == Some(State::Run) {
+            device.set_state(State::Fence);
+            device.give_turn(Turn::Simulator);
+        }
+        drop(life);
+        self.changed.notify_all();
+    }
+
+    /// How a rank's process ended.
+    pub fn death(&self, rank: u32) -> Option<Death> {
+        lock(&self.life).deaths[rank as usize]
+    }
+
+    /// Whether every rank that lives is fenced.
+    fn is_fenced(life: &Life) -> bool {
+        let mut living = life.deaths.iter().zip(&life.fenced).filter(|(death, _)| death.is_none()).peekable();
+        living.peek().is_some() && living.all(|(_, fenced)| *fenced)
+    }
+
+    /// Waits until no rank is outside virtual time: true where all are fenced, and wait to be released.
+    pub(crate) fn wait_until_joined(&self) -> bool {
+        loop {
+            let mut life = lock(&self.life);
+            if Job::is_fenced(&life) {
+                return true;
+            }
+            let outside = self
+                .members
+                .iter()
+                .zip(&life.fenced)
+                .position(|(member, fenced)| !fenced && member.device.state() == Some(State::Real));
+            let Some(rank) = outside else {
+                // One may be between the state and the turn.
+                drop(life);
+                for (rank, member) in self.members.iter().enumerate() {
+                    let fenced = lock(&self.life).fenced[rank];
+                    while !fenced && member.device.turn() == Turn::Rank {
+                        member.device.sleep_while(Turn::Rank, Some(LOOK));
+                    }
+                }
+                return false;
+            };
+            // A rank that joins wakes its own device; deaths and fences wake the condition.
+            life = self
+                .changed
+                .wait_timeout(life, Duration::from_millis(1))
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .0;
+            drop(life);
+            self.members[rank].device.sleep_while(Turn::Rank, Some(Duration::from_millis(1)));
+        }
+    }
+
+    /// Lets all fenced ranks go, outside virtual time; those that were in it will join again at `clock`, in ps.
+    pub(crate) fn release(&self, clock: u64) {
+        let mut life = lock(&self.life);
+        for (member, fenced) in self.members.iter().zip(&mut life.fenced) {
+            if std::mem::take(fenced) && member.device.state() == Some(State::Fence) {
+                member.device.set_clock(clock);
+                member.device.set_state(State::Real);
+                member.device.give_turn(Turn::Rank);
+            }
+        }
+        self.all_fenced.store(false, Ordering::Release);
+    }
+
+    /// The largest clock of all ranks, in ps.
+    pub(crate) fn largest_clock(&self) -> u64 {
+        self.members.iter().map(|member| member.device.clock()).max().unwrap_or(0)
+    }
+
+    /// The state of a rank, and its clock in ps.
+    pub(crate) fn state(&self, rank: u32) -> (State, u64) {
+        let device = &self.members[rank as usize].device;
+        (device.state().unwrap_or(State::Exit), device.clock())
+    }
+
+    /// Lets a rank run until it hands its turn back.
+    pub(crate) fn run(&self, rank: u32, quiet_until: u64) -> TurnEnd {
+        let device = &self.members[rank as usize].device;
+        {
+            // Under the lock, so that a death is not overwritten.
+            let life = lock(&self.life);
+            if life.deaths[rank as usize].is_some() {
+                return TurnEnd::Died;
+            }
+            device.set_quiet_until(quiet_until);
+            device.set_state(State::Run);
+            device.give_turn(Turn::Rank);
+        }
+        let since = Instant::now();
+        while device.turn() == Turn::Rank {
+            device.sleep_while(Turn::Rank, Some(LOOK));
+            if self.watchdog.is_some_and(|limit| since.elapsed() > limit) && device.turn() == Turn::Rank {
+                return TurnEnd::Silent;
+            }
+        }
+        match device.state() {
+            Some(State::Exit) | None => TurnEnd::Died,
+            Some(state) => {
+                if state == State::Fence && Job::is_fenced(&lock(&self.life)) {
+                    self.all_fenced.store(true, Ordering::Release);
+                }
+                TurnEnd::Wants(state, device.clock())
+            }
+        }
+    }
+
+    /// What a rank has posted in its turn.
+    pub(crate) fn take_posts(&self, rank: u32) -> Vec<(Post, Vec<u8>)> {
+        lock(&self.members[rank as usize].lists).take_posts()
+    }
+
+    /// Puts a notice into a rank's inbox; says whether it found room.
+    pub(crate) fn notify(&self, rank: u32, notice: Notice, bytes: &[u8], used: &mut usize) -> bool {
+        lock(&self.members[rank as usize].lists).notify(notice, bytes, used)
+    }
+
+    /// What the interface may reach of a rank.
+    pub(crate) fn reach(&self, rank: u32) -> MutexGuard<'_, Reach> {
+        lock(&self.members[rank as usize].reach)
+    }
+
+    /// Reads a rank's memory. `None`: the address is none of its own.
+    pub(crate) fn read(&self, rank: u32, address: u64, length: u64) -> Option<Vec<u8>> {
+        if length == 0 {
+            return Some(Vec::new());
+        }
+        self.with_memory(rank, |memory| memory.read(address, length as usize).ok())
+    }
+
+    /// Writes into a rank's memory; says whether it could.
+    pub(crate) fn write(&self, rank: u32, address: u64, bytes: &[u8]) -> bool {
+        bytes.is_empty() || self.with_memory(rank, |memory| memory.write(address, bytes).ok()).is_some()
+    }
+
+    fn with_memory<T>(&self, rank: u32, call: impl FnOnce(&ProcessMemory) -> Option<T>) -> Option<T> {
+        let mut reach = self.reach(rank);
+        if reach.memory.is_none() {
+            let process = self.members[rank as usize].device.process()?;
+            // The rank says which process it is; only one that was started for it is believed.
+            let started = lock(&self.life).started[rank as usize]?;
+            if !descends(process, started) {
+                return None;
+            }
+            reach.memory = ProcessMemory::of(process).ok();
+        }
+        call(reach.memory.as_ref()?)
+    }
+}

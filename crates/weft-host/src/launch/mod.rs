@@ -1,0 +1,63 @@
+//! The launcher: finds libraries, starts the ranks, is their process manager.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`pmi`] | the text protocol by which ranks find each other |
+//! | [`processes`] | starting, watching, ending |
+
+pub mod pmi;
+pub mod processes;
+
+use std::path::{Path, PathBuf};
+
+/// What ranks load.
+#[derive(Clone, Debug)]
+pub struct Libraries {
+    /// The client library, preloaded.
+    pub client: PathBuf,
+    /// The folder of the libfabric provider.
+    pub provider_folder: PathBuf,
+}
+
+/// A library that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} was not found in {}; build it with `{mend}`, or name its folder in WEFT_LIBRARIES", places(.looked))]
+pub struct Missing {
+    what: &'static str,
+    mend: &'static str,
+    looked: Vec<PathBuf>,
+}
+
+fn places(looked: &[PathBuf]) -> String {
+    looked.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl Libraries {
+    /// Finds them: in the folder that WEFT_LIBRARIES names, beside the command, or in the project's build folder.
+    ///
+    /// # Errors
+    /// What is missing, and where it was looked for.
+    pub fn find() -> Result<Libraries, Missing> {
+        let mut folders: Vec<PathBuf> =
+            std::env::var_os("WEFT_LIBRARIES").into_iter().map(PathBuf::from).collect();
+        if let Some(own) = std::env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned)) {
+            folders.push(own.clone());
+            folders.push(own.join("../lib/weft"));
+            folders.push(own.join("../../build/libfabric"));
+            folders.push(own.join("../../../build/libfabric"));
+        }
+        let find = |names: &[&str], what, mend| {
+            let mut files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+            files.find(|file| file.is_file()).ok_or_else(|| Missing { what, mend, looked: folders.clone() })
+        };
+        let client = find(
+            &["libweft.so", "libweft_client.so"],
+            "the library of ranks, libweft.so,",
+            "cargo build --release -p weft-client",
+        )?;
+        let provider =
+            find(&["libweft-fi.so"], "the libfabric provider, libweft-fi.so,", "make -C libfabric")?;
+        let provider_folder = provider.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(Libraries { client, provider_folder })
+    }
+}

@@ -1,0 +1,22 @@
+//! Real processes in virtual time.
+//!
+//! ```text
+//!   launch      starts the ranks, answers PMI, hears of deaths          real time
+//!      │ fences, deaths
+//!      ▼
+//!   job         devices, whose turn, who lives                          shared by both
+//!      ▲
+//!      │ turns
+//!   live        a host of the simulated machine whose ranks are         virtual time
+//!               processes: gives them turns, carries what they post
+//! ```
+//! The simulated network calls a live host exactly as it calls one whose ranks are simulated: within the
+//! total order of events. While the host is called it lets its rank run, natively, until the rank hands its
+//! turn back; so one rank runs at a time, ordered by virtual time, and what it posts goes into the same
+//! interface and fabric.
+
+pub mod job;
+pub mod launch;
+pub mod live;
+mod memory;
+pub mod run;

@@ -1,0 +1,607 @@
+//! A host of the simulated machine whose ranks are processes.
+//!
+//! ```text
+//!   engine ── timer: its time has come ──┐         ┌─► posts ──► HostContext::send ──► interface
+//!          ── delivered, sent ──► notice ┴─► turn ─┤
+//!                                                  └─► wants: a timer at its clock | to wait | fenced | gone
+//! ```
+//! Payloads of real ranks lie beside the simulation, in the job: a message's header names them. They do
+//! not influence it.
+//!
+//! # When bytes are taken
+//! Small messages are copied when they are posted. Announced data and RDMA writes are read from the
+//! sender's memory when the interface has taken them, and written to the receiver's when they have
+//! arrived. Reads are answered by the target's interface without its processor.
+
+use crate::job::{Job, Region, TurnEnd};
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use weft_client::device::{Notice, NoticeKind, Post, PostKind, RawEnvelope, State};
+use weft_engine::Payload;
+use weft_msg::{Envelope, EnvelopeKind};
+use weft_nic::{Delivered, Host, HostContext, Message, Offer, Primitive};
+use weft_units::{Bytes, EndpointId, RankId, Time};
+use weft_workload::replay::order::{Counters, Restore};
+use weft_workload::replay::{Delivery, ReplayOutput, ReplayedMessage};
+
+/// What all hosts of a run share.
+pub struct LiveParameters {
+    job: Arc<Job>,
+    /// Of each rank: its endpoint, and its number among the ranks there.
+    seats: Vec<(EndpointId, u32)>,
+    /// Bytes on the wire of a request or acknowledgement between interfaces.
+    control: Bytes,
+    /// Whether every message is to be reported.
+    pub report_messages: bool,
+    /// Whether flows are to be reported.
+    pub report_flows: bool,
+    payloads: Mutex<Slab<Vec<u8>>>,
+}
+
+impl LiveParameters {
+    /// The ranks of `job` at these endpoints.
+    pub fn new(job: Arc<Job>, endpoints: &[EndpointId], control: Bytes) -> LiveParameters {
+        let mut seats = Vec::with_capacity(endpoints.len());
+        for (index, endpoint) in endpoints.iter().enumerate() {
+            let before = endpoints[..index].iter().filter(|other| *other == endpoint).count();
+            seats.push((*endpoint, before as u32));
+        }
+        LiveParameters {
+            job,
+            seats,
+            control,
+            report_messages: false,
+            report_flows: false,
+            payloads: Mutex::default(),
+        }
+    }
+
+    /// The hosts of endpoints `0..endpoints`, each with its ranks.
+    pub fn hosts(&self, endpoints: u32) -> Vec<LiveHost> {
+        let mut hosts: Vec<LiveHost> =
+            std::iter::repeat_with(LiveHost::default).take(endpoints as usize).collect();
+        for (rank, (endpoint, _)) in (0..).zip(&self.seats) {
+            hosts[endpoint.index()].ranks.push(LiveRank::new(rank));
+        }
+        hosts
+    }
+
+    /// Where a rank sits.
+    pub fn seat(&self, rank: u32) -> (EndpointId, u32) {
+        self.seats[rank as usize]
+    }
+
+    fn payloads(&self) -> MutexGuard<'_, Slab<Vec<u8>>> {
+        self.payloads.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// The ranks behind one endpoint.
+#[derive(Default)]
+pub struct LiveHost {
+    ranks: Vec<LiveRank>,
+    /// Messages whose data the interface has not taken.
+    outgoing: Slab<Outgoing>,
+}
+
+/// A live process cannot be saved: a run with live processes records a trace, which can be replayed.
+impl Serialize for LiveHost {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(S::Error::custom("live processes cannot be saved"))
+    }
+}
+
+impl<'de> Deserialize<'de> for LiveHost {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<LiveHost, D::Error> {
+        Err(D::Error::custom("live processes cannot be resumed"))
+    }
+}
+
+/// A message on its way out.
+struct Outgoing {
+    seat: u32,
+    /// What the rank wants to hear; 0: nothing.
+    token: u32,
+    /// Memory to be read now: address, length, and where its bytes are to be put.
+    capture: Option<(u64, u64, u32)>,
+}
+
+/// A rank, as the simulation sees it.
+struct LiveRank {
+    rank: u32,
+    wants: State,
+    /// Puts messages to be matched in order.
+    order: Restore<LiveHeader>,
+    /// Numbers for the messages to be matched, by destination.
+    numbers: Counters,
+    /// Notices that it has not been given.
+    notices: VecDeque<(Notice, Vec<u8>)>,
+    /// When the messages that are announced were posted, by the send's number.
+    announced: Vec<Time>,
+    messages_sent: u64,
+    sent: Bytes,
+}
+
+impl LiveRank {
+    fn new(rank: u32) -> LiveRank {
+        LiveRank {
+            rank,
+            wants: State::Real,
+            order: Restore::default(),
+            numbers: Counters::default(),
+            notices: VecDeque::new(),
+            announced: Vec::new(),
+            messages_sent: 0,
+            sent: Bytes::ZERO,
+        }
+    }
+}
+
+/// What a live rank's message is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Kind {
+    /// Of messaging.
+    Message(Envelope),
+    /// An RDMA write to this address under this key.
+    Write { remote: u64, key: u64 },
+    /// The answer to a write or a read: the operation, and an errno.
+    Done { token: u32, error: i32 },
+    /// A request to write so many bytes back.
+    Read { remote: u64, key: u64, length: u64, local: u64 },
+    /// What was read.
+    Answer { local: u64, token: u32 },
+}
+
+/// What travels with a message.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct LiveHeader {
+    kind: Kind,
+    source: u32,
+    /// The rank that it is for, among those of its endpoint.
+    seat: u32,
+    /// Counts the messages from rank to rank that are to be matched.
+    number: u32,
+    /// Its bytes in the job's store.
+    payload: Option<u32>,
+    data: u64,
+    with_data: bool,
+    token: u32,
+}
+
+impl LiveHeader {
+    fn is_matched(&self) -> bool {
+        matches!(&self.kind, Kind::Message(envelope)
+            if matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend))
+    }
+}
+
+/// Calls a rank when the virtual time has reached its clock.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Resume(pub u32);
+
+impl Payload for Resume {
+    fn tie(&self) -> u128 {
+        self.0.into()
+    }
+}
+
+impl LiveHost {
+    /// Gives a rank turns until it waits for something that is not there.
+    fn run(&mut self, seat: usize, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
+        loop {
+            let rank = &mut self.ranks[seat];
+            let number = rank.rank;
+            let mut used = 0;
+            while let Some((notice, bytes)) = rank.notices.front() {
+                if !parameters.job.notify(number, *notice, bytes, &mut used) {
+                    break;
+                }
+                rank.notices.pop_front();
+            }
+            let quiet = if rank.notices.is_empty() { context.quiet_until() } else { Time::ZERO };
+            let end = parameters.job.run(number, quiet.as_ps());
+            self.carry(seat, parameters, context);
+            let rank = &mut self.ranks[seat];
+            match end {
+                TurnEnd::Wants(State::Wait, _) => {
+                    rank.wants = State::Wait;
+                    if rank.notices.is_empty() {
+                        return;
+                    }
+                }
+                TurnEnd::Wants(State::Ready, clock) => {
+                    rank.wants = State::Ready;
+                    let at = Time::from_ps(clock).max(context.now());
+                    return context.set_timer(at, Resume(seat as u32));
+                }
+                TurnEnd::Wants(state, _) => {
+                    rank.wants = state;
+                    return;
+                }
+                TurnEnd::Died | TurnEnd::Silent => {
+                    rank.wants = State::Exit;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Carries what a rank has posted.
+    fn carry(&mut self, seat: usize, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
+        let number = self.ranks[seat].rank;
+        for (post, bytes) in parameters.job.take_posts(number) {
+            self.carry_one(seat, &post, bytes, parameters, context);
+        }
+    }
+
+    fn carry_one(
+        &mut self,
+        seat: usize,
+        post: &Post,
+        bytes: Vec<u8>,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) {
+        let rank = &mut self.ranks[seat];
+        // What a rank says of times is believed as far as it can be: nothing is posted in the past.
+        let at = Time::from_ps(post.at).max(context.now());
+        let Some(&(to, to_seat)) = parameters.seats.get(post.to as usize) else { return };
+        let header = |kind| LiveHeader {
+            kind,
+            source: rank.rank,
+            seat: to_seat,
+            number: 0,
+            payload: None,
+            data: post.data,
+            with_data: post.flags & Post::WITH_DATA != 0,
+            token: post.token,
+        };
+        match post.kind {
+            kind if kind == PostKind::Message as u32 => {
+                let Some(mut envelope) = post.envelope.envelope() else { return };
+                envelope.source = RankId(rank.rank);
+                let mut header = header(Kind::Message(envelope));
+                let mut born = at;
+                if header.is_matched() {
+                    let next = rank.numbers.of(post.to);
+                    header.number = *next;
+                    *next = next.wrapping_add(1);
+                }
+                let mut capture = None;
+                let exchange = envelope.send as usize;
+                match envelope.kind {
+                    EnvelopeKind::Eager => header.payload = Some(store(parameters, bytes)),
+                    EnvelopeKind::RequestToSend if exchange < 1 << 20 => {
+                        if rank.announced.len() <= exchange {
+                            rank.announced.resize(exchange + 1, Time::ZERO);
+                        }
+                        rank.announced[exchange] = at;
+                    }
+                    EnvelopeKind::ClearToSend => {
+                        let mut reach = parameters.job.reach(rank.rank);
+                        reach.expected.insert(envelope.receive, (post.local, post.length));
+                    }
+                    EnvelopeKind::Data => {
+                        born = rank.announced.get(exchange).copied().unwrap_or(at);
+                        let place = store(parameters, Vec::new());
+                        header.payload = Some(place);
+                        capture = Some((post.local, post.length, place));
+                    }
+                    _ => {}
+                }
+                if matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::Data) {
+                    rank.messages_sent += 1;
+                    rank.sent += envelope.bytes;
+                }
+                let primitive = match envelope.kind {
+                    EnvelopeKind::Data => Primitive::Write,
+                    _ => Primitive::Automatic,
+                };
+                let wanted = post.token != 0 || capture.is_some();
+                let token = wanted.then(|| {
+                    self.outgoing.insert(Outgoing { seat: seat as u32, token: post.token, capture }) as u32
+                });
+                let bytes = Bytes::new(post.payload);
+                let message =
+                    Message { to, bytes, born, header: Some(header), token, primitive, watch: false };
+                context.send(message, at);
+            }
+            kind if kind == PostKind::Register as u32 => {
+                let region = Region {
+                    address: post.local,
+                    length: post.length,
+                    may_read: post.flags & Post::MAY_READ != 0,
+                    may_write: post.flags & Post::MAY_WRITE != 0,
+                };
+                parameters.job.reach(rank.rank).regions.insert(post.key, region);
+            }
+            kind if kind == PostKind::Unregister as u32 => {
+                parameters.job.reach(rank.rank).regions.remove(&post.key);
+            }
+            kind if kind == PostKind::Write as u32 => {
+                let mut header = header(Kind::Write { remote: post.remote, key: post.key });
+                let captured = post.local == 0;
+                let place = store(parameters, bytes);
+                header.payload = Some(place);
+                let capture = (!captured).then_some((post.local, post.length, place));
+                let token = capture
+                    .is_some()
+                    .then(|| self.outgoing.insert(Outgoing { seat: seat as u32, token: 0, capture }) as u32);
+                let bytes = Bytes::new(post.length);
+                let primitive = Primitive::Write;
+                let message =
+                    Message { to, bytes, born: at, header: Some(header), token, primitive, watch: false };
+                context.send(message, at);
+            }
+            kind if kind == PostKind::Read as u32 => {
+                let kind =
+                    Kind::Read { remote: post.remote, key: post.key, length: post.length, local: post.local };
+                send_control(header(kind), to, parameters.control, at, context);
+            }
+            // Of no kind: a rank that writes nonsense gets nothing for it.
+            _ => {}
+        }
+    }
+
+    /// Tells a rank something; one that waits goes on.
+    fn tell(
+        &mut self,
+        seat: usize,
+        notice: Notice,
+        bytes: Vec<u8>,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) {
+        let rank = &mut self.ranks[seat];
+        rank.notices.push_back((Notice { at: context.now().as_ps(), ..notice }, bytes));
+        if rank.wants == State::Wait {
+            self.run(seat, parameters, context);
+        }
+    }
+
+    /// A message of messaging has had its turn.
+    fn deliver(
+        &mut self,
+        header: &LiveHeader,
+        envelope: &Envelope,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) {
+        let bytes =
+            header.payload.map(|place| parameters.payloads().remove(place as usize)).unwrap_or_default();
+        let seat = header.seat as usize;
+        let mut small = Vec::new();
+        match envelope.kind {
+            EnvelopeKind::Data => {
+                // It goes where this rank has said, not where the sender says.
+                let number = self.ranks[seat].rank;
+                let expected = parameters.job.reach(number).expected.remove(&envelope.receive);
+                if let Some((address, length)) = expected {
+                    let length = bytes.len().min(length as usize);
+                    parameters.job.write(number, address, &bytes[..length]);
+                }
+            }
+            _ => small = bytes,
+        }
+        let notice = Notice {
+            kind: NoticeKind::Message as u32,
+            envelope: RawEnvelope::from(envelope),
+            data: header.data,
+            flags: if header.with_data { Post::WITH_DATA } else { 0 },
+            ..Notice::default()
+        };
+        self.tell(seat, notice, small, parameters, context);
+    }
+}
+
+fn store(parameters: &LiveParameters, bytes: Vec<u8>) -> u32 {
+    parameters.payloads().insert(bytes) as u32
+}
+
+/// Sends what interfaces say to each other.
+fn send_control(
+    header: LiveHeader,
+    to: EndpointId,
+    bytes: Bytes,
+    at: Time,
+    context: &mut impl HostContext<LiveHost>,
+) {
+    let primitive = Primitive::Automatic;
+    let message = Message { to, bytes, born: at, header: Some(header), token: None, primitive, watch: false };
+    context.send(message, at);
+}
+
+/// Whether the peers of a rank may reach so many bytes there.
+fn permits(region: Option<&Region>, address: u64, length: u64, writes: bool) -> bool {
+    region.is_some_and(|region| {
+        let inside = address >= region.address
+            && length <= region.length
+            && address - region.address <= region.length - length;
+        inside && if writes { region.may_write } else { region.may_read }
+    })
+}
+
+impl Host for LiveHost {
+    type Parameters = LiveParameters;
+    type Timer = Resume;
+    type Header = LiveHeader;
+    type Output = ReplayOutput;
+
+    fn is_active(&self) -> bool {
+        !self.ranks.is_empty()
+    }
+
+    // Ranks join when they first need the network: the run wakes them.
+    fn start(&mut self, _: &LiveParameters, _: &mut impl HostContext<Self>) {}
+
+    fn timer(
+        &mut self,
+        Resume(seat): Resume,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        self.run(seat as usize, parameters, context);
+    }
+
+    fn sent(&mut self, token: u32, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
+        let Outgoing { seat, token, capture } = self.outgoing.remove(token as usize);
+        if let Some((address, length, place)) = capture {
+            let rank = self.ranks[seat as usize].rank;
+            let bytes = parameters.job.read(rank, address, length).unwrap_or_default();
+            if let Some(stored) = parameters.payloads().get_mut(place as usize) {
+                *stored = bytes;
+            }
+        }
+        if token != 0 {
+            let notice = Notice { kind: NoticeKind::Sent as u32, token, ..Notice::default() };
+            self.tell(seat as usize, notice, Vec::new(), parameters, context);
+        }
+    }
+
+    fn delivered(
+        &mut self,
+        message: &Delivered<LiveHeader>,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        let header = *message.header.as_ref().expect("ranks send every message with a header");
+        let seat = header.seat as usize;
+        let own = self.ranks[seat].rank;
+        let (source, _) = parameters.seats[header.source as usize];
+        let back = |kind| LiveHeader {
+            kind,
+            source: own,
+            seat: parameters.seats[header.source as usize].1,
+            number: 0,
+            payload: None,
+            data: 0,
+            with_data: false,
+            token: 0,
+        };
+        match header.kind {
+            Kind::Message(envelope) => {
+                if matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::Data) {
+                    report(message, &header, &envelope, own, parameters, context);
+                }
+                if !header.is_matched() {
+                    return self.deliver(&header, &envelope, parameters, context);
+                }
+                let mut turn = self.ranks[seat].order.arrive(header.source, header.number, header);
+                while let Some(next) = turn {
+                    if let Kind::Message(envelope) = next.kind {
+                        self.deliver(&next, &envelope, parameters, context);
+                    }
+                    turn = self.ranks[seat].order.next(header.source);
+                }
+            }
+            Kind::Write { remote, key } => {
+                let bytes = header
+                    .payload
+                    .map(|place| parameters.payloads().remove(place as usize))
+                    .unwrap_or_default();
+                let region = parameters.job.reach(own).regions.get(&key).copied();
+                let permitted = permits(region.as_ref(), remote, bytes.len() as u64, true);
+                let written = permitted && parameters.job.write(own, remote, &bytes);
+                let error = if written { 0 } else { libc::EACCES };
+                let now = context.now();
+                let answer = back(Kind::Done { token: header.token, error });
+                send_control(answer, source, parameters.control, now, context);
+                if written {
+                    // A rank that waits looks at memory that has changed.
+                    let (kind, data) = (NoticeKind::Written as u32, header.data);
+                    let flags = if header.with_data { Post::WITH_DATA } else { 0 };
+                    let notice = Notice { kind, data, flags, ..Notice::default() };
+                    self.tell(seat, notice, Vec::new(), parameters, context);
+                }
+            }
+            Kind::Read { remote, key, length, local } => {
+                let region = parameters.job.reach(own).regions.get(&key).copied();
+                let bytes = match permits(region.as_ref(), remote, length, false) {
+                    true => parameters.job.read(own, remote, length),
+                    false => None,
+                };
+                let now = context.now();
+                match bytes {
+                    Some(bytes) => {
+                        let mut answer = back(Kind::Answer { local, token: header.token });
+                        answer.payload = Some(store(parameters, bytes));
+                        let message = Message {
+                            to: source,
+                            bytes: Bytes::new(length),
+                            born: now,
+                            header: Some(answer),
+                            token: None,
+                            primitive: Primitive::Write,
+                            watch: false,
+                        };
+                        context.send(message, now);
+                    }
+                    None => {
+                        let answer = back(Kind::Done { token: header.token, error: libc::EACCES });
+                        send_control(answer, source, parameters.control, now, context);
+                    }
+                }
+            }
+            Kind::Done { token, error } => {
+                let notice = Notice { kind: NoticeKind::Done as u32, token, error, ..Notice::default() };
+                self.tell(seat, notice, Vec::new(), parameters, context);
+            }
+            Kind::Answer { local, token } => {
+                let bytes = header
+                    .payload
+                    .map(|place| parameters.payloads().remove(place as usize))
+                    .unwrap_or_default();
+                let error = if parameters.job.write(own, local, &bytes) { 0 } else { libc::EFAULT };
+                let notice = Notice { kind: NoticeKind::Done as u32, token, error, ..Notice::default() };
+                self.tell(seat, notice, Vec::new(), parameters, context);
+            }
+        }
+    }
+
+    fn next_offer(&self) -> Time {
+        Time::MAX
+    }
+
+    fn offer(&mut self, _: &LiveParameters, _: Time) -> Offer<LiveHeader> {
+        Offer::Nothing
+    }
+}
+
+fn report(
+    message: &Delivered<LiveHeader>,
+    header: &LiveHeader,
+    envelope: &Envelope,
+    receiver: u32,
+    parameters: &LiveParameters,
+    context: &mut impl HostContext<LiveHost>,
+) {
+    let (now, destination, posted) = (context.now(), context.endpoint(), message.born);
+    let bytes = envelope.bytes;
+    let output = context.output();
+    if output.programs.is_empty() {
+        output.programs.push(Delivery::default());
+    }
+    output.programs[0].completion.record(now - posted);
+    output.programs[0].bytes += bytes;
+    if parameters.report_flows {
+        output.flows.entry((message.from, destination)).or_default().record(bytes, posted, now);
+    }
+    if parameters.report_messages {
+        output.messages.push(ReplayedMessage {
+            delivered: now,
+            source: message.from,
+            destination,
+            number: message.number,
+            source_rank: RankId(header.source),
+            destination_rank: RankId(receiver),
+            tag: None,
+            bytes,
+            posted,
+            hops: message.hops,
+        });
+    }
+}

@@ -1,0 +1,176 @@
+//! Runs a job on a machine: virtual time goes on while no rank is outside it.
+//!
+//! ```text
+//!   all outside ──► join ──► simulate ──► all fenced ──► released together, outside ──► join ──► …
+//!                               └──► nothing pending: all have left, or those that wait wait for ever
+//! ```
+
+use crate::job::{Job, JobSetup, RankSetup};
+use crate::live::{LiveHost, LiveParameters, Resume};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use weft_client::device::{DeviceError, HostModel, State};
+use weft_engine::Progress;
+use weft_msg::Protocol;
+use weft_sim::machine::Machine;
+use weft_sim::network::{self, NetworkError, SimulatedNetwork};
+use weft_topo::{Layout, Topology};
+use weft_units::{EndpointId, Span, Time};
+
+/// What a run needs beside the machine.
+pub struct LiveSetup<'a> {
+    /// Where each rank sits.
+    pub endpoints: &'a [EndpointId],
+    /// Costs and limits of messaging.
+    pub protocol: &'a Protocol,
+    /// How computation moves clocks.
+    pub host: HostModel,
+    /// Virtual time of an empty poll.
+    pub poll: Span,
+    /// Of a clock read.
+    pub clock_read: Span,
+    /// Whether a rank that only polls is taken to wait from its first empty poll on.
+    pub jumps: bool,
+    /// Of the machine's random decisions.
+    pub seed: u64,
+}
+
+/// Why a job cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// No memory for the ranks' devices.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The machine cannot be simulated.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// The costs of messaging cannot be told to ranks.
+    #[error("the machine's messaging cannot be told to the ranks: {0}")]
+    Protocol(#[from] postcard::Error),
+}
+
+/// How a job ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LiveEnd {
+    /// Every rank has left.
+    Finished,
+    /// Nothing can ever happen again, and these ranks wait.
+    Deadlock(Vec<u32>),
+    /// This rank has kept its turn for longer than it may.
+    Silent(u32),
+    /// Ctrl-C, or a limit.
+    Interrupted,
+}
+
+/// A job on a simulated machine.
+pub struct LiveRun {
+    network: Box<dyn SimulatedNetwork<LiveHost>>,
+    job: Arc<Job>,
+    seats: Vec<(EndpointId, u32)>,
+    /// Ranks outside virtual time.
+    outside: Vec<bool>,
+}
+
+impl LiveRun {
+    /// The job on its machine. No process has been started.
+    ///
+    /// # Errors
+    /// See [`LiveError`].
+    pub fn new(machine: &Machine, layout: Layout, setup: &LiveSetup<'_>) -> Result<LiveRun, LiveError> {
+        let protocol = postcard::to_stdvec(setup.protocol)?;
+        let ranks: Vec<RankSetup> = setup.endpoints.iter().map(|e| RankSetup { endpoint: e.0 }).collect();
+        let job = Job::new(
+            &ranks,
+            &JobSetup {
+                protocol: &protocol,
+                domain: 1,
+                host: setup.host,
+                poll: setup.poll,
+                clock_read: setup.clock_read,
+                jumps: setup.jumps,
+            },
+        )?;
+        let job = Arc::new(job);
+        let parameters = LiveParameters::new(Arc::clone(&job), setup.endpoints, setup.protocol.control_bytes);
+        let seats = (0..job.ranks()).map(|rank| parameters.seat(rank)).collect();
+        let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
+        let network = network::build(
+            machine,
+            layout,
+            setup.seed,
+            1,
+            parameters,
+            |_| hosts.next().unwrap_or_default(),
+            None,
+        )?;
+        let outside = vec![true; setup.endpoints.len()];
+        Ok(LiveRun { network, job, seats, outside })
+    }
+
+    /// The job, for whoever starts and watches its processes.
+    pub fn job(&self) -> Arc<Job> {
+        Arc::clone(&self.job)
+    }
+
+    /// The virtual time that has been reached: the largest clock of a rank, or the network's.
+    pub fn now(&self) -> Time {
+        Time::from_ps(self.job.largest_clock())
+    }
+
+    /// The network, for reports.
+    pub fn network(&mut self) -> &mut dyn SimulatedNetwork<LiveHost> {
+        &mut *self.network
+    }
+
+    /// Simulates until the job ends. `release` lets the process manager's barrier go; `interrupt` ends the run
+    /// at the end of a window.
+    pub fn simulate(&mut self, interrupt: &AtomicBool, release: &mut dyn FnMut()) -> LiveEnd {
+        use std::sync::atomic::Ordering;
+        loop {
+            if interrupt.load(Ordering::Relaxed) {
+                return LiveEnd::Interrupted;
+            }
+            if self.job.wait_until_joined() {
+                let clock = self.job.largest_clock().max(self.network.now().as_ps());
+                self.outside.fill(true);
+                self.job.release(clock);
+                release();
+                continue;
+            }
+            self.wake_those_who_joined();
+            let progress = self.network.run_until(Time::MAX, &self.job.all_fenced);
+            match progress {
+                Progress::Interrupted => {}
+                Progress::Dry | Progress::Reached => {
+                    let states: Vec<State> =
+                        (0..self.job.ranks()).map(|rank| self.job.state(rank).0).collect();
+                    if let Some(silent) = states.iter().position(|state| *state == State::Run) {
+                        return LiveEnd::Silent(silent as u32);
+                    }
+                    if states.iter().all(|state| *state == State::Exit) {
+                        return LiveEnd::Finished;
+                    }
+                    let waits = |(_, state): &(u32, State)| *state == State::Wait;
+                    let waiting: Vec<u32> = (0..).zip(states).filter(waits).map(|(rank, _)| rank).collect();
+                    if !waiting.is_empty() {
+                        return LiveEnd::Deadlock(waiting);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ranks that have joined go on when virtual time has reached their clocks.
+    fn wake_those_who_joined(&mut self) {
+        for rank in 0..self.job.ranks() {
+            let (state, clock) = self.job.state(rank);
+            if self.outside[rank as usize] && state == State::Ready {
+                self.outside[rank as usize] = false;
+                let (endpoint, seat) = self.seats[rank as usize];
+                let at = Time::from_ps(clock).max(self.network.now());
+                self.network.wake(endpoint, at, Resume(seat));
+            }
+        }
+    }
+}

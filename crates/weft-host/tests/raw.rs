@@ -1,0 +1,106 @@
+//! Real processes over `weft.h`, without MPI and without the launcher.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use weft_client::device::HostModel;
+use weft_host::job::Death;
+use weft_host::run::{LiveEnd, LiveRun, LiveSetup};
+use weft_msg::Wildcards;
+use weft_sim::{assembly, machine};
+use weft_units::{EndpointId, Span};
+
+/// Where cargo has put this test, and the library beside it.
+fn target() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().to_owned()
+}
+
+fn compile() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let out = target().join(format!("ping_pong_{}", std::process::id()));
+    let library = target().join("libweft_client.so");
+    let status = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
+        .arg(here.join("../../include"))
+        .arg(here.join("tests/ping_pong.c"))
+        .arg(&library)
+        .arg(format!("-Wl,-rpath,{}", target().display()))
+        .arg("-o")
+        .arg(&out)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    out
+}
+
+/// Runs the program on two neighbours of `machine`: what rank 0 printed.
+fn ping_pong(name: &str, sets: &[&str], size: &str) -> String {
+    let program = compile();
+    let machine = machine::load(name, sets).unwrap();
+    let layout = assembly::layout(&machine).unwrap();
+    let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
+    let setup = LiveSetup {
+        endpoints: &[EndpointId(0), EndpointId(1)],
+        protocol: &protocol,
+        host: HostModel::None,
+        poll: Span::from_ns(50),
+        clock_read: Span::from_ns(20),
+        jumps: false,
+        seed: 1,
+    };
+    let mut run = LiveRun::new(&machine, layout, &setup).unwrap();
+    let job = run.job();
+    let mut children: Vec<Child> = (0..2)
+        .map(|rank| {
+            let child = Command::new(&program)
+                .arg(size)
+                .env("WEFT_JOB", job.device_path(rank))
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            job.started(rank, child.id());
+            child
+        })
+        .collect();
+    let first = children.remove(0);
+    let watcher = std::thread::spawn({
+        let job = job.clone();
+        move || {
+            let mut second = children.remove(0);
+            let first = std::thread::spawn({
+                let job = job.clone();
+                move || {
+                    let output = first.wait_with_output().unwrap();
+                    job.died(0, Death::Exited(output.status.code().unwrap_or(-1)));
+                    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+                }
+            });
+            let status = second.wait().unwrap();
+            job.died(1, Death::Exited(status.code().unwrap_or(-1)));
+            (status.code(), first.join().unwrap())
+        }
+    });
+    let since = Instant::now();
+    let end = run.simulate(&AtomicBool::new(false), &mut || {});
+    let (second, (first, printed)) = watcher.join().unwrap();
+    assert_eq!((end, first, second), (LiveEnd::Finished, Some(0), Some(0)), "{printed}");
+    eprintln!("{name} {size}: {printed} in {:?}", since.elapsed());
+    std::fs::remove_file(program).unwrap();
+    printed
+}
+
+/// Catches data that does not arrive, turns that are lost, and times that depend on how the processes ran.
+#[test]
+fn two_processes_exchange_messages_in_virtual_time() {
+    let ideal = ["fabric.kind=ideal"];
+    for (name, sets, size) in
+        [("exanest", &[][..], "8"), ("exanest", &[], "100000"), ("bxi3-fattree", &ideal, "8")]
+    {
+        let once = ping_pong(name, sets, size);
+        assert_eq!(once, ping_pong(name, sets, size));
+    }
+}
