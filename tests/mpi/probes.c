@@ -86,11 +86,11 @@ static void nothing_there(void)
 static void other_communicator(void)
 {
     MPI_Comm other;
-    int value = world_rank, flag = 1;
+    int value = -1, flag = 1;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
     MPI_Request request;
     MPI_Status status;
-    MPI_Isend(&value, 1, MPI_INT, next(), 7, other, &request);
+    MPI_Isend(&world_rank, 1, MPI_INT, next(), 7, other, &request);
     MPI_Probe(previous(), 7, other, &status);
     MPI_Iprobe(previous(), 7, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     MPI_Recv(&value, 1, MPI_INT, previous(), 7, other, MPI_STATUS_IGNORE);
