@@ -36,14 +36,22 @@
 
 /* ---- Checks of hints ------------------------------------------------------------------------------------- */
 
-/* The capabilities that fulfil those asked for; 0 is the wildcard. */
-static uint64_t caps_for(uint64_t asked)
+static bool registration_fits(int mode, uint64_t caps)
 {
-    if (asked == 0)
-        return ALL_CAPS;
-    uint64_t caps = asked;
+    if (!(caps & (FI_REMOTE_READ | FI_REMOTE_WRITE)) || mode & WEFT_MR_BASIC)
+        return true;
+    return (mode & NEEDED_MR_MODE) == NEEDED_MR_MODE;
+}
+
+/* The capabilities that fulfil the hints. Where they name no way to communicate, all that they leave room for. */
+static uint64_t caps_for(const struct fi_info *hints)
+{
+    bool registers = !hints || !hints->domain_attr || registration_fits(hints->domain_attr->mr_mode, ALL_CAPS);
+    uint64_t caps = hints ? hints->caps : 0;
+    if (caps == 0)
+        caps = FI_DIRECTED_RECV;
     if (!(caps & PRIMARY_CAPS))
-        caps |= PRIMARY_CAPS;
+        caps |= registers ? PRIMARY_CAPS : FI_MSG | FI_TAGGED;
     if (caps & (FI_MSG | FI_TAGGED) && !(caps & MESSAGE_MODIFIERS))
         caps |= MESSAGE_MODIFIERS;
     if (caps & FI_RMA && !(caps & RMA_MODIFIERS))
@@ -70,13 +78,6 @@ static bool endpoint_fits(const struct fi_ep_attr *hints)
            (hints->protocol == FI_PROTO_UNSPEC || hints->protocol == PROTOCOL) && hints->tx_ctx_cnt <= 1 &&
            hints->rx_ctx_cnt <= 1 && hints->msg_prefix_size == 0 && hints->auth_key_size == 0 &&
            hints->max_order_raw_size == 0 && hints->max_order_war_size == 0 && hints->max_order_waw_size == 0;
-}
-
-static bool registration_fits(int mode, uint64_t caps)
-{
-    if (!(caps & (FI_REMOTE_READ | FI_REMOTE_WRITE)) || mode & WEFT_MR_BASIC)
-        return true;
-    return (mode & NEEDED_MR_MODE) == NEEDED_MR_MODE;
 }
 
 static bool domain_fits(const struct fi_domain_attr *hints)
@@ -114,7 +115,7 @@ static const char *misfit(const struct fi_info *hints, size_t inject_size, size_
         return "ep_attr";
     if (hints->domain_attr && !domain_fits(hints->domain_attr))
         return "domain_attr";
-    if (hints->domain_attr && !registration_fits(hints->domain_attr->mr_mode, caps_for(hints->caps)))
+    if (hints->domain_attr && !registration_fits(hints->domain_attr->mr_mode, caps_for(hints)))
         return "domain_attr->mr_mode";
     if (!name_fits(hints->domain_attr ? hints->domain_attr->name : NULL))
         return "domain_attr->name";
@@ -181,7 +182,7 @@ static void fill(struct fi_info *info, const struct weft_process *process, size_
     const struct fi_domain_attr *domain = hints && hints->domain_attr ? hints->domain_attr : &no_domain;
     struct weft_name name = weft_own_name(process);
 
-    info->caps = caps_for(hints ? hints->caps : 0);
+    info->caps = caps_for(hints);
     info->addr_format = WEFT_ADDRESS_FORMAT;
     info->src_addrlen = sizeof name;
     memcpy(info->src_addr, &name, sizeof name);
