@@ -66,6 +66,7 @@ static void close_side(struct side *side)
     EXPECT(side, fi_close(&side->counter->fid) == 0);
     EXPECT(side, fi_close(&side->domain->fid) == 0);
     EXPECT(side, fi_close(&side->fabric->fid) == 0);
+    info_free(side->info);
 }
 
 static int run_rank(const char *provider)

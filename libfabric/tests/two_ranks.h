@@ -64,6 +64,7 @@ static inline void barrier(struct side *side)
     EXPECT(side, complete(side, &entry, NULL, NULL) == 1 && entry.op_context == &in);
 }
 
+void info_free(struct fi_info *info);
 void test_info(struct side *side);
 void test_objects(struct side *side);
 void test_messages(struct side *side);
