@@ -56,7 +56,9 @@ static int memory_open(struct fid *fid, const struct iovec *piece, uint64_t acce
         return -FI_ENOMEM;
     if (domain->chooses_keys)
         key = UINT64_MAX;
-    uint64_t peers = (access & FI_REMOTE_READ ? WEFT_ACCESS_READ : 0) | (access & FI_REMOTE_WRITE ? WEFT_ACCESS_WRITE : 0);
+    uint64_t peers = 0;
+    peers |= access & FI_REMOTE_READ ? WEFT_ACCESS_READ : 0;
+    peers |= access & FI_REMOTE_WRITE ? WEFT_ACCESS_WRITE : 0;
     /* Memory for this process's own operations needs no registration. */
     if (peers) {
         int result = process->library.register_memory(process->rank, piece->iov_base, piece->iov_len, peers, &key);

@@ -316,7 +316,8 @@ int weft_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_
     const struct weft_tunables *tunables = &domain->fabric->tunables;
     if (info->ep_attr && (info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_UNSPEC))
         return -FI_EINVAL;
-    if (info->ep_attr && (info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT || info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT))
+    if (info->ep_attr &&
+        (info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT || info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT))
         return -FI_ENOSYS;
     if (process->endpoint)
         return -FI_EBUSY;

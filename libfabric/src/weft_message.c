@@ -50,8 +50,9 @@ ssize_t weft_post_send(struct weft_endpoint *endpoint, uint64_t space, const str
         result = weft_operation_gather(operation, message->msg_iov, message->iov_count);
         data = operation->packed;
     }
-    if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
-        space |= WEFT_DELIVERY_COMPLETE;
+    /* MPICH asks for delivery of every message, and must not wait for its match: an eager one may lie unexpected. */
+    space |= flags & FI_DELIVERY_COMPLETE ? WEFT_DELIVERY_COMPLETE : 0;
+    space |= flags & FI_MATCH_COMPLETE ? WEFT_MATCH_COMPLETE : 0;
     if (result == 0)
         result = process->library.send(process->rank, to, message->tag, data, length, message->data,
                                        space | WEFT_COMPLETION, operation);
@@ -172,9 +173,10 @@ ssize_t weft_post_receive(struct weft_endpoint *endpoint, uint64_t space, const 
 static ssize_t receive_pieces(struct fid_ep *fid, const struct iovec *pieces, void **descriptors, size_t count,
                               fi_addr_t from, void *context)
 {
+    struct weft_endpoint *endpoint = weft_endpoint_of(fid);
     (void)descriptors;
     struct fi_msg_tagged message = {.msg_iov = pieces, .iov_count = count, .addr = from, .context = context};
-    return weft_post_receive(weft_endpoint_of(fid), 0, &message, weft_endpoint_of(fid)->receive_flags);
+    return weft_post_receive(endpoint, 0, &message, endpoint->receive_flags);
 }
 
 static ssize_t receive(struct fid_ep *fid, void *buffer, size_t length, void *descriptor, fi_addr_t from,
@@ -187,21 +189,23 @@ static ssize_t receive(struct fid_ep *fid, void *buffer, size_t length, void *de
 
 static ssize_t receive_message(struct fid_ep *fid, const struct fi_msg *message, uint64_t flags)
 {
+    struct weft_endpoint *endpoint = weft_endpoint_of(fid);
     struct fi_msg_tagged tagged = {
         .msg_iov = message->msg_iov,
         .iov_count = message->iov_count,
         .addr = message->addr,
         .context = message->context,
     };
-    return weft_post_receive(weft_endpoint_of(fid), 0, &tagged, flags);
+    return weft_post_receive(endpoint, 0, &tagged, flags);
 }
 
 static ssize_t send_pieces(struct fid_ep *fid, const struct iovec *pieces, void **descriptors, size_t count,
                            fi_addr_t to, void *context)
 {
+    struct weft_endpoint *endpoint = weft_endpoint_of(fid);
     (void)descriptors;
     struct fi_msg_tagged message = {.msg_iov = pieces, .iov_count = count, .addr = to, .context = context};
-    return weft_post_send(weft_endpoint_of(fid), 0, &message, weft_endpoint_of(fid)->transmit_flags);
+    return weft_post_send(endpoint, 0, &message, endpoint->transmit_flags);
 }
 
 static ssize_t send_buffer(struct fid_ep *fid, const void *buffer, size_t length, void *descriptor, fi_addr_t to,
@@ -214,6 +218,7 @@ static ssize_t send_buffer(struct fid_ep *fid, const void *buffer, size_t length
 
 static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *message, uint64_t flags)
 {
+    struct weft_endpoint *endpoint = weft_endpoint_of(fid);
     struct fi_msg_tagged tagged = {
         .msg_iov = message->msg_iov,
         .iov_count = message->iov_count,
@@ -221,31 +226,34 @@ static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *message, ui
         .context = message->context,
         .data = message->data,
     };
-    return weft_post_send(weft_endpoint_of(fid), 0, &tagged, flags);
+    return weft_post_send(endpoint, 0, &tagged, flags);
 }
 
 static ssize_t inject(struct fid_ep *fid, const void *buffer, size_t length, fi_addr_t to)
 {
+    struct weft_endpoint *endpoint = weft_endpoint_of(fid);
     struct iovec piece = {(void *)(uintptr_t)buffer, length};
     struct fi_msg_tagged message = {.msg_iov = &piece, .iov_count = 1, .addr = to};
-    return weft_post_send(weft_endpoint_of(fid), 0, &message, weft_inject_flags(weft_endpoint_of(fid)));
+    return weft_post_send(endpoint, 0, &message, weft_inject_flags(endpoint));
 }
 
 static ssize_t send_data(struct fid_ep *fid, const void *buffer, size_t length, void *descriptor, uint64_t data,
                          fi_addr_t to, void *context)
 {
+    struct weft_endpoint *endpoint = weft_endpoint_of(fid);
     (void)descriptor;
     struct iovec piece = {(void *)(uintptr_t)buffer, length};
     struct fi_msg_tagged message = {
         .msg_iov = &piece, .iov_count = 1, .addr = to, .context = context, .data = data};
-    return weft_post_send(weft_endpoint_of(fid), 0, &message, weft_endpoint_of(fid)->transmit_flags | FI_REMOTE_CQ_DATA);
+    return weft_post_send(endpoint, 0, &message, endpoint->transmit_flags | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t inject_data(struct fid_ep *fid, const void *buffer, size_t length, uint64_t data, fi_addr_t to)
 {
+    struct weft_endpoint *endpoint = weft_endpoint_of(fid);
     struct iovec piece = {(void *)(uintptr_t)buffer, length};
     struct fi_msg_tagged message = {.msg_iov = &piece, .iov_count = 1, .addr = to, .data = data};
-    return weft_post_send(weft_endpoint_of(fid), 0, &message, weft_inject_flags(weft_endpoint_of(fid)) | FI_REMOTE_CQ_DATA);
+    return weft_post_send(endpoint, 0, &message, weft_inject_flags(endpoint) | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_msg weft_message_ops = {

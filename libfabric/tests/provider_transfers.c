@@ -177,6 +177,26 @@ static void pieces(struct side *side, size_t each)
     free(in);
 }
 
+/* A delivered message may lie unexpected, a matched one may not. */
+static void levels_of_completion(struct side *side)
+{
+    struct fi_cq_tagged_entry entry;
+    char in[20], out[20] = "here";
+    struct iovec piece = {out, sizeof out};
+    struct fi_msg_tagged message = {.msg_iov = &piece, .iov_count = 1, .addr = side->peer, .tag = 85, .context = out};
+    POSTED(side, fi_tsendmsg(side->endpoint, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+    EXPECT(side, complete(side, &entry, NULL, NULL) == 1 && entry.op_context == out);
+    message.tag = 86;
+    POSTED(side, fi_tsendmsg(side->endpoint, &message, FI_COMPLETION | FI_MATCH_COMPLETE));
+    barrier(side); /* finds no other completion */
+    EXPECT(side, fi_trecv(side->endpoint, in, sizeof in, NULL, side->peer, 85, 0, in) == 0);
+    EXPECT(side, complete(side, &entry, NULL, NULL) == 1 && entry.op_context == in && entry.tag == 85);
+    barrier(side);
+    EXPECT(side, fi_trecv(side->endpoint, in, sizeof in, NULL, side->peer, 86, 0, in) == 0);
+    for (int i = 0; i < 2; i++)
+        EXPECT(side, complete(side, &entry, NULL, NULL) == 1);
+}
+
 void test_tagged(struct side *side)
 {
     struct fi_cq_tagged_entry entries[8];
@@ -185,6 +205,7 @@ void test_tagged(struct side *side)
     cancels(side);
     pieces(side, 10);
     pieces(side, 50000);
+    levels_of_completion(side);
     /* More completions than the queue was made for, read eight at a time, in order. */
     static char in[MANY];
     for (int i = 0; i < MANY; i++)

@@ -210,8 +210,10 @@ static void attributes(void)
     int *limit;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &limit, &found);
     check(found && *limit >= 32767, "the largest tag");
-    int last = -1, tag = *limit, other = (world_rank + 1) % world_size, before = (world_rank + world_size - 1) % world_size;
-    MPI_Sendrecv(&world_rank, 1, MPI_INT, other, tag, &last, 1, MPI_INT, before, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int last = -1, tag = *limit;
+    int other = (world_rank + 1) % world_size, before = (world_rank + world_size - 1) % world_size;
+    MPI_Sendrecv(&world_rank, 1, MPI_INT, other, tag, &last, 1, MPI_INT, before, tag, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     check(last == before, "a message with the largest tag");
     char name[MPI_MAX_OBJECT_NAME];
     int length;

@@ -67,7 +67,8 @@ static void constructors(int scale)
     MPI_Type_create_hvector(5 * scale, 2, 7 * (MPI_Aint)sizeof(int), MPI_INT, &type);
     through("hvector", type, 2, extent);
 
-    int *lengths = allocate((size_t)(6 * scale) * sizeof *lengths), *places = allocate((size_t)(6 * scale) * sizeof *places);
+    int *lengths = allocate((size_t)(6 * scale) * sizeof *lengths);
+    int *places = allocate((size_t)(6 * scale) * sizeof *places);
     MPI_Aint *byte_places = allocate((size_t)(6 * scale) * sizeof *byte_places);
     for (int i = 0; i < 6 * scale; i++) {
         lengths[i] = i % 4; /* some are empty */

@@ -4,7 +4,8 @@
 enum { TAG = 3 };
 
 /* Around the limits of injection, of eager sending and of segments, and beyond. */
-static const int sizes[] = {0, 1, 7, 8, 63, 64, 65, 255, 1023, 4096, 8191, 8192, 8193, 16383, 16384, 16385, 65535, 65537, 262147, 1048579};
+static const int sizes[] = {0,    1,    7,     8,     63,    64,    65,    255,    1023,  4096,
+                            8191, 8192, 8193,  16383, 16384, 16385, 65535, 65537,  262147, 1048579};
 
 static unsigned char *bytes(int seed, int count)
 {

@@ -270,7 +270,8 @@ static void shared(void)
         memory[i] = element(rank, i);
     MPI_Win_fence(0, window);
     MPI_Win_shared_query(window, (rank + 1) % size, &bytes, &unit, &neighbour);
-    check(bytes == COUNT * sizeof(int) && holds_elements(neighbour, (rank + 1) % size, COUNT), "memory shared in a host");
+    check(bytes == COUNT * sizeof(int) && holds_elements(neighbour, (rank + 1) % size, COUNT),
+          "memory shared in a host");
     MPI_Win_fence(0, window);
     MPI_Win_free(&window);
     MPI_Comm_free(&host);
