@@ -54,6 +54,8 @@ size_t weft_inject_limit(const weft_rank *rank);
 #define WEFT_CLAIM (1u << 6)             /* weft_peek: keeps the message for a receive with the same context */
 #define WEFT_DISCARD (1u << 7)           /* weft_peek, and weft_receive of a claimed message: drops it */
 
+#define WEFT_MATCH_COMPLETE (1u << 8)    /* of a message: complete when a receive has matched it (a synchronous send) */
+
 /* What has happened; flags in weft_completion.flags beside WEFT_TAGGED, WEFT_DATA, WEFT_MULTI_RECEIVE. */
 #define WEFT_SENT (1u << 16)
 #define WEFT_RECEIVED (1u << 17)

@@ -25,7 +25,7 @@ class Check(NamedTuple):
     command: list[str]
 
 
-PYTHON_SOURCES = ["tools", "demo", "bench/run.py"]
+PYTHON_SOURCES = ["tools", "demo", "bench/run.py", "tests/mpi"]
 
 LINT = [
     Check("Rust is formatted", ["cargo", "fmt", "--all", "--check"]),
@@ -38,6 +38,7 @@ LINT = [
 TESTS = [
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
     Check("recorder", ["make", "-C", "recorder", "check"]),
+    Check("provider", ["make", "-C", "libfabric", "check"]),
     Check("docs", [sys.executable, "tools/check_docs.py"]),
 ]
 

@@ -1,0 +1,207 @@
+/* Operations under way, and what becomes of them: completions are taken from the interface and handed to the queue and
+ * the counter that the endpoint is bound to.
+ *
+ *   post ── weft_operation_begin ──> active ── weft_poll ──> event in a queue, counter + 1
+ *             │ gather: data is copied now                    │ scatter: data goes to its pieces
+ *             └──────────── weft_operation_end (post refused) └── weft_operation_end
+ */
+#include "weft_fi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_PER_POLL 64
+
+struct weft_operation *weft_operation_begin(struct weft_endpoint *endpoint)
+{
+    struct weft_operation *operation = endpoint->unused;
+    if (operation)
+        endpoint->unused = operation->next;
+    else if (!(operation = malloc(sizeof *operation)))
+        return NULL;
+    *operation = (struct weft_operation){.endpoint = endpoint, .next = endpoint->active};
+    if (endpoint->active)
+        endpoint->active->previous = operation;
+    endpoint->active = operation;
+    return operation;
+}
+
+void weft_operation_end(struct weft_operation *operation)
+{
+    struct weft_endpoint *endpoint = operation->endpoint;
+    free(operation->packed);
+    if (!endpoint) {
+        free(operation);
+        return;
+    }
+    if (operation->previous)
+        operation->previous->next = operation->next;
+    else
+        endpoint->active = operation->next;
+    if (operation->next)
+        operation->next->previous = operation->previous;
+    operation->next = endpoint->unused;
+    endpoint->unused = operation;
+}
+
+/* Copies the data, which the program may then change. */
+int weft_operation_gather(struct weft_operation *operation, const struct iovec *pieces, size_t count)
+{
+    operation->packed = malloc(weft_iov_length(pieces, count) + 1);
+    if (!operation->packed)
+        return -FI_ENOMEM;
+    char *at = operation->packed;
+    for (size_t i = 0; i < count; i++) {
+        if (pieces[i].iov_len)
+            memcpy(at, pieces[i].iov_base, pieces[i].iov_len);
+        at += pieces[i].iov_len;
+    }
+    return 0;
+}
+
+/* Room for the data, and behind it the pieces that it goes to once it has come. */
+int weft_operation_scatter_later(struct weft_operation *operation, const struct iovec *pieces, size_t count)
+{
+    size_t alignment = _Alignof(struct iovec);
+    size_t length = (weft_iov_length(pieces, count) + alignment) / alignment * alignment;
+    operation->packed = malloc(length + count * sizeof *pieces);
+    if (!operation->packed)
+        return -FI_ENOMEM;
+    operation->pieces = (struct iovec *)(void *)(operation->packed + length);
+    operation->piece_count = count;
+    memcpy(operation->pieces, pieces, count * sizeof *pieces);
+    return 0;
+}
+
+static void scatter(const struct weft_operation *operation, size_t length)
+{
+    const char *at = operation->packed;
+    for (size_t i = 0; i < operation->piece_count && length > 0; i++) {
+        size_t part = operation->pieces[i].iov_len < length ? operation->pieces[i].iov_len : length;
+        if (part)
+            memcpy(operation->pieces[i].iov_base, at, part);
+        at += part;
+        length -= part;
+    }
+}
+
+/* ---- Completions -------------------------------------------------------------------------------------- */
+
+/* libfabric has numbers of its own for a few of the errors of weft.h. */
+static int fabric_error(int error)
+{
+    switch (error) {
+    case EMSGSIZE:
+        return FI_ETRUNC;
+    case EPIPE:
+        return FI_ECONNRESET;
+    default:
+        return error;
+    }
+}
+
+static bool is_receive(const weft_completion *completion)
+{
+    return completion->flags & (WEFT_RECEIVED | WEFT_REMOTE_WRITE | WEFT_BUFFER_RELEASED);
+}
+
+/* What the entry of a finished operation says. */
+static uint64_t entry_flags(const struct weft_operation *operation, const weft_completion *completion)
+{
+    uint64_t flags = 0;
+    if (operation && !(completion->flags & WEFT_BUFFER_RELEASED && !(completion->flags & WEFT_RECEIVED)))
+        flags = operation->flags;
+    else if (completion->flags & WEFT_REMOTE_WRITE)
+        flags = FI_RMA | FI_REMOTE_WRITE;
+    if (completion->flags & WEFT_DATA && is_receive(completion))
+        flags |= FI_REMOTE_CQ_DATA;
+    if (completion->flags & WEFT_BUFFER_RELEASED)
+        flags |= FI_MULTI_RECV;
+    return flags;
+}
+
+static void count_completion(struct weft_endpoint *endpoint, const struct weft_operation *operation,
+                             const weft_completion *completion)
+{
+    struct weft_counter *counter = endpoint->counters[operation->counted];
+    if (!counter)
+        return;
+    if (completion->error)
+        counter->errors++;
+    else if (operation->counted == WEFT_COUNT_RECEIVE && !(completion->flags & WEFT_RECEIVED))
+        return; /* only tells that a buffer is free */
+    else if (counter->counts_bytes)
+        counter->value += operation->counted == WEFT_COUNT_RECEIVE ? completion->length : operation->length;
+    else
+        counter->value++;
+}
+
+static void complete(struct weft_endpoint *endpoint, const weft_completion *completion)
+{
+    struct weft_operation *operation = completion->context;
+    if (operation && !operation->endpoint) {
+        weft_operation_end(operation); /* of an endpoint that has been closed since */
+        return;
+    }
+    bool received = operation ? operation->counted == WEFT_COUNT_RECEIVE : is_receive(completion);
+    if (operation) {
+        if (operation->pieces)
+            scatter(operation, operation->counted == WEFT_COUNT_READ ? operation->length : completion->length);
+        count_completion(endpoint, operation, completion);
+    }
+    struct weft_cq *queue = received ? endpoint->receive_queue : endpoint->transmit_queue;
+    /* Errors, freed buffers and data from a peer's write are reported whatever was asked for. */
+    bool reported = !operation || operation->reported || completion->error ||
+                    completion->flags & WEFT_BUFFER_RELEASED;
+    if (queue && reported) {
+        struct weft_event event = {
+            .entry =
+                {
+                    .op_context = operation ? operation->context : NULL,
+                    .flags = entry_flags(operation, completion),
+                    .len = received ? completion->length : 0,
+                    .buf = received ? completion->buffer : NULL,
+                    .data = completion->data,
+                    .tag = completion->tag,
+                },
+            .source = received ? completion->source : WEFT_NO_RANK,
+            .error = fabric_error(completion->error),
+            .provider_error = completion->error,
+            .overflow = completion->overflow,
+        };
+        weft_cq_push(queue, &event);
+    }
+    /* A multi-receive buffer stays posted until it is given back. */
+    bool stays = operation && operation->multi_receive && !(completion->flags & WEFT_BUFFER_RELEASED) &&
+                 completion->error != ECANCELED;
+    if (operation && !stays)
+        weft_operation_end(operation);
+}
+
+void weft_endpoint_progress(struct weft_endpoint *endpoint)
+{
+    weft_completion completions[MOST_PER_POLL];
+    ssize_t count = endpoint->process->library.poll(endpoint->process->rank, completions, endpoint->poll_batch);
+    for (ssize_t i = 0; i < count; i++)
+        complete(endpoint, &completions[i]);
+}
+
+/* The endpoint closes: posted receives are withdrawn, and what is still to complete finds nobody. */
+void weft_endpoint_forget(struct weft_endpoint *endpoint)
+{
+    while (endpoint->active) {
+        struct weft_operation *operation = endpoint->active;
+        endpoint->active = operation->next;
+        operation->endpoint = NULL;
+        if (operation->claimed)
+            weft_operation_end(operation); /* its receive was never posted */
+        else if (operation->counted == WEFT_COUNT_RECEIVE)
+            endpoint->process->library.cancel(endpoint->process->rank, operation);
+    }
+    while (endpoint->unused) {
+        struct weft_operation *operation = endpoint->unused;
+        endpoint->unused = operation->next;
+        free(operation);
+    }
+}
