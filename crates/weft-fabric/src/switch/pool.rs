@@ -2,6 +2,7 @@
 
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
+use weft_engine::prefetch;
 use weft_units::{Span, Time};
 
 /// No packet.
@@ -43,6 +44,12 @@ impl Pool {
 
     pub(crate) fn len(&self) -> usize {
         self.used as usize
+    }
+
+    /// Asks for its memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.places);
     }
 
     #[inline]
