@@ -169,19 +169,21 @@ impl<M: Model> Partition<M> {
         }
         let first = block << BLOCK_SHIFT;
         let far = self.pending.far;
-        if far && active != 0 {
+        if active != 0 {
             model.prefetch(&self.sites[first + active.trailing_zeros() as usize]);
         }
         while active != 0 {
             let member = active.trailing_zeros() as usize;
             active &= active - 1;
             // The next site is asked for while this one is worked off, the one after that only where it is.
-            if far && active != 0 {
+            if active != 0 {
                 let next = active.trailing_zeros() as usize;
                 let site = &self.sites[first + next];
                 model.prefetch(site);
-                for key in &keys[bounds[next] as usize..bounds[next + 1] as usize] {
-                    model.prefetch_event(site, &events[key.index as usize]);
+                if far {
+                    for key in &keys[bounds[next] as usize..bounds[next + 1] as usize] {
+                        model.prefetch_event(site, &events[key.index as usize]);
+                    }
                 }
                 let later = active & (active - 1);
                 if later != 0 {
