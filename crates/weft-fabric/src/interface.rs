@@ -65,11 +65,6 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// [`Time::MAX`]: none at all. The fabric need not ask before.
     fn next_supply(&self) -> Time;
 
-    /// Asks for memory that [`Interface::supply`] will touch, beyond the interface itself, with
-    /// [`weft_engine::prefetch`]. Must change nothing but speed.
-    #[inline]
-    fn prefetch(&self) {}
-
     /// The link can take a packet now.
     fn supply(
         &mut self,

@@ -11,7 +11,7 @@
 use crate::host::{Delivered, Host, Message, Offer};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use weft_engine::{Payload, prefetch};
+use weft_engine::Payload;
 use weft_fabric::{Interface, InterfaceContext, Packet, Part, Supply};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -380,13 +380,6 @@ impl<H: Host> Interface for SimpleNic<H> {
     fn next_supply(&self) -> Time {
         let first = self.transmit.queue.front().map(|outgoing| outgoing.posted);
         first.unwrap_or_else(|| self.host.next_offer()).max(self.transmit.next_packet)
-    }
-
-    #[inline]
-    fn prefetch(&self) {
-        if let Some(first) = self.transmit.queue.front() {
-            prefetch(first);
-        }
     }
 
     #[inline]
