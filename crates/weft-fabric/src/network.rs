@@ -10,7 +10,7 @@ use crate::parameters::{
 };
 use crate::switch::{Crossbar, LinkKind, OutputQueued, Peer, Port, Ports, Rules, Sink, Switch, UNLIMITED};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut};
+use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut, prefetch};
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
 use weft_units::{Bytes, EndpointId, LineRate, PortId, Span, SwitchId, Time};
 
@@ -531,6 +531,20 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         }
         if at_interface.pump {
             self.pump(endpoint, site.endpoint_ports[index], rules, &mut at_interface);
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, site: &Site<N>) {
+        site.switch.prefetch();
+        prefetch(&*site.endpoint_ports);
+    }
+
+    #[inline]
+    fn prefetch_event(&self, site: &Site<N>, event: &Event<Self::Payload>) {
+        let entity = event.order.entity() as usize;
+        if entity > 0 {
+            prefetch(&site.endpoints[entity - 1]);
         }
     }
 

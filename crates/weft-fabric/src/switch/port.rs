@@ -8,7 +8,7 @@ use crate::network::LinkEnd;
 use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
 use serde::{Deserialize, Serialize};
-use weft_engine::Stream;
+use weft_engine::{Stream, prefetch};
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
 use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
 
@@ -223,6 +223,17 @@ impl Ports {
             dice,
             decision: Time::MAX,
         }
+    }
+
+    /// Asks for their memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.port);
+        prefetch(&*self.counters);
+        prefetch(&*self.look_at);
+        prefetch(&*self.awaited);
+        prefetch(&*self.credits);
+        self.expected.prefetch();
     }
 
     /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
