@@ -336,9 +336,8 @@ impl ReplayRank {
             Operations::Recorded(trace) => {
                 let cursor = match &mut self.cursor {
                     Some(cursor) => cursor,
-                    none => none.insert(
-                        trace.rank_at(self.ledger.rank, self.position).map_err(|e| e.to_string())?,
-                    ),
+                    none => none
+                        .insert(trace.rank_at(self.ledger.rank, self.position).map_err(|e| e.to_string())?),
                 };
                 cursor.next().transpose().map_err(|e| e.to_string())?
             }
