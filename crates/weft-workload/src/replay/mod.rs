@@ -1,7 +1,7 @@
-//! Replay: the ranks of recorded programs on the hosts of a machine.
+//! Replay: the ranks of programs, recorded or generated, on the hosts of a machine.
 //!
 //! ```text
-//!   Trace ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
+//! Program ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
 //!                     ▲               │  ▲
 //!                  notices            │  └── delivered, sent ── in order per pair ◀─┐
 //!                                     └── post ──▶ interface ──▶ fabric ──▶ interface┘
@@ -17,19 +17,21 @@
 //! through it and the host's switch.
 
 mod order;
+mod program;
 mod rank;
 mod report;
 
-pub use report::{Activity, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent};
+pub use program::{Generated, Operations, Program};
+pub use report::{
+    Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent,
+};
 
-use crate::mapping::Place;
 use rank::{Notice, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_engine::Payload;
 use weft_msg::{Blocked, Envelope, EnvelopeKind, Protocol, SendToken};
 use weft_nic::{Delivered, Host, HostContext, Offer};
-use weft_trace::Trace;
 use weft_units::{EndpointId, RankId, Time};
 
 /// When a rank notices messages that have arrived, and messages that have gone out.
@@ -41,14 +43,6 @@ pub enum ProgressRule {
     /// At once, by somebody else: a thread on a core of its own, or the interface. Whoever works on a
     /// rank's messages has its queues to himself: the rank's calls and that work exclude each other.
     Background,
-}
-
-/// A program to be replayed.
-pub struct Program {
-    /// What it did.
-    pub trace: Trace,
-    /// The place of each rank.
-    pub places: Vec<Place>,
 }
 
 /// What all hosts of a replay share.
@@ -68,6 +62,8 @@ pub struct ReplayParameters {
     pub report_flows: bool,
     /// Whether a timeline is to be reported.
     pub report_timeline: bool,
+    /// Whether a rank reports its clock at every marker of its program.
+    pub report_clocks: bool,
 }
 
 impl ReplayParameters {
@@ -96,6 +92,7 @@ impl ReplayParameters {
             report_messages: false,
             report_flows: false,
             report_timeline: false,
+            report_clocks: false,
         }
     }
 
@@ -128,7 +125,7 @@ impl ReplayParameters {
                 let rank = RankId::from(rank);
                 let number = self.number(index as u32, rank);
                 let ranks = &mut hosts[place.endpoint.index()].ranks;
-                ranks.push(ReplayRank::new(index as u32, rank, number, program.trace.ranks()));
+                ranks.push(ReplayRank::new(index as u32, rank, number, program.operations.ranks()));
             }
         }
         hosts

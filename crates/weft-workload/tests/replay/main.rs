@@ -4,5 +4,6 @@
 
 mod chain;
 mod closed_forms;
+mod osu;
 mod rules;
 mod support;
