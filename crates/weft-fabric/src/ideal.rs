@@ -117,9 +117,11 @@ impl<N: Interface> Ideal<N> {
                     from,
                     class: LinkClass(0),
                     came: now,
+                    ready: now,
                     could: now,
                     began: now,
                     ended: end,
+                    free: endpoint.line.busy_until(),
                     latency,
                 };
                 N::hop(context.output, &hop);

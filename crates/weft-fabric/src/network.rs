@@ -546,9 +546,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 from,
                 class,
                 came: since,
+                ready: since,
                 could: since,
                 began: now,
                 ended: end,
+                free: end,
                 latency,
             };
             N::hop(context.output, &hop);
