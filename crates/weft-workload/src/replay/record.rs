@@ -110,6 +110,15 @@ pub struct Record {
     pub finishes: Vec<Finish>,
 }
 
+impl Record {
+    /// Adds what another partition has recorded, or the same one later.
+    pub fn append(&mut self, other: Record) {
+        self.steps.extend(other.steps);
+        self.posts.extend(other.posts);
+        self.finishes.extend(other.finishes);
+    }
+}
+
 /// How far a rank's record is.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Recorder {

@@ -4,5 +4,6 @@
 
 mod chain;
 mod closed_forms;
+mod path;
 mod rules;
 mod support;
