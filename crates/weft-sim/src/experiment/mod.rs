@@ -14,6 +14,8 @@ mod busiest;
 mod link_table;
 pub mod load;
 pub mod machine;
+pub mod osu;
+mod ranks;
 pub mod replay;
 pub mod trace;
 pub mod traffic;
@@ -44,22 +46,27 @@ pub enum Request {
     Traffic(traffic::TrafficRequest),
     /// `weft replay`.
     Replay(replay::ReplayRequest),
+    /// `weft osu BENCHMARK`.
+    Osu(osu::OsuRequest),
+    /// `weft osu expected-bcast`.
+    #[serde(rename = "osu expected-bcast")]
+    ExpectedBcast(osu::ExpectedBcastRequest),
 }
 
 impl Request {
     /// The traces that it reads.
     pub fn traces(&self) -> &[replay::TraceInput] {
         match self {
-            Request::Traffic(_) => &[],
             Request::Replay(replay) => &replay.traces,
+            _ => &[],
         }
     }
 
     /// The traces that it reads.
     pub fn traces_mut(&mut self) -> &mut [replay::TraceInput] {
         match self {
-            Request::Traffic(_) => &mut [],
             Request::Replay(replay) => &mut replay.traces,
+            _ => &mut [],
         }
     }
 }

@@ -4,11 +4,9 @@
 //! |---|---|
 //! | `programs` | traces, checked, and their ranks on places |
 //! | `run` | epochs, snapshots, the end |
-//! | `tables` | rows of results and of the report |
 
 mod programs;
 mod run;
-mod tables;
 
 pub use programs::Unsupported;
 pub use run::run;

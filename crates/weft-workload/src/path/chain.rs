@@ -42,7 +42,7 @@ pub(super) fn chain(trace: &PathTrace, post: &Post, until: Time) -> Vec<Piece> {
         cursor: post.at,
         until,
         own_from,
-        own: own_packets(trace, post, first, stages, own_from) + edges(first, last),
+        own: own_packets(trace, post, first, stages, own_from) + delays(first, last),
         pieces: Vec::new(),
     };
     let mut stages = stages.iter().peekable();
@@ -85,10 +85,10 @@ fn own_packets(
     paced.fold(all, |left, stage| left.saturating_sub(stage.ended - stage.began))
 }
 
-/// How much more the edges of the switches' clocks have cost the first packet than the last, which stands
-/// behind it.
-fn edges(first: &[HopRecord], last: &[HopRecord]) -> Span {
-    let lost = |hop: &HopRecord| hop.could - hop.ready;
+/// How much longer the first packet took through switches than the last, which stands behind it: to be
+/// stored, and to an edge of the clock.
+fn delays(first: &[HopRecord], last: &[HopRecord]) -> Span {
+    let lost = |hop: &HopRecord| hop.could - hop.came;
     let more = first.iter().zip(last).map(|(first, last)| lost(first).saturating_sub(lost(last)));
     more.fold(Span::ZERO, |sum, span| sum + span)
 }

@@ -1,7 +1,7 @@
-//! Replay: the ranks of recorded programs on the hosts of a machine.
+//! Replay: the ranks of programs, recorded or generated, on the hosts of a machine.
 //!
 //! ```text
-//!   Trace ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
+//! Program ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
 //!                     ▲               │  ▲
 //!                  notices            │  └── delivered, sent ── in order per pair ◀─┐
 //!                                     └── post ──▶ interface ──▶ fabric ──▶ interface┘
@@ -17,21 +17,23 @@
 //! through it and the host's switch.
 
 mod order;
+mod program;
 mod rank;
 mod record;
 mod report;
 
+pub use program::{Generated, Operations, Program};
 pub use record::{Cause, Doing, Finish, MessageId, Post, Record, Step};
-pub use report::{Activity, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent};
+pub use report::{
+    Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent,
+};
 
-use crate::mapping::Place;
 use rank::{Notice, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_engine::Payload;
 use weft_msg::{Blocked, Envelope, EnvelopeKind, Protocol, SendToken};
 use weft_nic::{Delivered, Host, HostContext, Offer};
-use weft_trace::Trace;
 use weft_units::{EndpointId, RankId, Time};
 
 /// When a rank notices messages that have arrived, and messages that have gone out.
@@ -43,14 +45,6 @@ pub enum ProgressRule {
     /// At once, by somebody else: a thread on a core of its own, or the interface. Whoever works on a
     /// rank's messages has its queues to himself: the rank's calls and that work exclude each other.
     Background,
-}
-
-/// A program to be replayed.
-pub struct Program {
-    /// What it did.
-    pub trace: Trace,
-    /// The place of each rank.
-    pub places: Vec<Place>,
 }
 
 /// What all hosts of a replay share.
@@ -72,6 +66,8 @@ pub struct ReplayParameters {
     pub report_timeline: bool,
     /// From when on all is [recorded](Record) of which the critical path is made; `None`: nothing.
     pub record_from: Option<Time>,
+    /// Whether a rank reports its clock at every marker of its program.
+    pub report_clocks: bool,
 }
 
 impl ReplayParameters {
@@ -101,6 +97,7 @@ impl ReplayParameters {
             report_flows: false,
             report_timeline: false,
             record_from: None,
+            report_clocks: false,
         }
     }
 
@@ -139,7 +136,7 @@ impl ReplayParameters {
                 let rank = RankId::from(rank);
                 let number = self.number(index as u32, rank);
                 let ranks = &mut hosts[place.endpoint.index()].ranks;
-                ranks.push(ReplayRank::new(index as u32, rank, number, program.trace.ranks()));
+                ranks.push(ReplayRank::new(index as u32, rank, number, program.operations.ranks()));
             }
         }
         hosts

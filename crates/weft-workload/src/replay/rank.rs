@@ -2,8 +2,8 @@
 
 use super::order::{Counters, Restore};
 use super::record::{Cause, Finish, MessageId, Post, Recorder, Trail};
-use super::report::{Activity, Fault, RankReport, TimelineEvent};
-use super::{ProgressRule, RankTimer, ReplayHeader, ReplayHost, ReplayParameters, Taking};
+use super::report::{Activity, ClockReading, Fault, RankReport, TimelineEvent};
+use super::{Operations, ProgressRule, RankTimer, ReplayHeader, ReplayHost, ReplayParameters, Taking};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ enum State {
     Blocked,
     /// It has done all its operations.
     Finished,
-    /// Its trace is wrong.
+    /// Its program is wrong.
     Failed,
 }
 
@@ -364,8 +364,12 @@ impl ReplayRank {
                 }
             }
             Op::Marker { text } => {
-                if around.parameters.report_timeline {
-                    let (rank, time) = (ledger.number, ledger.clock);
+                let (rank, time) = (ledger.number, ledger.clock);
+                if around.parameters.report_clocks {
+                    let position = self.position - 1;
+                    around.context.output().clocks.push(ClockReading { rank, position, clock: time });
+                }
+                if around.parameters.report_timeline && !text.is_empty() {
                     around.context.output().timeline.push(TimelineEvent::Marker { rank, time, text });
                 }
             }
@@ -396,18 +400,20 @@ impl ReplayRank {
         }
     }
 
-    /// The next operation of the trace.
+    /// The next operation of the program.
     #[inline]
     fn next_op(&mut self, parameters: &ReplayParameters) -> Result<Option<Op>, String> {
-        let cursor = match &mut self.cursor {
-            Some(cursor) => cursor,
-            none => {
-                let trace = &parameters.programs[self.ledger.program as usize].trace;
-                let cursor = trace.rank_at(self.ledger.rank, self.position).map_err(|e| e.to_string())?;
-                none.insert(cursor)
+        let op = match &parameters.programs[self.ledger.program as usize].operations {
+            Operations::Generated(program) => program.operation(self.ledger.rank, self.position),
+            Operations::Recorded(trace) => {
+                let cursor = match &mut self.cursor {
+                    Some(cursor) => cursor,
+                    none => none
+                        .insert(trace.rank_at(self.ledger.rank, self.position).map_err(|e| e.to_string())?),
+                };
+                cursor.next().transpose().map_err(|e| e.to_string())?
             }
         };
-        let op = cursor.next().transpose().map_err(|e| e.to_string())?;
         self.position += u64::from(op.is_some());
         Ok(op)
     }
@@ -430,7 +436,7 @@ impl ReplayRank {
         self.state = State::Failed;
         self.cursor = None;
         let Ledger { program, rank, .. } = self.ledger;
-        let trace = around.parameters.programs[program as usize].trace.file().to_owned();
+        let trace = around.parameters.programs[program as usize].operations.name().to_owned();
         let position = self.position.saturating_sub(1);
         around.context.output().faults.push(Fault { trace, rank, position, reason });
     }

@@ -46,7 +46,7 @@ fn recorded(
     let endpoints = trace.ranks().div_ceil(setup.per_host);
     let hosts = Hosts { hosts: endpoints, cores: setup.per_host, endpoints_per_host: 1 };
     let places = hosts.linear(trace.ranks().into(), None).unwrap();
-    let programs = vec![Program { trace, places }];
+    let programs = vec![Program { operations: trace.into(), places }];
     let mut parameters = ReplayParameters::new(programs, setup.protocol.clone(), setup.progress);
     parameters.record_from = Some(Time::ZERO + from);
     let pace = Pace { packet_payload: setup.simple.payload, receive_packet: setup.simple.receive_packet };

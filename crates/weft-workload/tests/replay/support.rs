@@ -135,7 +135,7 @@ impl Setup {
             let programs = programs
                 .iter()
                 .map(|trace| Program {
-                    trace: trace.clone(),
+                    operations: trace.clone().into(),
                     places: places.by_ref().take(trace.ranks() as usize).collect(),
                 })
                 .collect();
