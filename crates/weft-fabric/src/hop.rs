@@ -9,7 +9,7 @@
 
 use crate::network::LinkEnd;
 use weft_topo::LinkClass;
-use weft_units::{EndpointId, Span, Time};
+use weft_units::{EndpointId, Span, SwitchId, Time};
 
 /// One link, crossed by a packet that its interface wants [watched](crate::Packet::watch).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub struct HopRecord {
     pub label: u8,
     /// Where the link begins.
     pub from: LinkEnd,
+    /// The switch that it leads to; `None`: it leads to an endpoint.
+    pub to: Option<SwitchId>,
     /// Its kind.
     pub class: LinkClass,
     /// When the head came to the switch; at an endpoint, when the interface supplied the packet.

@@ -115,6 +115,7 @@ impl<N: Interface> Ideal<N> {
                     message,
                     label,
                     from,
+                    to: None,
                     class: LinkClass(0),
                     came: now,
                     ready: now,

@@ -544,6 +544,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 message,
                 label,
                 from,
+                to: Some(SwitchId(context.events.site().0)),
                 class,
                 came: since,
                 ready: since,

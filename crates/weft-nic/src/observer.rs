@@ -5,8 +5,8 @@
 //! ```
 //! The stages of one message and the [hops](HopRecord) of the packet that decides its arrival are a chain
 //! in time, from when the host posted it to when the host is told of it. An interface watches the first
-//! packet of a message and the last, each under a label of its own: from the first packet's hops one reads
-//! how long the message's own packets take on the slowest link.
+//! packet of a message and the last: from the first packet's hops one reads how long the message's own packets
+//! take on the slowest link.
 
 use serde::{Deserialize, Serialize};
 use weft_fabric::HopRecord;

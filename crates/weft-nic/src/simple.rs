@@ -486,9 +486,7 @@ impl<H: Host> Interface for SimpleNic<H> {
         let mut packet = Packet::new(endpoint, to, number, bytes.get() as u32, born, part);
         let gap = parameters.0.message_gap;
         let supplied = watched::Supplied { message: number, last, now, gap, pace };
-        if let Some(label) = self.transmit.watched.supply(endpoint, &supplied, context.output()) {
-            (packet.label, packet.watch) = (label, true);
-        }
+        packet.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
         Supply::Packet(packet)
     }
 }

@@ -9,11 +9,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_units::{EndpointId, Span, Time};
 
-/// The label of the first of several packets.
-const FIRST: u8 = 0;
-/// The label of the last packet, which decides when the message arrives.
-const LAST: u8 = 1;
-
 /// The watched messages of one interface that have not left it whole, by number.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Watched {
@@ -67,16 +62,11 @@ impl Watched {
         });
     }
 
-    /// A packet is supplied. Returns its label if it is to be watched.
+    /// A packet is supplied. Returns whether it is to be watched.
     #[inline]
-    pub fn supply(
-        &mut self,
-        endpoint: EndpointId,
-        packet: &Supplied,
-        observer: &mut impl Observer,
-    ) -> Option<u8> {
+    pub fn supply(&mut self, endpoint: EndpointId, packet: &Supplied, observer: &mut impl Observer) -> bool {
         if self.messages.is_empty() {
-            return None;
+            return false;
         }
         self.supply_watched(endpoint, packet, observer)
     }
@@ -87,31 +77,31 @@ impl Watched {
         endpoint: EndpointId,
         packet: &Supplied,
         observer: &mut impl Observer,
-    ) -> Option<u8> {
+    ) -> bool {
         let own_before = self.last.replace(packet.message) == Some(packet.message);
-        let leaving = self.messages.get_mut(&packet.message)?;
+        let Some(leaving) = self.messages.get_mut(&packet.message) else { return false };
         let (source, message, block, now) = (endpoint, packet.message, Block::Interface, packet.now);
         let stage = |came, work: Span| {
             let began = Time::from_ps(now.as_ps().saturating_sub(work.as_ps())).max(came);
             Stage { endpoint, source, message, block, came, began, ended: now }
         };
-        let label = match leaving.first {
+        let watch = match leaving.first {
             None => {
                 leaving.first = Some(now);
                 observer.stage(&stage(leaving.posted, packet.gap));
-                Some(if packet.last { LAST } else { FIRST })
+                true
             }
             Some(first) => {
                 leaving.paced += packet.pace.filter(|_| own_before).unwrap_or(Span::ZERO);
                 if packet.last {
                     observer.stage(&stage(first, leaving.paced));
                 }
-                packet.last.then_some(LAST)
+                packet.last
             }
         };
         if packet.last {
             self.messages.remove(&packet.message);
         }
-        label
+        watch
     }
 }

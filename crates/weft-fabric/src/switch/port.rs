@@ -400,6 +400,10 @@ impl Ports {
                 message,
                 label,
                 from: LinkEnd::Port(self.switch, PortId(hop.output as u32)),
+                to: match peer {
+                    Peer::Switch { site, .. } => Some(SwitchId(site)),
+                    Peer::Endpoint { .. } | Peer::Nothing => None,
+                },
                 class,
                 came,
                 ready,

@@ -12,7 +12,7 @@
 use super::piece::{Piece, Place, What};
 use super::trace::PathTrace;
 use crate::replay::Post;
-use weft_fabric::HopRecord;
+use weft_fabric::{HopRecord, LinkEnd};
 use weft_nic::{Block, Stage};
 use weft_units::{Span, Time};
 
@@ -33,16 +33,22 @@ struct Chain {
 /// The pieces of a message from its post to `until`, in order and without gaps.
 pub(super) fn chain(trace: &PathTrace, post: &Post, until: Time) -> Vec<Piece> {
     let (hops, stages) = (trace.hops(post.message), trace.stages(post.message));
-    let packets = || hops.chunk_by(|a, b| a.label == b.label);
-    let first = packets().min_by_key(|packet| packet[0].came).unwrap_or(&[]);
-    let last = packets().max_by_key(|packet| packet[0].came).unwrap_or(&[]);
+    let mut injected = hops.iter().filter(|hop| matches!(hop.from, LinkEnd::Endpoint(_)));
+    let first = injected.next().map(|hop| packet(hops, hop)).unwrap_or_default();
+    let last = injected.next_back().map(|hop| packet(hops, hop));
+    // Of one packet, the first is the last.
+    let alone = last.is_none();
+    let last = last.unwrap_or_else(|| first.clone());
     let own_from = first.first().map_or(Time::MAX, |hop| hop.came);
     let mut chain = Chain {
         post: *post,
         cursor: post.at,
         until,
         own_from,
-        own: own_packets(trace, post, first, stages, own_from) + delays(first, last),
+        own: match alone {
+            true => Span::ZERO,
+            false => own_packets(trace, post, &first, stages, own_from) + delays(trace, &first, &last),
+        },
         pieces: Vec::new(),
     };
     let mut stages = stages.iter().peekable();
@@ -69,6 +75,21 @@ pub(super) fn chain(trace: &PathTrace, post: &Post, until: Time) -> Vec<Piece> {
     chain.pieces
 }
 
+/// The hops of the packet that was injected by `hop`.
+fn packet(hops: &[HopRecord], hop: &HopRecord) -> Vec<HopRecord> {
+    let mut way = vec![*hop];
+    while let Some(&HopRecord { to: Some(switch), began, latency, .. }) = way.last() {
+        let came = began + latency;
+        let from = hops.partition_point(|hop| hop.came < came);
+        let mut then = hops[from..].iter().take_while(|hop| hop.came == came);
+        let Some(next) = then.find(|hop| matches!(hop.from, LinkEnd::Port(at, _) if at == switch)) else {
+            break;
+        };
+        way.push(*next);
+    }
+    way
+}
+
 /// How long the packets of the message before its last one take on the slowest link or at the receiver, as
 /// far as the interface that sends them takes less.
 fn own_packets(
@@ -85,12 +106,17 @@ fn own_packets(
     paced.fold(all, |left, stage| left.saturating_sub(stage.ended - stage.began))
 }
 
-/// How much longer the first packet took through switches than the last, which stands behind it: to be
-/// stored, and to an edge of the clock.
-fn delays(first: &[HopRecord], last: &[HopRecord]) -> Span {
-    let lost = |hop: &HopRecord| hop.could - hop.came;
-    let more = first.iter().zip(last).map(|(first, last)| lost(first).saturating_sub(lost(last)));
-    more.fold(Span::ZERO, |sum, span| sum + span)
+/// How much more than the slowest link the packets before the last one may cost it in switches: the first
+/// may have taken longer to be stored, and each leaves at an edge of the clock.
+fn delays(trace: &PathTrace, first: &[HopRecord], last: &[HopRecord]) -> Span {
+    let stored = |hop: &HopRecord| hop.ready - hop.came;
+    let mut sum = Span::ZERO;
+    for (first, last) in first.iter().zip(last) {
+        if matches!(last.from, LinkEnd::Port(..)) {
+            sum += stored(first).saturating_sub(stored(last)) + trace.pace.switch_cycle;
+        }
+    }
+    sum
 }
 
 impl Chain {

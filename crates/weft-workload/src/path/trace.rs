@@ -1,9 +1,9 @@
 //! What was recorded, sorted so that the walk finds what it needs.
 
-use crate::replay::{Finish, MessageId, Post, Record, Step};
+use crate::replay::{Cause, Finish, MessageId, Post, Record, Step};
 use weft_fabric::HopRecord;
 use weft_nic::Stage;
-use weft_units::{Bytes, RankId, Span};
+use weft_units::{Bytes, RankId, Span, Time};
 
 /// At what pace the packets of one message follow each other, so that what they wait for one another can
 /// be told from what they wait for others.
@@ -14,6 +14,8 @@ pub struct Pace {
     /// Least time from packet to packet at the receiving interface. That of links is in the hops of a
     /// message's first packet.
     pub receive_packet: Span,
+    /// A cycle of the switches' clock.
+    pub switch_cycle: Span,
 }
 
 /// The record of a replay.
@@ -25,7 +27,7 @@ pub struct PathTrace {
     first_steps: Vec<usize>,
     /// By message.
     posts: Vec<Post>,
-    /// By message, packet and time.
+    /// By message and time.
     hops: Vec<HopRecord>,
     /// By message and time.
     stages: Vec<Stage>,
@@ -42,7 +44,7 @@ impl PathTrace {
         steps.sort_unstable_by_key(|step| (step.rank, step.number));
         posts.sort_unstable_by_key(|post| post.message);
         finishes.sort_unstable_by_key(|finish| finish.rank);
-        hops.sort_unstable_by_key(|hop| (hop.source, hop.message, hop.label, hop.came, hop.began, hop.from));
+        hops.sort_unstable_by_key(|hop| (hop.source, hop.message, hop.came, hop.began, hop.from));
         stages.sort_unstable_by_key(|s| (s.source, s.message, s.came, s.ended, s.began, s.block, s.endpoint));
         let ranks = finishes.last().map_or(0, |finish| finish.rank.index() + 1);
         let ranks = steps.last().map_or(ranks, |step| ranks.max(step.rank.index() + 1));
@@ -70,12 +72,23 @@ impl PathTrace {
         Some(&self.posts[place])
     }
 
+    /// The moment `at` of a rank, where one of its own steps ends; `None`: none ends then.
+    pub fn moment(&self, rank: RankId, at: Time) -> Option<Finish> {
+        let own = self.steps(rank).iter().rev().find(|step| step.end == at && !step.background)?;
+        Some(Finish { rank, at, last: Cause::After(own.number) })
+    }
+
+    /// The messages, by source and number.
+    pub fn posts(&self) -> &[Post] {
+        &self.posts
+    }
+
     /// The ends of programs, by rank.
     pub fn finishes(&self) -> &[Finish] {
         &self.finishes
     }
 
-    /// The hops of a message's watched packets, packet by packet.
+    /// The hops of a message's watched packets.
     pub(super) fn hops(&self, message: MessageId) -> &[HopRecord] {
         range(&self.hops, message, |hop| MessageId { source: hop.source, number: hop.message })
     }

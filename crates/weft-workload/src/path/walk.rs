@@ -28,19 +28,14 @@ enum Follow {
 }
 
 impl Walk {
-    /// The critical path to the end of a rank's program: what explains every moment from `begin` on.
-    pub fn to_finish(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
+    /// The critical path to the end of a rank's program, or to a [moment](PathTrace::moment) in it: what
+    /// explains everything from `begin` on.
+    pub fn to(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
         walk(trace, finish.rank, finish.last, (begin, finish.at), Follow::Everything)
-    }
-
-    /// The critical path to a moment at which a step of a rank's own ends. `None`: none ends then.
-    pub fn to_step(trace: &PathTrace, rank: RankId, end: Time, begin: Time) -> Option<Walk> {
-        let own = trace.steps(rank).iter().rev().find(|step| step.end == end && !step.background)?;
-        Some(walk(trace, rank, Cause::After(own.number), (begin, end), Follow::Everything))
     }
 }
 
-/// A rank's own time from `begin` to the end of its program: what its processor did, and what it waited for
+/// A rank's own time from `begin` to the end of its program, or to a [moment](PathTrace::moment) in it: what its processor did, and what it waited for
 /// while it waited.
 pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
     let Finish { rank, at: end, last } = *finish;

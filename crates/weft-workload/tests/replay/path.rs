@@ -49,7 +49,11 @@ fn recorded(
     let programs = vec![Program { operations: trace.into(), places }];
     let mut parameters = ReplayParameters::new(programs, setup.protocol.clone(), setup.progress);
     parameters.record_from = Some(Time::ZERO + from);
-    let pace = Pace { packet_payload: setup.simple.payload, receive_packet: setup.simple.receive_packet };
+    let pace = Pace {
+        packet_payload: setup.simple.payload,
+        receive_packet: setup.simple.receive_packet,
+        switch_cycle: Span::from_ns(5),
+    };
     let mut nics = parameters.hosts(endpoints).into_iter().map(SimpleNic::new);
     let Some(switch) = star else {
         let (model, sites, events, lookahead) =
@@ -101,7 +105,7 @@ fn ns(spans: &[(Category, u64)]) -> BTreeMap<Category, Span> {
 
 fn critical(trace: &PathTrace) -> Walk {
     let last = trace.finishes().iter().max_by_key(|finish| finish.at).unwrap();
-    Walk::to_finish(trace, last, Time::ZERO)
+    Walk::to(trace, last, Time::ZERO)
 }
 
 fn one_message(bytes: u64) -> Vec<Vec<Op>> {
