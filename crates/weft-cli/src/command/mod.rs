@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod machine;
+mod osu;
 mod record;
 mod replay;
 mod rerun;
@@ -19,6 +20,8 @@ pub enum Command {
     Machine(machine::MachineCommand),
     /// Traffic patterns × loads: throughput and latency curves
     Traffic(traffic::TrafficOptions),
+    /// OSU micro-benchmarks on simulated ranks: latency, bandwidth, collectives
+    Osu(osu::OsuOptions),
     /// Runs a real MPI program and records a trace
     Record(record::RecordOptions),
     /// Traces: what they hold
@@ -36,6 +39,7 @@ impl Command {
         match self {
             Command::Machine(command) => command.run(),
             Command::Traffic(options) => options.run(words),
+            Command::Osu(options) => options.run(words),
             Command::Record(options) => options.run(),
             Command::Trace(command) => command.run(),
             Command::Replay(options) => options.run(words),

@@ -31,7 +31,7 @@ use super::replay::Mapping;
 use super::{MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
-pub use weft_workload::osu::Benchmark;
+pub use weft_workload::osu::{Benchmark, UnknownBenchmark};
 
 /// Which software stands between a benchmark and the interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

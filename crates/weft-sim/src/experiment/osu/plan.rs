@@ -35,6 +35,11 @@ pub(super) fn points(
 ) -> Result<Vec<Point>, ExperimentError> {
     let benchmark = request.benchmark;
     check_iterations(request.repetitions)?;
+    if !request.repetitions.barrier && (benchmark.collective().is_none() || benchmark == Benchmark::Barrier) {
+        return Err(ExperimentError::input(format!(
+            "--no-barrier: {benchmark} has no barrier between iterations; leave --no-barrier out"
+        )));
+    }
     let sizes = sizes(benchmark, &request.sizes)?;
     let places: Arc<[Place]> = places(request, machine, layout)?.into();
     let own = protocol(machine, request.layer)?;

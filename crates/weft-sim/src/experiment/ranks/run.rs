@@ -117,7 +117,7 @@ pub(crate) struct RankRun {
 }
 
 /// When ranks of the machine notice what has happened.
-pub(crate) fn progress_rule(machine: &Machine) -> ProgressRule {
+fn progress_rule(machine: &Machine) -> ProgressRule {
     match machine.messaging.progress {
         MachineProgress::Call => ProgressRule::Call,
         MachineProgress::Thread | MachineProgress::Nic => ProgressRule::Background,
