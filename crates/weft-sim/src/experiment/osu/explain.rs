@@ -45,7 +45,7 @@ impl Series<'_> {
         loop {
             let mut run =
                 self.start(point, number, None, |parameters| parameters.record_from = Some(from))?;
-            let (ended, detail) = run.to_end(self.context, &point.doing())?;
+            let (ended, detail) = run.run_to_end(self.context, &point.doing())?;
             match ended {
                 Ending::Finished => {}
                 Ending::Interrupted => return Ok(None),

@@ -241,7 +241,7 @@ impl RankRun {
     }
 
     /// Runs to the end, for what is recorded on the way.
-    pub fn to_end(
+    pub fn run_to_end(
         &mut self,
         context: Context<'_>,
         doing: &str,

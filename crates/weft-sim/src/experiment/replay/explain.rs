@@ -28,7 +28,7 @@ pub(crate) fn explain(
     });
     let setup = setup(request, &machine, &layout, traces, options.threads)?;
     let mut run = RankRun::new(setup, None, |parameters| parameters.record_from = Some(from))?;
-    let (ended, detail) = run.to_end(context, "replays again")?;
+    let (ended, detail) = run.run_to_end(context, "replays again")?;
     if ended == Ending::Interrupted {
         return Ok(None);
     }
