@@ -622,11 +622,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 message,
                 label,
                 from,
+                to: Some(SwitchId(context.events.site().0)),
                 class,
                 came: since,
+                ready: since,
                 could: since,
                 began: now,
                 ended: end,
+                free: end,
                 latency,
             };
             N::hop(context.output, &hop);

@@ -368,6 +368,7 @@ impl Ports {
         rules: &Rules<T>,
         sink: &mut impl Sink,
     ) {
+        let ready = if buffered.packet.watch { self.not_before(&buffered, rules) } else { Time::ZERO };
         let Buffered { mut packet, room, .. } = buffered;
         let vc = packet.vc;
         let bytes = rules.packet_bytes(&packet);
@@ -408,16 +409,23 @@ impl Ports {
         if packet.watch {
             let Packet { source, message, label, .. } = packet;
             let came = buffered.head;
+            let ready = ready.max(came);
             sink.hop(HopRecord {
                 source,
                 message,
                 label,
                 from: LinkEnd::Port(self.switch, PortId(hop.output as u32)),
+                to: match peer {
+                    Peer::Switch { site, .. } => Some(SwitchId(site)),
+                    Peer::Endpoint { .. } | Peer::Nothing => None,
+                },
                 class,
                 came,
-                could: rules.through_pipeline(rules.switch.clock.edge_at_or_after(came)),
+                ready,
+                could: rules.through_pipeline(rules.switch.clock.edge_at_or_after(ready)),
                 began: begin,
                 ended: end,
+                free: end,
                 latency,
             });
         }
