@@ -17,7 +17,7 @@
 
 use crate::communicator::Group;
 use serde::{Deserialize, Serialize};
-use weft_units::{Bytes, EndpointId};
+use weft_units::Bytes;
 
 /// One member's call of an allreduce.
 #[derive(Clone, Copy, Debug)]
@@ -33,53 +33,62 @@ pub struct Allreduce<'a> {
 }
 
 /// Why an interface does not carry out an allreduce.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AcceleratorLimit {
     /// It has no accelerator.
-    #[error("the interface has none; name another algorithm")]
+    #[error("this machine has none; choose another algorithm")]
     Absent,
     /// Too many members.
-    #[error("{ranks} ranks take part, at most {most} can; use fewer ranks or another algorithm")]
-    Ranks {
+    #[error("{ranks} ranks exceed its {limit}; use fewer or another algorithm")]
+    TooManyRanks {
         /// How many take part.
         ranks: u32,
         /// How many can.
-        most: u32,
+        limit: u32,
     },
-    /// Several members behind one interface.
-    #[error("{ranks} ranks share endpoint {endpoint}, at most {most} can; place fewer with --ppn")]
+    /// Two members behind one interface.
+    #[error("ranks {first} and {second} are on one endpoint and it serves one rank on each; use --ppn 1")]
     SharedEndpoint {
-        /// Where.
-        endpoint: EndpointId,
-        /// How many members are there.
-        ranks: u32,
-        /// How many can be.
-        most: u32,
+        /// A member.
+        first: u32,
+        /// Another.
+        second: u32,
     },
-    /// A group of endpoints with a server of their own of which only some take part.
-    #[error("only {ranks} of the {whole} endpoints beside endpoint {endpoint} take part; use whole groups")]
-    PartOfAGroup {
-        /// One of those that take part.
-        endpoint: EndpointId,
+    /// Boards of which only some endpoints take part.
+    #[error("{ranks} ranks are no whole boards of {board}; use a multiple of {board}")]
+    PartialBoard {
         /// How many take part.
         ranks: u32,
-        /// How many there are.
-        whole: u32,
+        /// Endpoints of a board.
+        board: u32,
     },
-    /// An element of a size that it cannot reduce.
-    #[error("it cannot reduce elements of {element} bytes; it takes 4 (int, float) and 8 (double)")]
-    Element {
-        /// Size of the element.
-        element: u32,
+    /// Members of a board that are not next to each other.
+    #[error(
+        "the {board} ranks from {first} on are not the endpoints of one board; number ranks board by board"
+    )]
+    ScatteredBoard {
+        /// The first of them.
+        first: u32,
+        /// Endpoints of a board.
+        board: u32,
     },
-    /// Too long a vector.
-    #[error("a vector of {size} bytes, at most {longest} can be; send less or name another algorithm",
-        size = .bytes.get(), longest = .most.get())]
-    Bytes {
-        /// The vector.
-        bytes: Bytes,
-        /// What can be.
-        most: Bytes,
+    /// A number of boards whose servers cannot exchange in pairs.
+    #[error(
+        "{ranks} ranks are {boards} boards of {board}, and servers exchange in pairs; use a power of two of boards"
+    )]
+    Unpaired {
+        /// How many take part.
+        ranks: u32,
+        /// On how many boards.
+        boards: u32,
+        /// Endpoints of a board.
+        board: u32,
+    },
+    /// An operation, a type or a size of vector that it does not have.
+    #[error("it does not compute {what}; choose another algorithm")]
+    Unsupported {
+        /// What was asked for.
+        what: String,
     },
 }

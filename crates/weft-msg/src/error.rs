@@ -1,7 +1,7 @@
 //! What can be wrong with a program's operations.
 
-use serde::{Deserialize, Serialize};
 use crate::accelerator::AcceleratorLimit;
+use serde::{Deserialize, Serialize};
 use weft_trace::op::{CommId, RequestId, WindowId};
 use weft_units::{Bytes, RankId};
 

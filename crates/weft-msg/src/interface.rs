@@ -32,7 +32,9 @@ impl Protocol {
     /// What the interface of `rank` sends back when `envelope` arrives; `None`: it is for the process.
     pub fn by_interface(&self, rank: RankId, envelope: &Envelope) -> Option<InterfaceAnswer> {
         let (kind, payload, token) = match envelope.kind {
-            EnvelopeKind::Read => (EnvelopeKind::Data, self.data_header + envelope.bytes, SendToken::UNAWAITED),
+            EnvelopeKind::Read => {
+                (EnvelopeKind::Data, self.data_header + envelope.bytes, SendToken::UNAWAITED)
+            }
             EnvelopeKind::ClearToSend if self.clear_to_send == ClearToSend::Interface => {
                 let token = if self.sender_awaits_ack() {
                     SendToken::UNAWAITED

@@ -207,6 +207,9 @@ impl Process {
         protocol: &Protocol,
         nic: &mut impl Nic,
     ) -> Result<(), MsgError> {
+        if matches!(kind, WindowSync::Post | WindowSync::Start | WindowSync::Complete | WindowSync::Wait) {
+            return Err(MsgError::Unsupported { operation: sync_name(kind).to_owned() });
+        }
         let (place, comm) = self.window(window)?;
         let target = match (kind, target) {
             (WindowSync::Unlock | WindowSync::Flush, Some(target)) => {
@@ -215,18 +218,13 @@ impl Process {
             }
             _ => None,
         };
-        match kind {
-            WindowSync::Post | WindowSync::Start | WindowSync::Complete | WindowSync::Wait => {
-                return Err(MsgError::Unsupported { operation: sync_name(kind).to_owned() });
+        // A lock is granted at once.
+        if !matches!(kind, WindowSync::Lock | WindowSync::LockAll) {
+            nic.spend(protocol.wait_call);
+            if let Some(windows) = &mut self.windows {
+                windows.waiting = Some(Synchronization { kind, window: place as u32, target });
             }
-            WindowSync::Lock | WindowSync::LockAll => {}
-            _ => {
-                nic.spend(protocol.wait_call);
-                if let Some(windows) = &mut self.windows {
-                    windows.waiting = Some(Synchronization { kind, window: place as u32, target });
-                }
-                self.waiting = WaitingFor::Window;
-            }
+            self.waiting = WaitingFor::Window;
         }
         Ok(())
     }
@@ -329,7 +327,9 @@ impl Process {
         let eager = envelope.bytes <= protocol.eager_limit;
         match (protocol.path(access), access.returns_data()) {
             // Its interface has put what came into memory, as RDMA does with data and notifications.
-            (OneSidedPath::Native, _) | (OneSidedPath::Emulated, false) => nic.spend(protocol.control_receive),
+            (OneSidedPath::Native, _) | (OneSidedPath::Emulated, false) => {
+                nic.spend(protocol.control_receive)
+            }
             (OneSidedPath::Emulated, true) => {
                 nic.spend(protocol.receive_message);
                 if eager {

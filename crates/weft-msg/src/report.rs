@@ -111,9 +111,10 @@ impl Process {
         let incoming = incoming.map(|(_, incoming)| {
             pending(PendingState::ReceiveData, incoming.envelope.source, &incoming.envelope)
         });
-        let outgoing = self.sends.iter().filter(|(_, outgoing)| {
-            self.waits_for(outgoing.owner) || self.waits_for_access(outgoing)
-        });
+        let outgoing = self
+            .sends
+            .iter()
+            .filter(|(_, outgoing)| self.waits_for(outgoing.owner) || self.waits_for_access(outgoing));
         let outgoing = outgoing.map(|(_, outgoing)| {
             let state = match outgoing.state {
                 SendState::Posted => PendingState::SendPosted,

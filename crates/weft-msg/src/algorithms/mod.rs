@@ -228,4 +228,3 @@ pub fn collective_of(name: &str) -> Result<Collective, AlgorithmError> {
         .map(|(collective, _)| *collective)
         .ok_or_else(|| AlgorithmError::unknown("collective", name, COLLECTIVE_NAMES.map(|(_, known)| known)))
 }
-

@@ -212,11 +212,7 @@ impl AlgorithmTable {
         self.by_rules(collective, size).find(|algorithm| *algorithm != Algorithm::Accelerator)
     }
 
-    fn by_rules(
-        &self,
-        collective: Collective,
-        size: CollectiveSize,
-    ) -> impl Iterator<Item = Algorithm> + '_ {
+    fn by_rules(&self, collective: Collective, size: CollectiveSize) -> impl Iterator<Item = Algorithm> + '_ {
         self.rules.iter().filter(move |rule| rule.holds(collective, size)).map(|rule| rule.algorithm)
     }
 }
@@ -241,7 +237,8 @@ mod tests {
     /// Catches a rule that names an algorithm which cannot do it, and a collective without any.
     #[test]
     fn the_tables_can_be_carried_out_and_leave_nothing_open() {
-        for table in [AlgorithmTable::mpich(), AlgorithmTable::exanest()] {
+        for name in AlgorithmTable::NAMES {
+            let table = AlgorithmTable::named(name).unwrap();
             AlgorithmTable::new(table.rules().to_vec()).unwrap();
             for (collective, name) in &COLLECTIVE_NAMES[..16] {
                 for bytes in [0, 100, 3_000, 100_000, 1 << 30] {
@@ -267,7 +264,84 @@ mod tests {
         // 257 elements are fewer than the 512 members.
         assert_eq!(choose(Collective::Allreduce, 600, 2_056), Algorithm::RecursiveDoubling);
         assert_eq!(choose(Collective::Alltoall, 8, 256), Algorithm::Bruck);
-        assert_eq!(choose(Collective::Alltoall, 7, 256), Algorithm::Linear);
+        assert_eq!(choose(Collective::Alltoall, 7, 256), Algorithm::Scattered);
+    }
+
+    #[test]
+    fn mpich_5_includes_the_sizes_it_names() {
+        let table = AlgorithmTable::mpich_5();
+        let choose = |collective, members, bytes| table.choose(collective, size(members, bytes)).unwrap();
+        assert_eq!(choose(Collective::Broadcast, 16, 12_288), Algorithm::Binomial);
+        assert_eq!(choose(Collective::Broadcast, 16, 524_288), Algorithm::ScatterDoubling);
+        assert_eq!(choose(Collective::Broadcast, 12, 12_289), Algorithm::ScatterRing);
+        assert_eq!(choose(Collective::Broadcast, 7, 1 << 20), Algorithm::Binomial);
+        assert_eq!(choose(Collective::Allreduce, 16, 8), Algorithm::RecursiveDoubling);
+        assert_eq!(choose(Collective::Allreduce, 2, 16), Algorithm::Rabenseifner);
+        assert_eq!(choose(Collective::Allreduce, 16, 64), Algorithm::RecursiveDoubling);
+        assert_eq!(choose(Collective::Allgather, 16, 524_288), Algorithm::Ring);
+        assert_eq!(choose(Collective::Allgather, 12, 81_919), Algorithm::Bruck);
+    }
+
+    /// Catches a ladder that is off by one rung or step, and a fall-back that is left out.
+    #[test]
+    fn open_mpi_changes_where_its_source_says() {
+        use Algorithm as A;
+        use Collective as C;
+        let table = AlgorithmTable::openmpi();
+        let choose = |collective, members, bytes| table.choose(collective, size(members, bytes)).unwrap();
+        for (collective, members, bytes, algorithm) in [
+            (C::Barrier, 3, 0, A::RecursiveDoubling),
+            (C::Barrier, 4, 0, A::Linear),
+            (C::Barrier, 64, 0, A::Dissemination),
+            (C::Barrier, 256, 0, A::Binomial),
+            (C::Barrier, 4096, 0, A::Dissemination),
+            (C::Broadcast, 3, 31, A::Chain),
+            (C::Broadcast, 3, 32, A::BinaryTree),
+            (C::Broadcast, 128, 1, A::Binomial),
+            (C::Broadcast, 512, 16_384, A::SplitBinaryTree),
+            (C::Broadcast, 512, 32_768, A::Knomial),
+            (C::Broadcast, 2048, 262_144, A::ScatterDoubling),
+            (C::Reduce, 300, 8_192, A::InOrderBinaryTree),
+            (C::Reduce, 3, 7, A::Linear),
+            (C::Reduce, 100_000, 16, A::InOrderBinaryTree),
+            (C::Allreduce, 200, 131_071, A::NonOverlapping),
+            (C::Allreduce, 200, 131_072, A::RecursiveDoubling),
+            (C::Allreduce, 200, 262_144, A::Rabenseifner),
+            // One element: the ring falls back, and so does the reduce-scatter with allgather.
+            (C::Allreduce, 4, 8, A::RecursiveDoubling),
+            (C::Allreduce, 3, 24, A::RecursiveDoubling),
+            (C::Allreduce, 3, 4096, A::Ring),
+            (C::Allreduce, 40, 128, A::Linear),
+            (C::Allreduce, 40, 256, A::Rabenseifner),
+            // The sum of all blocks here, one block there.
+            (C::Allgather, 8, 8 << 20, A::RecursiveDoubling),
+            (C::Allgather, 12, 12 << 20, A::Bruck),
+            (C::Allgather, 32, 32 * 1023, A::RecursiveDoubling),
+            (C::Allgather, 32, 32 * 1024, A::NeighborExchange),
+            (C::Allgather, 32, 32 * 65_536, A::Ring),
+            (C::Alltoall, 16, 4, A::Bruck),
+            (C::Alltoall, 16, 512, A::Linear),
+            (C::Alltoallv, 64, 0, A::Pairwise),
+            (C::ReduceScatter, 32, 2_048, A::Butterfly),
+            (C::ReduceScatterBlock, 32, 32 * 16, A::Butterfly),
+            (C::ReduceScatterBlock, 32, 32 * 15, A::NonOverlapping),
+            (C::Gather, 4, 1_024, A::Linear),
+            (C::Scatter, 64, 512, A::Linear),
+        ] {
+            assert_eq!(choose(collective, members, bytes), algorithm, "{collective:?} {members} {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_forced_algorithm_goes_before_all_rules() {
+        let table = AlgorithmTable::mpich().forced(Collective::Broadcast, Algorithm::Chain).unwrap();
+        assert_eq!(table.choose(Collective::Broadcast, size(4, 8)), Some(Algorithm::Chain));
+        assert!(table.is_forced(Collective::Broadcast) && !table.is_forced(Collective::Reduce));
+        assert_eq!(table.choose(Collective::Reduce, size(4, 8)), Some(Algorithm::Binomial));
+        AlgorithmTable::mpich().forced(Collective::Barrier, Algorithm::Chain).unwrap_err();
+        let able: Vec<Algorithm> = Algorithm::performing(Collective::Scatter).collect();
+        assert_eq!(able, [Algorithm::Binomial, Algorithm::Linear]);
+        assert_eq!(Algorithm::performing(Collective::NeighborAlltoall).count(), 0);
     }
 
     #[test]
@@ -282,7 +356,8 @@ mod tests {
         let error = AlgorithmTable::mpich().prefer(rule).unwrap_err().to_string();
         assert_eq!(
             error,
-            "bruck cannot carry out broadcast: expected one of binomial, linear, scatter-ring, scatter-doubling"
+            "bruck cannot carry out broadcast: expected one of binomial, linear, scatter-ring, scatter-doubling, \
+             chain, binary-tree, split-binary-tree, knomial"
         );
     }
 

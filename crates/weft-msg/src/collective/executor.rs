@@ -2,11 +2,11 @@
 
 use super::part::{Part, has_root};
 use super::{Step, Steps, non_overlapping, schedule};
+use crate::accelerator::Allreduce;
 use crate::algorithms::{Algorithm, collective_name};
 use crate::communicator::CommIndex;
 use crate::error::MsgError;
 use crate::matching::{Owner, Posted};
-use crate::accelerator::Allreduce;
 use crate::nic::{Nic, SendToken};
 use crate::process::{Message, Process, WaitingFor};
 use crate::protocol::{Protocol, cost};

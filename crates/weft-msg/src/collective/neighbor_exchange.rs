@@ -36,7 +36,8 @@ impl Schedule for NeighborExchange {
         }
         let pair = |number: u32| blocks.between(2 * number, 2 * number + 2);
         // By turns the even member of a pair turns to the one before it and to the one after.
-        let partner = if (round % 2 == 1) == part.me.is_multiple_of(2) { part.before(1) } else { part.after(1) };
+        let partner =
+            if (round % 2 == 1) == part.me.is_multiple_of(2) { part.before(1) } else { part.after(1) };
         steps.receive(partner, pair(got_in(part, round)), Into::Store);
         steps.send(partner, pair(got_in(part, round - 1)));
     }

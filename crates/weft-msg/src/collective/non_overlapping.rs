@@ -69,7 +69,10 @@ pub(crate) fn stages(part: &Part, table: &AlgorithmTable) -> Stages {
             (Sizes::Blocks(_), Collective::Scatter) => (Collective::Scatterv, part.size()),
             _ => (part.kind, part.size()),
         };
-        table.choose(kind, size).filter(|algorithm| algorithm.performs(part.kind)).unwrap_or(Algorithm::Linear)
+        table
+            .choose(kind, size)
+            .filter(|algorithm| algorithm.performs(part.kind))
+            .unwrap_or(Algorithm::Linear)
     };
     Stages([choose(Stages::FIRST), choose(Stages::SECOND)])
 }

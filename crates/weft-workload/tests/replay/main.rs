@@ -4,5 +4,7 @@
 
 mod chain;
 mod closed_forms;
+mod one_sided;
+mod rendezvous;
 mod rules;
 mod support;
