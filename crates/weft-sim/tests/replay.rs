@@ -268,7 +268,10 @@ fn what_cannot_be_replayed_is_refused_before_it_starts() {
     let bytes = Bytes::new(64);
     write(&path, 2, |_| vec![Op::Window { window, comm: CommId::WORLD, bytes }, post(), post()]);
     let said = refused(&request(machine("exanest", &[]), &[&path]));
-    assert!(said.contains("some.weft") && said.contains("4 × win_post") && !said.contains("2 × window"), "{said}");
+    assert!(
+        said.contains("some.weft") && said.contains("4 × win_post") && !said.contains("2 × window"),
+        "{said}"
+    );
 
     write(&path, 600, |_| vec![compute(1)]);
     let said = refused(&request(machine("exanest", &[]), &[&path]));
