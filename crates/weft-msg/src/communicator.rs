@@ -166,7 +166,7 @@ impl Communicators {
 
     /// How many collectives have begun.
     pub fn begun(&self, comm: CommIndex) -> u32 {
-        self.table[comm.0 as usize].collectives as u32
+        self.table[comm.0 as usize].collectives
     }
 
     /// A collective begins: its number, the same for all members since all begin them in one order.
