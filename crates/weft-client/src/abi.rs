@@ -9,6 +9,7 @@ use crate::clock;
 use crate::device::Shared;
 use crate::operation::{Completion, Lent, flag};
 use crate::rank::{INJECT_LIMIT, Rank};
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -21,8 +22,19 @@ static RANK: AtomicPtr<Handle> = AtomicPtr::new(std::ptr::null_mut());
 pub struct Handle {
     rank: Rank,
     /// Messages that were claimed, by context.
-    claimed: Vec<(usize, Envelope)>,
+    claimed: VecDeque<(usize, Envelope)>,
+    /// Keys of registered memory.
+    keys: BTreeSet<u64>,
     next_key: u64,
+}
+
+/// Keys that the library chooses begin here: programs that choose their own begin at 0.
+const FIRST_OWN_KEY: u64 = 1 << 32;
+
+impl Handle {
+    fn of(rank: Rank) -> Handle {
+        Handle { rank, claimed: VecDeque::new(), keys: BTreeSet::new(), next_key: FIRST_OWN_KEY }
+    }
 }
 
 /// The rank has yielded.
@@ -54,7 +66,7 @@ unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
         let Some(new) = Rank::new(shared, lists) else { return -libc::EPROTO };
         shared.set_process(std::process::id());
         clock::belongs_to(shared);
-        handle = Box::into_raw(Box::new(Handle { rank: new, claimed: Vec::new(), next_key: 1 }));
+        handle = Box::into_raw(Box::new(Handle::of(new)));
         RANK.store(handle, Ordering::Release);
     }
     // SAFETY: not null; the header says that it points to room for a pointer.
@@ -63,8 +75,13 @@ unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_close(_rank: *mut Handle) {
-    // The rank stays: the program may open it again. It leaves when its process ends.
+unsafe extern "C" fn weft_close(rank: *mut Handle) {
+    // The rank itself stays: the program may open it again. It leaves when its process ends.
+    // SAFETY: the header's contract.
+    let handle = unsafe { of(rank) };
+    handle.rank.close();
+    handle.claimed.clear();
+    handle.keys.clear();
 }
 
 /// The rank behind a handle.
@@ -147,7 +164,7 @@ unsafe extern "C" fn weft_receive(
         let Some(place) = handle.claimed.iter().position(|(owner, _)| *owner == context) else {
             return -libc::ENOENT;
         };
-        let (_, envelope) = handle.claimed.swap_remove(place);
+        let Some((_, envelope)) = handle.claimed.remove(place) else { return -libc::ENOENT };
         handle.rank.receive_claimed(&envelope, buffer, flags, context);
         return 0;
     }
@@ -219,8 +236,17 @@ unsafe extern "C" fn weft_register(
     }
     // SAFETY: the header's contract; not null.
     let (handle, wanted) = unsafe { (of(rank), *key) };
-    let chosen = if wanted == u64::MAX { handle.next_key } else { wanted };
-    handle.next_key = handle.next_key.max(chosen.wrapping_add(1));
+    let mut chosen = wanted;
+    if wanted == u64::MAX {
+        while handle.keys.contains(&handle.next_key) {
+            handle.next_key += 1;
+        }
+        chosen = handle.next_key;
+        handle.next_key += 1;
+    }
+    if !handle.keys.insert(chosen) {
+        return -libc::EEXIST;
+    }
     handle.rank.register(Lent { address: base as usize, length }, chosen, access & 1 != 0, access & 2 != 0);
     // SAFETY: as above.
     unsafe { *key = chosen };
@@ -230,7 +256,11 @@ unsafe extern "C" fn weft_register(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn weft_unregister(rank: *mut Handle, key: u64) -> c_int {
     // SAFETY: the header's contract.
-    unsafe { of(rank) }.rank.unregister(key);
+    let handle = unsafe { of(rank) };
+    if !handle.keys.remove(&key) {
+        return -libc::ENOENT;
+    }
+    handle.rank.unregister(key);
     0
 }
 

@@ -110,6 +110,8 @@ struct Page {
     protocol_length: u32,
     posts: u32,
     notices: u32,
+    /// What the rank waits for: how many of the entries behind the page's beginning count.
+    awaited: u32,
 }
 
 /// What an outbox entry asks for.
@@ -126,6 +128,8 @@ pub enum PostKind {
     Write = 4,
     /// RDMA read.
     Read = 5,
+    /// Buffers of announced messages and registered memory are the program's again.
+    Forget = 6,
 }
 
 /// An entry of the outbox.
@@ -169,6 +173,32 @@ impl Post {
     pub const MAY_READ: u32 = 2;
     /// Registration: peers may write.
     pub const MAY_WRITE: u32 = 4;
+}
+
+/// What kind of operation a rank waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum AwaitedKind {
+    /// A send that is not complete.
+    Send = 1,
+    /// A posted receive.
+    Receive = 2,
+    /// An RDMA write or read.
+    Remote = 3,
+}
+
+/// An operation that a waiting rank waits for, for the report of a deadlock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Awaited {
+    /// An [`AwaitedKind`].
+    pub kind: u32,
+    /// The peer; `u32::MAX`: any.
+    pub peer: u32,
+    /// Of a message.
+    pub tag: u64,
+    /// Of the message or the buffer.
+    pub bytes: u64,
 }
 
 /// What an inbox entry tells.
@@ -284,6 +314,9 @@ pub struct Identity {
     pub jumps: bool,
 }
 
+/// Operations of a waiting rank that are told of.
+pub const AWAITED: usize = 32;
+const AWAITED_AT: usize = 2048;
 const OUTBOX: usize = 4096 + PROTOCOL;
 const OUT_ARENA: usize = OUTBOX + POSTS * size_of::<Post>();
 const INBOX: usize = OUT_ARENA + ARENA;
@@ -291,7 +324,7 @@ const IN_ARENA: usize = INBOX + NOTICES * size_of::<Notice>();
 const LENGTH: usize = (IN_ARENA + ARENA).next_multiple_of(4096);
 
 const _: () =
-    assert!(size_of::<Page>() <= 4096 && size_of::<Post>() % 8 == 0 && size_of::<Notice>() % 8 == 0);
+    assert!(size_of::<Page>() <= AWAITED_AT && AWAITED_AT + AWAITED * size_of::<Awaited>() <= 4096 && size_of::<Post>() % 8 == 0 && size_of::<Notice>() % 8 == 0);
 
 /// A device that cannot be made or used.
 #[derive(Debug, thiserror::Error)]
@@ -372,6 +405,7 @@ impl Shared {
             protocol_length: protocol.len() as u32,
             posts: 0,
             notices: 0,
+            awaited: 0,
         });
         shared.write(4096, protocol);
         Ok((shared, file))
@@ -412,6 +446,13 @@ impl Shared {
     fn set_page(&mut self, page: Page) {
         // SAFETY: as in `page`; nobody else has the mapping yet.
         unsafe { self.base.cast::<Page>().write(page) };
+    }
+
+    #[expect(unsafe_code, reason = "the count lies in the page")]
+    fn set_awaited_count(&mut self, count: u32) {
+        let page = self.base.cast::<Page>().as_ptr();
+        // SAFETY: as in `page`; the count belongs to the rank, in its turn.
+        unsafe { addr_of_mut!((*page).awaited).write_volatile(count) };
     }
 
     #[expect(unsafe_code, reason = "the counts lie in the page")]
@@ -600,6 +641,22 @@ impl Shared {
         taken
     }
 
+    /// The rank's side: says what it waits for. What does not fit is left out.
+    pub fn set_awaited(&mut self, awaited: impl Iterator<Item = Awaited>) {
+        let mut count = 0;
+        for (index, operation) in awaited.take(AWAITED).enumerate() {
+            self.write_at(AWAITED_AT + index * size_of::<Awaited>(), operation);
+            count = index as u32 + 1;
+        }
+        self.set_awaited_count(count);
+    }
+
+    /// The simulator's side: what a waiting rank says that it waits for. Not to be believed.
+    pub fn awaited(&self) -> Vec<Awaited> {
+        let count = (self.page().awaited as usize).min(AWAITED);
+        (0..count).map(|index| self.read_at(AWAITED_AT + index * size_of::<Awaited>())).collect()
+    }
+
     /// Bytes of an arena; those that claim to lie outside it are none.
     fn read_arena(&self, arena: usize, at: u32, length: u32) -> Vec<u8> {
         let (at, length) = (at as usize, length as usize);
@@ -709,7 +766,7 @@ mod tests {
         };
         struct Catch(Vec<Envelope>);
         impl weft_msg::Nic for Catch {
-            fn spend(&mut self, _: Span) {}
+            fn spend(&mut self, _: weft_msg::Work, _: Span) {}
             fn post(&mut self, _: RankId, envelope: Envelope, _: Bytes, _: SendToken) {
                 self.0.push(envelope);
             }

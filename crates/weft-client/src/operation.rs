@@ -1,5 +1,6 @@
 //! What a real rank has under way, and what it is told when that is over.
 
+use crate::device::{Awaited, AwaitedKind};
 use std::collections::BTreeMap;
 
 /// Flags of `weft.h`.
@@ -12,14 +13,15 @@ pub mod flag {
     pub const INJECT: u64 = 1 << 2;
     /// Reports a completion.
     pub const COMPLETION: u64 = 1 << 3;
-    /// Completes when the receiver has the data.
-    pub const DELIVERY_COMPLETE: u64 = 1 << 4;
     /// The buffer takes one message after the other.
     pub const MULTI_RECEIVE: u64 = 1 << 5;
     /// Keeps the message that was found.
     pub const CLAIM: u64 = 1 << 6;
     /// Drops it.
     pub const DISCARD: u64 = 1 << 7;
+    /// Completes when a receive has matched the message. (Delivery, bit 4, is what every completion of a
+    /// message that has left amounts to here: nothing is lost on the way.)
+    pub const MATCH_COMPLETE: u64 = 1 << 8;
     /// A send is complete.
     pub const SENT: u64 = 1 << 16;
     /// A receive is.
@@ -104,9 +106,9 @@ impl Lent {
 #[derive(Debug)]
 pub(crate) enum Operation {
     /// A send: its completion, and the copy that it owns where the buffer was free at once.
-    Send { completion: Option<Completion>, _copy: Vec<u8> },
+    Send { completion: Option<Completion>, copy: Vec<u8>, about: About },
     /// A receive into one buffer.
-    Receive { context: usize, flags: u64, buffer: Lent, outcome: Option<Completion> },
+    Receive { context: usize, flags: u64, buffer: Lent, outcome: Option<Completion>, about: About },
     /// A receive that takes one message after the other.
     MultiReceive {
         context: usize,
@@ -117,9 +119,41 @@ pub(crate) enum Operation {
         pending: u32,
         /// Whether it takes no more.
         closed: bool,
+        /// Whether the program has cancelled it.
+        cancelled: bool,
     },
-    /// An RDMA write or read.
-    Remote { completion: Option<Completion> },
+    /// An RDMA write or read: its completion, and whether it is reported where nothing went wrong.
+    Remote { completion: Completion, reports: bool, about: About },
+    /// One that the program has left behind by closing the rank: nobody hears of it.
+    Forgotten {
+        /// What it owns, where the buffer was free at once.
+        copy: Vec<u8>,
+        /// How often it is yet to complete.
+        left: u32,
+    },
+}
+
+/// What an operation is about, for the report of who waits for what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct About {
+    /// The peer; `None`: any.
+    pub peer: Option<u32>,
+    pub tag: u64,
+    pub bytes: u64,
+}
+
+impl Operation {
+    /// What a rank that waits waits for, if for this.
+    pub fn awaited(&self) -> Option<Awaited> {
+        let (kind, about) = match self {
+            Operation::Send { about, .. } => (AwaitedKind::Send, about),
+            Operation::Receive { about, .. } => (AwaitedKind::Receive, about),
+            Operation::Remote { about, .. } => (AwaitedKind::Remote, about),
+            Operation::MultiReceive { .. } | Operation::Forgotten { .. } => return None,
+        };
+        let peer = about.peer.unwrap_or(u32::MAX);
+        Some(Awaited { kind: kind as u32, peer, tag: about.tag, bytes: about.bytes })
+    }
 }
 
 /// The payload of a small message that no receive has taken, with what travelled beside it.

@@ -19,11 +19,11 @@ use crate::clock;
 use crate::device::{
     HostModel, Notice, NoticeKind, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits,
 };
-use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
+use crate::operation::{About, Announced, Completion, Kept, Lent, Operation, Source, flag};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
-use weft_msg::{Envelope, EnvelopeKind, Nic, Process, Protocol, SendToken, TaggedReceive, TaggedSend};
+use weft_msg::{Envelope, EnvelopeKind, Nic, Process, Protocol, SendToken, TaggedReceive, TaggedSend, Work};
 use weft_units::{Bytes, RankId, Span};
 
 /// Pairs of an empty poll and a yield after which a rank is taken to wait.
@@ -34,6 +34,8 @@ pub const INJECT_LIMIT: usize = 4096;
 const LARGEST_COPY: usize = 256 << 10;
 /// What must be left in a multi-receive buffer.
 const MIN_MULTI_RECEIVE: usize = 64;
+/// Messages in such a buffer begin at multiples of this.
+const ALIGNMENT: usize = 16;
 
 /// This process's side of a job.
 pub struct Rank {
@@ -45,6 +47,7 @@ pub struct Rank {
 /// The rank's clock, device and data: what messaging sees of the machine.
 struct Port {
     shared: &'static Shared,
+    number: u32,
     /// A second handle for what needs it exclusively: lists of the device.
     lists: Shared,
     host: HostModel,
@@ -80,6 +83,7 @@ impl Rank {
         protocol.eager_limit = protocol.eager_limit.min(Bytes::new(LARGEST_COPY as u64));
         let port = Port {
             shared,
+            number: identity.rank,
             lists,
             host: identity.host,
             poll: identity.poll,
@@ -104,7 +108,7 @@ impl Rank {
 
     /// Its number.
     pub fn number(&self) -> u32 {
-        self.port.shared.identity().rank
+        self.port.number
     }
 
     /// Ranks of the job.
@@ -145,13 +149,14 @@ impl Rank {
             true => Lent { address: copy.as_ptr() as usize, length: copy.len() },
             false => buffer,
         };
-        let key = self.port.operations.insert(Operation::Send { completion, _copy: copy }) as u32;
+        let about = About { peer: Some(to), tag, bytes: buffer.length as u64 };
+        let key = self.port.operations.insert(Operation::Send { completion, copy, about }) as u32;
         let send = TaggedSend {
             to: RankId(to),
             tagged: flags & flag::TAGGED != 0,
             tag,
             bytes: Bytes::new(buffer.length as u64),
-            synchronous: flags & flag::DELIVERY_COMPLETE != 0,
+            synchronous: flags & flag::MATCH_COMPLETE != 0,
             key: Some(key),
         };
         if to == self.number() {
@@ -180,9 +185,11 @@ impl Rank {
         self.port.enter();
         let repeats = flags & flag::MULTI_RECEIVE != 0;
         let operation = if repeats {
-            Operation::MultiReceive { context, flags, buffer, used: 0, pending: 0, closed: false }
+            let (used, pending, closed, cancelled) = (0, 0, false, false);
+            Operation::MultiReceive { context, flags, buffer, used, pending, closed, cancelled }
         } else {
-            Operation::Receive { context, flags, buffer, outcome: None }
+            let about = About { peer: from, tag, bytes: buffer.length as u64 };
+            Operation::Receive { context, flags, buffer, outcome: None, about }
         };
         let key = self.port.operations.insert(operation) as u32;
         let bytes = Bytes::new(buffer.length as u64);
@@ -231,9 +238,13 @@ impl Rank {
         if flags & flag::DISCARD != 0 {
             let completion = self.port.describe(envelope, context, flag::RECEIVED);
             self.discard(envelope);
-            self.port.completions.push_back(completion);
+            if flags & flag::COMPLETION != 0 {
+                self.port.completions.push_back(completion);
+            }
         } else {
-            let operation = Operation::Receive { context, flags, buffer, outcome: None };
+            let bytes = buffer.length as u64;
+            let about = About { peer: Some(envelope.source.0), tag: envelope.tag64(), bytes };
+            let operation = Operation::Receive { context, flags, buffer, outcome: None, about };
             let key = self.port.operations.insert(operation) as u32;
             let bytes = Bytes::new(buffer.length as u64);
             let receive = like(None, envelope.tag64(), 0, flags, bytes, key);
@@ -244,7 +255,8 @@ impl Rank {
 
     /// Receives a message into nothing.
     fn discard(&mut self, envelope: &Envelope) {
-        let operation = Operation::Receive { context: 0, flags: 0, buffer: Lent::default(), outcome: None };
+        let (buffer, about) = (Lent::default(), About::default());
+        let operation = Operation::Receive { context: 0, flags: 0, buffer, outcome: None, about };
         let key = self.port.operations.insert(operation) as u32;
         let receive = like(None, envelope.tag64(), 0, 0, Bytes::ZERO, key);
         self.process.receive_claimed(envelope, &receive, &self.protocol, &mut self.port);
@@ -267,6 +279,13 @@ impl Rank {
             .collect();
         for key in keys {
             if self.process.withdraw(key as u32) {
+                if let Operation::MultiReceive { pending: 1.., closed, cancelled, .. } =
+                    &mut self.port.operations[key]
+                {
+                    // It is given back when the messages that it has taken are there.
+                    (*closed, *cancelled) = (true, true);
+                    return true;
+                }
                 let flags = match self.port.operations.remove(key) {
                     Operation::Receive { flags, .. } => flags & flag::TAGGED,
                     _ => flag::BUFFER_RELEASED,
@@ -365,10 +384,11 @@ impl Rank {
 
     fn remote(&mut self, kind: PostKind, post: Post, local: Lent, flags: u64, completion: Completion) {
         self.port.enter();
-        self.port.spend(self.protocol.send_call);
-        self.port.spend(self.protocol.data_send);
+        self.port.spend(Work::SendCall, self.protocol.send_call);
+        self.port.spend(Work::DataSend, self.protocol.data_send);
         let reports = flags & flag::COMPLETION != 0 && flags & flag::INJECT == 0;
-        let operation = Operation::Remote { completion: reports.then_some(completion) };
+        let about = About { peer: Some(post.to), tag: 0, bytes: local.length as u64 };
+        let operation = Operation::Remote { completion, reports, about };
         let token = self.port.operations.insert(operation) as u32 + 1;
         let copied = kind == PostKind::Write && (flags & flag::INJECT != 0 || local.length <= INJECT_LIMIT);
         let bytes = if copied { local.copy() } else { Vec::new() };
@@ -378,13 +398,39 @@ impl Rank {
         self.port.leave();
     }
 
-    /// Leaves the job.
-    pub fn exit(&mut self) {
+    /// Forgets what is under way, so that no buffer of the program is touched any more: it may be opened again.
+    /// Injected messages still arrive.
+    pub fn close(&mut self) {
+        let injected = |(_, operation): (usize, &Operation)| match operation {
+            Operation::Send { copy, .. } | Operation::Forgotten { copy, .. } => !copy.is_empty(),
+            _ => false,
+        };
+        while self.port.operations.iter().any(injected) {
+            self.port.enter();
+            if !self.take_notices() {
+                self.port.wait();
+            }
+        }
+        let keys: Vec<usize> = self.port.operations.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            let withdrawn = self.process.withdraw(key as u32);
+            let operation = &mut self.port.operations[key];
+            let left = match operation {
+                Operation::Receive { .. } => u32::from(!withdrawn),
+                Operation::MultiReceive { pending, .. } => *pending,
+                Operation::Forgotten { left, .. } => *left,
+                Operation::Send { .. } | Operation::Remote { .. } => 1,
+            };
+            *operation = Operation::Forgotten { copy: Vec::new(), left };
+            if left == 0 {
+                self.port.operations.remove(key);
+            }
+        }
+        self.port.expected.values_mut().for_each(|buffer| *buffer = Lent::default());
+        self.port.completions.clear();
+        self.port.exhausted.clear();
         if self.port.joined() {
-            self.port.shared.set_state(State::Exit);
-            self.port.shared.give_turn(Turn::Simulator);
-        } else {
-            self.port.shared.set_state(State::Exit);
+            self.port.post_raw(PostKind::Forget, Post::default(), &[]);
         }
     }
 
@@ -399,8 +445,7 @@ impl Rank {
         let waits = polls && (port.pairs >= PAIRS || port.jumps);
         port.polled_empty = polls;
         if waits {
-            port.begin_again();
-            port.hand_over(State::Wait);
+            port.wait();
         } else if clock > port.shared.quiet_until() {
             port.hand_over(State::Ready);
         } else {
@@ -446,18 +491,22 @@ impl Rank {
             }
             kind if kind == NoticeKind::Done as u32 => {
                 let key = notice.token.wrapping_sub(1) as usize;
-                if let Some(Operation::Remote { completion }) = port.operations.try_remove(key) {
-                    let error = (notice.error != 0).then(|| Completion::of(0, 0));
-                    if let Some(mut completion) = completion.or(error) {
-                        completion.error = notice.error;
-                        port.completions.push_back(completion);
-                    }
+                if let Some(Operation::Remote { mut completion, reports, .. }) =
+                    port.operations.try_remove(key)
+                    && (reports || notice.error != 0)
+                {
+                    completion.error = notice.error;
+                    port.completions.push_back(completion);
                 }
             }
+            // Without data the rank only looks at its memory again.
             _ => {
-                let mut completion = Completion::of(0, flag::REMOTE_WRITE | flag::DATA);
-                completion.data = notice.data;
-                port.completions.push_back(completion);
+                if let (Some(data), Some(envelope)) = (data, notice.envelope.envelope()) {
+                    let mut completion = Completion::of(0, flag::REMOTE_WRITE | flag::DATA);
+                    (completion.data, completion.source) = (data, envelope.source.0);
+                    completion.length = envelope.bytes.get() as usize;
+                    port.completions.push_back(completion);
+                }
             }
         }
     }
@@ -527,6 +576,13 @@ impl Port {
         self.used = 0;
     }
 
+    /// Gives the turn away until there is a notice.
+    fn wait(&mut self) {
+        self.begin_again();
+        self.lists.set_awaited(self.operations.iter().filter_map(|(_, operation)| operation.awaited()));
+        self.hand_over(State::Wait);
+    }
+
     /// The poll at which a rank that polls sees what came at `ps`.
     fn catch_up_with(&mut self, ps: u64) {
         let clock = self.shared.clock();
@@ -545,12 +601,17 @@ impl Port {
             post = refused;
             self.hand_over(State::Ready);
         }
+        // What it causes can come at any time from now on.
+        self.shared.set_quiet_until(self.shared.quiet_until().min(self.shared.clock()));
     }
 
     /// A completion that says what an envelope does.
     fn describe(&self, envelope: &Envelope, context: usize, flags: u64) -> Completion {
         let data = match envelope.kind {
             EnvelopeKind::Eager => self.kept.get(envelope.send as usize).and_then(|kept| kept.data),
+            EnvelopeKind::RequestToSend if envelope.source.0 == self.number => {
+                self.kept.get(envelope.receive as usize).and_then(|kept| kept.data)
+            }
             _ => self.announced.get(&(envelope.source.0, envelope.send)).copied(),
         };
         let tagged = if envelope.is_tagged() { flag::TAGGED } else { 0 };
@@ -571,7 +632,8 @@ impl Port {
             Some(Operation::MultiReceive { buffer, used, pending, closed, .. }) => {
                 let place =
                     Lent { address: buffer.address + *used, length: (buffer.length - *used).min(bytes) };
-                *used += place.length;
+                // The next message begins where any type may lie.
+                *used = (*used + place.length).next_multiple_of(ALIGNMENT).min(buffer.length);
                 *pending += 1;
                 if buffer.length - *used < self.min_multi_receive.max(1) && !*closed {
                     *closed = true;
@@ -585,10 +647,11 @@ impl Port {
 
     /// Gives a multi-receive buffer back when its last message is there.
     fn release(&mut self, key: u32) {
-        if let Some(Operation::MultiReceive { context, pending: 0, closed: true, .. }) =
+        if let Some(Operation::MultiReceive { context, pending: 0, closed: true, cancelled, .. }) =
             self.operations.get(key as usize)
         {
-            let completion = Completion::of(*context, flag::RECEIVED | flag::BUFFER_RELEASED);
+            let mut completion = Completion::of(*context, flag::RECEIVED | flag::BUFFER_RELEASED);
+            completion.error = if *cancelled { libc::ECANCELED } else { 0 };
             self.operations.remove(key as usize);
             self.completions.push_back(completion);
         }
@@ -596,7 +659,7 @@ impl Port {
 }
 
 impl Nic for Port {
-    fn spend(&mut self, span: Span) {
+    fn spend(&mut self, _: Work, span: Span) {
         if span > Span::ZERO {
             self.shared.set_clock(self.shared.clock().saturating_add(span.as_ps()));
         }
@@ -633,7 +696,8 @@ impl Nic for Port {
                     (post.local, post.length) = (buffer.address as u64, buffer.length as u64);
                 }
             }
-            EnvelopeKind::Ack => {}
+            // The program above has one-sided operations of its own, and the rendezvous writes.
+            _ => {}
         }
         self.post_raw(PostKind::Message, post, &bytes);
     }
@@ -646,9 +710,11 @@ impl Nic for Port {
     fn received(&mut self, key: u32, envelope: &Envelope) {
         let mut completion = self.describe(envelope, 0, flag::RECEIVED);
         let length = envelope.bytes.get() as usize;
-        let place = if envelope.kind == EnvelopeKind::Eager {
+        let own = envelope.source.0 == self.number;
+        let place = if own || envelope.kind == EnvelopeKind::Eager {
             let place = self.place(key, envelope);
-            if let Some(kept) = self.kept.try_remove(envelope.send as usize) {
+            let kept = if envelope.kind == EnvelopeKind::Eager { envelope.send } else { envelope.receive };
+            if let Some(kept) = self.kept.try_remove(kept as usize) {
                 place.fill(&kept.bytes);
             }
             place
@@ -684,18 +750,22 @@ impl Nic for Port {
     fn completed(&mut self, key: u32) {
         match self.operations.get(key as usize) {
             Some(Operation::MultiReceive { .. }) => return self.release(key),
+            Some(Operation::Forgotten { left: 2.., .. }) => {
+                if let Operation::Forgotten { left, .. } = &mut self.operations[key as usize] {
+                    *left -= 1;
+                }
+                return;
+            }
             Some(_) => {}
             None => return,
         }
         match self.operations.remove(key as usize) {
-            Operation::Send { completion, .. } | Operation::Remote { completion } => {
-                self.completions.extend(completion);
-            }
+            Operation::Send { completion, .. } => self.completions.extend(completion),
             Operation::Receive { flags, outcome, .. } => {
                 let reports = |c: &Completion| flags & flag::COMPLETION != 0 || c.error != 0;
                 self.completions.extend(outcome.filter(reports));
             }
-            Operation::MultiReceive { .. } => {}
+            Operation::MultiReceive { .. } | Operation::Remote { .. } | Operation::Forgotten { .. } => {}
         }
     }
 }

@@ -11,8 +11,9 @@
 
 use crate::matching::{Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic};
-use crate::process::{Message, Process};
+use crate::process::{Message, Process, SendState};
 use crate::protocol::Protocol;
+use crate::work::Work;
 use weft_trace::op::{CommId, SendMode};
 use weft_units::{Bytes, RankId};
 
@@ -27,7 +28,7 @@ pub struct TaggedSend {
     pub tag: u64,
     /// Payload.
     pub bytes: Bytes,
-    /// Whether it completes only when the receiver has the data.
+    /// Whether it completes only when a receive has matched it.
     pub synchronous: bool,
     /// What the rank calls the operation; `None`: it need not know when it completes.
     pub key: Option<u32>,
@@ -103,12 +104,19 @@ impl Process {
         self.send(message, protocol, nic);
     }
 
-    /// Sends a message to the rank itself, whose payload the rank has put aside under `payload`.
+    /// Sends a message to the rank itself, whose payload the rank has put aside under `payload`: it comes back as
+    /// `send` of an eager envelope, and as `receive` of an announced one.
     pub fn send_to_own(&mut self, send: &TaggedSend, payload: u32, protocol: &Protocol, nic: &mut impl Nic) {
         let message = self.message(send);
-        nic.spend(protocol.send_call);
-        let envelope = Envelope { send: payload, ..self.envelope(EnvelopeKind::Eager, &message) };
-        self.complete(message.owner, protocol, nic);
+        nic.spend(Work::SendCall, protocol.send_call);
+        let envelope = if send.synchronous {
+            let envelope = self.envelope(EnvelopeKind::RequestToSend, &message);
+            let send = self.remember(&message, SendState::Unmatched, envelope);
+            Envelope { send, receive: payload, ..envelope }
+        } else {
+            self.complete(message.owner, protocol, nic);
+            Envelope { send: payload, ..self.envelope(EnvelopeKind::Eager, &message) }
+        };
         self.arrived(envelope, protocol, nic);
     }
 
@@ -132,7 +140,7 @@ impl Process {
         if !receive.repeats {
             return self.receive(posted, protocol, nic);
         }
-        nic.spend(protocol.receive_call);
+        nic.spend(Work::ReceiveCall, protocol.receive_call);
         while nic.wants_more(receive.key) {
             let Some(envelope) = self.matching.claim(&posted) else {
                 return self.matching.keep(posted);
@@ -149,7 +157,7 @@ impl Process {
         nic: &mut impl Nic,
     ) -> Option<Envelope> {
         let found = self.matching.peek(&like.posted());
-        nic.spend(protocol.matching_entry * found.scanned);
+        nic.spend(Work::Matching, protocol.matching_entry * found.scanned);
         found.entry
     }
 
@@ -166,7 +174,7 @@ impl Process {
         protocol: &Protocol,
         nic: &mut impl Nic,
     ) {
-        nic.spend(protocol.receive_call);
+        nic.spend(Work::ReceiveCall, protocol.receive_call);
         self.matched(envelope, &receive.posted(), protocol, nic);
     }
 
