@@ -45,6 +45,10 @@ section! {
         cores: Entry<u32>,
         /// Interfaces of a host; 1 where not said.
         endpoints_per_host: Option<Entry<u32>>,
+        /// Time of a look for messages that finds none. `weft run` needs it.
+        poll: Option<Entry<Span>>,
+        /// Time of a look at the clock. `weft run` needs it.
+        clock_read: Option<Entry<Span>>,
     }
 }
 
@@ -79,6 +83,10 @@ pub struct Host {
     pub cores: u32,
     /// Interfaces.
     pub endpoints_per_host: u32,
+    /// Time of a look for messages that finds none. Real programs need it.
+    pub poll: Option<Span>,
+    /// Time of a look at the clock. Real programs need it.
+    pub clock_read: Option<Span>,
 }
 
 /// Checks `[nic]`.
@@ -123,8 +131,13 @@ pub(super) fn check_nic(raw: RawNic, reader: &mut Reader<'_>) -> Option<Nic> {
 
 /// Checks `[host]` against the number of endpoints, where that is known.
 pub(super) fn check_host(raw: RawHost, endpoints: Option<u64>, reader: &mut Reader<'_>) -> Option<Host> {
-    let cores = raw.cores.value;
-    let Some(per_host) = raw.endpoints_per_host else { return Some(Host { cores, endpoints_per_host: 1 }) };
+    let host = Host {
+        cores: raw.cores.value,
+        endpoints_per_host: raw.endpoints_per_host.as_ref().map_or(1, |entry| entry.value),
+        poll: raw.poll.map(|entry| entry.value),
+        clock_read: raw.clock_read.map(|entry| entry.value),
+    };
+    let Some(per_host) = raw.endpoints_per_host else { return Some(host) };
     if endpoints.is_some_and(|endpoints| endpoints % u64::from(per_host.value) != 0) {
         let problem = Problem::new(
             format!("{} endpoints are no whole number of hosts", endpoints.unwrap_or(0)),
@@ -134,5 +147,5 @@ pub(super) fn check_host(raw: RawHost, endpoints: Option<u64>, reader: &mut Read
         reader.report(per_host.location, problem);
         return None;
     }
-    Some(Host { cores, endpoints_per_host: per_host.value })
+    Some(host)
 }

@@ -22,5 +22,5 @@ mod tables;
 pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
 pub(crate) use run::{RankRun, Setup, Step, Surroundings, Tally, next_multiple};
-pub(crate) use seating::{hosts, places};
+pub use seating::{hosts, places};
 pub(crate) use tables::{Shared, report_row};

@@ -7,7 +7,7 @@ use weft_topo::Layout;
 use weft_workload::mapping::{Hosts, Place};
 
 /// The hosts of a machine.
-pub(crate) fn hosts(machine: &Machine) -> Hosts {
+pub fn hosts(machine: &Machine) -> Hosts {
     Hosts {
         hosts: u32::try_from(machine.hosts()).unwrap_or(u32::MAX),
         cores: machine.host.cores,
@@ -17,7 +17,7 @@ pub(crate) fn hosts(machine: &Machine) -> Hosts {
 
 /// The places of `ranks` ranks, `per_host` on each host (`None`: one per core) where the mapping is no
 /// file.
-pub(crate) fn places(
+pub fn places(
     map: &Mapping,
     ranks: u64,
     per_host: Option<u32>,
