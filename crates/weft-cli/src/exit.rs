@@ -3,6 +3,7 @@
 use crate::output;
 use std::process::ExitCode;
 use weft_cli::record::RecordError;
+use weft_host::ExecuteError;
 use weft_sim::experiment::ExperimentError;
 use weft_sim::results::{Ending, ResultsError};
 
@@ -19,6 +20,8 @@ pub enum Status {
     Bug,
     /// 130, as shells report SIGINT.
     Interrupted,
+    /// That of a program that weft has run.
+    Program(u8),
 }
 
 impl Status {
@@ -29,6 +32,7 @@ impl Status {
             Status::BadInput => 2,
             Status::Bug => 3,
             Status::Interrupted => 130,
+            Status::Program(status) => status,
         }
     }
 }
@@ -88,6 +92,15 @@ impl From<ResultsError> for Failure {
             _ => Status::BadInput,
         };
         Failure { status, message: error.to_string() }
+    }
+}
+
+impl From<ExecuteError> for Failure {
+    fn from(error: ExecuteError) -> Failure {
+        match error {
+            ExecuteError::Experiment(error) => error.into(),
+            other => Failure::input(other.to_string()),
+        }
     }
 }
 

@@ -31,6 +31,7 @@ fn pages_and_help_name_the_same_options() {
         ("rerun", &[&["rerun"]]),
         ("explain", &[&["explain"]]),
         ("record", &[&["record"]]),
+        ("run", &[&["run"]]),
         ("trace", &[&["trace", "info"], &["trace", "stats"]]),
     ] {
         let path = format!("{}/../../docs/src/commands/{page}.md", env!("CARGO_MANIFEST_DIR"));

@@ -93,7 +93,8 @@ struct Page {
     host_model: u32,
     /// The rank's process, as it says.
     process: AtomicU32,
-    unused: u32,
+    /// The simulator's process.
+    simulator: u32,
     /// Of [`HostModel`]: millionths, or picoseconds.
     host_value: u64,
     turn: AtomicU32,
@@ -393,7 +394,7 @@ impl Shared {
             domain: identity.domain.into(),
             host_model,
             process: AtomicU32::new(0),
-            unused: 0,
+            simulator: std::process::id(),
             host_value,
             turn: AtomicU32::new(Turn::Rank as u32),
             state: AtomicU32::new(State::Real as u32),
@@ -531,6 +532,12 @@ impl Shared {
     /// The rank's process, as the rank says; `None`: it has not said. Not to be believed.
     pub fn process(&self) -> Option<u32> {
         Some(self.page().process.load(Ordering::Acquire)).filter(|process| *process != 0)
+    }
+
+    /// Whether the simulator's process is there. Without it the rank never gets another turn.
+    pub fn has_simulator(&self) -> bool {
+        let simulator = i32::try_from(self.page().simulator).ok().and_then(rustix::process::Pid::from_raw);
+        simulator.is_some_and(|process| rustix::process::test_kill_process(process).is_ok())
     }
 
     /// Says which process the rank is.

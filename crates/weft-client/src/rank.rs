@@ -23,6 +23,7 @@ use crate::operation::{About, Announced, Completion, Kept, Lent, Operation, Sour
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
+use std::time::Duration;
 use weft_msg::{Envelope, EnvelopeKind, Nic, Process, Protocol, SendToken, TaggedReceive, TaggedSend, Work};
 use weft_units::{Bytes, RankId, Span};
 
@@ -32,6 +33,8 @@ const PAIRS: u32 = 2;
 pub const INJECT_LIMIT: usize = 4096;
 /// Payloads up to this size are copied when they are posted; others are read when the interface does.
 const LARGEST_COPY: usize = 256 << 10;
+/// How often a rank without its turn looks whether the simulator lives.
+const LOOK: Duration = Duration::from_secs(2);
 /// What must be left in a multi-receive buffer.
 const MIN_MULTI_RECEIVE: usize = 64;
 /// Messages in such a buffer begin at multiples of this.
@@ -570,7 +573,11 @@ impl Port {
         self.shared.set_state(state);
         self.shared.give_turn(Turn::Simulator);
         while self.shared.turn() == Turn::Simulator {
-            self.shared.sleep_while(Turn::Simulator, None);
+            self.shared.sleep_while(Turn::Simulator, Some(LOOK));
+            if !self.shared.has_simulator() {
+                // Killed: nothing of the job is to stay behind.
+                std::process::exit(137);
+            }
         }
         // The simulator has taken all posts.
         self.used = 0;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use weft_client::device::{DeviceError, HostModel, Identity, Notice, Post, Shared, State, Turn};
+use weft_client::device::{Awaited, DeviceError, HostModel, Identity, Notice, Post, Shared, State, Turn};
 use weft_units::Span;
 
 /// What a rank that has joined must tell between two looks at the wall clock.
@@ -46,6 +46,8 @@ pub(crate) struct Region {
 pub(crate) struct Reach {
     memory: Option<ProcessMemory>,
     pub regions: BTreeMap<u64, Region>,
+    /// Counts how often the rank has been closed: what was asked for before is not put into its memory.
+    pub opening: u32,
     /// Buffers of announced messages, by the receive's number: address and length.
     pub expected: BTreeMap<u32, (u64, u64)>,
 }
@@ -64,6 +66,8 @@ struct Life {
     deaths: Vec<Option<Death>>,
     /// Ranks in a barrier of the process manager.
     fenced: Vec<bool>,
+    /// The rank that has kept its turn for too long.
+    silent: Option<u32>,
 }
 
 /// A job.
@@ -71,10 +75,23 @@ pub struct Job {
     members: Vec<Member>,
     life: Mutex<Life>,
     changed: Condvar,
-    /// Raised when all ranks are fenced: the simulation stops at the end of its window.
-    pub all_fenced: AtomicBool,
+    /// Raised when all ranks are fenced, or the run is to end: the simulation stops at the end of its window.
+    pub(crate) pause: AtomicBool,
+    /// Raised when the run is to end.
+    stopping: AtomicBool,
     /// How long a rank may keep its turn; `None`: for ever.
-    pub watchdog: Option<Duration>,
+    watchdog: Option<Duration>,
+}
+
+/// What the simulation finds when it asks whether virtual time can go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gathered {
+    /// Every rank is in virtual time, fenced or gone.
+    Joined,
+    /// All are fenced, and wait to be released.
+    Fenced,
+    /// The run is to end.
+    Stopping,
 }
 
 /// What a rank is told of the machine.
@@ -97,6 +114,8 @@ pub struct JobSetup<'a> {
     pub clock_read: Span,
     /// Whether a rank that only polls is taken to wait from its first empty poll on.
     pub jumps: bool,
+    /// How long a rank may keep its turn in real time; `None`: for ever.
+    pub watchdog: Option<Duration>,
 }
 
 /// Why a turn ended.
@@ -106,8 +125,8 @@ pub(crate) enum TurnEnd {
     Wants(State, u64),
     /// It has died.
     Died,
-    /// It has kept the turn for too long.
-    Silent,
+    /// It has kept the turn for too long, or the run is to end.
+    Cut,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -142,13 +161,15 @@ impl Job {
             started: vec![None; ranks.len()],
             deaths: vec![None; ranks.len()],
             fenced: vec![false; ranks.len()],
+            silent: None,
         };
         Ok(Job {
             members,
             life: Mutex::new(life),
             changed: Condvar::new(),
-            all_fenced: AtomicBool::new(false),
-            watchdog: None,
+            pause: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            watchdog: setup.watchdog,
         })
     }
 
@@ -193,6 +214,29 @@ impl Job {
         self.changed.notify_all();
     }
 
+    /// The run is to end: no rank gets another turn. From any thread.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.pause.store(true, Ordering::Release);
+        self.members.iter().for_each(|member| member.device.nudge());
+        self.changed.notify_all();
+    }
+
+    /// Whether the run is to end.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// The rank that has kept its turn for longer than the watchdog allows.
+    pub fn silent(&self) -> Option<u32> {
+        lock(&self.life).silent
+    }
+
+    /// What a waiting rank waits for, as it says.
+    pub fn awaited(&self, rank: u32) -> Vec<Awaited> {
+        lock(&self.members[rank as usize].lists).awaited()
+    }
+
     /// How a rank's process ended.
     pub fn death(&self, rank: u32) -> Option<Death> {
         lock(&self.life).deaths[rank as usize]
@@ -204,12 +248,15 @@ impl Job {
         living.peek().is_some() && living.all(|(_, fenced)| *fenced)
     }
 
-    /// Waits until no rank is outside virtual time: true where all are fenced, and wait to be released.
-    pub(crate) fn wait_until_joined(&self) -> bool {
+    /// Waits until no rank is outside virtual time.
+    pub(crate) fn gather(&self) -> Gathered {
         loop {
+            if self.is_stopping() {
+                return Gathered::Stopping;
+            }
             let mut life = lock(&self.life);
             if Job::is_fenced(&life) {
-                return true;
+                return Gathered::Fenced;
             }
             let outside = self
                 .members
@@ -221,11 +268,11 @@ impl Job {
                 drop(life);
                 for (rank, member) in self.members.iter().enumerate() {
                     let fenced = lock(&self.life).fenced[rank];
-                    while !fenced && member.device.turn() == Turn::Rank {
+                    while !fenced && !self.is_stopping() && member.device.turn() == Turn::Rank {
                         member.device.sleep_while(Turn::Rank, Some(LOOK));
                     }
                 }
-                return false;
+                return Gathered::Joined;
             };
             // A rank that joins wakes its own device; deaths and fences wake the condition.
             life = self
@@ -248,7 +295,7 @@ impl Job {
                 member.device.give_turn(Turn::Rank);
             }
         }
-        self.all_fenced.store(false, Ordering::Release);
+        self.pause.store(self.is_stopping(), Ordering::Release);
     }
 
     /// The largest clock of all ranks, in ps.
@@ -278,15 +325,23 @@ impl Job {
         let since = Instant::now();
         while device.turn() == Turn::Rank {
             device.sleep_while(Turn::Rank, Some(LOOK));
-            if self.watchdog.is_some_and(|limit| since.elapsed() > limit) && device.turn() == Turn::Rank {
-                return TurnEnd::Silent;
+            if device.turn() == Turn::Simulator {
+                break;
+            }
+            if self.is_stopping() {
+                return TurnEnd::Cut;
+            }
+            if self.watchdog.is_some_and(|limit| since.elapsed() > limit) {
+                lock(&self.life).silent = Some(rank);
+                self.stop();
+                return TurnEnd::Cut;
             }
         }
         match device.state() {
             Some(State::Exit) | None => TurnEnd::Died,
             Some(state) => {
                 if state == State::Fence && Job::is_fenced(&lock(&self.life)) {
-                    self.all_fenced.store(true, Ordering::Release);
+                    self.pause.store(true, Ordering::Release);
                 }
                 TurnEnd::Wants(state, device.clock())
             }

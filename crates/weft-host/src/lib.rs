@@ -1,6 +1,8 @@
 //! Real processes in virtual time.
 //!
 //! ```text
+//!   execute     the whole of it: places, processes, simulation, report
+//!      │
 //!   launch      starts the ranks, answers PMI, hears of deaths          real time
 //!      │ fences, deaths
 //!      ▼
@@ -15,8 +17,13 @@
 //! turn back; so one rank runs at a time, ordered by virtual time, and what it posts goes into the same
 //! interface and fabric.
 
+mod execute;
 pub mod job;
 pub mod launch;
 pub mod live;
 mod memory;
 pub mod run;
+mod waiting;
+
+pub use execute::{ExecuteError, Execution, Outcome, Request, execute};
+pub use weft_client::device::HostModel;

@@ -151,9 +151,9 @@ enum Kind {
     /// The answer to a write or a read: the operation, and an errno.
     Done { token: u32, error: i32 },
     /// A request to write so many bytes back.
-    Read { remote: u64, key: u64, length: u64, local: u64 },
-    /// What was read.
-    Answer { local: u64, token: u32 },
+    Read { remote: u64, key: u64, length: u64, local: u64, opening: u32 },
+    /// What was read, for the memory of that opening.
+    Answer { local: u64, token: u32, opening: u32 },
 }
 
 /// What travels with a message.
@@ -190,6 +190,14 @@ impl Payload for Resume {
 }
 
 impl LiveHost {
+    /// Messages that its ranks have sent, and their bytes.
+    pub fn sent_by_ranks(&self) -> (u64, Bytes) {
+        let add = |(messages, bytes): (u64, Bytes), rank: &LiveRank| {
+            (messages + rank.messages_sent, bytes + rank.sent)
+        };
+        self.ranks.iter().fold((0, Bytes::ZERO), add)
+    }
+
     /// Gives a rank turns until it waits for something that is not there.
     fn run(&mut self, seat: usize, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
         loop {
@@ -222,7 +230,7 @@ impl LiveHost {
                     rank.wants = state;
                     return;
                 }
-                TurnEnd::Died | TurnEnd::Silent => {
+                TurnEnd::Died | TurnEnd::Cut => {
                     rank.wants = State::Exit;
                     return;
                 }
@@ -338,9 +346,16 @@ impl LiveHost {
                 context.send(message, at);
             }
             kind if kind == PostKind::Read as u32 => {
-                let kind =
-                    Kind::Read { remote: post.remote, key: post.key, length: post.length, local: post.local };
+                let (remote, key, length, local) = (post.remote, post.key, post.length, post.local);
+                let opening = parameters.job.reach(rank.rank).opening;
+                let kind = Kind::Read { remote, key, length, local, opening };
                 send_control(header(kind), to, parameters.control, at, context);
+            }
+            kind if kind == PostKind::Forget as u32 => {
+                let mut reach = parameters.job.reach(rank.rank);
+                reach.opening = reach.opening.wrapping_add(1);
+                reach.regions.clear();
+                reach.expected.clear();
             }
             // Of no kind: a rank that writes nonsense gets nothing for it.
             _ => {}
@@ -514,11 +529,15 @@ impl Host for LiveHost {
                     // A rank that waits looks at memory that has changed.
                     let (kind, data) = (NoticeKind::Written as u32, header.data);
                     let flags = if header.with_data { Post::WITH_DATA } else { 0 };
-                    let notice = Notice { kind, data, flags, ..Notice::default() };
+                    let length = Bytes::new(bytes.len() as u64);
+                    let from = RankId(header.source);
+                    let about = Envelope::of_real_rank(EnvelopeKind::Eager, false, from, 0, length);
+                    let envelope = RawEnvelope::from(&about);
+                    let notice = Notice { kind, data, flags, envelope, ..Notice::default() };
                     self.tell(seat, notice, Vec::new(), parameters, context);
                 }
             }
-            Kind::Read { remote, key, length, local } => {
+            Kind::Read { remote, key, length, local, opening } => {
                 let region = parameters.job.reach(own).regions.get(&key).copied();
                 let bytes = match permits(region.as_ref(), remote, length, false) {
                     true => parameters.job.read(own, remote, length),
@@ -527,7 +546,7 @@ impl Host for LiveHost {
                 let now = context.now();
                 match bytes {
                     Some(bytes) => {
-                        let mut answer = back(Kind::Answer { local, token: header.token });
+                        let mut answer = back(Kind::Answer { local, token: header.token, opening });
                         answer.payload = Some(store(parameters, bytes));
                         let message = Message {
                             to: source,
@@ -550,12 +569,14 @@ impl Host for LiveHost {
                 let notice = Notice { kind: NoticeKind::Done as u32, token, error, ..Notice::default() };
                 self.tell(seat, notice, Vec::new(), parameters, context);
             }
-            Kind::Answer { local, token } => {
+            Kind::Answer { local, token, opening } => {
                 let bytes = header
                     .payload
                     .map(|place| parameters.payloads().remove(place as usize))
                     .unwrap_or_default();
-                let error = if parameters.job.write(own, local, &bytes) { 0 } else { libc::EFAULT };
+                // A rank that has been closed since has its memory back.
+                let lent = parameters.job.reach(own).opening == opening;
+                let error = if lent && parameters.job.write(own, local, &bytes) { 0 } else { libc::EFAULT };
                 let notice = Notice { kind: NoticeKind::Done as u32, token, error, ..Notice::default() };
                 self.tell(seat, notice, Vec::new(), parameters, context);
             }

@@ -5,17 +5,17 @@
 //!                               └──► nothing pending: all have left, or those that wait wait for ever
 //! ```
 
-use crate::job::{Job, JobSetup, RankSetup};
+use crate::job::{Gathered, Job, JobSetup, RankSetup};
 use crate::live::{LiveHost, LiveParameters, Resume};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use weft_client::device::{DeviceError, HostModel, State};
 use weft_engine::Progress;
 use weft_msg::Protocol;
 use weft_sim::machine::Machine;
 use weft_sim::network::{self, NetworkError, SimulatedNetwork};
 use weft_topo::{Layout, Topology};
-use weft_units::{EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// What a run needs beside the machine.
 pub struct LiveSetup<'a> {
@@ -31,6 +31,8 @@ pub struct LiveSetup<'a> {
     pub clock_read: Span,
     /// Whether a rank that only polls is taken to wait from its first empty poll on.
     pub jumps: bool,
+    /// How long a rank may keep its turn in real time; `None`: for ever.
+    pub watchdog: Option<Duration>,
     /// Of the machine's random decisions.
     pub seed: u64,
 }
@@ -59,8 +61,10 @@ pub enum LiveEnd {
     Deadlock(Vec<u32>),
     /// This rank has kept its turn for longer than it may.
     Silent(u32),
-    /// Ctrl-C, or a limit.
-    Interrupted,
+    /// Virtual time has reached its limit.
+    TimeLimit,
+    /// The job was [stopped](Job::stop).
+    Stopped,
 }
 
 /// A job on a simulated machine.
@@ -89,6 +93,7 @@ impl LiveRun {
                 poll: setup.poll,
                 clock_read: setup.clock_read,
                 jumps: setup.jumps,
+                watchdog: setup.watchdog,
             },
         )?;
         let job = Arc::new(job);
@@ -123,42 +128,57 @@ impl LiveRun {
         &mut *self.network
     }
 
-    /// Simulates until the job ends. `release` lets the process manager's barrier go; `interrupt` ends the run
-    /// at the end of a window.
-    pub fn simulate(&mut self, interrupt: &AtomicBool, release: &mut dyn FnMut()) -> LiveEnd {
-        use std::sync::atomic::Ordering;
+    /// Messages that ranks have sent, and their bytes.
+    pub fn sent(&self) -> (u64, Bytes) {
+        let mut sum = (0, Bytes::ZERO);
+        self.network.visit_hosts(&mut |_, host| {
+            let (messages, bytes) = host.sent_by_ranks();
+            sum = (sum.0 + messages, sum.1 + bytes);
+        });
+        sum
+    }
+
+    /// Simulates until the job ends or virtual time reaches `limit`. `release` lets the process manager's barrier go.
+    pub fn simulate(&mut self, limit: Time, release: &mut dyn FnMut()) -> LiveEnd {
         loop {
-            if interrupt.load(Ordering::Relaxed) {
-                return LiveEnd::Interrupted;
-            }
-            if self.job.wait_until_joined() {
-                let clock = self.job.largest_clock().max(self.network.now().as_ps());
-                self.outside.fill(true);
-                self.job.release(clock);
-                release();
-                continue;
+            match self.job.gather() {
+                Gathered::Stopping => return self.stopped(),
+                Gathered::Fenced => {
+                    let clock = self.job.largest_clock().max(self.network.now().as_ps());
+                    self.outside.fill(true);
+                    self.job.release(clock);
+                    release();
+                    continue;
+                }
+                Gathered::Joined => {}
             }
             self.wake_those_who_joined();
-            let progress = self.network.run_until(Time::MAX, &self.job.all_fenced);
+            let progress = self.network.run_until(limit, &self.job.pause);
+            if self.job.is_stopping() {
+                return self.stopped();
+            }
             match progress {
                 Progress::Interrupted => {}
-                Progress::Dry | Progress::Reached => {
+                Progress::Reached => return LiveEnd::TimeLimit,
+                Progress::Dry => {
                     let states: Vec<State> =
                         (0..self.job.ranks()).map(|rank| self.job.state(rank).0).collect();
-                    if let Some(silent) = states.iter().position(|state| *state == State::Run) {
-                        return LiveEnd::Silent(silent as u32);
-                    }
                     if states.iter().all(|state| *state == State::Exit) {
                         return LiveEnd::Finished;
                     }
+                    let outside = states.iter().any(|state| matches!(state, State::Real | State::Ready));
                     let waits = |(_, state): &(u32, State)| *state == State::Wait;
                     let waiting: Vec<u32> = (0..).zip(states).filter(waits).map(|(rank, _)| rank).collect();
-                    if !waiting.is_empty() {
+                    if !waiting.is_empty() && !outside {
                         return LiveEnd::Deadlock(waiting);
                     }
                 }
             }
         }
+    }
+
+    fn stopped(&self) -> LiveEnd {
+        self.job.silent().map_or(LiveEnd::Stopped, LiveEnd::Silent)
     }
 
     /// Ranks that have joined go on when virtual time has reached their clocks.

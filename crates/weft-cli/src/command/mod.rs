@@ -6,6 +6,7 @@ mod osu;
 mod record;
 mod replay;
 mod rerun;
+mod run;
 mod simulation;
 mod trace;
 mod traffic;
@@ -26,6 +27,8 @@ pub enum Command {
     Osu(osu::OsuOptions),
     /// Runs a real MPI program and records a trace
     Record(record::RecordOptions),
+    /// Runs a real MPI program in virtual time
+    Run(run::RunOptions),
     /// Traces: what they hold
     #[command(subcommand)]
     Trace(trace::TraceCommand),
@@ -47,6 +50,7 @@ impl Command {
             Command::Traffic(options) => options.run(words),
             Command::Osu(options) => options.run(words),
             Command::Record(options) => options.run(),
+            Command::Run(options) => options.run(),
             Command::Trace(command) => command.run(),
             Command::Replay(options) => options.run(words),
             Command::Explain(options) => options.run(),

@@ -3,10 +3,12 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`pmi`] | the text protocol by which ranks find each other |
+//! | [`program`] | is it one that can be a rank? |
 //! | [`processes`] | starting, watching, ending |
 
 pub mod pmi;
 pub mod processes;
+pub mod program;
 
 use std::path::{Path, PathBuf};
 
@@ -42,6 +44,7 @@ impl Libraries {
             std::env::var_os("WEFT_LIBRARIES").into_iter().map(PathBuf::from).collect();
         if let Some(own) = std::env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned)) {
             folders.push(own.clone());
+            folders.push(own.join("deps"));
             folders.push(own.join("../lib/weft"));
             folders.push(own.join("../../build/libfabric"));
             folders.push(own.join("../../../build/libfabric"));

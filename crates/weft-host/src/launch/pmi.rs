@@ -15,7 +15,7 @@
 //! # Not modelled
 //! Spawning and publishing names, which are refused; PMI-2 and PMIx.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest line of a rank that is read; a longer one ends the connection.
 pub const LONGEST_LINE: usize = 64 << 10;
@@ -41,8 +41,10 @@ pub enum Asked {
 pub struct Pmi {
     ranks: u32,
     values: BTreeMap<String, String>,
+    /// Ranks that have initialized and not finalized.
+    inside: BTreeSet<u32>,
     /// A spawn request takes several lines: of these ranks.
-    spawning: BTreeMap<u32, ()>,
+    spawning: BTreeSet<u32>,
 }
 
 impl Pmi {
@@ -50,12 +52,17 @@ impl Pmi {
     pub fn new(ranks: u32) -> Pmi {
         let mapping = format!("(vector,(0,{ranks},1))");
         let values = BTreeMap::from([("PMI_process_mapping".to_owned(), mapping)]);
-        Pmi { ranks, values, spawning: BTreeMap::new() }
+        Pmi { ranks, values, inside: BTreeSet::new(), spawning: BTreeSet::new() }
+    }
+
+    /// Whether a rank has initialized and not finalized.
+    pub fn is_inside(&self, rank: u32) -> bool {
+        self.inside.contains(&rank)
     }
 
     /// Takes a line of `rank`, without its end.
     pub fn line(&mut self, rank: u32, line: &str) -> Asked {
-        if self.spawning.contains_key(&rank) {
+        if self.spawning.contains(&rank) {
             if line != "endcmd" {
                 return Asked::Answer(String::new());
             }
@@ -63,14 +70,17 @@ impl Pmi {
             return Asked::Answer("cmd=spawn_result rc=-1 msg=weft_does_not_spawn\n".to_owned());
         }
         if line == "mcmd=spawn" {
-            self.spawning.insert(rank, ());
+            self.spawning.insert(rank);
             return Asked::Answer(String::new());
         }
         let words: BTreeMap<&str, &str> =
             line.split_whitespace().filter_map(|word| word.split_once('=')).collect();
         let word = |key: &str| words.get(key).copied();
         let answer = match word("cmd") {
-            Some("init") => "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n".to_owned(),
+            Some("init") => {
+                self.inside.insert(rank);
+                "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n".to_owned()
+            }
             Some("get_maxes") => {
                 format!("cmd=maxes kvsname_max=256 keylen_max={KEY} vallen_max={VALUE}\n")
             }
@@ -89,7 +99,10 @@ impl Pmi {
                 None => "cmd=get_result rc=-1 msg=key_not_found value=unknown\n".to_owned(),
             },
             Some("barrier_in") => return Asked::Barrier,
-            Some("finalize") => "cmd=finalize_ack\n".to_owned(),
+            Some("finalize") => {
+                self.inside.remove(&rank);
+                "cmd=finalize_ack\n".to_owned()
+            }
             Some("abort") => {
                 return Asked::Abort(word("exitcode").and_then(|code| code.parse().ok()).unwrap_or(1));
             }

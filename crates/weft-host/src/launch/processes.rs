@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -36,14 +36,16 @@ pub struct Start {
     pub environment: Vec<(OsString, OsString)>,
     /// Whether every line of output begins with its rank.
     pub label: bool,
+    /// Whether rank 0 reads the standard input of this process.
+    pub input: bool,
 }
 
 /// What is said about the processes beside their output.
 pub trait Watch: Send {
     /// A line of output of a rank, its end included where there was one.
     fn line(&mut self, rank: u32, error: bool, line: &[u8]);
-    /// A rank has ended.
-    fn ended(&mut self, rank: u32, death: Death);
+    /// A rank has ended; `inside`: between MPI_Init and MPI_Finalize.
+    fn ended(&mut self, rank: u32, death: Death, inside: bool);
     /// A rank has called MPI_Abort.
     fn aborted(&mut self, rank: u32, status: i32);
 }
@@ -157,7 +159,7 @@ impl Processes {
 
 fn start_rank(job: &Job, start: &Start, rank: u32) -> io::Result<(Watched, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
-    let input = if rank == 0 { Stdio::inherit() } else { Stdio::null() };
+    let input = if rank == 0 && start.input { Stdio::inherit() } else { Stdio::null() };
     let mut command = Command::new(&start.program);
     command
         .args(&start.arguments)
@@ -193,10 +195,16 @@ fn start_rank(job: &Job, start: &Start, rank: u32) -> io::Result<(Watched, UnixS
     let stream = |from: Box<dyn ReadFd>| Some(Stream { from, pending: Vec::new() });
     let streams = [
         stream(Box::new(ours.try_clone()?)),
-        child.stdout.take().and_then(|from| stream(Box::new(from))),
-        child.stderr.take().and_then(|from| stream(Box::new(from))),
+        child.stdout.take().map(without_blocking).transpose()?.and_then(stream),
+        child.stderr.take().map(without_blocking).transpose()?.and_then(stream),
     ];
     Ok((Watched { rank, child, pidfd, streams, death: None }, ours))
+}
+
+/// Output of a rank, which what the rank has started may hold open after its end: looking must not wait.
+fn without_blocking<T: ReadFd + AsFd + 'static>(from: T) -> io::Result<Box<dyn ReadFd>> {
+    rustix::io::ioctl_fionbio(&from, true)?;
+    Ok(Box::new(from))
 }
 
 struct Watcher {
@@ -254,7 +262,7 @@ impl Watcher {
             self.read(watched, which);
         }
         self.job.died(watched.rank, death);
-        self.watch.ended(watched.rank, death);
+        self.watch.ended(watched.rank, death, self.server.is_inside(watched.rank));
     }
 
     fn read(&mut self, watched: &mut Watched, which: usize) {

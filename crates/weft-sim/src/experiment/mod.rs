@@ -23,6 +23,8 @@ pub mod trace;
 pub mod traffic;
 pub mod validate;
 
+pub use ranks::places;
+
 use crate::results::{Ending, Existing, Performance, ResultsError, ResultsWriter, Table};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

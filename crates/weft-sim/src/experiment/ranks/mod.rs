@@ -22,5 +22,6 @@ mod tables;
 pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
 pub(crate) use run::{RankRun, Setup, Step, Surroundings, Tally, next_multiple};
-pub use seating::{hosts, places};
+pub(crate) use seating::hosts;
+pub use seating::places;
 pub(crate) use tables::{Shared, report_row};

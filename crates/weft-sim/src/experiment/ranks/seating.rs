@@ -7,7 +7,7 @@ use weft_topo::Layout;
 use weft_workload::mapping::{Hosts, Place};
 
 /// The hosts of a machine.
-pub fn hosts(machine: &Machine) -> Hosts {
+pub(crate) fn hosts(machine: &Machine) -> Hosts {
     Hosts {
         hosts: u32::try_from(machine.hosts()).unwrap_or(u32::MAX),
         cores: machine.host.cores,

@@ -1,0 +1,233 @@
+//! `weft run`: a real MPI program in virtual time.
+
+use crate::exit::{Failure, Status};
+use crate::interrupt::on_ctrl_c;
+use crate::options::{MachineOptions, PlaceOptions, SayOptions, mapping_name, parse_positive_span};
+use crate::output;
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::time::Duration;
+use weft_host::{Execution, HostModel, Request, execute};
+use weft_units::{Span, Time};
+
+/// Real time that a rank may keep its turn for where the user does not say.
+const WATCHDOG: &str = "10min";
+
+/// Options of `weft run`.
+#[derive(Args)]
+pub struct RunOptions {
+    #[command(flatten)]
+    machine: MachineOptions,
+
+    /// Ranks, each a process
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    ranks: u32,
+
+    #[command(flatten)]
+    places: PlaceOptions,
+
+    /// How computation moves clocks: none (it takes no time), cpu[:SCALE] (CPU time of the rank, times SCALE; not the
+    /// same twice), fixed:TIME (so much before each call)
+    #[arg(long, value_name = "none|cpu[:SCALE]|fixed:TIME", default_value = "none", value_parser = parse_host)]
+    host: HostModel,
+
+    /// Seed of the random mapping and of all random decisions
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Begin every line of output with its rank
+    #[arg(long)]
+    label: bool,
+
+    /// End when virtual time reaches this
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_span)]
+    time_limit: Option<Span>,
+
+    /// End when so much real time has passed, such as 90s
+    #[arg(long, value_name = "TIME", value_parser = parse_wall)]
+    wall_limit: Option<Duration>,
+
+    /// End when a rank computes, or waits outside MPI, for so much real time without a break
+    #[arg(long, value_name = "TIME", default_value = WATCHDOG, value_parser = parse_wall)]
+    watchdog: Duration,
+
+    /// Take a rank that polls in vain to wait until something comes: faster for programs that test in loops; a program
+    /// that counts its polls or waits for the clock sees the difference
+    #[arg(long)]
+    fast_polling: bool,
+
+    #[command(flatten)]
+    say: SayOptions,
+
+    /// Nothing of weft's own on standard error but errors
+    #[arg(long)]
+    quiet: bool,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+}
+
+fn parse_host(text: &str) -> Result<HostModel, String> {
+    let wrong = || format!("`{text}` is no host model; write none, cpu, cpu:2.5 or fixed:200ns");
+    match text.split_once(':') {
+        None if text == "none" => Ok(HostModel::None),
+        None if text == "cpu" => Ok(HostModel::Cpu(1_000_000)),
+        Some(("cpu", scale)) => {
+            let scale: f64 = scale.parse().map_err(|_| wrong())?;
+            // The device carries millionths.
+            let millionths = (scale * 1e6).round();
+            if (1.0..=f64::from(u32::MAX)).contains(&millionths) {
+                Ok(HostModel::Cpu(millionths as u32))
+            } else {
+                Err("a scale of CPU time lies between 0.000001 and 4294".to_owned())
+            }
+        }
+        Some(("fixed", span)) => parse_positive_span(span).map(HostModel::Fixed),
+        _ => Err(wrong()),
+    }
+}
+
+fn parse_wall(text: &str) -> Result<Duration, String> {
+    let seconds = |number: &str, unit: f64| {
+        number.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0).map(|n| n * unit)
+    };
+    let parsed = [("min", 60.0), ("ms", 1e-3), ("h", 3600.0), ("s", 1.0)]
+        .into_iter()
+        .find_map(|(unit, size)| text.strip_suffix(unit).map(|number| seconds(number, size)));
+    match parsed.flatten().map(Duration::try_from_secs_f64) {
+        Some(Ok(duration)) if !duration.is_zero() => Ok(duration),
+        _ => Err(format!("`{text}` is no real time; write 90s, 1.5min or 2h")),
+    }
+}
+
+fn host_name(host: HostModel) -> String {
+    match host {
+        HostModel::None => "none".to_owned(),
+        HostModel::Cpu(1_000_000) => "cpu".to_owned(),
+        HostModel::Cpu(millionths) => format!("cpu:{}", f64::from(millionths) / 1e6),
+        HostModel::Fixed(span) => format!("fixed:{span}"),
+    }
+}
+
+/// What `weft run --json` says.
+#[derive(Serialize)]
+struct Document<'a> {
+    command: &'static str,
+    program: Vec<String>,
+    machine: &'a str,
+    sets: &'a [String],
+    ranks: u32,
+    map: &'static str,
+    host: String,
+    seed: u64,
+    ended: &'static str,
+    detail: Option<&'a str>,
+    virtual_time_us: f64,
+    messages: u64,
+    bytes: u64,
+    wall_seconds: f64,
+    exit_status: u8,
+}
+
+impl RunOptions {
+    /// Runs it.
+    pub fn run(self) -> Result<Status, Failure> {
+        let request = Request {
+            machine: self.machine.input()?,
+            ranks: self.ranks,
+            map: self.places.mapping()?,
+            ranks_per_host: self.places.ppn,
+            host: self.host,
+            seed: self.seed,
+            label: self.label,
+            output_to_error: self.say.json,
+            time_limit: self.time_limit,
+            wall_limit: self.wall_limit,
+            watchdog: Some(self.watchdog),
+            fast_polling: self.fast_polling,
+            command: self.command,
+        };
+        let interrupt = on_ctrl_c()?;
+        let quiet = self.quiet;
+        let execution = execute(&request, &interrupt, &mut |program| {
+            if !quiet {
+                eprintln!(
+                    "weft: {} ranks of {} on {}, --host {}{}",
+                    request.ranks,
+                    program.display(),
+                    request.machine.name,
+                    host_name(request.host),
+                    match request.host {
+                        HostModel::None => ": computation takes no time",
+                        HostModel::Cpu(_) => ": CPU time is measured, so that no two runs are the same",
+                        HostModel::Fixed(_) => "",
+                    }
+                );
+            }
+        })?;
+        let status = execution.outcome.exit_status();
+        if !execution.detail.is_empty() {
+            eprintln!("weft: {}: {}", execution.outcome.name(), execution.detail);
+        }
+        if self.say.json {
+            output::document(&document(&request, &execution, status))?;
+        } else if !quiet {
+            eprintln!(
+                "weft: {}: {} of virtual time, {} messages, {}B, {:.1} s of real time",
+                execution.outcome.name(),
+                execution.virtual_time - Time::ZERO,
+                execution.messages,
+                output::thousands(execution.bytes.get() as f64),
+                execution.wall.as_secs_f64(),
+            );
+        }
+        Ok(match status {
+            0 => Status::Done,
+            status => Status::Program(status),
+        })
+    }
+}
+
+fn document<'a>(request: &'a Request, execution: &'a Execution, exit_status: u8) -> Document<'a> {
+    let span = execution.virtual_time - Time::ZERO;
+    Document {
+        command: "run",
+        program: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        machine: &request.machine.name,
+        sets: &request.machine.sets,
+        ranks: request.ranks,
+        map: mapping_name(&request.map),
+        host: host_name(request.host),
+        seed: request.seed,
+        ended: execution.outcome.name(),
+        detail: Some(execution.detail.as_str()).filter(|detail| !detail.is_empty()),
+        virtual_time_us: span.as_ps() as f64 / 1e6,
+        messages: execution.messages,
+        bytes: execution.bytes.get(),
+        wall_seconds: execution.wall.as_secs_f64(),
+        exit_status,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_models_and_real_times_are_read() {
+        assert_eq!(parse_host("none"), Ok(HostModel::None));
+        assert_eq!(parse_host("cpu:2.5"), Ok(HostModel::Cpu(2_500_000)));
+        assert_eq!(parse_host("fixed:200ns"), Ok(HostModel::Fixed(Span::from_ns(200))));
+        for wrong in ["", "none:1", "cpu:0", "cpu:x", "cpu:-1", "fixed", "fixed:0ns", "gpu"] {
+            assert!(parse_host(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_wall("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_wall("1.5min"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_wall("200ms"), Ok(Duration::from_millis(200)));
+        for wrong in ["", "90", "0s", "-1s", "infs", "NaNs", "s"] {
+            assert!(parse_wall(wrong).is_err(), "{wrong}");
+        }
+    }
+}

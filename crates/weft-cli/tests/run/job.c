@@ -1,0 +1,92 @@
+/* What jobs do, well or badly: job WHAT. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+/* Round trips between ranks 0 and 1, and a sum over all. */
+static void talk(void)
+{
+    static char buffer[1 << 20];
+    for (int bytes = 1; bytes <= (int)sizeof buffer; bytes *= 32) {
+        double began = MPI_Wtime();
+        for (int round = 0; round < 4; round++) {
+            if (rank == 0) {
+                memset(buffer, round + 1, (size_t)bytes);
+                MPI_Send(buffer, bytes, MPI_CHAR, 1, 5, MPI_COMM_WORLD);
+                MPI_Recv(buffer, bytes, MPI_CHAR, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                if (buffer[bytes - 1] != round + 2)
+                    MPI_Abort(MPI_COMM_WORLD, 9);
+            } else if (rank == 1) {
+                MPI_Recv(buffer, bytes, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                memset(buffer, buffer[bytes - 1] + 1, (size_t)bytes);
+                MPI_Send(buffer, bytes, MPI_CHAR, 0, 6, MPI_COMM_WORLD);
+            }
+        }
+        if (rank == 0)
+            printf("%d bytes: %.3f us\n", bytes, (MPI_Wtime() - began) / 8 * 1e6);
+    }
+    int sum = 0, own = rank + 1;
+    MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d of %d: sum %d at %.3f us\n", rank, size, sum, (MPI_Wtime() - 1000) * 1e6);
+}
+
+/* Both send first, above the eager threshold. */
+static void deadlock(void)
+{
+    static char buffer[100000];
+    MPI_Send(buffer, sizeof buffer, MPI_CHAR, 1 - rank, 17, MPI_COMM_WORLD);
+    MPI_Recv(buffer, sizeof buffer, MPI_CHAR, 1 - rank, 17, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Tests in a loop and never yields. */
+static void test_loop(void)
+{
+    int value = rank, flag = 0;
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Irecv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+        while (!flag)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        printf("got %d at %.3f us\n", value, (MPI_Wtime() - 1000) * 1e6);
+    } else if (rank == 1) {
+        usleep(100);
+        MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "talk";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int value = 0;
+    if (!strcmp(what, "talk"))
+        talk();
+    else if (!strcmp(what, "deadlock"))
+        deadlock();
+    else if (!strcmp(what, "test"))
+        test_loop();
+    else if (!strcmp(what, "waits"))
+        MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else if (rank == 1 && !strcmp(what, "exit"))
+        _exit(7);
+    else if (rank == 1 && !strcmp(what, "leave"))
+        _exit(0);
+    else if (rank == 1 && !strcmp(what, "crash"))
+        raise(SIGSEGV);
+    else if (rank == 1 && !strcmp(what, "abort"))
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    else if (rank == 1 && !strcmp(what, "spin"))
+        for (;;)
+            ;
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,89 @@
+//! Who waits for what, in words: the report of a job that cannot go on.
+//!
+//! Each rank that waits says in its device what it waits for: its sends that are not complete, its posted
+//! receives. What the library above has posted for itself, to take messages of any kind, is not among them.
+
+use crate::job::{Death, Job};
+use weft_client::device::{Awaited, AwaitedKind};
+use weft_units::{Bytes, Span};
+
+/// Ranks that are told of.
+const RANKS_SHOWN: usize = 20;
+/// Operations of each.
+const OPERATIONS_SHOWN: usize = 4;
+
+/// One line for each rank that waits, then one for each that died.
+pub(crate) fn describe(job: &Job, waiting: &[u32]) -> String {
+    let mut lines = Vec::new();
+    for rank in waiting.iter().take(RANKS_SHOWN) {
+        let (_, clock) = job.state(*rank);
+        let awaited = job.awaited(*rank);
+        let mut operations: Vec<String> = awaited.iter().take(OPERATIONS_SHOWN).filter_map(operation).collect();
+        if awaited.len() > OPERATIONS_SHOWN {
+            operations.push(format!("{} more", awaited.len() - OPERATIONS_SHOWN));
+        }
+        if operations.is_empty() {
+            operations.push("a message that the MPI library expects".to_owned());
+        }
+        lines.push(format!("rank {rank} waits since {} for {}", Span::from_ps(clock), operations.join("; ")));
+    }
+    if waiting.len() > RANKS_SHOWN {
+        lines.push(format!("{} more ranks wait", waiting.len() - RANKS_SHOWN));
+    }
+    let dead = (0..job.ranks()).filter_map(|rank| job.death(rank).map(|death| (rank, death)));
+    lines.extend(dead.take(RANKS_SHOWN).map(|(rank, death)| format!("rank {rank} has {}", ending(death))));
+    lines.join("\n")
+}
+
+/// How a process ended, after "has".
+pub(crate) fn ending(death: Death) -> String {
+    match death {
+        Death::Exited(0) => "ended".to_owned(),
+        Death::Exited(status) => format!("ended with exit status {status}"),
+        Death::Killed(signal) => format!("been ended by signal {signal}{}", signal_name(signal)),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => " (segmentation fault)",
+        libc::SIGABRT => " (abort)",
+        libc::SIGKILL => " (kill)",
+        libc::SIGBUS => " (bus error)",
+        libc::SIGFPE => " (arithmetic error)",
+        libc::SIGILL => " (illegal instruction)",
+        libc::SIGTERM => " (termination)",
+        _ => "",
+    }
+}
+
+fn operation(awaited: &Awaited) -> Option<String> {
+    let bytes = Bytes::new(awaited.bytes);
+    let peer = if awaited.peer == u32::MAX { "any rank".to_owned() } else { format!("rank {}", awaited.peer) };
+    // MPICH keeps the tag of the program in the low 31 bits.
+    let tag = match awaited.tag >> 31 {
+        0 => format!("tag {}", awaited.tag),
+        _ => format!("tag {} ({:#x})", awaited.tag & 0x7fff_ffff, awaited.tag),
+    };
+    match awaited.kind {
+        kind if kind == AwaitedKind::Send as u32 => Some(format!("its send of {bytes} to {peer}, {tag}")),
+        kind if kind == AwaitedKind::Receive as u32 => Some(format!("a message from {peer}, {tag}")),
+        kind if kind == AwaitedKind::Remote as u32 => Some(format!("its RDMA of {bytes} with {peer}")),
+        // It has written nonsense there.
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_told_in_words() {
+        let say = |kind, peer, tag, bytes| operation(&Awaited { kind, peer, tag, bytes }).unwrap_or_default();
+        assert_eq!(say(1, 3, 7, 2048), format!("its send of {} to rank 3, tag 7", Bytes::new(2048)));
+        assert_eq!(say(2, u32::MAX, 1 << 32 | 5, 0), "a message from any rank, tag 5 (0x100000005)");
+        assert_eq!(say(77, 0, 0, 0), "");
+        assert_eq!(ending(Death::Killed(11)), "been ended by signal 11 (segmentation fault)");
+    }
+}
