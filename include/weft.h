@@ -22,7 +22,8 @@ extern "C" {
 /* A rank: this process's side of the job. */
 typedef struct weft_rank weft_rank;
 
-/* Joins the job that the environment names (WEFT_JOB, WEFT_RANK). -ENOENT: there is none: not under weft.
+/* Joins the job that the environment names (WEFT_JOB, the same for all its ranks, and
+ * WEFT_DEVICE). -ENOENT: there is none: not under weft.
  * Does not enter virtual time: the first call that sends, receives or polls does. A second call
  * returns the same rank. */
 int weft_open(weft_rank **rank);

@@ -49,7 +49,7 @@ pub(crate) fn yielded() {
 
 /// The device of this process, from its environment.
 fn device() -> Option<(&'static Shared, Shared)> {
-    let path = std::env::var_os("WEFT_JOB")?;
+    let path = std::env::var_os("WEFT_DEVICE")?;
     let open = || Shared::open(File::options().read(true).write(true).open(&path).ok()?).ok();
     let shared: &'static Shared = Box::leak(Box::new(open()?));
     Some((shared, open()?))

@@ -178,7 +178,13 @@ impl Job {
         self.members.len() as u32
     }
 
-    /// What the environment of a rank's process must hold as `WEFT_JOB`: where its device is to be found.
+    /// What the environment of all ranks' processes must hold as `WEFT_JOB`: a name that no other job has.
+    pub fn name(&self) -> String {
+        let first = self.members.first().map_or(-1, |member| member.file.as_raw_fd());
+        format!("{}-{first}", std::process::id())
+    }
+
+    /// What the environment of a rank's process must hold as `WEFT_DEVICE`: where its device is to be found.
     pub fn device_path(&self, rank: u32) -> PathBuf {
         let file = self.members[rank as usize].file.as_raw_fd();
         PathBuf::from(format!("/proc/{}/fd/{file}", std::process::id()))

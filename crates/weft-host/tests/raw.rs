@@ -4,14 +4,13 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use weft_client::device::HostModel;
 use weft_host::job::Death;
 use weft_host::run::{LiveEnd, LiveRun, LiveSetup};
 use weft_msg::Wildcards;
 use weft_sim::{assembly, machine};
-use weft_units::{EndpointId, Span};
+use weft_units::{EndpointId, Span, Time};
 
 /// Where cargo has put this test, and the library beside it.
 fn target() -> PathBuf {
@@ -50,6 +49,7 @@ fn ping_pong(name: &str, sets: &[&str], size: &str) -> String {
         poll: Span::from_ns(50),
         clock_read: Span::from_ns(20),
         jumps: false,
+        watchdog: None,
         seed: 1,
     };
     let mut run = LiveRun::new(&machine, layout, &setup).unwrap();
@@ -58,7 +58,8 @@ fn ping_pong(name: &str, sets: &[&str], size: &str) -> String {
         .map(|rank| {
             let child = Command::new(&program)
                 .arg(size)
-                .env("WEFT_JOB", job.device_path(rank))
+                .env("WEFT_JOB", job.name())
+                .env("WEFT_DEVICE", job.device_path(rank))
                 .stdout(Stdio::piped())
                 .spawn()
                 .unwrap();
@@ -85,7 +86,7 @@ fn ping_pong(name: &str, sets: &[&str], size: &str) -> String {
         }
     });
     let since = Instant::now();
-    let end = run.simulate(&AtomicBool::new(false), &mut || {});
+    let end = run.simulate(Time::MAX, &mut || {});
     let (second, (first, printed)) = watcher.join().unwrap();
     assert_eq!((end, first, second), (LiveEnd::Finished, Some(0), Some(0)), "{printed}");
     eprintln!("{name} {size}: {printed} in {:?}", since.elapsed());

@@ -43,8 +43,9 @@ impl Libraries {
         let mut folders: Vec<PathBuf> =
             std::env::var_os("WEFT_LIBRARIES").into_iter().map(PathBuf::from).collect();
         if let Some(own) = std::env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned)) {
-            folders.push(own.clone());
+            // Where cargo keeps it up to date with the command.
             folders.push(own.join("deps"));
+            folders.push(own.clone());
             folders.push(own.join("../lib/weft"));
             folders.push(own.join("../../build/libfabric"));
             folders.push(own.join("../../../build/libfabric"));

@@ -164,7 +164,8 @@ fn start_rank(job: &Job, start: &Start, rank: u32) -> io::Result<(Watched, UnixS
     command
         .args(&start.arguments)
         .envs(start.environment.iter().map(|(key, value)| (key, value)))
-        .env("WEFT_JOB", job.device_path(rank))
+        .env("WEFT_JOB", job.name())
+        .env("WEFT_DEVICE", job.device_path(rank))
         .env("PMI_FD", PMI_DESCRIPTOR.to_string())
         .env("PMI_RANK", rank.to_string())
         .env("PMI_SIZE", job.ranks().to_string())
