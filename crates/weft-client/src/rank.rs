@@ -464,10 +464,11 @@ impl Rank {
         for (notice, bytes) in notices {
             self.port.catch_up_with(notice.at);
             self.notice(&notice, bytes);
+            // Before the next message can match a buffer that has no room for it.
+            self.withdraw_exhausted();
         }
         if any {
             self.port.begin_again();
-            self.withdraw_exhausted();
         }
         any
     }

@@ -323,10 +323,10 @@ pub fn execute(
     let _ = watcher.join();
     drop(guard);
     let outcome = match (end, lock(&first).take()) {
-        (LiveEnd::Deadlock(_), _) => Outcome::Deadlock,
-        (LiveEnd::Silent(rank), _) => Outcome::Silent(rank),
-        (LiveEnd::TimeLimit, _) => Outcome::TimeLimit,
         (_, Some(outcome)) => outcome,
+        (LiveEnd::Deadlock(_), None) => Outcome::Deadlock,
+        (LiveEnd::Silent(rank), None) => Outcome::Silent(rank),
+        (LiveEnd::TimeLimit, None) => Outcome::TimeLimit,
         (LiveEnd::Finished | LiveEnd::Stopped, None) => Outcome::Finished,
     };
     match &outcome {

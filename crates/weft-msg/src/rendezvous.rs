@@ -105,7 +105,7 @@ impl Process {
             return self.answer(access, &incoming.envelope, protocol, nic);
         }
         if let Owner::Live(key) = incoming.owner {
-            nic.received(key, &incoming.envelope);
+            nic.received(key, &Envelope { receive: envelope.receive, ..incoming.envelope });
         }
         if protocol.sender_awaits_ack() {
             self.control(EnvelopeKind::Ack, envelope, protocol, nic);

@@ -262,8 +262,9 @@ impl Watcher {
         for which in 1..3 {
             self.read(watched, which);
         }
-        self.job.died(watched.rank, death);
+        // Said before the simulation finds that others wait for it.
         self.watch.ended(watched.rank, death, self.server.is_inside(watched.rank));
+        self.job.died(watched.rank, death);
     }
 
     fn read(&mut self, watched: &mut Watched, which: usize) {
