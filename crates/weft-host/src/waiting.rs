@@ -5,7 +5,6 @@
 
 use crate::job::{Death, Job};
 use weft_client::device::{Awaited, AwaitedKind};
-use weft_units::{Bytes, Span};
 
 /// Ranks that are told of.
 const RANKS_SHOWN: usize = 20;
@@ -25,7 +24,8 @@ pub(crate) fn describe(job: &Job, waiting: &[u32]) -> String {
         if operations.is_empty() {
             operations.push("a message that the MPI library expects".to_owned());
         }
-        lines.push(format!("rank {rank} waits since {} for {}", Span::from_ps(clock), operations.join("; ")));
+        let since = clock as f64 / 1e6;
+        lines.push(format!("rank {rank} waits since {since:.3} us for {}", operations.join("; ")));
     }
     if waiting.len() > RANKS_SHOWN {
         lines.push(format!("{} more ranks wait", waiting.len() - RANKS_SHOWN));
@@ -58,7 +58,7 @@ fn signal_name(signal: i32) -> &'static str {
 }
 
 fn operation(awaited: &Awaited) -> Option<String> {
-    let bytes = Bytes::new(awaited.bytes);
+    let bytes = awaited.bytes;
     let peer = if awaited.peer == u32::MAX { "any rank".to_owned() } else { format!("rank {}", awaited.peer) };
     // MPICH keeps the tag of the program in the low 31 bits.
     let tag = match awaited.tag >> 31 {
@@ -66,9 +66,9 @@ fn operation(awaited: &Awaited) -> Option<String> {
         _ => format!("tag {} ({:#x})", awaited.tag & 0x7fff_ffff, awaited.tag),
     };
     match awaited.kind {
-        kind if kind == AwaitedKind::Send as u32 => Some(format!("its send of {bytes} to {peer}, {tag}")),
+        kind if kind == AwaitedKind::Send as u32 => Some(format!("its send of {bytes} bytes to {peer}, {tag}")),
         kind if kind == AwaitedKind::Receive as u32 => Some(format!("a message from {peer}, {tag}")),
-        kind if kind == AwaitedKind::Remote as u32 => Some(format!("its RDMA of {bytes} with {peer}")),
+        kind if kind == AwaitedKind::Remote as u32 => Some(format!("its RDMA of {bytes} bytes with {peer}")),
         // It has written nonsense there.
         _ => None,
     }
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn operations_are_told_in_words() {
         let say = |kind, peer, tag, bytes| operation(&Awaited { kind, peer, tag, bytes }).unwrap_or_default();
-        assert_eq!(say(1, 3, 7, 2048), format!("its send of {} to rank 3, tag 7", Bytes::new(2048)));
+        assert_eq!(say(1, 3, 7, 2048), "its send of 2048 bytes to rank 3, tag 7");
         assert_eq!(say(2, u32::MAX, 1 << 32 | 5, 0), "a message from any rank, tag 5 (0x100000005)");
         assert_eq!(say(77, 0, 0, 0), "");
         assert_eq!(ending(Death::Killed(11)), "been ended by signal 11 (segmentation fault)");

@@ -175,9 +175,9 @@ impl RunOptions {
             output::document(&document(&request, &execution, status))?;
         } else if !quiet {
             eprintln!(
-                "weft: {}: {} of virtual time, {} messages, {}B, {:.1} s of real time",
+                "weft: {}: {:.3} us of virtual time, {} messages, {}B, {:.1} s of real time",
                 execution.outcome.name(),
-                execution.virtual_time - Time::ZERO,
+                microseconds(&execution),
                 execution.messages,
                 output::thousands(execution.bytes.get() as f64),
                 execution.wall.as_secs_f64(),
@@ -190,8 +190,11 @@ impl RunOptions {
     }
 }
 
+fn microseconds(execution: &Execution) -> f64 {
+    (execution.virtual_time - Time::ZERO).as_ps() as f64 / 1e6
+}
+
 fn document<'a>(request: &'a Request, execution: &'a Execution, exit_status: u8) -> Document<'a> {
-    let span = execution.virtual_time - Time::ZERO;
     Document {
         command: "run",
         program: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -203,7 +206,7 @@ fn document<'a>(request: &'a Request, execution: &'a Execution, exit_status: u8)
         seed: request.seed,
         ended: execution.outcome.name(),
         detail: Some(execution.detail.as_str()).filter(|detail| !detail.is_empty()),
-        virtual_time_us: span.as_ps() as f64 / 1e6,
+        virtual_time_us: microseconds(execution),
         messages: execution.messages,
         bytes: execution.bytes.get(),
         wall_seconds: execution.wall.as_secs_f64(),

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum ProgramError {
     /// There is none of that name.
-    #[error("{program} was not found{place}; write its path, such as ./{program}")]
+    #[error("{program} was not found{place}; write the path of a program that exists")]
     NotFound {
         /// As given.
         program: String,
