@@ -4,7 +4,10 @@
 //! into packets, and hands over those of others when they have arrived whole.
 
 mod host;
+pub mod iommu;
+pub mod memory;
 mod observer;
+pub mod registration;
 mod simple;
 
 pub use host::{Delivered, Host, HostContext, Message, Nic, Offer, Primitive};
