@@ -46,6 +46,8 @@ pub struct Packet {
     pub label: u8,
     /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
     pub watch: bool,
+    /// Whether it was damaged on the way.
+    pub bad: bool,
 }
 
 impl Packet {
@@ -73,6 +75,7 @@ impl Packet {
             part,
             label: 0,
             watch: false,
+            bad: false,
         }
     }
 
@@ -145,7 +148,8 @@ impl<T: Payload, A: Copy + Send + Sync> Payload for Wire<T, A> {
         match self {
             Wire::Packet(p) => {
                 let link = u128::from(p.port) << 8 | u128::from(p.vc);
-                link << 96 | u128::from(p.source.0) << 32 | u128::from(p.message)
+                let label = u128::from(p.label) << 64;
+                link << 96 | label | u128::from(p.source.0) << 32 | u128::from(p.message)
             }
             Wire::Credit(amount) => u128::from(*amount),
             Wire::Pump | Wire::Start => 0,

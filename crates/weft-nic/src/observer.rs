@@ -5,6 +5,9 @@
 //! ```
 //! The stages of one message and the [hops](HopRecord) of its watched packet are a chain in time.
 
+use crate::host::Failure;
+use crate::mailbox::QueueChange;
+use crate::packetizer::ChannelChange;
 use serde::{Deserialize, Serialize};
 use weft_fabric::HopRecord;
 use weft_units::{EndpointId, Time};
@@ -33,6 +36,10 @@ pub enum Block {
     Memory,
     /// The reduction modules of TR-488 §4.7.
     Allreduce,
+    /// Packets of all blocks take turns on the way into the network.
+    Transmit,
+    /// The process that polls for what has come.
+    Polling,
 }
 
 impl Block {
@@ -49,6 +56,8 @@ impl Block {
             Block::Iommu => "iommu",
             Block::Memory => "memory",
             Block::Allreduce => "allreduce",
+            Block::Transmit => "transmit",
+            Block::Polling => "polling",
         }
     }
 }
@@ -72,6 +81,27 @@ pub struct Stage {
     pub ended: Time,
 }
 
+/// A block has gone from one state to another: what telemetry and RTL tests compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StateChange {
+    /// Where.
+    pub endpoint: EndpointId,
+    /// When.
+    pub at: Time,
+    /// What.
+    pub change: BlockChange,
+}
+
+/// The change of state of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum BlockChange {
+    /// A channel of the packetizer.
+    Packetizer(ChannelChange),
+    /// A queue of the mailbox.
+    Mailbox(QueueChange),
+}
+
 /// Who wants to know. Must not influence the model.
 pub trait Observer {
     /// A watched packet was put on a link.
@@ -79,6 +109,12 @@ pub trait Observer {
 
     /// A block has dealt with a watched message.
     fn stage(&mut self, _stage: &Stage) {}
+
+    /// A block has changed its state.
+    fn state(&mut self, _change: &StateChange) {}
+
+    /// A message has failed, and its host did not want to know.
+    fn failed(&mut self, _failure: &Failure) {}
 }
 
 impl Observer for () {}

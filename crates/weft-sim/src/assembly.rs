@@ -6,16 +6,17 @@
 //!             ├─ network_parameters ──► weft_fabric::Network
 //!  Machine ───┼─ ideal_parameters ────► weft_fabric::Ideal
 //!             ├─ simple_parameters ───► weft_nic::SimpleNic
+//!             ├─ full_parameters ─────► weft_nic::FullNic
 //!             ├─ protocol ────────────► weft_msg::Process
 //!             └─ endpoint_of_core ────► where ranks sit
 //! ```
 
-use crate::machine::{Fabric, GlobalLinks, Machine, Nic, Profile, Routing, Rule, Topology};
+use crate::machine::{self, Fabric, GlobalLinks, Machine, Profile, Routing, Rule, Topology};
 use crate::results::available_memory;
 use weft_fabric::parameters::{CreditUnit, IdealParameters, LinkParameters};
 use weft_fabric::{BuildError, NetworkParameters};
 use weft_msg::{AlgorithmError, AlgorithmTable, Protocol, Wildcards};
-use weft_nic::SimpleParameters;
+use weft_nic::{FullParameters, SimpleParameters};
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyMinimal, Exanest, ExanestOrder, KaryTree, Layout,
     SizeError, Star, StarRouting, Topology as _, Torus, Ugal, UpDown,
@@ -210,10 +211,10 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
 }
 
 /// The simple network interface.
-pub fn simple_parameters(machine: &Machine) -> SimpleParameters {
-    let Nic::Simple(nic) = &machine.nic;
+pub fn simple_parameters(machine: &Machine, nic: &machine::SimpleNic) -> SimpleParameters {
     SimpleParameters {
         send_message: nic.message_send,
+        send_write: nic.write_start,
         message_gap: nic.message_gap,
         send_packet: nic.packet_send,
         receive_packet: nic.packet_receive,
@@ -221,6 +222,12 @@ pub fn simple_parameters(machine: &Machine) -> SimpleParameters {
         payload: machine.packet.payload,
         channels: nic.concurrent_messages,
     }
+}
+
+/// The block-level network interface.
+pub fn full_parameters(machine: &Machine, nic: &machine::FullNic) -> FullParameters {
+    let machine::FullNic { host_port, packetizer, mailbox, rdma } = *nic;
+    FullParameters { host_port, packetizer, mailbox, rdma, cell: machine.packet.payload }
 }
 
 /// What the messaging library costs, with its table of algorithms: the machine's rules first, then those

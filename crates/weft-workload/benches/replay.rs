@@ -85,6 +85,7 @@ fn main() {
     let parameters = ReplayParameters::new(vec![Program { trace, places }], protocol, ProgressRule::Call);
     let simple = SimpleParameters {
         send_message: Span::ZERO,
+        send_write: Span::ZERO,
         message_gap: Span::ZERO,
         send_packet: Span::ZERO,
         receive_packet: Span::ZERO,

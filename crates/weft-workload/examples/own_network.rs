@@ -177,6 +177,7 @@ where
     };
     let interface = SimpleParameters {
         send_message: Span::from_ns(50),
+        send_write: Span::from_ns(50),
         message_gap: Span::ZERO,
         send_packet: Span::ZERO,
         receive_packet: Span::ZERO,

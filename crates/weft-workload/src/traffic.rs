@@ -176,6 +176,8 @@ impl Host for Source {
             header: None,
             token: None,
             primitive: Primitive::Automatic,
+            interface: 0,
+            to_interface: 0,
             watch: false,
         })
     }

@@ -33,7 +33,7 @@ mod value;
 pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
-pub use interface::{Host, Nic, SimpleNic};
+pub use interface::{FullNic, Host, Nic, SimpleNic};
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};

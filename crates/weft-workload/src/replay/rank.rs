@@ -146,6 +146,8 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
             header: Some(header),
             token,
             primitive,
+            interface: self.around.seat as u16,
+            to_interface: seat as u16,
             watch: false,
         };
         self.around.context.send(message, self.clock);

@@ -1,0 +1,69 @@
+//! What the packets of the block-level interface are.
+
+use crate::mailbox::Refusal;
+
+/// What a packet is, as its header says: [`weft_fabric::Packet::label`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Label {
+    /// From a packetizer to a mailbox.
+    Small = 1,
+    /// The mailbox has it.
+    Acknowledgement = 2,
+    /// It was damaged.
+    RefusedDamaged = 3,
+    /// It is of another protection domain.
+    RefusedDomain = 4,
+    /// There is no such virtual interface.
+    RefusedInterface = 5,
+    /// The mailbox is full.
+    RefusedFull = 6,
+    /// A cell of an RDMA write.
+    Cell = 7,
+}
+
+impl Label {
+    const ALL: [Label; 7] = [
+        Label::Small,
+        Label::Acknowledgement,
+        Label::RefusedDamaged,
+        Label::RefusedDomain,
+        Label::RefusedInterface,
+        Label::RefusedFull,
+        Label::Cell,
+    ];
+
+    /// The label of a packet; `None`: no packet of this interface.
+    #[inline]
+    pub fn of(label: u8) -> Option<Label> {
+        Label::ALL.get(usize::from(label).checked_sub(1)?).copied()
+    }
+
+    /// The answer to a packet that a mailbox refuses.
+    pub fn refusal(why: Refusal) -> Label {
+        match why {
+            Refusal::Damaged => Label::RefusedDamaged,
+            Refusal::Domain => Label::RefusedDomain,
+            Refusal::Interface => Label::RefusedInterface,
+            Refusal::Full => Label::RefusedFull,
+        }
+    }
+
+    /// Whether it answers a packet, so that nothing is sent because of it.
+    pub fn is_answer(self) -> bool {
+        !matches!(self, Label::Small | Label::Cell)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_read_as_they_are_written() {
+        for label in Label::ALL {
+            assert_eq!(Label::of(label as u8), Some(label));
+        }
+        assert_eq!((Label::of(0), Label::of(200)), (None, None));
+    }
+}
