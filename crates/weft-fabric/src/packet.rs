@@ -26,7 +26,8 @@ pub struct Packet {
     pub message: u32,
     /// Payload bytes.
     pub bytes: u32,
-    /// When its message was offered to the interface.
+    /// When its message was offered to the interface, or what else the interface writes there: the network
+    /// carries it and does not read it.
     pub born: Time,
     /// The destination's packed address.
     pub(crate) address: Address,

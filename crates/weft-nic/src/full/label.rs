@@ -1,6 +1,7 @@
 //! What the packets of the block-level interface are.
 
 use crate::mailbox::Refusal;
+use crate::rdma::{Answer, Refusal as BlockRefusal};
 
 /// What a packet is, as its header says: [`weft_fabric::Packet::label`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -20,10 +21,18 @@ pub enum Label {
     RefusedFull = 6,
     /// A cell of an RDMA write.
     Cell = 7,
+    /// A block of cells is in memory.
+    BlockAcknowledgement = 8,
+    /// There was no context for it.
+    BlockWithoutContext = 9,
+    /// It met a page fault.
+    BlockFaulted = 10,
+    /// It is of another protection domain.
+    BlockOfDomain = 11,
 }
 
 impl Label {
-    const ALL: [Label; 7] = [
+    const ALL: [Label; 11] = [
         Label::Small,
         Label::Acknowledgement,
         Label::RefusedDamaged,
@@ -31,6 +40,10 @@ impl Label {
         Label::RefusedInterface,
         Label::RefusedFull,
         Label::Cell,
+        Label::BlockAcknowledgement,
+        Label::BlockWithoutContext,
+        Label::BlockFaulted,
+        Label::BlockOfDomain,
     ];
 
     /// The label of a packet; `None`: no packet of this interface.
@@ -46,6 +59,27 @@ impl Label {
             Refusal::Domain => Label::RefusedDomain,
             Refusal::Interface => Label::RefusedInterface,
             Refusal::Full => Label::RefusedFull,
+        }
+    }
+
+    /// The answer to a block of cells.
+    pub fn block_answer(answer: Answer) -> Label {
+        match answer {
+            Answer::Ack => Label::BlockAcknowledgement,
+            Answer::Nack(BlockRefusal::NoContext) => Label::BlockWithoutContext,
+            Answer::Nack(BlockRefusal::PageFault) => Label::BlockFaulted,
+            Answer::Nack(BlockRefusal::Protection) => Label::BlockOfDomain,
+        }
+    }
+
+    /// What it says of a block; `None`: it does not answer one.
+    pub fn as_block_answer(self) -> Option<Answer> {
+        match self {
+            Label::BlockAcknowledgement => Some(Answer::Ack),
+            Label::BlockWithoutContext => Some(Answer::Nack(BlockRefusal::NoContext)),
+            Label::BlockFaulted => Some(Answer::Nack(BlockRefusal::PageFault)),
+            Label::BlockOfDomain => Some(Answer::Nack(BlockRefusal::Protection)),
+            _ => None,
         }
     }
 

@@ -1,14 +1,15 @@
 //! The way in from the host: what it posts enters the blocks in the order of time.
 
-use super::writes::Write;
+use super::rdma::descriptor;
 use super::{Announcement, FullNic, FullParameters, FullTimer, Hardware, Header};
 use crate::gvas::Pdid;
 use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelChange, ChannelId, Parcel};
+use crate::rdma::Descriptor;
 use serde::{Deserialize, Serialize};
 use weft_fabric::InterfaceContext;
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{EndpointId, Time};
 
 /// What a host has posted, to enter the blocks at its time.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -20,7 +21,7 @@ pub(super) struct Post {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) enum Posted {
     Small { interface: u16, parcel: Parcel },
-    Write(Write),
+    Write(Descriptor),
 }
 
 /// What a host may do when the interface calls it.
@@ -94,7 +95,9 @@ impl<H: Host> Hardware<H> {
             Primitive::Small => true,
             Primitive::Write => false,
         };
-        let reason = if u32::from(interface) >= parameters.packetizer.interfaces {
+        let pages = parameters.rdma.send.pages;
+        let no_page = !small && u32::from(interface.max(to_interface)) >= pages;
+        let reason = if no_page || u32::from(interface) >= parameters.packetizer.interfaces {
             Some(FailureReason::NoInterface)
         } else {
             (small && !fits).then_some(FailureReason::TooLarge)
@@ -105,18 +108,14 @@ impl<H: Host> Hardware<H> {
             context.set_timer(at, FullTimer::Failed);
             return number;
         }
-        // A cell says all there is to know of a write of one cell without a header.
-        if small || header.is_some() || bytes > parameters.cell || to_interface != 0 {
-            let domain = self.packetizer.domain(interface);
-            let header = Header { bytes, missing: bytes, born, header, interface: to_interface, domain };
-            context.announce(to, number, Announcement::Header(header));
-        }
+        let domain = self.packetizer.domain(interface);
+        let announced = Header { bytes, born, header, interface: to_interface, domain, first: 0 };
+        context.announce(to, number, Announcement::Header(announced));
         let what = if small {
             let (message, refused) = (number, 0);
             Posted::Small { interface, parcel: Parcel { to, message, bytes, born, refused, token, watch } }
         } else {
-            let (sent, ready) = (Bytes::ZERO, at);
-            Posted::Write(Write { to, number, bytes, sent, born, token, watch, ready })
+            Posted::Write(descriptor(&message, number, domain))
         };
         self.post(Post { at, what }, parameters, context);
         number
@@ -165,11 +164,7 @@ impl<H: Host> Hardware<H> {
                         self.store(now, channel, parcel, parameters, context);
                     }
                 }
-                Posted::Write(write) => {
-                    let descriptor = parameters.rdma.descriptor;
-                    let stored = self.host_port.store(now, descriptor, &parameters.host_port);
-                    self.writes.start(stored.ended, write, &mut self.host_port, parameters);
-                }
+                Posted::Write(descriptor) => self.write(descriptor, parameters, context),
             }
         }
         context.request_pump();

@@ -338,12 +338,6 @@ impl Channels {
         }
         Some(transfer.descriptor)
     }
-
-    /// Channels that are in use.
-    pub fn in_use(&self) -> usize {
-        let channels = self.pages.iter().flat_map(|page| page.write.iter().chain(&page.read));
-        channels.filter(|channel| channel.state != ChannelState::Free).count()
-    }
 }
 
 impl Transfer {

@@ -158,6 +158,8 @@ pub struct Rdma {
     agent: Agent,
     /// Answers, in the order in which they are due.
     replies: VecDeque<Reply>,
+    /// Transfers that have been posted and have not ended.
+    under_way: u32,
     /// Posts that wait for a channel of their page.
     waiting: BTreeMap<(u32, ChannelKind), VecDeque<Descriptor>>,
 }
@@ -173,6 +175,7 @@ impl Rdma {
         parameters: &RdmaParameters,
         surface: &mut impl Surface,
     ) {
+        self.under_way += 1;
         let queue = self.waiting.get(&(page, kind));
         let others_wait = queue.is_some_and(|queue| !queue.is_empty());
         if others_wait || !self.take(page, kind, descriptor, now, parameters, surface) {
@@ -190,6 +193,7 @@ impl Rdma {
         parameters: &RdmaParameters,
         surface: &mut impl Surface,
     ) -> bool {
+        let now = now.max(descriptor.posted);
         let Some(channel) = self.send.channels.post(page, kind, descriptor, &parameters.send) else {
             return false;
         };
@@ -284,6 +288,7 @@ impl Rdma {
         parameters: &RdmaParameters,
         surface: &mut impl Surface,
     ) {
+        self.under_way -= 1;
         surface.ended(descriptor, outcome);
         let (page, kind) = parameters.send.place(channel);
         if let Some(next) = self.waiting.get_mut(&(page, kind)).and_then(VecDeque::pop_front) {
@@ -313,9 +318,9 @@ impl Rdma {
 
     /// When there is something to put on the link; [`Time::MAX`]: not unless something happens.
     #[inline]
-    pub fn next_outgoing(&self, parameters: &RdmaParameters) -> Time {
+    pub fn next_outgoing(&self) -> Time {
         let reply = self.replies.front().map_or(Time::MAX, |reply| reply.due);
-        reply.min(self.send.next_cell(&parameters.send))
+        reply.min(self.send.next_cell())
     }
 
     /// What goes onto the link at `now`; answers go first.
@@ -371,9 +376,7 @@ impl Rdma {
             Receipt::Duplicate { acknowledge: true } => (Answer::Ack, tail, None),
             Receipt::Refused { refusal, answer: Some(due) } => (Answer::Nack(refusal), due, None),
         };
-        let reply = Reply { to: source, message: transfer.message, id, answer, due };
-        let place = self.replies.partition_point(|other| other.due <= due);
-        self.replies.insert(place, reply);
+        self.reply(Reply { to: source, message: transfer.message, id, answer, due });
         if let Some(notified) = notified.filter(|_| transfer.watch) {
             let (source, message) = (Some(source), transfer.message);
             let (came, began, ended) = (tail, tail, notified);
@@ -412,10 +415,29 @@ impl Rdma {
         self.report(surface);
     }
 
-    /// Transfers that have not ended, such that wait for a channel included, and blocks that are coming in.
-    pub fn unfinished(&self) -> (usize, usize) {
-        let waiting: usize = self.waiting.values().map(VecDeque::len).sum();
-        (self.send.channels.in_use() + waiting, self.receive.in_use())
+    /// A cell has come of a transfer that is not known any more: it has been notified, or given up by its
+    /// source. In hardware the unit sees that by the transaction.
+    pub fn late_cell(&mut self, source: EndpointId, message: u32, id: CellId, now: Time) {
+        if id.last {
+            self.reply(Reply { to: source, message, id, answer: Answer::Ack, due: now });
+        }
+    }
+
+    /// Queues an answer by when it is due.
+    fn reply(&mut self, reply: Reply) {
+        let place = self.replies.partition_point(|other| other.due <= reply.due);
+        self.replies.insert(place, reply);
+    }
+
+    /// Transfers that have been posted and have not ended, such that wait for a channel included.
+    #[inline]
+    pub fn under_way(&self) -> usize {
+        self.under_way as usize
+    }
+
+    /// Blocks that are coming in.
+    pub fn coming_in(&self) -> usize {
+        self.receive.in_use()
     }
 
     /// How often the agent has been invoked.

@@ -172,11 +172,10 @@ impl ReceiveUnit {
         around: &mut MemoryPath<'_>,
     ) -> Receipt {
         let Arrival { source, id, transfer, owner, tail } = *arrival;
-        let CellId { channel, transaction, index, .. } = id;
+        let CellId { channel, transaction, index, last, .. } = id;
         let block = transaction.wrapping_sub(transfer.first);
         let block_bytes = cut.block_bytes(transfer.bytes, block);
         let cells = cut.cells(block_bytes);
-        let last = index + 1 == cells;
         if transfer.domain.check(owner).is_err() {
             return Receipt::Refused { refusal: Refusal::Protection, answer: last.then_some(tail) };
         }

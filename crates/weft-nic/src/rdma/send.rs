@@ -110,8 +110,6 @@ pub struct Cell {
     pub bytes: Bytes,
     /// What tells it from others.
     pub id: CellId,
-    /// Whether it is the last of its block.
-    pub last_of_block: bool,
     /// Whether it is the last of its transfer and the observer is to be told of it.
     pub watch: bool,
 }
@@ -145,8 +143,8 @@ pub struct SendUnit {
     pub(super) channels: Channels,
     /// Cells in the buffers, in the order of their reads.
     fetched: VecDeque<Fetch>,
-    /// The edge of its clock at which the engine can begin with another cell.
-    free: u64,
+    /// When the engine can begin with another cell: an edge of its clock.
+    free: Time,
 }
 
 impl SendUnit {
@@ -185,8 +183,9 @@ impl SendUnit {
             let last_of_block = block.next + 1 == parameters.cut.cells(block_bytes);
             let last = last_of_block && block.index + 1 == parameters.cut.blocks(whole);
             let attempt = block.attempt as u8;
-            let cell = CellId { channel: id, transaction, index: block.next, attempt };
-            let cell = Cell { to, message, bytes, id: cell, last_of_block, watch: watch && last };
+            let index = block.next;
+            let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
+            let cell = Cell { to, message, bytes, id: cell, watch: watch && last };
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
             let started = transfer.started;
             if transfer.sending().is_some() {
@@ -203,9 +202,9 @@ impl SendUnit {
 
     /// When the next cell can go; [`Time::MAX`]: there is none.
     #[inline]
-    pub fn next_cell(&self, parameters: &SendParameters) -> Time {
+    pub fn next_cell(&self) -> Time {
         match self.fetched.front() {
-            Some(fetch) => fetch.times.ready.max(parameters.clock.edge(self.free)),
+            Some(fetch) => fetch.times.ready.max(self.free),
             None => Time::MAX,
         }
     }
@@ -218,13 +217,14 @@ impl SendUnit {
         parameters: &SendParameters,
         reliability: &ReliabilityParameters,
     ) -> Option<Sent> {
-        if self.next_cell(parameters) > now {
+        if self.next_cell() > now {
             return None;
         }
         let Fetch { cell, times } = self.fetched.pop_front()?;
-        self.free = parameters.clock.edges_before(now) + parameters.cell_cycles(cell.bytes);
+        let begin = parameters.clock.edges_before(now);
+        self.free = parameters.clock.edge(begin + parameters.cell_cycles(cell.bytes));
         let mut timer = None;
-        if cell.last_of_block {
+        if cell.id.last {
             timer = self.sent(cell.id, now, parameters, reliability);
         }
         Some(Sent { cell, times, timer })

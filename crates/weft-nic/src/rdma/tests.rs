@@ -172,6 +172,7 @@ impl World {
             domain: DOMAIN,
             message,
             posted: at,
+            token: None,
             watch: true,
         };
         self.posted.insert((from, message), descriptor);
@@ -221,7 +222,7 @@ impl World {
         });
         let (to, bytes) = match &out {
             None => {
-                let next = self.nodes[node as usize].rdma.next_outgoing(&self.parameters);
+                let next = self.nodes[node as usize].rdma.next_outgoing();
                 if next < Time::MAX {
                     self.plan(next.max(self.now), node, Happening::Link);
                 }
@@ -232,7 +233,7 @@ impl World {
         };
         let wire = BitRate::from_bits_per_second(19_200_000_000).span(bytes + Bytes::new(32));
         self.nodes[node as usize].line_free = self.now + wire;
-        let next = self.nodes[node as usize].rdma.next_outgoing(&self.parameters);
+        let next = self.nodes[node as usize].rdma.next_outgoing();
         self.plan(next.max(self.now + wire).min(Time::from_ps(u64::MAX / 2)), node, Happening::Link);
         let what = match out {
             Some(Outgoing::Cell(cell)) => {
@@ -332,7 +333,7 @@ impl World {
             assert!(ended[0].0 >= self.notified[key][0], "{key:?} ends when it is there");
         }
         for node in &self.nodes {
-            assert_eq!(node.rdma.unfinished().0, 0);
+            assert_eq!(node.rdma.under_way(), 0);
         }
     }
 }
@@ -425,7 +426,7 @@ fn the_sender_is_told_of_a_dead_peer() {
     assert!(world.notified.is_empty());
     // Two blocks of 64 cells, four times each.
     assert_eq!(world.cells, 4 * 128);
-    assert_eq!(world.nodes[0].rdma.unfinished().0, 0, "the channel is free again");
+    assert_eq!(world.nodes[0].rdma.under_way(), 0, "the channel is free again");
 }
 
 /// Catches memory that is changed for a foreign domain, and a sender that is not told so.

@@ -43,6 +43,8 @@ pub struct Descriptor {
     pub message: u32,
     /// When it was handed to the unit.
     pub posted: Time,
+    /// What its user calls it.
+    pub token: Option<u32>,
     /// Whether the observer is to be told of its way.
     pub watch: bool,
 }
@@ -71,8 +73,10 @@ pub struct CellId {
     pub channel: ChannelId,
     /// The block, counted by the channel over all its transfers.
     pub transaction: u32,
-    /// The cell within the block.
+    /// The cell within the block, below 64.
     pub index: u8,
+    /// Whether it is the block's last.
+    pub last: bool,
     /// How often the block has been sent before, modulo 256.
     pub attempt: u8,
 }
@@ -81,7 +85,8 @@ impl CellId {
     /// The eight bytes of a header that hold it.
     pub const fn pack(self) -> u64 {
         (self.channel.0 as u64) << 48
-            | (self.index as u64) << 40
+            | (self.last as u64) << 47
+            | (self.index as u64 & 0x7F) << 40
             | (self.attempt as u64) << 32
             | self.transaction as u64
     }
@@ -90,7 +95,8 @@ impl CellId {
     pub const fn unpack(bits: u64) -> CellId {
         CellId {
             channel: ChannelId((bits >> 48) as u16),
-            index: (bits >> 40) as u8,
+            index: (bits >> 40) as u8 & 0x7F,
+            last: bits >> 47 & 1 == 1,
             attempt: (bits >> 32) as u8,
             transaction: bits as u32,
         }
@@ -136,8 +142,8 @@ mod tests {
     proptest! {
         /// Catches fields that overlap in the header.
         #[test]
-        fn a_cell_is_read_as_it_was_written(channel: u16, transaction: u32, index: u8, attempt: u8) {
-            let cell = CellId { channel: ChannelId(channel), transaction, index, attempt };
+        fn a_cell_is_read_as_it_was_written(channel: u16, transaction: u32, index in 0u8..64, last: bool, attempt: u8) {
+            let cell = CellId { channel: ChannelId(channel), transaction, index, last, attempt };
             prop_assert_eq!(CellId::unpack(cell.pack()), cell);
         }
     }
