@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn service_begins_at_the_next_edge_when_idle_and_behind_others_when_not() {
         let clock = Clock::from_hertz(100_000_000).unwrap();
-        let ns = |ns| Time::from_ps(ns * 1000);
+        let ns = |ns: u64| Time::from_ps(ns * 1000);
         let mut server = Server::default();
         let service = server.serve(ns(3), 2, &clock);
         assert_eq!((service.began, service.ended), (ns(10), ns(30)));
