@@ -47,7 +47,7 @@ pub struct Packet {
     pub label: u8,
     /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
     pub watch: bool,
-    /// Whether it was damaged on the way.
+    /// Whether a link has corrupted it. It travels on; the interface that receives it finds out.
     pub bad: bool,
 }
 

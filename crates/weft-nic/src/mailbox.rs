@@ -230,3 +230,101 @@ impl Queue {
         Some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parameters() -> MailboxParameters {
+        MailboxParameters {
+            clock: Clock::from_hertz(150_000_000).unwrap(),
+            interfaces: 64,
+            entries: 3,
+            check: 10,
+            entry_header: Bytes::ZERO,
+            poll: Span::from_ns(20),
+        }
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Span::from_ns(ns)
+    }
+
+    /// Catches a transition that is missing or too much: a queue of three entries.
+    #[test]
+    fn the_table_of_transitions() {
+        use QueueState::{Empty, Full, Holding};
+        let row = |state: QueueState, held| {
+            [QueueInput::Put, QueueInput::Take].map(|input| state.after(input, held, 3))
+        };
+        assert_eq!(row(Empty, 0), [Some(Holding), None]);
+        assert_eq!(row(Holding, 1), [Some(Holding), Some(Empty)]);
+        assert_eq!(row(Holding, 2), [Some(Full), Some(Holding)]);
+        assert_eq!(row(Full, 3), [None, Some(Holding)]);
+        assert_eq!(Empty.after(QueueInput::Put, 0, 1), Some(Full), "a queue of one entry");
+        assert_eq!(Full.after(QueueInput::Take, 1, 1), Some(Empty));
+    }
+
+    /// Catches a packet that changes anything although it must not: foreign, damaged, or for nobody.
+    #[test]
+    fn what_is_refused_changes_nothing() {
+        let (mut mailbox, p, silent) = (Mailbox::default(), parameters(), &mut |_: QueueChange| {});
+        mailbox.open(2, Pdid(7));
+        let mut put =
+            |interface, domain, damaged| mailbox.put(at(0), interface, Pdid(domain), damaged, &p, silent);
+        assert_eq!(put(2, 8, false), Err(Refusal::Domain));
+        assert_eq!(put(1, 7, false), Err(Refusal::Domain), "an interface that is not open is of domain 0");
+        assert_eq!(put(2, 7, true), Err(Refusal::Damaged));
+        assert_eq!(put(64, 7, false), Err(Refusal::Interface));
+        assert_eq!(put(2, 7, false), Ok(()));
+        assert_eq!(mailbox.held(at(0)), 1);
+    }
+
+    /// Catches a head that moves too early, and room that does not come back.
+    #[test]
+    fn a_full_queue_refuses_until_its_process_takes() {
+        let (mut mailbox, p, silent) = (Mailbox::default(), parameters(), &mut |_: QueueChange| {});
+        let mut put = |mailbox: &mut Mailbox, now, to| mailbox.put(now, to, Pdid(0), false, &p, silent);
+        for _ in 0..3 {
+            assert_eq!(put(&mut mailbox, at(0), 0), Ok(()));
+        }
+        assert_eq!(put(&mut mailbox, at(1), 0), Err(Refusal::Full));
+        assert_eq!(put(&mut mailbox, at(1), 1), Ok(()), "another queue");
+        mailbox.take(0, at(50));
+        mailbox.take(0, at(20));
+        assert_eq!(put(&mut mailbox, at(19), 0), Err(Refusal::Full));
+        assert_eq!(put(&mut mailbox, at(20), 0), Ok(()));
+        assert_eq!(put(&mut mailbox, at(49), 0), Err(Refusal::Full));
+        assert_eq!(put(&mut mailbox, at(50), 0), Ok(()));
+    }
+
+    proptest! {
+        /// Catches a queue that holds more than it has entries or less than nothing, and reported changes
+        /// that are not those of the table: processes that take as they like, more than there is included.
+        #[test]
+        fn a_queue_holds_what_was_put_and_not_taken(
+            steps in prop::collection::vec((any::<bool>(), 0u64..40), 0..200),
+        ) {
+            let (mut mailbox, p) = (Mailbox::default(), parameters());
+            let (mut now, mut state, mut held) = (Time::ZERO, QueueState::Empty, 0u32);
+            for (put, ns) in steps {
+                now += Span::from_ns(ns);
+                if !put {
+                    mailbox.take(0, now);
+                    continue;
+                }
+                let mut changes = Vec::new();
+                let result = mailbox.put(now, 0, Pdid(0), false, &p, &mut |change| changes.push(change));
+                for change in changes {
+                    prop_assert_eq!(change.from, state);
+                    prop_assert_eq!(Some(change.to), state.after(change.input, held, p.entries));
+                    state = change.to;
+                    held = if change.input == QueueInput::Put { held + 1 } else { held - 1 };
+                }
+                prop_assert_eq!(result.is_err(), state == QueueState::Full && result == Err(Refusal::Full));
+                prop_assert!(held <= p.entries && mailbox.held(now) == held as usize);
+            }
+        }
+    }
+}

@@ -390,3 +390,174 @@ impl Channel {
         Some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parameters() -> PacketizerParameters {
+        PacketizerParameters {
+            clock: Clock::from_hertz(150_000_000).unwrap(),
+            interfaces: 64,
+            channels: 4,
+            payload: Bytes::new(64),
+            descriptor: Bytes::new(16),
+            engine: 10,
+            reliability: ReliabilityParameters {
+                timeout: Span::from_us(10),
+                backoff: 2,
+                longest: Span::from_us(40),
+                repetitions: 2,
+            },
+            pause: Span::from_us(1),
+            longest_pause: Span::from_us(8),
+        }
+    }
+
+    fn parcel(message: u32) -> Parcel {
+        let (to, bytes, born) = (EndpointId(1), Bytes::new(8), Time::ZERO);
+        Parcel { to, message, bytes, born, refused: 0, token: None, watch: false }
+    }
+
+    /// Catches a transition that is missing or too much: the table as a reviewer can read it.
+    #[test]
+    fn the_table_of_transitions() {
+        use ChannelInput::{Acknowledge, Clear, GiveUp, Post, Refuse, Repeat};
+        use ChannelState::{Acknowledged, Idle, NegativelyAcknowledged, Ongoing, TimedOut};
+        let inputs = [Post, Acknowledge, Refuse, Repeat, GiveUp, Clear];
+        let rows = ChannelState::ALL.map(|state| (state, inputs.map(|input| state.after(input))));
+        let no = None;
+        let expected = [
+            (Idle, [Some(Ongoing), no, no, no, no, no]),
+            (
+                Ongoing,
+                [no, Some(Acknowledged), Some(NegativelyAcknowledged), Some(Ongoing), Some(TimedOut), no],
+            ),
+            (Acknowledged, [Some(Ongoing), no, no, no, no, no]),
+            (NegativelyAcknowledged, [no, no, no, no, no, Some(Idle)]),
+            (TimedOut, [no, no, no, no, no, Some(Idle)]),
+        ];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn the_engine_makes_one_packet_at_a_time() {
+        let mut packetizer = Packetizer::default();
+        let first = packetizer.start(Time::ZERO, &parameters());
+        let second = packetizer.start(Time::ZERO, &parameters());
+        assert_eq!((first.ended, second.began), (parameters().clock.edge(10), parameters().clock.edge(10)));
+        assert_eq!(second.ended, parameters().clock.edge(20));
+    }
+
+    /// Catches a post that is lost or overtakes another when channels are exhausted.
+    #[test]
+    fn posts_wait_for_a_channel_in_their_order() {
+        let mut packetizer = Packetizer::default();
+        let (p, silent) = (parameters(), &mut |_: ChannelChange| {});
+        for message in 0..7 {
+            let channel = packetizer.post(Time::ZERO, 5, parcel(message), &p, silent);
+            assert_eq!(channel.is_some(), message < 4, "four channels");
+        }
+        assert_eq!((packetizer.waiting(), packetizer.unfinished()), (3, 7));
+        // Another process is not in the way.
+        assert!(packetizer.post(Time::ZERO, 6, parcel(7), &p, silent).is_some());
+        let (freed, held) = packetizer.answered(2, true, silent).unwrap();
+        assert_eq!(held.message, 2);
+        // Who comes now is behind those that wait, although a channel is free.
+        assert_eq!(packetizer.post(Time::ZERO, 5, parcel(8), &p, silent), None);
+        let (_, next, channel) = packetizer.next_waiting(5, &p, silent).unwrap();
+        assert_eq!((next.message, channel), (4, freed));
+        assert_eq!(packetizer.next_waiting(5, &p, silent), None);
+        assert_eq!(packetizer.answered(2, true, silent), None, "answered before");
+        assert_eq!(packetizer.answered(99, false, silent), None, "never posted");
+    }
+
+    #[test]
+    fn a_channel_without_answer_times_out_and_is_used_again() {
+        let mut packetizer = Packetizer::default();
+        let p = parameters();
+        let mut changes = Vec::new();
+        let channel = packetizer.post(Time::ZERO, 0, parcel(1), &p, &mut |c| changes.push(c)).unwrap();
+        let mut now = Time::ZERO;
+        let given_up = loop {
+            now = packetizer.sent(now, channel, &p).unwrap();
+            match packetizer.expired(now, channel, &p, &mut |c| changes.push(c)) {
+                (Expiry::Repeat, None) => {}
+                (Expiry::GiveUp, parcel) => break parcel,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(given_up, Some(parcel(1)));
+        assert_eq!(now, Time::ZERO + Span::from_us(10 + 20 + 40));
+        assert_eq!((packetizer.unfinished(), packetizer.state(channel)), (0, ChannelState::Idle));
+        let inputs: Vec<ChannelInput> = changes.iter().map(|change| change.input).collect();
+        use ChannelInput::{Clear, GiveUp, Post, Repeat};
+        assert_eq!(inputs, [Post, Repeat, Repeat, GiveUp, Clear]);
+        assert!(changes.iter().all(|c| c.from.after(c.input) == Some(c.to)));
+        assert!(packetizer.post(now, 0, parcel(2), &p, &mut |_| {}).is_some());
+    }
+
+    #[test]
+    fn the_pause_doubles_up_to_its_limit() {
+        let us = [0, 1, 2, 3, 4, 5, 200].map(|refused| Packetizer::pause(refused, &parameters()));
+        assert_eq!(us.map(|pause| pause.as_ps() / 1_000_000), [1, 1, 2, 4, 8, 8, 8]);
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Post(u16),
+        Answer(u32, bool),
+        Expire(u16, u16),
+    }
+
+    proptest! {
+        /// Catches a parcel that is lost or handed back twice, and a panic: any posts, answers to anything
+        /// and timers of any channel.
+        #[test]
+        fn every_parcel_is_in_one_place(
+            steps in prop::collection::vec(
+                prop_oneof![
+                    (0u16..3).prop_map(Step::Post),
+                    (0u32..40, any::<bool>()).prop_map(|(message, good)| Step::Answer(message, good)),
+                    (0u16..70, 0u16..6).prop_map(|(interface, channel)| Step::Expire(interface, channel)),
+                ],
+                0..200,
+            ),
+        ) {
+            let (mut packetizer, p) = (Packetizer::default(), parameters());
+            let (mut posted, mut over) = (0u32, std::collections::BTreeSet::new());
+            let mut now = Time::ZERO;
+            let silent = &mut |_: ChannelChange| {};
+            for step in steps {
+                now += Span::from_us(3);
+                match step {
+                    Step::Post(interface) => {
+                        if let Some(channel) = packetizer.post(now, interface, parcel(posted), &p, silent) {
+                            packetizer.sent(now, channel, &p);
+                        }
+                        posted += 1;
+                    }
+                    Step::Answer(message, good) => {
+                        if let Some((id, parcel)) = packetizer.answered(message, good, silent) {
+                            prop_assert_eq!(parcel.message, message);
+                            prop_assert!(over.insert(message), "twice");
+                            while let Some((_, _, id)) = packetizer.next_waiting(id.interface, &p, silent) {
+                                packetizer.sent(now, id, &p);
+                            }
+                        }
+                    }
+                    Step::Expire(interface, channel) => {
+                        let id = ChannelId { interface, channel };
+                        match packetizer.expired(now, id, &p, silent) {
+                            (Expiry::Repeat, _) => drop(packetizer.sent(now, id, &p)),
+                            (_, Some(parcel)) => prop_assert!(over.insert(parcel.message), "twice"),
+                            _ => {}
+                        }
+                    }
+                }
+                prop_assert_eq!(packetizer.unfinished() + over.len(), posted as usize);
+            }
+        }
+    }
+}

@@ -377,10 +377,10 @@ impl<H: Host> Interface for FullNic<H> {
                 packet.label = answer.label;
                 Supply::Packet(packet)
             }
-            Turn::Packetizer { ready, channel } => {
-                let Some(parcel) = hardware.packetizer.parcel(channel).copied() else {
+            Turn::Packetizer { ready, channel, message } => {
+                let parcel = hardware.packetizer.parcel(channel).copied();
+                let Some(parcel) = parcel.filter(|parcel| parcel.message == message) else {
                     // It has been answered before it could be repeated.
-                    context.request_pump();
                     return Supply::NotBefore(now);
                 };
                 if let Some(at) = hardware.packetizer.sent(now, channel, &parameters.0.packetizer) {

@@ -184,7 +184,7 @@ impl<H: Host> Hardware<H> {
         let bytes = parcel.bytes + parameters.packetizer.descriptor;
         let stored = self.host_port.store(now, bytes, &parameters.host_port);
         let made = self.packetizer.start(stored.ended, &parameters.packetizer);
-        self.transmit.small(made.ended, channel);
+        self.transmit.small(made.ended, channel, parcel.message);
         if let Some(token) = parcel.token.filter(|_| parcel.refused == 0) {
             context.set_timer(stored.issued, FullTimer::Sent(token));
         }

@@ -164,8 +164,9 @@ impl<H: Host> Hardware<H> {
                 None
             }
             Expiry::Repeat => {
+                let message = self.packetizer.parcel(channel)?.message;
                 let made = self.packetizer.start(now, &parameters.packetizer);
-                self.transmit.small(made.ended, channel);
+                self.transmit.small(made.ended, channel, message);
                 context.request_pump();
                 None
             }

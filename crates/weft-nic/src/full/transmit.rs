@@ -24,7 +24,7 @@ pub(super) struct Answer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
     Answer(Answer),
-    Packetizer { ready: Time, channel: ChannelId },
+    Packetizer { ready: Time, channel: ChannelId, message: u32 },
     Rdma,
     NotBefore(Time),
 }
@@ -33,7 +33,7 @@ pub(super) enum Turn {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Transmit {
     answers: VecDeque<(Time, Answer)>,
-    small: VecDeque<(Time, ChannelId)>,
+    small: VecDeque<(Time, ChannelId, u32)>,
     /// Whose turn it is among those that have a packet.
     turn: u8,
 }
@@ -47,10 +47,10 @@ impl Transmit {
         self.answers.push_back((ready, Answer { to, message, label: label as u8 }));
     }
 
-    /// The packet of a channel will be ready at `ready`, no earlier than those before.
+    /// The packet of `message` in a channel will be ready at `ready`, no earlier than those before.
     #[inline]
-    pub fn small(&mut self, ready: Time, channel: ChannelId) {
-        self.small.push_back((ready, channel));
+    pub fn small(&mut self, ready: Time, channel: ChannelId, message: u32) {
+        self.small.push_back((ready, channel, message));
     }
 
     /// When there will be a packet, where RDMA has one at `rdma`; [`Time::MAX`]: none is known of.
@@ -69,8 +69,8 @@ impl Transmit {
             let turn = match source {
                 0 => self.answers.front().filter(|(ready, _)| *ready <= now).map(|e| Turn::Answer(e.1)),
                 1 => {
-                    let first = self.small.front().filter(|(ready, _)| *ready <= now);
-                    first.map(|&(ready, channel)| Turn::Packetizer { ready, channel })
+                    let first = self.small.front().filter(|(ready, ..)| *ready <= now);
+                    first.map(|&(ready, channel, message)| Turn::Packetizer { ready, channel, message })
                 }
                 _ => (rdma <= now).then_some(Turn::Rdma),
             };
