@@ -6,7 +6,7 @@ use weft_fabric::parameters::{
     ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
     SwitchParameters,
 };
-use weft_fabric::{Built, Network, NetworkParameters};
+use weft_fabric::{Built, FaultParameters, LinkEnd, Network, NetworkParameters};
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::mailbox::MailboxParameters;
@@ -240,6 +240,19 @@ fn build(plans: &[Vec<Planned>], parameters: FullParameters) -> Built<Layout, Fu
         FullNic::new(Script { plan }, endpoint, parameters)
     })
     .unwrap()
+}
+
+/// As [`begin`], on links of which every one, to and from endpoints included, fails as said.
+pub fn begin_with_faults(
+    plans: &[Vec<Planned>],
+    parameters: FullParameters,
+    seed: u64,
+    mut faults: impl FnMut(LinkEnd) -> FaultParameters,
+) -> Run {
+    let mut built = build(plans, parameters);
+    built.inject_faults(seed, |from, _, _| faults(from));
+    let Built { network, sites, events, lookahead } = built;
+    Simulation::new(network, sites, events, lookahead, 1)
 }
 
 /// A run that is about to begin: what each endpoint sends.

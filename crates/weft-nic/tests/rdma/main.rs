@@ -2,11 +2,12 @@
 
 mod machine;
 
-use machine::{Planned, Report, Run, begin, parameters, resume};
+use machine::{Planned, Report, Run, begin, begin_with_faults, parameters, resume};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
+use weft_fabric::{FaultParameters, LinkEnd};
 use weft_nic::iommu::FaultModel;
 use weft_nic::{Block, Nic as _};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -94,6 +95,90 @@ fn ranks_of_an_mpsoc_share_the_engine() {
     assert!(ends[3] - ends[0] < ends[3] / 20, "{ends:?} us");
 }
 
+/// Random messages as plans, and what is expected of each: by source and header, destination and size.
+type Expected = BTreeMap<(EndpointId, u64), (EndpointId, Bytes)>;
+
+fn plans(messages: &[(u64, usize, u32, u64, u16)]) -> (Vec<Vec<Planned>>, Expected) {
+    let mut plans: Vec<Vec<Planned>> = vec![Vec::new(); 16];
+    let mut expected = Expected::new();
+    for &(us, from, to, bytes, interface) in messages {
+        let (at, to) = (Time::ZERO + Span::from_us(us), EndpointId(to));
+        let token = plans[from].len() as u64;
+        plans[from].push(Planned { at, to, bytes, interface, watch: false });
+        let header = token << 32 | u64::from(interface);
+        expected.insert((EndpointId::from(from), header), (to, Bytes::new(bytes)));
+    }
+    (plans, expected)
+}
+
+/// Catches a sender that waits for ever on a peer that is off the network from some time on, and messages
+/// of others that suffer.
+#[test]
+fn senders_are_told_of_a_dead_peer() {
+    let messages: Vec<_> =
+        (0..8).flat_map(|n| [(n * 20, 0, 5, 40_000, 0), (n * 20, 0, 6, 40_000, 1)]).collect();
+    let (plans, expected) = plans(&messages);
+    let off = FaultParameters { off_at: Some(Time::ZERO + Span::from_us(70)), ..Default::default() };
+    let mut run = begin_with_faults(&plans, parameters(), 1, |from| match from {
+        LinkEnd::Endpoint(EndpointId(5)) => off,
+        _ => FaultParameters::default(),
+    });
+    assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+    let (mut delivered, mut sent, mut failed) = (BTreeMap::new(), Vec::new(), Vec::new());
+    for report in reports(&mut run) {
+        match report {
+            Report::Delivered(_, from, _, to, _, header) => {
+                assert_eq!(delivered.insert((from, header), to), None, "twice");
+            }
+            Report::Sent(_, _, token) => sent.push(token),
+            Report::Failed(_, _, token) => failed.push(token.unwrap()),
+        }
+    }
+    assert_eq!(sent.len() + failed.len(), expected.len(), "every sender is told one thing");
+    assert!(failed.len() >= 3, "{failed:?}");
+    assert!(failed.iter().all(|token| token % 2 == 0), "only what goes to the dead one: {failed:?}");
+    for token in sent {
+        assert!(delivered.keys().any(|(_, header)| header >> 32 == u64::from(token)), "sent is arrived");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// On links that lose and damage packets, with page faults and few contexts, everything arrives once
+    /// and its sender is told so.
+    #[test]
+    fn writes_survive_lossy_links(
+        messages in prop::collection::vec(
+            (0u64..100, 0usize..16, 0u32..16, 0u64..60_000, 0u16..4), 1..20),
+        (drop, corrupt) in (0u32..3_000, 0u32..3_000),
+        faulting in any::<bool>(),
+        contexts in 1u32..20,
+        seed in any::<u64>(),
+    ) {
+        let mut parameters = parameters();
+        parameters.rdma.receive.contexts = contexts;
+        parameters.rdma.reliability.repetitions = 100;
+        parameters.iommu.faults = if faulting { FaultModel::FirstTouch } else { FaultModel::Off };
+        let (plans, expected) = plans(&messages);
+        let faults = FaultParameters { drop, corrupt, off_at: None };
+        let mut run = begin_with_faults(&plans, parameters, seed, |_| faults);
+        prop_assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        let (mut arrived, mut sent) = (Expected::new(), 0);
+        for report in reports(&mut run) {
+            match report {
+                Report::Delivered(_, from, _, to, bytes, header) => {
+                    prop_assert!(arrived.insert((from, header), (to, bytes)).is_none(), "twice");
+                }
+                Report::Sent(..) => sent += 1,
+                Report::Failed(..) => prop_assert!(false, "{:?}", report),
+            }
+        }
+        prop_assert_eq!(sent, expected.len());
+        prop_assert_eq!(arrived, expected);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -110,15 +195,7 @@ proptest! {
         let mut parameters = parameters();
         parameters.rdma.receive.contexts = contexts;
         parameters.iommu.faults = if faulting { FaultModel::FirstTouch } else { FaultModel::Off };
-        let mut plans = vec![Vec::new(); 16];
-        let mut expected = BTreeMap::new();
-        for (us, from, to, bytes, interface) in messages {
-            let (at, to) = (Time::ZERO + Span::from_us(us), EndpointId(to));
-            let token = plans[from].len() as u64;
-            plans[from].push(Planned { at, to, bytes, interface, watch: false });
-            let header = token << 32 | u64::from(interface);
-            expected.insert((EndpointId::from(from), header), (to, Bytes::new(bytes)));
-        }
+        let (plans, expected) = plans(&messages);
         let mut whole = begin(&plans, parameters, 1);
         prop_assert_eq!(until(&mut whole, Time::MAX), Progress::Dry);
         let first = reports(&mut whole);
