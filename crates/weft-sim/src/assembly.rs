@@ -227,7 +227,8 @@ pub fn simple_parameters(machine: &Machine, nic: &machine::SimpleNic) -> SimpleP
 /// The block-level network interface.
 pub fn full_parameters(machine: &Machine, nic: &machine::FullNic) -> FullParameters {
     let machine::FullNic { host_port, packetizer, mailbox, rdma } = *nic;
-    FullParameters { host_port, packetizer, mailbox, rdma, cell: machine.packet.payload }
+    let machine::Rdma { engine: rdma, iommu, memory, allreduce } = rdma;
+    FullParameters { host_port, packetizer, mailbox, rdma, iommu, memory, allreduce }
 }
 
 /// What the messaging library costs, with its table of algorithms: the machine's rules first, then those

@@ -29,10 +29,16 @@ pub enum Label {
     BlockFaulted = 10,
     /// It is of another protection domain.
     BlockOfDomain = 11,
+    /// The vector of a client module, for the server of its board.
+    Contribution = 12,
+    /// The vector of a server module, for another one.
+    Exchange = 13,
+    /// The reduced vector, for the clients.
+    Result = 14,
 }
 
 impl Label {
-    const ALL: [Label; 11] = [
+    const ALL: [Label; 14] = [
         Label::Small,
         Label::Acknowledgement,
         Label::RefusedDamaged,
@@ -44,6 +50,9 @@ impl Label {
         Label::BlockWithoutContext,
         Label::BlockFaulted,
         Label::BlockOfDomain,
+        Label::Contribution,
+        Label::Exchange,
+        Label::Result,
     ];
 
     /// The label of a packet; `None`: no packet of this interface.
@@ -83,9 +92,14 @@ impl Label {
         }
     }
 
+    /// Whether it is from one reduction module to another.
+    pub fn is_of_reduction(self) -> bool {
+        matches!(self, Label::Contribution | Label::Exchange | Label::Result)
+    }
+
     /// Whether it answers a packet, so that nothing is sent because of it.
     pub fn is_answer(self) -> bool {
-        !matches!(self, Label::Small | Label::Cell)
+        !matches!(self, Label::Small | Label::Cell) && !self.is_of_reduction()
     }
 }
 

@@ -27,11 +27,13 @@ mod parameters;
 mod post;
 mod rdma;
 mod receive;
+mod reduction;
 mod transmit;
 
 pub use label::Label;
 pub use parameters::FullParameters;
 
+use crate::allreduce::OperationId;
 use crate::gvas::Pdid;
 use crate::host::{Delivered, Failure, Host, Nic, Offer};
 use crate::host_port::HostPort;
@@ -43,6 +45,7 @@ use crate::packetizer::{ChannelId, Packetizer};
 use crate::rdma::{Rdma, Task};
 use post::{AtHost, Post};
 use receive::News;
+use reduction::Reductions;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use transmit::{Transmit, Turn};
@@ -67,6 +70,7 @@ struct Hardware<H: Host> {
     packetizer: Packetizer,
     mailbox: Mailbox,
     rdma: Rdma,
+    reductions: Reductions,
     memory: MemoryChannel,
     iommu: Iommu,
     transmit: Transmit,
@@ -138,6 +142,10 @@ pub enum FullTimer<T> {
     Retransmission(ChannelId),
     /// The RDMA engine wants to be woken.
     Rdma(Task),
+    /// The reduction module wants to be woken.
+    Reduction(OperationId),
+    /// The allreduce with this token is done.
+    Accelerated(u32),
 }
 
 impl<T: Payload> Payload for FullTimer<T> {
@@ -150,7 +158,12 @@ impl<T: Payload> Payload for FullTimer<T> {
             FullTimer::Sent(token) => kind(3, u128::from(*token)),
             FullTimer::Retransmission(id) => kind(4, u128::from(id.interface) << 16 | u128::from(id.channel)),
             FullTimer::Rdma(task) => kind(5, u128::from(task.tie())),
-            FullTimer::Host(timer) => kind(6, timer.tie()),
+            FullTimer::Reduction(OperationId { group, sequence, block }) => {
+                let operation = u128::from(*group) << 32 | u128::from(*sequence);
+                kind(6, operation << 32 | u128::from(*block))
+            }
+            FullTimer::Accelerated(token) => kind(7, u128::from(*token)),
+            FullTimer::Host(timer) => kind(8, timer.tie()),
         }
     }
 }
@@ -162,6 +175,7 @@ impl<H: Host> Hardware<H> {
             packetizer: Packetizer::default(),
             mailbox: Mailbox::default(),
             rdma: Rdma::default(),
+            reductions: Reductions::default(),
             memory: MemoryChannel::default(),
             iommu: Iommu::default(),
             transmit: Transmit::default(),
@@ -171,6 +185,18 @@ impl<H: Host> Hardware<H> {
             due: VecDeque::new(),
             next_number: 0,
         }
+    }
+
+    fn take_number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+
+    /// When the blocks that share a turn on the link, RDMA and reductions, have a packet.
+    #[inline]
+    fn large_ready(&self) -> Time {
+        self.rdma.next_outgoing().min(self.reductions.due())
     }
 
     /// Whether another message of the host would be begun on soon.
@@ -263,6 +289,7 @@ impl<H: Host> Nic<H> for FullNic<H> {
     fn unfinished(&self) -> (usize, usize) {
         let hardware = &self.hardware;
         let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.under_way();
+        let posts = posts + hardware.reductions.unfinished();
         (posts, hardware.headers.len() + hardware.due.len())
     }
 }
@@ -308,6 +335,10 @@ impl<H: Host> Interface for FullNic<H> {
                     self.deliver(due, parameters, context);
                 }
             }
+            FullTimer::Reduction(id) => self.hardware.reduction_due(id, &parameters.0, context),
+            FullTimer::Accelerated(token) => self.with_host(parameters, context, |host, shared, at_host| {
+                host.accelerated(token, shared, at_host);
+            }),
             FullTimer::Rdma(task) => {
                 if let Some(failure) = self.hardware.rdma_task(task, &parameters.0, context) {
                     self.fail(failure, parameters, context);
@@ -359,7 +390,7 @@ impl<H: Host> Interface for FullNic<H> {
     #[inline]
     fn next_supply(&self) -> Time {
         // Whether an offer would be begun on is asked when its time has come.
-        self.hardware.transmit.ready(self.hardware.rdma.next_outgoing()).min(self.host.next_offer())
+        self.hardware.transmit.ready(self.hardware.large_ready()).min(self.host.next_offer())
     }
 
     fn supply(
@@ -371,7 +402,7 @@ impl<H: Host> Interface for FullNic<H> {
         let now = context.now();
         let hardware = &mut self.hardware;
         let from = context.endpoint();
-        match hardware.transmit.next(now, hardware.rdma.next_outgoing()) {
+        match hardware.transmit.next(now, hardware.large_ready()) {
             Turn::Answer(answer) => {
                 let mut packet = Packet::new(from, answer.to, answer.message, 0, now, Part::Whole);
                 packet.label = answer.label;
@@ -398,10 +429,13 @@ impl<H: Host> Interface for FullNic<H> {
                 packet.watch = parcel.watch;
                 Supply::Packet(packet)
             }
-            Turn::Rdma => match hardware.rdma_packet(&parameters.0, context) {
-                Some(packet) => Supply::Packet(packet),
-                None => Supply::Nothing,
-            },
+            Turn::Rdma => {
+                let reduction = hardware.next_reduction(from, now);
+                match reduction.or_else(|| hardware.rdma_packet(&parameters.0, context)) {
+                    Some(packet) => Supply::Packet(packet),
+                    None => Supply::Nothing,
+                }
+            }
             Turn::NotBefore(Time::MAX) => Supply::Nothing,
             Turn::NotBefore(time) => Supply::NotBefore(time),
         }

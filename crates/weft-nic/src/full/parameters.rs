@@ -1,5 +1,6 @@
 //! What a machine file says of the block-level interface.
 
+use crate::allreduce::AllreduceParameters;
 use crate::host_port::HostPortParameters;
 use crate::iommu::IommuParameters;
 use crate::mailbox::MailboxParameters;
@@ -23,4 +24,6 @@ pub struct FullParameters {
     pub iommu: IommuParameters,
     /// The memory channel.
     pub memory: MemoryParameters,
+    /// Reductions without processors; `None`: there are none.
+    pub allreduce: Option<AllreduceParameters>,
 }

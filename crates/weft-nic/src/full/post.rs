@@ -1,12 +1,14 @@
 //! The way in from the host: what it posts enters the blocks in the order of time.
 
 use super::rdma::descriptor;
+use super::reduction::as_in_packets;
 use super::{Announcement, FullNic, FullParameters, FullTimer, Hardware, Header};
+use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
 use crate::gvas::Pdid;
 use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelChange, ChannelId, Parcel};
-use crate::rdma::Descriptor;
+use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use weft_fabric::InterfaceContext;
 use weft_units::{EndpointId, Time};
@@ -21,7 +23,7 @@ pub(super) struct Post {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) enum Posted {
     Small { interface: u16, parcel: Parcel },
-    Write(Descriptor),
+    Write(ChannelKind, Descriptor),
 }
 
 /// What a host may do when the interface calls it.
@@ -56,6 +58,14 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         self.hardware.accept(message, at, self.parameters, self.interface)
     }
 
+    fn accelerator(&self) -> Option<AcceleratorLimits> {
+        self.parameters.allreduce.map(|allreduce| allreduce.limits)
+    }
+
+    fn allreduce(&mut self, request: AllreduceRequest, at: Time) -> Result<(), AcceleratorError> {
+        self.hardware.allreduce(as_in_packets(request), at, self.parameters, self.interface)
+    }
+
     fn request_offer(&mut self) {
         self.interface.request_pump();
     }
@@ -86,14 +96,13 @@ impl<H: Host> Hardware<H> {
         parameters: &FullParameters,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) -> u32 {
-        let number = self.next_number;
-        self.next_number = number.wrapping_add(1);
+        let number = self.take_number();
         let Message { to, bytes, born, header, token, primitive, interface, to_interface, watch } = message;
         let fits = bytes <= parameters.packetizer.payload;
         let small = match primitive {
             Primitive::Automatic => fits,
             Primitive::Small => true,
-            Primitive::Write => false,
+            Primitive::Write | Primitive::WriteBack => false,
         };
         let pages = parameters.rdma.send.pages;
         let no_page = !small && u32::from(interface.max(to_interface)) >= pages;
@@ -115,7 +124,11 @@ impl<H: Host> Hardware<H> {
             let (message, refused) = (number, 0);
             Posted::Small { interface, parcel: Parcel { to, message, bytes, born, refused, token, watch } }
         } else {
-            Posted::Write(descriptor(&message, number, domain))
+            let kind = match primitive {
+                Primitive::WriteBack => ChannelKind::Read,
+                _ => ChannelKind::Write,
+            };
+            Posted::Write(kind, descriptor(&message, number, domain))
         };
         self.post(Post { at, what }, parameters, context);
         number
@@ -164,7 +177,7 @@ impl<H: Host> Hardware<H> {
                         self.store(now, channel, parcel, parameters, context);
                     }
                 }
-                Posted::Write(descriptor) => self.write(descriptor, parameters, context),
+                Posted::Write(kind, descriptor) => self.write(kind, descriptor, parameters, context),
             }
         }
         context.request_pump();

@@ -108,9 +108,10 @@ impl<H: Host> Hardware<H> {
         (result, outlet.failure)
     }
 
-    /// A process writes a descriptor into a channel of its page.
+    /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page.
     pub(super) fn write(
         &mut self,
+        kind: ChannelKind,
         mut descriptor: Descriptor,
         parameters: &FullParameters,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
@@ -125,7 +126,7 @@ impl<H: Host> Hardware<H> {
         }
         let page = descriptor.source.space;
         self.with_rdma(parameters, context, |rdma, rdma_parameters, _, outlet| {
-            rdma.post(page, ChannelKind::Write, descriptor, stored.ended, rdma_parameters, outlet);
+            rdma.post(page, kind, descriptor, stored.ended, rdma_parameters, outlet);
         });
     }
 

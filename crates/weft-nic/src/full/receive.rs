@@ -34,6 +34,10 @@ impl<H: Host> Hardware<H> {
             Label::Cell => self.cell(packet, parameters, context).map(News::Message),
             // A damaged answer says nothing: the packet will be repeated.
             _ if packet.bad => None,
+            module if module.is_of_reduction() => {
+                self.reduction_packet(packet, module, parameters, context);
+                None
+            }
             answer if answer.as_block_answer().is_some() => {
                 self.block_answer(packet, answer, parameters, context);
                 None

@@ -7,6 +7,7 @@ use weft_fabric::parameters::{
     SwitchParameters,
 };
 use weft_fabric::{Built, FaultParameters, LinkEnd, Network, NetworkParameters};
+use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceParameters, AllreduceRequest};
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::mailbox::MailboxParameters;
@@ -41,6 +42,8 @@ pub enum Report {
     Sent(Time, EndpointId, u32),
     /// (at, source, token)
     Failed(Time, EndpointId, Option<u32>),
+    /// (at, where, token)
+    Reduced(Time, EndpointId, u32),
 }
 
 #[derive(Default)]
@@ -48,6 +51,7 @@ pub struct Output {
     pub reports: Vec<Report>,
     pub stages: Vec<Stage>,
     pub changes: Vec<StateChange>,
+    pub refused: Vec<AcceleratorError>,
 }
 
 impl Observer for Output {
@@ -71,6 +75,8 @@ impl Payload for NoTimer {
 #[derive(Serialize, Deserialize)]
 pub struct Script {
     plan: Vec<Planned>,
+    /// What it reduces at the start, if anything.
+    allreduce: Option<AllreduceRequest>,
 }
 
 impl Host for Script {
@@ -80,7 +86,7 @@ impl Host for Script {
     type Output = Output;
 
     fn is_active(&self) -> bool {
-        !self.plan.is_empty()
+        !self.plan.is_empty() || self.allreduce.is_some()
     }
 
     fn start(&mut self, (): &(), context: &mut impl HostContext<Self>) {
@@ -99,6 +105,12 @@ impl Host for Script {
             };
             context.send(message, at);
         }
+        if let Some(request) = self.allreduce.take() {
+            let now = context.now();
+            if let Err(error) = context.allreduce(request, now) {
+                context.output().refused.push(error);
+            }
+        }
     }
 
     fn timer(&mut self, timer: NoTimer, (): &(), _: &mut impl HostContext<Self>) {
@@ -107,6 +119,11 @@ impl Host for Script {
 
     fn sent(&mut self, token: u32, (): &(), context: &mut impl HostContext<Self>) {
         let report = Report::Sent(context.now(), context.endpoint(), token);
+        context.output().reports.push(report);
+    }
+
+    fn accelerated(&mut self, token: u32, (): &(), context: &mut impl HostContext<Self>) {
+        let report = Report::Reduced(context.now(), context.endpoint(), token);
         context.output().reports.push(report);
     }
 
@@ -198,12 +215,30 @@ pub fn parameters() -> FullParameters {
             fault: Span::from_us(10),
         },
         memory: MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+        allreduce: Some(AllreduceParameters {
+            limits: AcceleratorLimits { ranks: 1024, board: 4, vector: Bytes::new(256) },
+            clock,
+            word: Bytes::new(16),
+            latency_cycles: 4,
+            start: Span::from_us(1),
+            finish: Span::from_us(1),
+        }),
     }
 }
 
 pub type Run = Simulation<Network<Layout, FullNic<Script>>>;
 
 fn build(plans: &[Vec<Planned>], parameters: FullParameters) -> Built<Layout, FullNic<Script>> {
+    build_hosts(parameters, |endpoint| {
+        let plan = plans.get(endpoint.index()).cloned().unwrap_or_default();
+        Script { plan, allreduce: None }
+    })
+}
+
+fn build_hosts(
+    parameters: FullParameters,
+    mut host: impl FnMut(EndpointId) -> Script,
+) -> Built<Layout, FullNic<Script>> {
     let layout = Layout::Exanest(ExanestOrder::new(Exanest::new(1).unwrap(), true));
     let links = layout.link_classes().iter().map(|class| {
         let gigabits = |rate, code, latency, framing| LinkParameters {
@@ -236,8 +271,7 @@ fn build(plans: &[Vec<Planned>], parameters: FullParameters) -> Built<Layout, Fu
         seed: 1,
     };
     Network::build(network, (parameters, ()), |endpoint, parameters| {
-        let plan = plans.get(endpoint.index()).cloned().unwrap_or_default();
-        FullNic::new(Script { plan }, endpoint, parameters)
+        FullNic::new(host(endpoint), endpoint, parameters)
     })
     .unwrap()
 }
@@ -258,6 +292,16 @@ pub fn begin_with_faults(
 /// A run that is about to begin: what each endpoint sends.
 pub fn begin(plans: &[Vec<Planned>], parameters: FullParameters, threads: usize) -> Run {
     let Built { network, sites, events, lookahead } = build(plans, parameters);
+    Simulation::new(network, sites, events, lookahead, threads)
+}
+
+/// A run in which the endpoints of `requests` reduce.
+pub fn begin_allreduce(requests: &[AllreduceRequest], parameters: FullParameters, threads: usize) -> Run {
+    let built = build_hosts(parameters, |endpoint| {
+        let of_endpoint = requests.iter().find(|it| it.members[it.own as usize] == endpoint);
+        Script { plan: Vec::new(), allreduce: of_endpoint.cloned() }
+    });
+    let Built { network, sites, events, lookahead } = built;
     Simulation::new(network, sites, events, lookahead, threads)
 }
 

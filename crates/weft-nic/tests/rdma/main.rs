@@ -1,5 +1,6 @@
 //! RDMA through the whole interface and a real network.
 
+mod allreduce;
 mod machine;
 
 use machine::{Planned, Report, Run, begin, begin_with_faults, parameters, resume};
@@ -132,6 +133,7 @@ fn senders_are_told_of_a_dead_peer() {
             }
             Report::Sent(_, _, token) => sent.push(token),
             Report::Failed(_, _, token) => failed.push(token.unwrap()),
+            Report::Reduced(..) => panic!("{report:?}"),
         }
     }
     assert_eq!(sent.len() + failed.len(), expected.len(), "every sender is told one thing");
@@ -171,7 +173,7 @@ proptest! {
                     prop_assert!(arrived.insert((from, header), (to, bytes)).is_none(), "twice");
                 }
                 Report::Sent(..) => sent += 1,
-                Report::Failed(..) => prop_assert!(false, "{:?}", report),
+                Report::Failed(..) | Report::Reduced(..) => prop_assert!(false, "{:?}", report),
             }
         }
         prop_assert_eq!(sent, expected.len());
@@ -207,7 +209,7 @@ proptest! {
                     prop_assert!(arrived.insert((from, header), (to, bytes)).is_none(), "twice");
                 }
                 Report::Sent(..) => sent += 1,
-                Report::Failed(..) => prop_assert!(false, "{:?}", report),
+                Report::Failed(..) | Report::Reduced(..) => prop_assert!(false, "{:?}", report),
             }
         }
         prop_assert_eq!(&arrived, &expected);

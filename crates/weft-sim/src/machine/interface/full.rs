@@ -1,10 +1,11 @@
 //! The sections below `[nic]` for the block-level interface: one per block.
 
 use super::RawNic;
+use super::rdma::{self, RawSections, Rdma};
 use crate::machine::diagnostic::Problem;
 use crate::machine::read::{Entry, Reader, section};
 use serde::{Deserialize, Serialize};
-use weft_nic::WriteParameters;
+use weft_fabric::parameters::PacketFormat;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
@@ -12,7 +13,8 @@ use weft_nic::reliability::ReliabilityParameters;
 use weft_units::{Bytes, Clock, Span};
 
 /// Sections that only this model has.
-pub(super) const SECTIONS: [&str; 4] = ["host_port", "packetizer", "mailbox", "rdma"];
+pub(super) const SECTIONS: [&str; 8] =
+    ["host_port", "packetizer", "mailbox", "rdma", "segmentation", "iommu", "memory", "allreduce"];
 
 section! {
     /// The port between processors and memory on one side and the interface on the other.
@@ -72,20 +74,6 @@ section! {
     }
 }
 
-section! {
-    /// RDMA.
-    struct RawRdma {
-        /// What a process stores to start a transfer.
-        descriptor: Entry<Bytes>,
-        /// What the segmentation agent takes to start a transfer.
-        start: Entry<Span>,
-        /// Transfers that may be under way.
-        channels: Entry<u32>,
-        /// What is written beside the data to tell the receiver.
-        notification: Entry<Bytes>,
-    }
-}
-
 /// The interface, block by block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FullNic {
@@ -95,8 +83,8 @@ pub struct FullNic {
     pub packetizer: PacketizerParameters,
     /// Small messages in.
     pub mailbox: MailboxParameters,
-    /// RDMA.
-    pub rdma: WriteParameters,
+    /// Large messages and reductions.
+    pub rdma: Rdma,
 }
 
 impl FullNic {
@@ -107,13 +95,16 @@ impl FullNic {
 }
 
 /// Checks the sections of the block-level interface.
-pub(super) fn check(raw: RawNic, reader: &mut Reader<'_>) -> Option<FullNic> {
+pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<FullNic> {
     let lacks = [
         raw.clock.is_none().then_some("clock"),
         raw.host_port.is_none().then_some("host_port"),
         raw.packetizer.is_none().then_some("packetizer"),
         raw.mailbox.is_none().then_some("mailbox"),
         raw.rdma.is_none().then_some("rdma"),
+        raw.segmentation.is_none().then_some("segmentation"),
+        raw.iommu.is_none().then_some("iommu"),
+        raw.memory.is_none().then_some("memory"),
     ];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
     if !lacks.is_empty() {
@@ -126,7 +117,14 @@ pub(super) fn check(raw: RawNic, reader: &mut Reader<'_>) -> Option<FullNic> {
         reader.report(raw.model.location, problem);
     }
     let clock: Clock = raw.clock?.value;
-    let (host_port, packetizer, mailbox, rdma) = (raw.host_port?, raw.packetizer?, raw.mailbox?, raw.rdma?);
+    let (host_port, packetizer, mailbox) = (raw.host_port?, raw.packetizer?, raw.mailbox?);
+    let sections = RawSections {
+        rdma: raw.rdma?,
+        segmentation: raw.segmentation?,
+        iommu: raw.iommu?,
+        memory: raw.memory?,
+        allreduce: raw.allreduce,
+    };
     let host_port = HostPortParameters {
         clock,
         word: positive(&host_port.word, reader)?,
@@ -168,12 +166,7 @@ pub(super) fn check(raw: RawNic, reader: &mut Reader<'_>) -> Option<FullNic> {
         entry_header: mailbox.entry_header.value,
         poll: mailbox.poll.value,
     };
-    let rdma = WriteParameters {
-        descriptor: rdma.descriptor.value,
-        start: rdma.start.value,
-        channels: rdma.channels.value,
-        notification: rdma.notification.value,
-    };
+    let rdma = rdma::check(sections, format?, &host_port, reader)?;
     Some(FullNic { host_port, packetizer, mailbox, rdma })
 }
 

@@ -157,11 +157,8 @@ pub(super) fn check(
     let cut = match Cut::new(rdma.block.value, format.payload) {
         Ok(cut) => Some(cut),
         Err(error) => {
-            let problem = Problem::new(
-                error.to_string(),
-                "",
-                format!("write at most {}", format.payload * Cut::CELLS),
-            );
+            let problem =
+                Problem::new(error.to_string(), "", format!("write at most {}", format.payload * Cut::CELLS));
             reader.report(rdma.block.location, problem);
             None
         }
@@ -213,7 +210,8 @@ pub(super) fn check(
     };
     let rate = MemoryParameters::new(memory.rate.value);
     if rate.is_none() {
-        let problem = Problem::new("a memory channel of no rate is never done", "", "write rate = \"136Gb/s\"");
+        let problem =
+            Problem::new("a memory channel of no rate is never done", "", "write rate = \"136Gb/s\"");
         reader.report(memory.rate.location, problem);
     }
     let allreduce = match allreduce {
