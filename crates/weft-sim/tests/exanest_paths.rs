@@ -57,7 +57,17 @@ impl Host for Pinger {
             let born = Time::ZERO + APART * ping;
             // An empty MPI message: the eager header alone.
             let (bytes, primitive) = (Bytes::new(24), Primitive::Automatic);
-            let message = Message { to, bytes, born, header: None, token: None, primitive, watch: false };
+            let message = Message {
+                to,
+                bytes,
+                born,
+                header: None,
+                token: None,
+                primitive,
+                interface: 0,
+                to_interface: 0,
+                watch: false,
+            };
             context.send(message, born);
         }
     }
@@ -91,8 +101,7 @@ fn latency_ns(to: &str) -> f64 {
     let names: &Exanest = routing.topology();
     let (from, to) = (names.endpoint("M1QAF1").unwrap(), names.endpoint(to).unwrap());
     let pinger = |endpoint| Pinger { to: (endpoint == from).then_some(to) };
-    let mut network =
-        build::<Pinger>(&machine, layout(&machine).unwrap(), 1, 1, (), pinger, None).unwrap();
+    let mut network = build::<Pinger>(&machine, layout(&machine).unwrap(), 1, 1, (), pinger, None).unwrap();
     network.run_until(Time::MAX, &AtomicBool::new(false));
     let mut latencies = Latencies::default();
     network.visit_outputs(&mut |output| {

@@ -85,6 +85,7 @@ impl<H: Host> Hardware<H> {
         parameters: &FullParameters,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) -> u32 {
+        let at = at.max(context.now());
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         let Message { to, bytes, born, header, token, primitive, interface, to_interface, watch } = message;
@@ -96,11 +97,13 @@ impl<H: Host> Hardware<H> {
         };
         let reason = if u32::from(interface) >= parameters.packetizer.interfaces {
             Some(FailureReason::NoInterface)
+        } else if to.index() >= context.endpoints() {
+            Some(FailureReason::NoNode)
         } else {
             (small && !fits).then_some(FailureReason::TooLarge)
         };
         if let Some(reason) = reason {
-            let failure = Failure { to, number, token, reason };
+            let failure = Failure { to, number, interface, token, reason };
             self.failures.push_back((at, failure));
             context.set_timer(at, FullTimer::Failed);
             return number;
