@@ -77,6 +77,8 @@ pub struct Failure {
     pub to: EndpointId,
     /// Its number, counted by the sender.
     pub number: u32,
+    /// The virtual interface that it went out by.
+    pub interface: u16,
     /// What the sender calls it, as in [`Message::token`].
     pub token: Option<u32>,
     /// Why.
@@ -96,6 +98,9 @@ pub enum FailureReason {
     /// One of the two virtual interfaces does not exist.
     #[error("it names a virtual interface that does not exist; use a lower number")]
     NoInterface,
+    /// There is no such node.
+    #[error("it is for a node that does not exist; nodes are numbered as endpoints are")]
+    NoNode,
     /// It is larger than the primitive that it asked for carries.
     #[error("it is larger than a small message may be; send it as a write")]
     TooLarge,

@@ -44,9 +44,9 @@ impl HostPortParameters {
         Span::from_ps(self.round_trip.as_ps() / 2)
     }
 
-    /// Words that carry `bytes`.
+    /// Words that carry `bytes`; what carries nothing is a word all the same.
     fn words(&self, bytes: Bytes) -> u64 {
-        bytes.div_ceil(self.word)
+        bytes.div_ceil(self.word).max(1)
     }
 }
 

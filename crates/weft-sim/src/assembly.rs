@@ -60,6 +60,17 @@ pub enum AssemblyError {
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]
     Algorithm(#[from] AlgorithmError),
+    /// More ranks at an endpoint than its interface serves processes.
+    #[error(
+        "an endpoint has {ranks} ranks, and its interface is for {interfaces} processes; put fewer ranks on a host, \
+         raise nic.packetizer.interfaces and nic.mailbox.interfaces, or set nic.model=simple, which has no limit"
+    )]
+    Interfaces {
+        /// Ranks.
+        ranks: u32,
+        /// Virtual interfaces.
+        interfaces: u32,
+    },
     /// The machine does not fit in memory. Nothing has been allocated.
     #[error(
         "{key}: simulating {endpoints} endpoints takes about {} of memory, and {} are available; make the machine \
@@ -225,10 +236,34 @@ pub fn simple_parameters(machine: &Machine, nic: &machine::SimpleNic) -> SimpleP
 }
 
 /// The block-level network interface.
-pub fn full_parameters(machine: &Machine, nic: &machine::FullNic) -> FullParameters {
+pub fn full_parameters(nic: &machine::FullNic) -> FullParameters {
     let machine::FullNic { host_port, packetizer, mailbox, rdma } = *nic;
     let machine::Rdma { engine: rdma, iommu, memory, allreduce } = rdma;
     FullParameters { host_port, packetizer, mailbox, rdma, iommu, memory, allreduce }
+}
+
+/// Checks that the interface of an endpoint with so many ranks has one of its virtual interfaces for each.
+///
+/// # Errors
+/// More ranks than that.
+pub fn check_interfaces(machine: &Machine, ranks: u32) -> Result<(), AssemblyError> {
+    match &machine.nic {
+        machine::Nic::Full(nic) if ranks > nic.interfaces() => {
+            Err(AssemblyError::Interfaces { ranks, interfaces: nic.interfaces() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Processes that a busy host would have at each of its endpoints: one per core, as far as the interface
+/// serves so many.
+pub fn processes_per_endpoint(machine: &Machine) -> u16 {
+    let cores = machine.host.cores.div_ceil(machine.host.endpoints_per_host);
+    let most = match &machine.nic {
+        machine::Nic::Full(nic) => nic.interfaces(),
+        machine::Nic::Simple(_) => u32::from(u16::MAX),
+    };
+    u16::try_from(cores.min(most)).unwrap_or(u16::MAX)
 }
 
 /// What the messaging library costs, with its table of algorithms: the machine's rules first, then those

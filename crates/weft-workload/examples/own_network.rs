@@ -188,6 +188,7 @@ where
     let traffic = TrafficParameters {
         pattern: pattern.clone(),
         bytes: packet,
+        interfaces: 1,
         report_messages: true,
         report_flows: false,
         flows_have_destinations: false,

@@ -96,6 +96,7 @@ impl<H: Host> Hardware<H> {
         parameters: &FullParameters,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) -> u32 {
+        let at = at.max(context.now());
         let number = self.take_number();
         let Message { to, bytes, born, header, token, primitive, interface, to_interface, watch } = message;
         let fits = bytes <= parameters.packetizer.payload;
@@ -108,11 +109,13 @@ impl<H: Host> Hardware<H> {
         let no_page = !small && u32::from(interface.max(to_interface)) >= pages;
         let reason = if no_page || u32::from(interface) >= parameters.packetizer.interfaces {
             Some(FailureReason::NoInterface)
+        } else if to.index() >= context.endpoints() {
+            Some(FailureReason::NoNode)
         } else {
             (small && !fits).then_some(FailureReason::TooLarge)
         };
         if let Some(reason) = reason {
-            let failure = Failure { to, number, token, reason };
+            let failure = Failure { to, number, interface, token, reason };
             self.failures.push_back((at, failure));
             context.set_timer(at, FullTimer::Failed);
             return number;

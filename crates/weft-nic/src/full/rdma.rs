@@ -37,7 +37,8 @@ impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
     }
 
     fn ended(&mut self, descriptor: &Descriptor, outcome: Result<(), TransferError>) {
-        let Descriptor { to, message: number, token, .. } = *descriptor;
+        let Descriptor { source, to, message: number, token, .. } = *descriptor;
+        let interface = source.space as u16;
         match outcome {
             Ok(()) => {
                 if let Some(token) = token {
@@ -50,7 +51,7 @@ impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
                     TransferError::Protection => FailureReason::Domain,
                 };
                 self.context.announce(to, number, Announcement::Withdrawn);
-                self.failure = Some(Failure { to, number, token, reason });
+                self.failure = Some(Failure { to, number, token, interface, reason });
             }
         }
     }

@@ -118,7 +118,7 @@ impl<H: Host> Hardware<H> {
         if let Some(post) = post {
             self.post(post, parameters, context);
         }
-        reason.map(|reason| self.fail(parcel, reason, context))
+        reason.map(|reason| self.fail(interface, parcel, reason, context))
     }
 
     /// Channels of an interface have become free.
@@ -141,13 +141,14 @@ impl<H: Host> Hardware<H> {
     /// A message will not arrive any more; what the receiver knows of it is withdrawn.
     fn fail(
         &mut self,
+        interface: u16,
         parcel: Parcel,
         reason: FailureReason,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) -> Failure {
         let Parcel { to, message: number, token, .. } = parcel;
         context.announce(to, number, Announcement::Withdrawn);
-        Failure { to, number, token, reason }
+        Failure { to, number, interface, token, reason }
     }
 
     /// The retransmission timer of a channel has fired.
@@ -176,7 +177,7 @@ impl<H: Host> Hardware<H> {
             }
             Expiry::GiveUp => {
                 self.serve_waiting(channel.interface, parameters, context);
-                parcel.map(|parcel| self.fail(parcel, FailureReason::TimedOut, context))
+                parcel.map(|parcel| self.fail(channel.interface, parcel, FailureReason::TimedOut, context))
             }
         }
     }

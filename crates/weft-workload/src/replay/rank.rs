@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
 use weft_msg::{Blocked, Envelope, EnvelopeKind, Nic, Process, Progress, SendToken};
-use weft_nic::{HostContext, Message, Primitive};
+use weft_nic::{Failure, HostContext, Message, Primitive};
 use weft_trace::RankCursor;
 use weft_trace::op::Op;
 use weft_units::{Bytes, RankId, Span, Time};
@@ -20,7 +20,12 @@ const OPERATIONS_AHEAD: u32 = 128;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Notice {
     /// A message has arrived.
-    Message(Envelope),
+    Message {
+        /// What it is.
+        envelope: Envelope,
+        /// Whether it takes room in the rank's mailbox until it is noticed.
+        in_mailbox: bool,
+    },
     /// A message has gone out.
     Sent(SendToken),
 }
@@ -88,6 +93,13 @@ struct Surroundings<'s, C> {
     tokens: &'s mut Slab<(u32, SendToken)>,
     parameters: &'s ReplayParameters,
     context: &'s mut C,
+}
+
+impl<C: HostContext<ReplayHost>> Surroundings<'_, C> {
+    /// The rank takes the oldest message out of its mailbox.
+    fn take_from_mailbox(&mut self, at: Time) {
+        self.context.taken(self.seat as u16, at);
+    }
 }
 
 /// The rank's interface and processor for one call of messaging.
@@ -253,7 +265,11 @@ impl ReplayRank {
         let mut around = Surroundings { seat, tokens, parameters, context };
         let now = around.context.now();
         match (parameters.progress, self.state) {
-            (_, State::Failed) => {}
+            (_, State::Failed) => {
+                if let Notice::Message { in_mailbox: true, .. } = notice {
+                    around.take_from_mailbox(now);
+                }
+            }
             (ProgressRule::Background, _) => self.notice_in_background(notice, now, &mut around),
             (ProgressRule::Call, State::Running) => self.notices.push_back((now, notice)),
             (ProgressRule::Call, State::Blocked | State::Finished) => {
@@ -261,6 +277,19 @@ impl ReplayRank {
                 self.go_on(&mut around);
             }
         }
+    }
+
+    /// A message of the rank has failed, and with it the rank.
+    pub fn failed(
+        &mut self,
+        failure: &Failure,
+        seat: u32,
+        tokens: &mut Slab<(u32, SendToken)>,
+        parameters: &ReplayParameters,
+        context: &mut impl HostContext<ReplayHost>,
+    ) {
+        let reason = format!("a message to endpoint {} failed: {}", failure.to, failure.reason);
+        self.fail(reason, &mut Surroundings { seat, tokens, parameters, context });
     }
 
     fn go_on(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
@@ -372,7 +401,12 @@ impl ReplayRank {
         let protocol = &around.parameters.protocol;
         let mut port = Port { begun, clock: begun, ledger: &mut self.ledger, around };
         match notice {
-            Notice::Message(envelope) => self.process.delivered(envelope, protocol, &mut port),
+            Notice::Message { envelope, in_mailbox } => {
+                if in_mailbox {
+                    port.around.take_from_mailbox(begun);
+                }
+                self.process.delivered(envelope, protocol, &mut port)
+            }
             Notice::Sent(token) => self.process.sent(token, protocol, &mut port),
         }
         if self.state == State::Blocked && self.process.resume(protocol, &mut port) == Progress::Ready {

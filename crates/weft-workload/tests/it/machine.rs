@@ -79,6 +79,7 @@ pub fn begin<T: Topology + Routing + Sync>(
     let traffic = TrafficParameters {
         pattern: pattern.clone(),
         bytes: payload,
+        interfaces: 1,
         report_messages: false,
         report_flows: false,
         flows_have_destinations: false,

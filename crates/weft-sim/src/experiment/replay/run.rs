@@ -136,6 +136,8 @@ pub fn run(
     let again = placed.iter().map(|p| Program { trace: p.trace.clone(), places: p.places.clone() }).collect();
     let protocol = protocol(&machine, request.wildcards)?;
     let mut parameters = ReplayParameters::new(placed, protocol.clone(), progress_rule(&machine));
+    let fullest = parameters.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
+    assembly::check_interfaces(&machine, fullest).map_err(ExperimentError::input)?;
     parameters.report_messages = wants(Table::Messages);
     parameters.report_flows = wants(Table::Flows);
     parameters.report_timeline = options.timeline.is_some();

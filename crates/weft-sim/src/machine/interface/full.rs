@@ -4,13 +4,14 @@ use super::RawNic;
 use super::rdma::{self, RawSections, Rdma};
 use crate::machine::diagnostic::Problem;
 use crate::machine::read::{Entry, Reader, section};
+use crate::machine::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
 use weft_nic::reliability::ReliabilityParameters;
-use weft_units::{Bytes, Clock, Span};
+use weft_units::{Bytes, Clock, Span, Time};
 
 /// Sections that only this model has.
 pub(super) const SECTIONS: [&str; 8] =
@@ -41,8 +42,8 @@ section! {
         payload: Entry<Bytes>,
         /// What is stored beside the payload to start a packet.
         descriptor: Entry<Bytes>,
-        /// Cycles of the engine for a packet.
-        engine_cycles: Entry<u32>,
+        /// The engine's time for a packet, in whole cycles; it makes one at a time.
+        engine: Entry<Cost>,
         /// From sending to the first repetition.
         timeout: Entry<Span>,
         /// By what the time-out grows with each repetition.
@@ -65,8 +66,8 @@ section! {
         interfaces: Entry<u32>,
         /// Entries of a queue.
         entries: Entry<u32>,
-        /// Cycles for a packet: checks, tail, acknowledgement.
-        check_cycles: Entry<u32>,
+        /// The time for a packet, in whole cycles: checks, tail, acknowledgement; one at a time.
+        check: Entry<Cost>,
         /// Bytes of an entry in memory beside its payload.
         entry_header: Entry<Bytes>,
         /// From an entry in the cache to its process, which polls.
@@ -148,7 +149,7 @@ pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Rea
         channels: packetizer.channels.value,
         payload: packetizer.payload.value,
         descriptor: packetizer.descriptor.value,
-        engine: packetizer.engine_cycles.value,
+        engine: cycles(packetizer.engine.value, &clock),
         reliability: ReliabilityParameters {
             timeout: packetizer.timeout.value,
             backoff: packetizer.backoff.value,
@@ -162,12 +163,20 @@ pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Rea
         clock,
         interfaces: mailbox.interfaces.value,
         entries: mailbox.entries.value,
-        check: mailbox.check_cycles.value,
+        check: cycles(mailbox.check.value, &clock),
         entry_header: mailbox.entry_header.value,
         poll: mailbox.poll.value,
     };
     let rdma = rdma::check(sections, format?, &host_port, reader)?;
     Some(FullNic { host_port, packetizer, mailbox, rdma })
+}
+
+/// A cost in whole cycles: a time is rounded up to the next edge.
+fn cycles(cost: Cost, clock: &Clock) -> u32 {
+    match cost {
+        Cost::Cycles(cycles) => cycles,
+        Cost::Time(span) => u32::try_from(clock.edges_before(Time::ZERO + span)).unwrap_or(u32::MAX),
+    }
 }
 
 /// A size that something is divided by.

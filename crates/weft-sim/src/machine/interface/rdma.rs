@@ -108,7 +108,7 @@ section! {
 
 /// The agents by their names in machine files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum AgentName {
+pub(in crate::machine) enum AgentName {
     Firmware,
     Hardware,
 }
