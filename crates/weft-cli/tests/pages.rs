@@ -30,6 +30,7 @@ fn pages_and_help_name_the_same_options() {
         ("replay", &[&["replay"]]),
         ("osu", &[&["osu"]]),
         ("rerun", &[&["rerun"]]),
+        ("explain", &[&["explain"]]),
         ("record", &[&["record"]]),
         ("trace", &[&["trace", "info"], &["trace", "stats"]]),
     ] {

@@ -27,6 +27,7 @@ fn request(name: &str, benchmark: Benchmark, sizes: &[u64]) -> OsuRequest {
         layer: Layer::Mpi,
         algorithm: None,
         seed: 7,
+        breakdown: false,
     }
 }
 

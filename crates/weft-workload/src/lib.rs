@@ -9,6 +9,7 @@
 //!
 //! - [`pattern`]: where the messages of an endpoint go, one file per pattern.
 //! - [`arrival`]: when they are handed over, in integer arithmetic only.
+//! - [`path`]: the critical path of a replay, where every picosecond went.
 //! - [`replay`]: programs, recorded or generated, rank by rank; [`mapping`] says where their ranks sit.
 //! - [`osu`]: the OSU micro-benchmarks as generated programs.
 //! - [`steady`]: when the network has settled, and how far a measured mean can be trusted.
@@ -22,6 +23,7 @@ pub mod flow;
 pub mod histogram;
 pub mod mapping;
 pub mod osu;
+pub mod path;
 pub mod pattern;
 pub mod replay;
 pub mod steady;

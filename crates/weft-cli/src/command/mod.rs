@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod explain;
 mod machine;
 mod osu;
 mod record;
@@ -29,6 +30,8 @@ pub enum Command {
     Trace(trace::TraceCommand),
     /// Replays one or several traces on a machine
     Replay(replay::ReplayOptions),
+    /// Why a program takes as long as it does: its critical path, split exactly
+    Explain(explain::ExplainOptions),
     /// Runs the run of a result directory again and compares, or resumes it
     Rerun(rerun::RerunOptions),
 }
@@ -43,6 +46,7 @@ impl Command {
             Command::Record(options) => options.run(),
             Command::Trace(command) => command.run(),
             Command::Replay(options) => options.run(words),
+            Command::Explain(options) => options.run(),
             Command::Rerun(options) => options.run(words),
         }
     }

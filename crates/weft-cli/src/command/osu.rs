@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use weft_sim::experiment::Request;
 use weft_sim::experiment::osu::{
-    Benchmark, ExpectedBcastReport, ExpectedBcastRequest, Layer, OsuReport, OsuRequest, Repetitions,
+    Benchmark, Breakdown, ExpectedBcastReport, ExpectedBcastRequest, Layer, OsuReport, OsuRequest, OsuRow,
+    Repetitions,
 };
 
 /// The benchmark that is none of OSU's.
@@ -66,6 +67,10 @@ pub struct OsuOptions {
     /// The collective's algorithm, or all, each in rows of its own; by default that of the machine's table
     #[arg(long, value_name = "NAME|all")]
     algorithm: Option<String>,
+
+    /// Shows where every nanosecond of the last iteration of each size went
+    #[arg(long)]
+    breakdown: bool,
 
     /// Seed of the random mapping and of all random decisions
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -149,6 +154,7 @@ impl OsuOptions {
             },
             algorithm: self.algorithm.clone(),
             seed: self.seed,
+            breakdown: self.breakdown,
         })
     }
 
@@ -158,6 +164,7 @@ impl OsuOptions {
             ("--algorithm", self.algorithm.is_some()),
             ("--layer", self.layer != LayerChoice::Mpi),
             ("--map", self.places.map != "linear"),
+            ("--breakdown", self.breakdown),
         ];
         if let Some((option, _)) = without.into_iter().find(|(_, given)| *given) {
             return Err(Failure::input(format!(
@@ -230,10 +237,46 @@ pub fn expected_header(request: &ExpectedBcastRequest) -> Header<'_> {
     }
 }
 
-/// The report for people: OSU's columns.
+/// The report for people: OSU's columns, then the breakdowns.
 pub fn table(report: &OsuReport) -> String {
+    let rows = report.rows.iter().map(|measured| &measured.row);
+    let breakdowns = rows.filter_map(|row| Some((row, row.breakdown.as_ref()?)));
+    breakdowns.fold(columns(report), |text, (row, breakdown)| text + "\n" + &breakdown_text(row, breakdown))
+}
+
+/// Where the time of an iteration went.
+fn breakdown_text(row: &OsuRow, breakdown: &Breakdown) -> String {
+    let mut text = format!(
+        "{} B, the last iteration on {}: {} ns",
+        row.size_bytes,
+        breakdown.rank,
+        ns(breakdown.time_ns)
+    );
+    if let (Some(there), Some(back)) = (breakdown.there_ns, breakdown.back_ns) {
+        text += &format!(", there {}, back {}", ns(there), ns(back));
+    }
+    let total = ["".to_owned(), "".to_owned(), ns(breakdown.time_ns), "total".to_owned(), "".to_owned()];
+    let pieces = breakdown.pieces.iter().map(|piece| {
+        let [from, to, time] = [piece.from_ns, piece.to_ns, piece.time_ns].map(ns);
+        [from, to, time, piece.what.clone(), piece.place.clone()]
+    });
+    let pieces = output::table(
+        ["from (ns)", "to (ns)", "ns", "what", "where"],
+        [true, true, true, false, false],
+        pieces.chain([total]),
+    );
+    format!("{text}\n{pieces}\n{}", super::explain::categories(&breakdown.categories))
+}
+
+/// A time in ns, to the picosecond.
+fn ns(time: f64) -> String {
+    format!("{time:.3}")
+}
+
+/// OSU's columns.
+fn columns(report: &OsuReport) -> String {
     let rows = || report.rows.iter().map(|measured| &measured.row);
-    let algorithm = |row: &weft_sim::experiment::osu::OsuRow| row.algorithm.clone().unwrap_or_default();
+    let algorithm = |row: &OsuRow| row.algorithm.clone().unwrap_or_default();
     if rows().any(|row| row.bandwidth_gbps.is_some()) {
         return output::table(
             ["size", "bandwidth (Gb/s)", "messages/s"],

@@ -11,10 +11,12 @@
 //! that it can be run again from `run.json` alone. [`RunOptions`] hold what they do not depend on.
 
 mod busiest;
+pub mod explain;
 mod link_table;
 pub mod load;
 pub mod machine;
 pub mod osu;
+pub mod path;
 mod ranks;
 pub mod replay;
 pub mod trace;

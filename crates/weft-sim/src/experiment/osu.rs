@@ -15,16 +15,22 @@
 //! | `series` | runs points one after another |
 //! | `report` | from a series to results and a report |
 //! | `run` | `weft osu BENCHMARK` |
+//! | `explain` | recorded runs; `weft explain` of a benchmark |
+//! | `breakdown` | `--breakdown`: one iteration piece by piece |
 //! | `expected` | `weft osu expected-bcast`: Eq. 1 of TR-488 |
 
+mod breakdown;
 mod expected;
+mod explain;
 mod plan;
 mod protocol;
 mod report;
 mod run;
 mod series;
 
+pub use breakdown::Breakdown;
 pub use expected::{ExpectedBcastReport, ExpectedBcastRequest, ExpectedBcastRow, run as run_expected};
+pub(crate) use explain::explain;
 pub use run::run;
 
 use super::replay::Mapping;
@@ -94,6 +100,9 @@ pub struct OsuRequest {
     pub algorithm: Option<String>,
     /// Of the random mapping and of the machine's random decisions.
     pub seed: u64,
+    /// Whether an iteration of each run is explained piece by piece.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub breakdown: bool,
 }
 
 /// What one run measured.
@@ -129,6 +138,9 @@ pub struct OsuRow {
     pub packet_hops: u64,
     /// Virtual time of the run.
     pub run_time_us: f64,
+    /// Its last measured iteration, piece by piece, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
 }
 
 /// What came of `weft osu BENCHMARK`.

@@ -5,9 +5,11 @@
 //! | `programs` | traces, checked, and their ranks on places |
 //! | `run` | epochs, snapshots, the end |
 
+mod explain;
 mod programs;
 mod run;
 
+pub(crate) use explain::explain;
 pub use programs::Unsupported;
 pub use run::run;
 

@@ -19,9 +19,11 @@
 mod order;
 mod program;
 mod rank;
+mod record;
 mod report;
 
 pub use program::{Generated, Operations, Program};
+pub use record::{Cause, Doing, Finish, MessageId, Post, Record, Step};
 pub use report::{
     Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent,
 };
@@ -62,6 +64,8 @@ pub struct ReplayParameters {
     pub report_flows: bool,
     /// Whether a timeline is to be reported.
     pub report_timeline: bool,
+    /// From when on all is [recorded](Record) of which the critical path is made; `None`: nothing.
+    pub record_from: Option<Time>,
     /// Whether a rank reports its clock at every marker of its program.
     pub report_clocks: bool,
 }
@@ -92,8 +96,15 @@ impl ReplayParameters {
             report_messages: false,
             report_flows: false,
             report_timeline: false,
+            record_from: None,
             report_clocks: false,
         }
+    }
+
+    /// Whether what a rank begins at `begun` is recorded.
+    #[inline]
+    fn records(&self, begun: Time) -> bool {
+        self.record_from.is_some_and(|from| begun >= from)
     }
 
     /// The programs.
@@ -136,8 +147,19 @@ impl ReplayParameters {
 #[derive(Default, Serialize, Deserialize)]
 pub struct ReplayHost {
     ranks: Vec<ReplayRank>,
-    /// Sends that wait for the interface to take them: the rank, and what it calls the send.
-    tokens: Slab<(u32, SendToken)>,
+    /// Sends that wait for the interface to take them.
+    tokens: Slab<Taking>,
+}
+
+/// A send that waits for the interface to take it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Taking {
+    /// The rank, among those of the endpoint.
+    seat: u32,
+    /// What the rank calls the send.
+    token: SendToken,
+    /// What the interface calls it.
+    number: u32,
 }
 
 /// Calls a rank back when the virtual time has reached its clock.
@@ -256,9 +278,10 @@ impl Host for ReplayHost {
     }
 
     fn sent(&mut self, token: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
-        let (seat, token) = self.tokens.remove(token as usize);
+        let Taking { seat, token, number } = self.tokens.remove(token as usize);
+        let message = MessageId { source: context.endpoint(), number };
         let rank = &mut self.ranks[seat as usize];
-        rank.notice(Notice::Sent(token), seat, &mut self.tokens, parameters, context);
+        rank.notice(Notice::Sent(token, message), seat, &mut self.tokens, parameters, context);
     }
 
     #[inline]
@@ -270,18 +293,19 @@ impl Host for ReplayHost {
     ) {
         let header = message.header.as_ref().expect("ranks send every message with a header");
         let seat = header.seat;
+        let cause = MessageId { source: message.from, number: message.number };
         let rank = &mut self.ranks[seat as usize];
         if header.has_data() {
             rank.count_received(header.envelope.bytes);
             ReplayHost::report_delivery(message, header, rank, parameters, context);
         }
         if !header.is_matched() {
-            let notice = Notice::Message(header.envelope);
+            let notice = Notice::Message(header.envelope, cause);
             return rank.notice(notice, seat, &mut self.tokens, parameters, context);
         }
         let mut turn = rank.order.arrive(header.source, header.number, header.envelope);
         while let Some(envelope) = turn {
-            rank.notice(Notice::Message(envelope), seat, &mut self.tokens, parameters, context);
+            rank.notice(Notice::Message(envelope, cause), seat, &mut self.tokens, parameters, context);
             turn = rank.order.next(header.source);
         }
     }

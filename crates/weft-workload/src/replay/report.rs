@@ -1,5 +1,6 @@
 //! What a replay reports.
 
+use super::record::Record;
 use crate::flow::FlowReport;
 use crate::histogram::Histogram;
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ pub struct ReplayOutput {
     pub clocks: Vec<ClockReading>,
     /// Ranks that cannot go on because their trace is wrong.
     pub faults: Vec<Fault>,
+    /// What ranks did, if asked for.
+    pub record: Record,
     /// What watched messages did on links, in no particular order.
     pub hops: Vec<HopRecord>,
     /// What watched messages did in interfaces, in no particular order.

@@ -5,5 +5,6 @@
 mod chain;
 mod closed_forms;
 mod osu;
+mod path;
 mod rules;
 mod support;

@@ -155,6 +155,7 @@ pub fn run(
         machine: &machine,
         layout: &layout,
         seed: request.seed,
+        breakdown: false,
         points: &points,
     };
     task.report(options, context, |outcomes| rows(outcomes, &points, &groups))

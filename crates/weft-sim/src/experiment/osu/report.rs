@@ -18,6 +18,8 @@ pub(super) struct Task<'a> {
     pub machine: &'a Machine,
     pub layout: &'a Layout,
     pub seed: u64,
+    /// Whether an iteration of each run is to be explained.
+    pub breakdown: bool,
     pub points: &'a [Point],
 }
 
@@ -31,8 +33,8 @@ impl Task<'_> {
         rows: impl FnOnce(&[Outcome]) -> Vec<(usize, R)>,
     ) -> Result<Report<R>, ExperimentError> {
         let (started, stopwatch) = (date(), Stopwatch::start());
-        let Task { request, machine, layout, seed, points } = self;
-        let series = Series { machine, layout, seed, options, context };
+        let Task { request, machine, layout, seed, breakdown, points } = self;
+        let series = Series { machine, layout, seed, breakdown, options, context };
         let estimate = series.estimate(points)?;
         assembly::check_memory(machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
         context.progress.estimate(estimate);

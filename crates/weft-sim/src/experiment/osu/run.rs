@@ -25,6 +25,7 @@ pub fn run(
         machine: &machine,
         layout: &layout,
         seed: request.seed,
+        breakdown: request.breakdown,
         points: &points,
     };
     task.report(options, context, |outcomes| {
@@ -33,7 +34,7 @@ pub fn run(
     })
 }
 
-fn row(run: u32, point: &Point, outcome: &Outcome) -> OsuRow {
+pub(super) fn row(run: u32, point: &Point, outcome: &Outcome) -> OsuRow {
     let figures = outcome.figures;
     OsuRow {
         run,
@@ -48,5 +49,6 @@ fn row(run: u32, point: &Point, outcome: &Outcome) -> OsuRow {
         messages: outcome.messages,
         packet_hops: outcome.crossed.packet_hops,
         run_time_us: (outcome.end - Time::ZERO).as_us_f64(),
+        breakdown: outcome.breakdown.clone(),
     }
 }

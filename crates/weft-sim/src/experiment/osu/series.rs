@@ -1,5 +1,6 @@
 //! Runs points one after another, each on a network of its own.
 
+use super::breakdown::Breakdown;
 use super::plan::Point;
 use crate::experiment::ranks::{self, Drawing, RankRun, Setup, Step, Surroundings, Tally};
 use crate::experiment::{Context, Estimate, ExperimentError, RunOptions};
@@ -19,6 +20,7 @@ pub(super) struct Outcome {
     /// The iteration that stands for the others: the last one, on the rank whose time counts or, of
     /// collectives, on the rank that ended last.
     pub typical: Option<Typical>,
+    pub breakdown: Option<Breakdown>,
     pub crossed: Crossed,
     pub messages: u64,
     pub payload: Bytes,
@@ -49,6 +51,8 @@ pub(super) struct Series<'a> {
     pub machine: &'a Machine,
     pub layout: &'a Layout,
     pub seed: u64,
+    /// Whether the typical iteration of each run is to be explained.
+    pub breakdown: bool,
     pub options: &'a RunOptions,
     pub context: Context<'a>,
 }
@@ -62,7 +66,7 @@ pub(super) struct Done {
 
 impl Point {
     /// For people: what is being done.
-    fn doing(&self) -> String {
+    pub fn doing(&self) -> String {
         let algorithm = self.algorithm.map_or(String::new(), |algorithm| format!(", {algorithm}"));
         format!("{}, {} ranks, {} B{algorithm}", self.benchmark, self.places.len(), self.bytes.get())
     }
@@ -90,6 +94,7 @@ impl Point {
         Outcome {
             figures: self.program.figures(times),
             typical,
+            breakdown: None,
             crossed: run.crossed(),
             messages: delivered.completion.count(),
             payload: delivered.bytes,
@@ -198,7 +203,14 @@ impl Series<'_> {
             since_saved = since_saved.saturating_add(run.now().saturating_since(saved_at));
             let wall = simulating.seconds();
             let hops = (run.crossed().packet_hops - hops_before) as f64;
-            outcomes.push(point.outcome(&run, if wall > 0.0 { hops / wall } else { 0.0 }, build_time_s));
+            let mut outcome = point.outcome(&run, if wall > 0.0 { hops / wall } else { 0.0 }, build_time_s);
+            if let (true, Some(typical)) = (self.breakdown, outcome.typical) {
+                outcome.breakdown = self.explained(point, number as u32, typical)?;
+                if outcome.breakdown.is_none() {
+                    return Ok(Done { ended: Ending::Interrupted, detail: None, outcomes });
+                }
+            }
+            outcomes.push(outcome);
             if let Some(writer) = writer.as_deref_mut() {
                 run.write_tables(writer)?;
             }

@@ -8,7 +8,8 @@ use super::drawing::Drawing;
 use super::tables;
 use crate::assembly;
 use crate::experiment::link_table::write_links;
-use crate::experiment::{ExperimentError, Interrupt};
+use crate::experiment::path::PathRecorder;
+use crate::experiment::{Context, ExperimentError, Interrupt};
 use crate::machine::{Machine, Progress as MachineProgress};
 use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
 use crate::results::{Ending, ResultsWriter, Table};
@@ -114,6 +115,8 @@ pub(crate) struct RankRun {
     operations: u64,
     network: Box<dyn SimulatedNetwork<ReplayHost>>,
     tally: Tally,
+    /// Where the critical path is recorded. Not part of what is saved.
+    path: Option<PathRecorder>,
 }
 
 /// When ranks of the machine notice what has happened.
@@ -136,6 +139,7 @@ impl RankRun {
         let seating = ReplayParameters::new(programs.clone(), protocol.clone(), rule);
         let mut parameters = ReplayParameters::new(programs, protocol, rule);
         adjust(&mut parameters);
+        let path = parameters.record_from.map(|_| PathRecorder::default());
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let (tally, state) = match saved {
             Some((tally, state)) => (tally, Some(state)),
@@ -155,7 +159,17 @@ impl RankRun {
             error => ExperimentError::input(error),
         })?;
         let operations = seating.programs().iter().map(|program| program.operations.count()).sum();
-        Ok(RankRun { run, names, seating, operations, network, tally })
+        Ok(RankRun { run, names, seating, operations, network, tally, path })
+    }
+
+    /// What the programs are called, in their order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What was recorded of the critical path, where that was asked for.
+    pub fn take_path(&mut self) -> PathRecorder {
+        self.path.take().unwrap_or_default()
     }
 
     /// Which ranks there are, and where.
@@ -226,6 +240,22 @@ impl RankRun {
         Ok(if save_at == Some(until) { Step::SaveDue } else { Step::Epoch })
     }
 
+    /// Runs to the end, for what is recorded on the way.
+    pub fn run_to_end(
+        &mut self,
+        context: Context<'_>,
+        doing: &str,
+    ) -> Result<(Ending, Option<String>), ExperimentError> {
+        let mut around =
+            Surroundings { interrupt: context.interrupt, writer: None, drawing: None, check: false };
+        loop {
+            if let Step::Ended(ending, detail) = self.step(None, &mut around)? {
+                return Ok((ending, detail));
+            }
+            context.progress.advance(self.share(), doing);
+        }
+    }
+
     /// Nothing is pending: all is done, or nothing can ever happen again.
     fn dry(&self) -> (Ending, Option<String>) {
         if self.ranks().iter().all(|rank| rank.finished) {
@@ -272,7 +302,11 @@ impl RankRun {
     fn take_outputs(&mut self, around: &mut Surroundings<'_>) -> Result<(), ExperimentError> {
         let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
         let (tally, ranks) = (&mut self.tally, self.seating.ranks());
+        let (path, now, mut taken) = (&mut self.path, self.network.now(), Ok(()));
         self.network.visit_outputs(&mut |output| {
+            if let (Some(path), Ok(())) = (path.as_mut(), &taken) {
+                taken = path.take(output, now);
+            }
             let ReplayOutput { programs, flows, messages: some, timeline, clocks, faults: wrong, .. } =
                 std::mem::take(output);
             if tally.programs.len() < programs.len() {
@@ -295,6 +329,7 @@ impl RankRun {
             events.extend(timeline);
             faults.extend(wrong);
         });
+        taken?;
         // Which fault is found first may depend on the threads; which is reported must not.
         if let Some(fault) = faults.into_iter().min() {
             return Err(ExperimentError::input(fault));

@@ -21,11 +21,12 @@ use crate::results::{
     Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date, peak_memory,
 };
 use weft_topo::Layout;
+use weft_trace::Trace;
 use weft_units::{Bytes, Time};
 use weft_workload::replay::{Operations, RankReport};
 
 /// The traces of a command run side by side in one virtual time: they are one run of its tables.
-const RUN: u32 = 0;
+pub(super) const RUN: u32 = 0;
 /// Busiest links in a report.
 const BUSIEST: usize = 5;
 
@@ -40,8 +41,7 @@ pub fn run(
     let machine =
         machine::check_text(&input.name, &input.text, &input.sets).map_err(ExperimentError::input)?;
     let traces = programs::open(request)?;
-    let operations: Vec<Operations> = traces.iter().cloned().map(Operations::from).collect();
-    let estimate = estimate(&machine, &operations)?;
+    let estimate = estimate(&machine, &operations(&traces))?;
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
     context.progress.estimate(estimate);
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
@@ -58,16 +58,7 @@ pub fn run(
     let building = Stopwatch::start();
     let wants = |table| writer.as_ref().is_some_and(|writer| writer.wants(table));
     let (messages, flows) = (wants(Table::Messages), wants(Table::Flows));
-    let setup = Setup {
-        run: RUN,
-        machine: &machine,
-        layout: &layout,
-        programs: programs::place(request, &machine, &layout, traces)?,
-        names: request.traces.iter().map(|trace| trace.name.clone()).collect(),
-        protocol: protocol(&machine, request.wildcards)?,
-        seed: request.seed,
-        threads: options.threads,
-    };
+    let setup = setup(request, &machine, &layout, traces, options.threads)?;
     let names = setup.names.clone();
     let mut run = RankRun::new(setup, saved, |parameters| {
         parameters.report_messages = messages;
@@ -106,6 +97,31 @@ pub fn run(
     let peak_memory_bytes = peak_memory().unwrap_or(0);
     let measured = |row| Measured { row, packet_hops_per_second, build_time_s, peak_memory_bytes };
     Ok(ReplayReport { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
+}
+
+/// The operations of the traces.
+pub(super) fn operations(traces: &[Trace]) -> Vec<Operations> {
+    traces.iter().cloned().map(Operations::from).collect()
+}
+
+/// What is to be run.
+pub(super) fn setup<'a>(
+    request: &ReplayRequest,
+    machine: &'a Machine,
+    layout: &'a Layout,
+    traces: Vec<Trace>,
+    threads: u32,
+) -> Result<Setup<'a>, ExperimentError> {
+    Ok(Setup {
+        run: RUN,
+        machine,
+        layout,
+        programs: programs::place(request, machine, layout, traces)?,
+        names: request.traces.iter().map(|trace| trace.name.clone()).collect(),
+        protocol: protocol(machine, request.wildcards)?,
+        seed: request.seed,
+        threads,
+    })
 }
 
 /// What the run will take.
@@ -162,7 +178,12 @@ fn epochs(
 }
 
 /// A row for each trace.
-fn rows(run: &RankRun, request: &ReplayRequest, layout: &Layout, packet_hops: u64) -> Vec<ReplayRow> {
+pub(super) fn rows(
+    run: &RankRun,
+    request: &ReplayRequest,
+    layout: &Layout,
+    packet_hops: u64,
+) -> Vec<ReplayRow> {
     let ranks = run.ranks();
     let mut busiest = Busiest::new(BUSIEST);
     run.visit_links(&mut |link: LinkUse| busiest.see(link));
