@@ -639,9 +639,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let fate = endpoint.fault.as_mut().map_or(Fate::Arrives, |fault| fault.strike(&mut packet, tail));
         let (time, order, payload) = match fate {
             Fate::Arrives => (now + link.latency, Order::new(0, kind::PACKET), Wire::Packet(packet)),
-            Fate::Lost => {
-                (tail + link.latency, Order::new(context.entity, kind::CREDIT), Wire::Credit(room))
-            }
+            Fate::Lost => (tail + link.latency, Order::new(context.entity, kind::CREDIT), Wire::Credit(room)),
         };
         context.events.send(Event { time, site, order, payload });
         let next = end.max(endpoint.interface.next_supply());
