@@ -119,6 +119,12 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.endpoint
     }
 
+    /// Endpoints of the network: they are numbered below this.
+    #[inline]
+    pub fn endpoints(&self) -> usize {
+        self.directory.places.len()
+    }
+
     /// Where the interface reports.
     #[inline]
     pub fn output(&mut self) -> &mut N::Output {

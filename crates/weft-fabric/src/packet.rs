@@ -26,7 +26,8 @@ pub struct Packet {
     pub message: u32,
     /// Payload bytes.
     pub bytes: u32,
-    /// When its message was offered to the interface.
+    /// When its message was offered to the interface, or what else the interface writes there: the network
+    /// carries it and does not read it.
     pub born: Time,
     /// The destination's packed address.
     pub(crate) address: Address,
@@ -148,7 +149,8 @@ impl<T: Payload, A: Copy + Send + Sync> Payload for Wire<T, A> {
         match self {
             Wire::Packet(p) => {
                 let link = u128::from(p.port) << 8 | u128::from(p.vc);
-                link << 96 | u128::from(p.source.0) << 32 | u128::from(p.message)
+                let label = u128::from(p.label) << 64;
+                link << 96 | label | u128::from(p.source.0) << 32 | u128::from(p.message)
             }
             Wire::Credit(amount) => u128::from(*amount),
             Wire::Pump | Wire::Start => 0,

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Ending, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{Ideal, LinkEnd, Network, Wire, check_credits, stuck};
-use weft_nic::{Host, Nic, SimpleNic};
+use weft_nic::{FullNic, Host, Nic, SimpleNic};
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -145,9 +145,13 @@ pub fn build<H: Host>(
 ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
     let at = At { machine, layout, seed, threads, saved };
     match &machine.nic {
-        machine::Nic::Simple(_) => {
-            let interface = (assembly::simple_parameters(machine), host_parameters);
+        machine::Nic::Simple(nic) => {
+            let interface = (assembly::simple_parameters(machine, nic), host_parameters);
             at.build::<H, SimpleNic<H>>(interface, make_host)
+        }
+        machine::Nic::Full(nic) => {
+            let interface = (assembly::full_parameters(nic), host_parameters);
+            at.build::<H, FullNic<H>>(interface, make_host)
         }
     }
 }

@@ -139,6 +139,8 @@ impl RankRun {
         let seating = ReplayParameters::new(programs.clone(), protocol.clone(), rule);
         let mut parameters = ReplayParameters::new(programs, protocol, rule);
         adjust(&mut parameters);
+        let fullest = parameters.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
+        assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
         let path = parameters.record_from.map(|_| PathRecorder::default());
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let (tally, state) = match saved {

@@ -363,6 +363,7 @@ impl Curve<'_> {
         let parameters = TrafficParameters {
             pattern: pattern.clone(),
             bytes: point.offered.bytes,
+            interfaces: assembly::processes_per_endpoint(self.machine),
             report_messages: wants(Table::Messages),
             report_flows: wants(Table::Flows),
             flows_have_destinations: !offered::draws_destinations(&pattern),
