@@ -30,12 +30,15 @@ fn benchmarks_answer_in_json() {
         ("reduce", &["--map", "random", "--ranks", "9"], "latency_us"),
         ("allgather", &["--ranks", "8", "--ppn", "1"], "latency_us"),
         ("alltoall", &["--ranks", "8"], "latency_us"),
+        ("put_latency", &[], "latency_us"),
+        ("get-bw", &["--from", "M1QAF1", "--to", "M1QAF2"], "bandwidth_gbps"),
     ] {
         let rows = rows(&[&[benchmark, "--sizes", "32:64"], more].concat());
         assert_eq!(rows.len(), 2, "{benchmark}");
         assert_eq!(rows[1]["size_bytes"], 64, "{benchmark}");
         assert!(rows.iter().all(|row| row[key].as_f64().unwrap() > 0.0), "{benchmark}: {rows:?}");
     }
+    assert_eq!(rows(&["fop_latency"])[0]["size_bytes"], 8);
     assert_eq!(rows(&["barrier"])[0]["size_bytes"], 0);
     assert_eq!(rows(&["latency", "--sizes", "0:4"]).len(), 4);
 }
