@@ -3,6 +3,7 @@
 //! The other direction needs no state here: endpoints consume whatever arrives, so the last link has
 //! no credits and is never the reason for a deadlock.
 
+use crate::fault::Fault;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use weft_units::{EndpointId, Line, Span, Time};
@@ -19,6 +20,10 @@ pub(crate) struct Endpoint<N> {
     pub(crate) pump: Time,
     /// A packet that waits for credits, and since when.
     pub(crate) staged: Option<(Packet, Time)>,
+    /// How its link to the switch fails, if it does.
+    pub(crate) fault: Option<Box<Fault>>,
+    /// Packets that the interface has supplied since the run began.
+    pub(crate) supplied: u64,
     pub(crate) packets: u64,
     pub(crate) payload: u64,
     pub(crate) stalled: Span,
@@ -35,6 +40,8 @@ impl<N> Endpoint<N> {
             credits,
             pump: Time::MAX,
             staged: None,
+            fault: None,
+            supplied: 0,
             packets: 0,
             payload: 0,
             stalled: Span::ZERO,

@@ -12,7 +12,9 @@
 //! ([`Ideal`]).
 
 mod arbiter;
+mod conservation;
 mod endpoint;
+mod fault;
 mod hop;
 mod ideal;
 mod interface;
@@ -22,9 +24,11 @@ pub mod parameters;
 mod switch;
 mod waiting;
 
+pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
+pub use fault::{FaultCounts, FaultParameters, MILLION};
 pub use hop::HopRecord;
 pub use ideal::{BuiltIdeal, Ideal, IdealSite};
 pub use interface::{Directory, Interface, InterfaceContext, Supply};
 pub use network::{BuildError, Built, LinkEnd, LinkReport, Network, NetworkParameters, Site};
 pub use packet::{Credit, Packet, Part, Wire};
-pub use waiting::{NotConserved, check_credits, stuck};
+pub use waiting::stuck;

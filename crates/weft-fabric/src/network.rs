@@ -1,6 +1,7 @@
 //! The packet network: switches with their endpoints as sites of the engine.
 
 use crate::endpoint::Endpoint;
+use crate::fault::{Fate, Fault, FaultCounts, FaultParameters};
 use crate::hop::HopRecord;
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
 use crate::packet::{Credit, Packet, Wire, kind};
@@ -9,7 +10,7 @@ use crate::parameters::{
 };
 use crate::switch::{Crossbar, LinkKind, OutputQueued, Peer, Port, Ports, Rules, Sink, Switch, UNLIMITED};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut};
+use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut, prefetch};
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
 use weft_units::{Bytes, EndpointId, LineRate, PortId, Span, SwitchId, Time};
 
@@ -121,6 +122,8 @@ pub struct LinkReport {
     pub busy: Span,
     /// How long a packet could have gone but for credits.
     pub stalled: Span,
+    /// Which of the packets it has lost or corrupted.
+    pub faults: FaultCounts,
 }
 
 impl<T: Topology + Routing, N: Interface> Network<T, N> {
@@ -296,6 +299,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                 busy: self.rules.line_time(class, endpoint.packets, endpoint.payload),
                 stalled: endpoint.stalled
                     + endpoint.staged.map_or(Span::ZERO, |(_, since)| now.saturating_since(since)),
+                faults: endpoint.fault.as_ref().map_or(FaultCounts::default(), |fault| fault.counts),
             }
         });
         let ports = site.switch.ports();
@@ -309,12 +313,47 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             busy: self.rules.line_time(port.class, counters.packets, counters.payload),
             stalled: counters.stalled
                 + if port.stalls { now.saturating_since(counters.stalled_since) } else { Span::ZERO },
+            faults: ports.faults.get(index as usize).map_or(FaultCounts::default(), |fault| fault.counts),
         });
         injection.chain(outputs).filter(|link| link.to != Attachment::Nothing)
     }
 }
 
 const PURPOSE_SWITCH: u32 = 1;
+const PURPOSE_LINK_FAULTS: u32 = 2;
+const PURPOSE_INJECTION_FAULTS: u32 = 3;
+
+impl<T: Topology, N: Interface> Built<T, N> {
+    /// Makes links fail: `faults` says how for each direction of each link, by where it begins, where it
+    /// ends and its kind. Each has dice of its own under `seed`.
+    pub fn inject_faults(
+        &mut self,
+        seed: u64,
+        mut faults: impl FnMut(LinkEnd, Attachment, LinkClass) -> FaultParameters,
+    ) {
+        let layout = &self.network.rules.topology;
+        for (site, index) in self.sites.iter_mut().zip(0..) {
+            let switch = SwitchId(index);
+            for (endpoint, &port) in site.endpoints.iter_mut().zip(&site.endpoint_ports) {
+                let port = PortId(port.into());
+                let to = Attachment::Switch(switch, port);
+                let parameters = faults(LinkEnd::Endpoint(endpoint.id), to, layout.link_class(switch, port));
+                let dice = Stream::new(seed, endpoint.id.0.into(), PURPOSE_INJECTION_FAULTS);
+                endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, dice)));
+            }
+            let ports = site.switch.ports_mut();
+            let of_port = (0..ports.port.len() as u32).map(|port| {
+                let to = layout.peer(switch, PortId(port));
+                let class = layout.link_class(switch, PortId(port));
+                let parameters = faults(LinkEnd::Port(switch, PortId(port)), to, class);
+                let link = u64::from(index) << 32 | u64::from(port);
+                Fault::new(parameters, Stream::new(seed, link, PURPOSE_LINK_FAULTS))
+            });
+            let of_port: Vec<Fault> = of_port.collect();
+            ports.faults = if of_port.iter().any(|fault| !fault.is_none()) { of_port } else { Vec::new() };
+        }
+    }
+}
 
 impl<N: Interface> Site<N> {
     /// The interfaces of its endpoints.
@@ -333,11 +372,13 @@ impl<N: Interface> Site<N> {
         for endpoint in &mut self.endpoints {
             (endpoint.packets, endpoint.payload) = (0, 0);
             endpoint.stalled = Span::ZERO;
+            endpoint.fault.iter_mut().for_each(|fault| fault.reset());
             if let Some((_, since)) = &mut endpoint.staged {
                 *since = now;
             }
         }
         let ports = self.switch.ports_mut();
+        ports.faults.iter_mut().for_each(Fault::reset);
         for (port, counters) in ports.port.iter().zip(&mut ports.counters) {
             (counters.packets, counters.payload) = (0, 0);
             counters.stalled = Span::ZERO;
@@ -357,6 +398,14 @@ impl<N: Interface> Site<N> {
         Bytes::new(self.endpoints.iter().map(|e| e.received_payload).sum())
     }
 
+    /// What its links and those of its endpoints have lost and corrupted since the run began.
+    pub fn faults(&self) -> FaultCounts {
+        let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
+        let mut counts = FaultCounts::default();
+        injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
+        counts
+    }
+
     pub(crate) fn switch(&self) -> &Switch {
         &self.switch
     }
@@ -371,6 +420,18 @@ impl<N: Interface> Site<N> {
 
     pub(crate) fn endpoints(&self) -> &[Endpoint<N>] {
         &self.endpoints
+    }
+
+    #[cfg(test)]
+    pub(crate) fn endpoints_mut(&mut self) -> &mut [Endpoint<N>] {
+        &mut self.endpoints
+    }
+
+    /// Damages the switch, for the tests of checks.
+    #[cfg(test)]
+    pub(crate) fn lose_a_buffered_packet(&mut self) {
+        let Switch::InputQueues(switch) = &mut self.switch else { panic!("an input-queued switch") };
+        switch.pool.forget_one();
     }
 }
 
@@ -474,6 +535,20 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     }
 
     #[inline]
+    fn prefetch(&self, site: &Site<N>) {
+        site.switch.prefetch();
+        prefetch(&*site.endpoint_ports);
+    }
+
+    #[inline]
+    fn prefetch_event(&self, site: &Site<N>, event: &Event<Self::Payload>) {
+        let entity = event.order.entity() as usize;
+        if entity > 0 {
+            prefetch(&site.endpoints[entity - 1]);
+        }
+    }
+
+    #[inline]
     fn note(&self, site: &mut Site<N>, time: Time, credit: Credit) {
         site.switch.ports_mut().expect_credit(time, credit, &self.rules);
     }
@@ -512,7 +587,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let (mut packet, since) = match endpoint.staged.take() {
             Some(staged) => staged,
             None => match endpoint.interface.supply(&self.interface, context) {
-                Supply::Packet(packet) => (packet, now),
+                Supply::Packet(packet) => {
+                    endpoint.supplied += 1;
+                    (packet, now)
+                }
                 Supply::NotBefore(time) => return schedule_pump(endpoint, time, context),
                 Supply::Nothing => return,
             },
@@ -556,8 +634,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             };
             N::hop(context.output, &hop);
         }
-        let (site, order) = (context.events.site(), Order::new(0, kind::PACKET));
-        context.events.send(Event { time: now + link.latency, site, order, payload: Wire::Packet(packet) });
+        let site = context.events.site();
+        let tail = end + link.latency;
+        let fate = endpoint.fault.as_mut().map_or(Fate::Arrives, |fault| fault.strike(&mut packet, tail));
+        let (time, order, payload) = match fate {
+            Fate::Arrives => (now + link.latency, Order::new(0, kind::PACKET), Wire::Packet(packet)),
+            Fate::Lost => (tail + link.latency, Order::new(context.entity, kind::CREDIT), Wire::Credit(room)),
+        };
+        context.events.send(Event { time, site, order, payload });
         let next = end.max(endpoint.interface.next_supply());
         schedule_pump(endpoint, next, context);
     }

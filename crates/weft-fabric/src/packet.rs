@@ -46,6 +46,8 @@ pub struct Packet {
     pub label: u8,
     /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
     pub watch: bool,
+    /// Whether a link has corrupted it. It travels on; the interface that receives it finds out.
+    pub bad: bool,
 }
 
 impl Packet {
@@ -73,6 +75,7 @@ impl Packet {
             part,
             label: 0,
             watch: false,
+            bad: false,
         }
     }
 

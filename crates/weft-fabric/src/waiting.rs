@@ -1,17 +1,18 @@
-//! Who waits for whom: the search for a circle of waiting buffers, and the check that nothing is lost.
+//! Who waits for whom: the search for a circle of waiting buffers.
 
 use crate::interface::Interface;
-use crate::network::{Network, Site};
-use crate::packet::{Credit, Packet, Wire};
-use crate::switch::{Peer, UNLIMITED};
+use crate::network::Network;
+use crate::packet::Packet;
+use crate::switch::Peer;
 use std::collections::BTreeMap;
 use weft_engine::{Ending, Simulation, SiteId};
 use weft_topo::{Routing, Topology};
 
 /// An input buffer: switch, port, virtual channel.
-type Buffer = (u32, u16, u8);
+pub(crate) type Buffer = (u32, u16, u8);
 
-fn name((switch, port, vc): Buffer) -> String {
+/// A buffer for people.
+pub(crate) fn name((switch, port, vc): Buffer) -> String {
     format!("switch {switch}, port {port}, virtual channel {vc}")
 }
 
@@ -78,76 +79,4 @@ where
     }
     waiting.truncate(20);
     Some(Ending::NoProgress { waiting })
-}
-
-/// A law of conservation that does not hold: a bug of the highest rank.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("credits are not conserved on the link into {buffer}: {accounted} of {capacity} are accounted for")]
-pub struct NotConserved {
-    buffer: String,
-    accounted: u64,
-    capacity: u64,
-}
-
-/// Checks that on every link between switches and from every endpoint the credits of the sender, those
-/// on their way back, the packets on the wire and those in the buffer add up to the buffer.
-///
-/// # Errors
-/// The first link on which they do not.
-pub fn check_credits<T, N>(simulation: &Simulation<Network<T, N>>) -> Result<(), NotConserved>
-where
-    T: Topology + Routing + Sync,
-    N: Interface,
-{
-    let network = simulation.model();
-    let shift = network.vc_shift();
-    let capacity = u64::from(network.credits());
-    let mut accounted: BTreeMap<Buffer, u64> = BTreeMap::new();
-    let mut sites: Vec<&Site<N>> = Vec::new();
-    for (SiteId(site), state) in simulation.sites() {
-        sites.push(state);
-        let ports = state.switch().ports();
-        for (port, output) in ports.port.iter().enumerate() {
-            let Peer::Switch { site: next, port: next_port } = output.peer else { continue };
-            for vc in 0..network.vcs() {
-                let credits = ports.credits[port << shift | vc as usize];
-                debug_assert!(credits != UNLIMITED);
-                *accounted.entry((next, next_port, vc as u8)).or_default() += u64::from(credits);
-            }
-        }
-        for (endpoint, port) in state.endpoints_with_ports() {
-            *accounted.entry((site, port, 0)).or_default() += u64::from(endpoint.credits);
-        }
-        for (port, vc, room) in state.switch().occupancy(shift) {
-            *accounted.entry((site, port, vc)).or_default() += u64::from(room);
-        }
-    }
-    for event in simulation.pending() {
-        let site = event.site.0;
-        match event.payload {
-            Wire::Packet(packet) if event.order.entity() == 0 => {
-                let room = network.room(&packet);
-                *accounted.entry((site, packet.port, packet.vc)).or_default() += u64::from(room);
-            }
-            Wire::Credit(amount) => {
-                let port = sites[site as usize].endpoint_port(event.order.entity() as usize - 1);
-                *accounted.entry((site, port, 0)).or_default() += u64::from(amount);
-            }
-            _ => {}
-        }
-    }
-    let known = sites.iter().zip(0u32..).flat_map(|(state, site)| {
-        state.switch().ports().expected.all().map(move |(_, credit)| (site, credit))
-    });
-    let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (site, *credit));
-    for (site, Credit { port, vc, amount }) in known.chain(on_their_way) {
-        let peer = sites[site as usize].switch().ports().port[usize::from(port)].peer;
-        if let Peer::Switch { site, port } = peer {
-            *accounted.entry((site, port, vc)).or_default() += u64::from(amount);
-        }
-    }
-    match accounted.into_iter().find(|&(_, credits)| credits != capacity) {
-        Some((buffer, accounted)) => Err(NotConserved { buffer: name(buffer), accounted, capacity }),
-        None => Ok(()),
-    }
 }

@@ -6,7 +6,8 @@
 //!                              ├─ matching      posted and unexpected queue
 //!                              ├─ eager         small messages            ─▶ Nic
 //!                              ├─ rendezvous    long ones: RTS, CTS, data
-//!                              └─ collective    schedules over sends and receives
+//!                              ├─ collective    schedules over sends and receives
+//!                              └─ one_sided     put, get, atomics, fences
 //! ```
 //! Written once: a simulated rank runs it over the model of an interface, a real process over rings
 //! in shared memory. It sees neither a simulator nor a clock; what its work costs it says to
@@ -39,13 +40,16 @@
 //! }
 //! ```
 
+mod accelerator;
 mod algorithms;
 mod collective;
 mod communicator;
 mod eager;
 mod error;
+mod interface;
 mod matching;
 mod nic;
+mod one_sided;
 mod process;
 mod protocol;
 mod rendezvous;
@@ -56,14 +60,17 @@ mod support;
 mod tests;
 mod work;
 
+pub use accelerator::{AcceleratorLimit, Allreduce};
 pub use algorithms::{
-    Algorithm, AlgorithmError, AlgorithmTable, COLLECTIVE_NAMES, CollectiveSize, Rule, collective_name,
-    collective_of,
+    Algorithm, AlgorithmError, AlgorithmTable, COLLECTIVE_NAMES, CollectiveSize, Elements, Rule,
+    collective_name, collective_of,
 };
+pub use communicator::Group;
 pub use error::MsgError;
-pub use nic::{Envelope, EnvelopeKind, Nic, SendToken};
+pub use interface::InterfaceAnswer;
+pub use nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 pub use process::{Process, Progress};
-pub use protocol::{Protocol, Wildcards};
+pub use protocol::{ClearToSend, OneSidedPath, Protocol, Rendezvous, Wildcards};
 pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
 pub use support::unsupported;
 pub use work::Work;

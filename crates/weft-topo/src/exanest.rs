@@ -6,21 +6,28 @@
 //!      | \ / |                             '-----------------'
 //!      | / \ |                           Y: the QFDBs of one letter in four mezzanines, a ring
 //!     F3 --- F4                          Z: the QFDBs of one letter and Y place, a single link
-//!     |                                     between two groups of four mezzanines
-//!     '-- X, Y, Z links: only F1, the network MPSoC, has them
+//!                                           between two groups of four mezzanines
+//!   F1 alone, the network MPSoC, is joined to the Network Router of its QFDB; X, Y and Z links join
+//!   routers. Both are in F1's FPGA:
+//!
+//!     network interface == F1's switch == Network Router == X up, X down, Y up, Y down, Z up, Z down
+//!                            | | |
+//!                        F2, F3, F4
 //! ```
-//! Every MPSoC is an endpoint and a switch of the same number: 16·mezzanine + 4·QFDB + MPSoC, counted
-//! from 0. Ports: 0 the endpoint, 1 to 3 the other MPSoCs of the QFDB in their order, and at F1 then
-//! X up, X down, Y up, Y down, Z up, Z down.
+//! Every MPSoC is an endpoint, 16·mezzanine + 4·QFDB + MPSoC, counted from 0. Every QFDB has five
+//! switches: those of its MPSoCs and its router, 5·(4·mezzanine + QFDB) + 0 to 4. Ports of an MPSoC's
+//! switch: 0 the endpoint, 1 to 3 the other MPSoCs of the QFDB in their order, and at F1 then 4, the
+//! router. Ports of a router: 0 F1's switch, then X up, X down, Y up, Y down, Z up, Z down.
 //!
 //! # Source
-//! TR-488 §3, §4.1 and Table 1. Where the text is silent, ours: mezzanines 1 to 4 form one Y ring, 5 to 8
+//! TR-488 §3, §4.1, §4.2 (a small input-queued switch in every FPGA; the network FPGA additionally has a
+//! Network Router with the connections to remote QFDBs) and Table 1. Where the text is silent, ours: mezzanines 1 to 4 form one Y ring, 5 to 8
 //! the other, and Mi and Mi+4 are Z partners; the rack of twelve is the sub-system of eight and a
 //! separate one of four, which no link joins; up to four mezzanines form one Y ring; more than twelve
 //! close Z into a ring of groups of four.
 
 use crate::names::UnknownEndpoint;
-use crate::size::SizeError;
+use crate::size::{SizeError, check_counts};
 use crate::torus::{Dimension, Torus};
 use crate::traits::{Address, Attachment, LinkClass, Topology};
 use serde::{Deserialize, Serialize};
@@ -29,6 +36,14 @@ use weft_units::{EndpointId, PortId, SwitchId};
 
 /// MPSoCs of a QFDB.
 pub(crate) const MPSOCS: u32 = 4;
+/// Switches of a QFDB: those of its MPSoCs, then its router.
+pub(crate) const SWITCHES: u32 = MPSOCS + 1;
+/// Which of them is the router.
+const ROUTER: u32 = MPSOCS;
+/// Ports of a QFDB: four at each MPSoC, one more at F1, and the router's seven.
+const PORTS: u32 = MPSOCS * MPSOCS + 1 + 7;
+/// Bits of an address that say which switch of the QFDB; those above are the QFDB's in the torus.
+const PLACE_BITS: u32 = SWITCHES.next_power_of_two().ilog2();
 /// QFDBs of a mezzanine.
 const QFDBS: u32 = 4;
 /// Mezzanines of a Y ring.
@@ -38,21 +53,30 @@ const RACK: u64 = 12;
 /// Mezzanines of its sub-systems.
 const RACK_SUBSYSTEMS: [u64; 2] = [8, 4];
 
-/// The torus of the QFDBs of so many mezzanines.
-fn torus(mezzanines: u64, z_wraps: bool) -> Result<Torus, SizeError> {
+/// The torus of the QFDBs of so many mezzanines, with so many endpoints at each.
+fn torus(mezzanines: u64, z_wraps: bool, concentration: u32) -> Result<Torus, SizeError> {
     let x = Dimension { size: u64::from(QFDBS), wrap: true };
     let y = Dimension { size: mezzanines.min(Y_RING), wrap: true };
     let z = Dimension { size: mezzanines.div_ceil(Y_RING), wrap: z_wraps };
-    Torus::new(&[x, y, z], u64::from(MPSOCS))
+    Torus::new(&[x, y, z], u64::from(concentration))
+}
+
+/// A switch of the machine by its role.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// The switch of an MPSoC; 0 is F1.
+    Mpsoc(u32),
+    /// The Network Router of the QFDB, which is a switch of the torus.
+    Router,
 }
 
 /// An ExaNeSt machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Exanest {
-    /// Its QFDBs; the endpoints of this torus's switches stand for the MPSoCs.
-    qfdbs: Torus,
-    /// Endpoints of the first sub-system: all of them, or in the rack those of the first two places along
-    /// Z, to which the third is not joined.
+    /// Its routers, a torus; the one endpoint of each of its switches stands for F1's switch.
+    routers: Torus,
+    /// QFDBs of the first sub-system: all of them, or in the rack those of the first two places along Z,
+    /// to which the third is not joined.
     first_subsystem: u32,
 }
 
@@ -66,31 +90,40 @@ impl Exanest {
             return Err(SizeError::Mezzanines(mezzanines));
         }
         let rack = mezzanines == RACK;
-        let qfdbs = torus(mezzanines, !rack)?;
-        let first_subsystem = if rack { torus(RACK_SUBSYSTEMS[0], true)? } else { qfdbs.clone() }.endpoints();
-        Ok(Exanest { qfdbs, first_subsystem })
+        // The limits are on all endpoints and switches, of which the torus of the routers has only some.
+        check_counts(
+            u128::from(mezzanines) * u128::from(QFDBS * MPSOCS),
+            u128::from(mezzanines) * u128::from(QFDBS * SWITCHES),
+            u128::from(mezzanines) * u128::from(QFDBS * PORTS),
+        )?;
+        let routers = torus(mezzanines, !rack, 1)?;
+        let first = if rack { torus(RACK_SUBSYSTEMS[0], true, 1)? } else { routers.clone() };
+        Ok(Exanest { first_subsystem: first.switches(), routers })
     }
+
+    /// F1's port towards the router.
+    pub(crate) const TO_ROUTER: PortId = PortId(MPSOCS);
+    /// The router's port towards F1.
+    pub(crate) const TO_F1: PortId = PortId(0);
 
     /// Number of mezzanines.
     pub fn mezzanines(&self) -> u32 {
-        self.qfdbs.switches() / QFDBS
+        self.routers.switches() / QFDBS
     }
 
-    /// The torus of QFDBs, four endpoints each. In the rack of twelve its third place along Z is a
-    /// sub-system of its own.
+    /// The torus of the routers, one for each QFDB; the one endpoint of each is F1's switch. In the rack of
+    /// twelve its third place along Z is a sub-system of its own.
     #[inline]
-    pub(crate) fn qfdbs(&self) -> &Torus {
-        &self.qfdbs
+    pub(crate) fn routers(&self) -> &Torus {
+        &self.routers
     }
 
-    /// The torus of QFDBs of each sub-system, the largest first.
+    /// The QFDBs of each sub-system as a torus with four endpoints each, the largest first.
     pub(crate) fn subsystems(&self) -> Vec<Torus> {
-        match self.first_subsystem == self.endpoints() {
-            true => vec![self.qfdbs.clone()],
-            false => RACK_SUBSYSTEMS
-                .map(|mezzanines| torus(mezzanines, true).expect("parts of the rack are small enough"))
-                .to_vec(),
-        }
+        let whole = self.first_subsystem == self.routers.switches();
+        let mezzanines = if whole { vec![u64::from(self.mezzanines())] } else { RACK_SUBSYSTEMS.to_vec() };
+        let part = |mezzanines| torus(mezzanines, true, MPSOCS).expect("no larger than the machine");
+        mezzanines.into_iter().map(part).collect()
     }
 
     /// The port by which one MPSoC of a QFDB reaches another.
@@ -99,20 +132,57 @@ impl Exanest {
         PortId(if to < from { to + 1 } else { to })
     }
 
-    /// The MPSoC of a switch in its QFDB; 0 is F1.
+    /// The QFDB of a switch, and what the switch is in it.
     #[inline]
-    pub(crate) fn mpsoc(switch: SwitchId) -> u32 {
-        switch.0 % MPSOCS
+    pub(crate) fn role(switch: SwitchId) -> (SwitchId, Role) {
+        let role = match switch.0 % SWITCHES {
+            ROUTER => Role::Router,
+            mpsoc => Role::Mpsoc(mpsoc),
+        };
+        (SwitchId(switch.0 / SWITCHES), role)
     }
 
-    /// The kinds of links on the way from one endpoint to another; none where there is no way.
+    /// The switch of an MPSoC of a QFDB.
+    #[inline]
+    pub(crate) fn mpsoc(qfdb: SwitchId, mpsoc: u32) -> SwitchId {
+        SwitchId(qfdb.0 * SWITCHES + mpsoc)
+    }
+
+    /// The Network Router of a QFDB.
+    #[inline]
+    pub(crate) fn router(qfdb: SwitchId) -> SwitchId {
+        SwitchId(qfdb.0 * SWITCHES + ROUTER)
+    }
+
+    /// The place of an address in its QFDB: an MPSoC, or the router.
+    #[inline]
+    pub(crate) fn place(address: Address) -> Role {
+        match (address.0 & ((1 << PLACE_BITS) - 1)) as u32 {
+            ROUTER => Role::Router,
+            mpsoc => Role::Mpsoc(mpsoc),
+        }
+    }
+
+    /// The address of the QFDB in the torus.
+    #[inline]
+    pub(crate) fn in_torus(address: Address) -> Address {
+        Address(address.0 >> PLACE_BITS)
+    }
+
+    /// Whether two QFDBs are of one sub-system.
+    fn joined(&self, one: SwitchId, other: SwitchId) -> bool {
+        (one.0 < self.first_subsystem) == (other.0 < self.first_subsystem)
+    }
+
+    /// The kinds of links on the way from one endpoint to another, as Table 1 counts them: serial (HSS)
+    /// links, without those inside F1 to its router. None where there is no way.
     pub fn path(&self, from: EndpointId, to: EndpointId) -> Option<ExanestPath> {
         if !self.reachable(from, to) {
             return None;
         }
-        let address = |endpoint| self.qfdbs.endpoint_address(endpoint);
+        let address = |endpoint| Exanest::in_torus(self.endpoint_address(endpoint));
         let hops: Vec<u32> = self
-            .qfdbs
+            .routers
             .axes()
             .iter()
             .map(|axis| {
@@ -185,7 +255,7 @@ pub struct ExanestPath {
 }
 
 impl ExanestPath {
-    /// Table 1's number of hops: links between MPSoCs.
+    /// Table 1's number of hops: serial links between MPSoCs.
     pub fn hops(&self) -> u32 {
         self.inter_mezzanine + self.intra_mezzanine + self.intra_qfdb
     }
@@ -207,77 +277,86 @@ impl fmt::Display for ExanestPath {
 
 impl Topology for Exanest {
     fn endpoints(&self) -> u32 {
-        self.qfdbs.endpoints()
+        self.routers.switches() * MPSOCS
     }
 
     fn switches(&self) -> u32 {
-        self.qfdbs.endpoints()
+        self.routers.switches() * SWITCHES
     }
 
     fn ports(&self, switch: SwitchId) -> u32 {
-        if Exanest::mpsoc(switch) == 0 { self.qfdbs.ports(switch) } else { MPSOCS }
+        match Exanest::role(switch) {
+            (qfdb, Role::Router) => self.routers.ports(qfdb),
+            (_, Role::Mpsoc(0)) => MPSOCS + 1,
+            (_, Role::Mpsoc(_)) => MPSOCS,
+        }
     }
 
     fn peer(&self, switch: SwitchId, port: PortId) -> Attachment {
-        let (qfdb, here) = (switch.0 / MPSOCS, Exanest::mpsoc(switch));
-        if port.0 == 0 {
-            return Attachment::Endpoint(EndpointId(switch.0));
-        }
-        if port.0 < MPSOCS {
-            let there = if port.0 <= here { port.0 - 1 } else { port.0 };
-            return Attachment::Switch(SwitchId(qfdb * MPSOCS + there), Exanest::mpsoc_port(there, here));
-        }
-        match self.qfdbs.peer(SwitchId(qfdb), port) {
-            Attachment::Switch(other, back) => {
-                let f1 = EndpointId(other.0 * MPSOCS);
-                match self.reachable(EndpointId(switch.0), f1) {
-                    true => Attachment::Switch(SwitchId(f1.0), back),
-                    false => Attachment::Nothing,
+        match Exanest::role(switch) {
+            (qfdb, Role::Router) => match self.routers.peer(qfdb, port) {
+                Attachment::Endpoint(_) => Attachment::Switch(Exanest::mpsoc(qfdb, 0), Exanest::TO_ROUTER),
+                Attachment::Switch(other, back) if self.joined(qfdb, other) => {
+                    Attachment::Switch(Exanest::router(other), back)
                 }
-            }
-            other => other,
+                Attachment::Switch(..) | Attachment::Nothing => Attachment::Nothing,
+            },
+            (qfdb, Role::Mpsoc(here)) => match port {
+                PortId(0) => Attachment::Endpoint(EndpointId(qfdb.0 * MPSOCS + here)),
+                Exanest::TO_ROUTER => Attachment::Switch(Exanest::router(qfdb), Exanest::TO_F1),
+                PortId(port) => {
+                    let there = if port <= here { port - 1 } else { port };
+                    Attachment::Switch(Exanest::mpsoc(qfdb, there), Exanest::mpsoc_port(there, here))
+                }
+            },
         }
     }
 
     fn attachment(&self, endpoint: EndpointId) -> (SwitchId, PortId) {
-        (SwitchId(endpoint.0), PortId(0))
+        let (qfdb, mpsoc) = (SwitchId(endpoint.0 / MPSOCS), endpoint.0 % MPSOCS);
+        (Exanest::mpsoc(qfdb, mpsoc), PortId(0))
     }
 
     #[inline]
-    fn link_class(&self, _switch: SwitchId, port: PortId) -> LinkClass {
-        match port.0 {
-            0 => LinkClass(0),
-            1..MPSOCS => LinkClass(1),
-            links => LinkClass(2 + ((links - MPSOCS) / 2) as u8),
-        }
+    fn link_class(&self, switch: SwitchId, port: PortId) -> LinkClass {
+        LinkClass(match (Exanest::role(switch).1, port) {
+            (Role::Mpsoc(_), PortId(0)) => 0,
+            (Role::Mpsoc(0), Exanest::TO_ROUTER) | (Role::Router, Exanest::TO_F1) => 2,
+            (Role::Mpsoc(_), _) => 1,
+            (Role::Router, PortId(link)) => 3 + ((link - 1) / 2) as u8,
+        })
     }
 
     fn link_classes(&self) -> &'static [&'static str] {
-        &["endpoint", "qfdb", "x", "y", "z"]
+        &["endpoint", "qfdb", "router", "x", "y", "z"]
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {
-        self.qfdbs.endpoint_address(EndpointId(switch.0))
+        let (qfdb, place) = (SwitchId(switch.0 / SWITCHES), switch.0 % SWITCHES);
+        Address(self.routers.switch_address(qfdb).0 << PLACE_BITS | u64::from(place))
     }
 
     fn endpoint_address(&self, endpoint: EndpointId) -> Address {
-        self.qfdbs.endpoint_address(endpoint)
+        self.switch_address(self.attachment(endpoint).0)
     }
 
     fn reachable(&self, from: EndpointId, to: EndpointId) -> bool {
-        (from.0 < self.first_subsystem) == (to.0 < self.first_subsystem)
+        self.joined(SwitchId(from.0 / MPSOCS), SwitchId(to.0 / MPSOCS))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exanest_order::ExanestOrder;
+    use crate::layout::Layout;
+    use crate::path::idle_path;
 
     #[test]
     fn the_machines_of_the_report() {
         // TR-488 §4.1: 8 blades of 4 QFDBs of 4 MPSoCs; §1: 12 blades aggregate 192.
         assert_eq!(Exanest::new(8).unwrap().endpoints(), 128);
-        assert_eq!(Exanest::new(8).unwrap().qfdbs().sizes(), [4, 4, 2]);
+        assert_eq!(Exanest::new(8).unwrap().routers().sizes(), [4, 4, 2]);
         let rack = Exanest::new(12).unwrap();
         let qfdbs: Vec<_> = rack.subsystems().iter().map(Topology::switches).collect();
         assert_eq!((rack.endpoints(), qfdbs), (192, vec![32, 16]));
@@ -287,13 +366,38 @@ mod tests {
         assert_eq!(rack.path(endpoint("M5QAF1"), endpoint("M9QAF1")), None);
     }
 
+    /// Catches links that hang on another switch than the router of their QFDB.
     #[test]
-    fn z_joins_partners_by_one_link() {
+    fn routers_have_the_links_between_qfdbs() {
         let machine = Exanest::new(8).unwrap();
-        let (m1, m5) = (machine.endpoint("M1QCF1").unwrap(), machine.endpoint("M5QCF1").unwrap());
-        let up = Attachment::Switch(SwitchId(m5.0), PortId(9));
-        assert_eq!(machine.peer(SwitchId(m1.0), PortId(8)), up);
-        assert_eq!(machine.peer(SwitchId(m1.0), PortId(9)), Attachment::Nothing);
+        let qfdb = |name| SwitchId(machine.endpoint(name).unwrap().0 / MPSOCS);
+        let (m1, m5) = (qfdb("M1QCF1"), qfdb("M5QCF1"));
+        // Z joins partners by one link.
+        let up = Attachment::Switch(Exanest::router(m5), PortId(6));
+        assert_eq!(machine.peer(Exanest::router(m1), PortId(5)), up);
+        assert_eq!(machine.peer(Exanest::router(m1), PortId(6)), Attachment::Nothing);
+        let f1 = Attachment::Switch(Exanest::mpsoc(m1, 0), PortId(4));
+        assert_eq!(machine.peer(Exanest::router(m1), PortId(0)), f1);
+        assert_eq!([0, 1, 2, 3].map(|mpsoc| machine.ports(Exanest::mpsoc(m1, mpsoc))), [5, 4, 4, 4]);
+    }
+
+    /// TR-488, §6.1.1: a path of N hops between QFDBs passes N + 1 routing blocks, its routers, and N links
+    /// between them. Catches a QFDB in transit whose F1 is passed as well.
+    #[test]
+    fn a_qfdb_in_transit_is_one_routing_block() {
+        let machine = Exanest::new(8).unwrap();
+        let layout = Layout::Exanest(ExanestOrder::new(machine.clone(), true));
+        for (to, hops) in [("M1QBF1", 1), ("M1QCF1", 2), ("M2QCF1", 3), ("M7QCF1", 5)] {
+            let (from, to) = (machine.endpoint("M1QAF1").unwrap(), machine.endpoint(to).unwrap());
+            let mut passed = Vec::new();
+            idle_path(&layout, from, to, |switch, _| passed.push(Exanest::role(switch).1));
+            let mut expected = vec![Role::Router; hops + 1];
+            expected.insert(0, Role::Mpsoc(0));
+            expected.push(Role::Mpsoc(0));
+            assert_eq!(passed, expected);
+            let path = machine.path(from, to).unwrap();
+            assert_eq!((path.hops() as usize, path.intra_qfdb), (hops, 0));
+        }
     }
 
     #[test]

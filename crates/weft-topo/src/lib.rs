@@ -7,7 +7,7 @@
 //! | topology | routing | virtual channels |
 //! |---|---|---|
 //! | [`Torus`] (and mesh) | [`DimensionOrder`], with or without datelines | 2 with rings, else 1 |
-//! | [`Exanest`] | [`ExanestOrder`]: through F1, then X, Y, Z | 2 |
+//! | [`Exanest`] | [`ExanestOrder`]: through F1 and its router, then X, Y, Z | 2 |
 //! | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
 //! | [`Dragonfly`] | [`DragonflyMinimal`] | 2 |
 //! | [`Dragonfly`] | [`Ugal`]: UGAL-L | 3 |

@@ -9,6 +9,7 @@ mod rerun;
 mod simulation;
 mod trace;
 mod traffic;
+mod validate;
 
 use crate::exit::{Failure, Status};
 use clap::Subcommand;
@@ -32,6 +33,8 @@ pub enum Command {
     Replay(replay::ReplayOptions),
     /// Why a program takes as long as it does: its critical path, split exactly
     Explain(explain::ExplainOptions),
+    /// Published measurements against the simulation, row by row
+    Validate(validate::ValidateOptions),
     /// Runs the run of a result directory again and compares, or resumes it
     Rerun(rerun::RerunOptions),
 }
@@ -47,6 +50,7 @@ impl Command {
             Command::Trace(command) => command.run(),
             Command::Replay(options) => options.run(words),
             Command::Explain(options) => options.run(),
+            Command::Validate(options) => options.run(),
             Command::Rerun(options) => options.run(words),
         }
     }

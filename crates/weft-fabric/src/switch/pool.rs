@@ -2,6 +2,7 @@
 
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
+use weft_engine::prefetch;
 use weft_units::{Span, Time};
 
 /// No packet.
@@ -43,6 +44,18 @@ impl Pool {
 
     pub(crate) fn len(&self) -> usize {
         self.used as usize
+    }
+
+    /// Counts a packet less than there are, for the tests of checks.
+    #[cfg(test)]
+    pub(crate) fn forget_one(&mut self) {
+        self.used -= 1;
+    }
+
+    /// Asks for its memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.places);
     }
 
     #[inline]

@@ -2,12 +2,13 @@
 
 use super::expected::Expected;
 use super::pool::Buffered;
+use crate::fault::{Fate, Fault};
 use crate::hop::HopRecord;
 use crate::network::LinkEnd;
 use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
 use serde::{Deserialize, Serialize};
-use weft_engine::Stream;
+use weft_engine::{Stream, prefetch};
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
 use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
 
@@ -161,6 +162,8 @@ pub(crate) struct Ports {
     pub(crate) credits: Vec<u32>,
     /// Credits that are known to come.
     pub(crate) expected: Expected,
+    /// How the links of its outputs fail; empty where none does.
+    pub(crate) faults: Vec<Fault>,
     pub(crate) dice: Stream,
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
@@ -216,9 +219,21 @@ impl Ports {
             expected: Expected::new(port.len()),
             port,
             credits,
+            faults: Vec::new(),
             dice,
             decision: Time::MAX,
         }
+    }
+
+    /// Asks for their memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.port);
+        prefetch(&*self.counters);
+        prefetch(&*self.look_at);
+        prefetch(&*self.awaited);
+        prefetch(&*self.credits);
+        self.expected.prefetch();
     }
 
     /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
@@ -421,7 +436,32 @@ impl Ports {
             // The buffer's room is free when the tail has left it for the crossbar.
             sink.credit(input.peer, input_vc, room, (end - pipeline) + in_latency);
         }
+        if !self.faults.is_empty() && self.is_lost(hop.output, &mut packet, room, end + latency, rules) {
+            return;
+        }
         sink.packet(peer, packet, begin + latency, end + latency);
+    }
+
+    /// Whether the link of an output loses a packet whose tail would arrive at `tail`. Its credit then comes
+    /// back a latency later.
+    #[cold]
+    fn is_lost<T>(
+        &mut self,
+        output: usize,
+        packet: &mut Packet,
+        room: u32,
+        tail: Time,
+        rules: &Rules<T>,
+    ) -> bool {
+        if self.faults[output].strike(packet, tail) == Fate::Arrives {
+            return false;
+        }
+        if self.credits[output << rules.vc_shift | usize::from(packet.vc)] != UNLIMITED {
+            let back = tail + rules.links[usize::from(self.port[output].class.0)].latency;
+            let credit = Credit { port: output as u16, vc: packet.vc, amount: room };
+            self.expect_credit(back, credit, rules);
+        }
+        true
     }
 }
 

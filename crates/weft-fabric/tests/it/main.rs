@@ -4,6 +4,7 @@
 
 mod deadlock;
 mod fairness;
+mod faults;
 mod ideal;
 mod links;
 mod machines;

@@ -30,7 +30,7 @@ fn machines() -> Vec<(Machine, usize)> {
     machines[1].0.switch.clock = Clock::from_hertz(200_000_000).unwrap();
     let (fast, slow) =
         (link(16_000, LineCode::B64_66, 120_000, 8), link(10_000, LineCode::B64_66, 240_001, 8));
-    machines[2].0.links = vec![fast, fast, slow, slow, slow];
+    machines[2].0.links = vec![fast, fast, fast, slow, slow, slow];
     machines[2].0.switch.output_buffer = Some(Bytes::new(600));
     machines[2].0.switch.faster_link = FasterLink::Delay;
     machines[5].0.switch.credit = CreditUnit::Cells(Bytes::new(64));

@@ -151,7 +151,7 @@ fn rates_meet_on_the_exanest_rack() {
                 let mut machine = plain(exanest(8), kind, 4);
                 let (fast, slow) =
                     (link(16_000, LineCode::B64_66, 120_000, 8), link(10_000, LineCode::B64_66, 241_001, 8));
-                machine.links = vec![fast, fast, slow, slow, slow];
+                machine.links = vec![fast, fast, fast, slow, slow, slow];
                 (machine.switch.faster_link, machine.switch.clock) =
                     (mode, Clock::from_hertz(hertz).unwrap());
                 check(&machine, hertz, 100, 5).unwrap();
@@ -161,32 +161,35 @@ fn rates_meet_on_the_exanest_rack() {
 }
 
 /// Numbers worked out on paper, so that the closed form above is itself checked once: M1QAF2 to M1QBF1
-/// (16 Gb/s inside the QFDB to F1, 10 Gb/s on the X ring), 200 MHz, pipeline of two cycles, 256 B of
+/// (16 Gb/s inside the QFDB to F1 and to its router, 10 Gb/s on the X ring), 200 MHz, pipeline of two cycles, 256 B of
 /// payload in 288 B, latencies of 100 ns, no code and no framing.
 ///
 /// ```text
-///  injection  0                 144 ns on 16 Gb/s: head at 100, tail at 244
-///  F2         edge 100, out 110 head at 210, tail at 354
-///  F1 of QA   edge 210, out 220 230.4 ns on 10 Gb/s: head at 320, tail at 220 + 230.4 + 100 = 550.4
-///  F1 of QB   edge 320, out 330 onto 16 Gb/s, but the tail (in at 550.4) leaves at 560.4
-///  endpoint   tail at 660.4
+///  injection     0                 144 ns on 16 Gb/s: head at 100, tail at 244
+///  F2            edge 100, out 110 head at 210, tail at 354
+///  F1 of QA      edge 210, out 220 head at 320, tail at 464
+///  router of QA  edge 320, out 330 230.4 ns on 10 Gb/s: head at 430, tail at 330 + 230.4 + 100 = 660.4
+///  router of QB  edge 430, out 440 onto 16 Gb/s, but the tail (in at 660.4) leaves at 670.4, is in at 770.4
+///  F1 of QB      edge 540, out 550 the tail leaves at 780.4
+///  endpoint      tail at 880.4
 /// ```
-/// With `delay` the last switch starts at the first edge from 550.4 - 144 = 406.4: 410, out 420, ends
-/// 564, arrives 664. With `store` at the edge 555: out 565, ends 709, arrives 809.
+/// With `delay` the last router starts at the first edge from 660.4 - 144 = 516.4: 520, out 530, head at
+/// 630, and F1 passes it on: out 640, ends 784, arrives 884. With `store` at the edge 665: out 675, head at
+/// 775, and F1: out 785, ends 929, arrives 1029.
 #[test]
 fn a_path_by_hand() {
     for (mode, expected_ps) in
-        [(FasterLink::Bubble, 660_400), (FasterLink::Delay, 664_000), (FasterLink::Store, 809_000)]
+        [(FasterLink::Bubble, 880_400), (FasterLink::Delay, 884_000), (FasterLink::Store, 1_029_000)]
     {
         let mut machine = plain(exanest(8), KINDS[0], 4);
         let (fast, slow) =
             (link(16_000, LineCode::NONE, 100_000, 0), link(10_000, LineCode::NONE, 100_000, 0));
-        machine.links = vec![fast, fast, slow, slow, slow];
+        machine.links = vec![fast, fast, fast, slow, slow, slow];
         (machine.switch.faster_link, machine.switch.clock) = (mode, Clock::from_hertz(200_000_000).unwrap());
         let mut script: Script = vec![Vec::new(); 128];
         script[1].push(Planned { at: Time::ZERO, to: EndpointId(4), bytes: 256 });
         let arrived = machine.arrivals(&script);
-        assert_eq!((arrived[0].at.as_ps(), arrived[0].hops), (expected_ps, 4), "{mode:?}");
+        assert_eq!((arrived[0].at.as_ps(), arrived[0].hops), (expected_ps, 6), "{mode:?}");
     }
 }
 

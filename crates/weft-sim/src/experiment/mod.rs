@@ -21,6 +21,7 @@ mod ranks;
 pub mod replay;
 pub mod trace;
 pub mod traffic;
+pub mod validate;
 
 use crate::results::{Ending, Existing, Performance, ResultsError, ResultsWriter, Table};
 use serde::{Deserialize, Serialize};

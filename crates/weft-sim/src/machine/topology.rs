@@ -179,7 +179,8 @@ impl Topology {
         let product = |factors: &[u32]| factors.iter().fold(1u64, |p, f| p.saturating_mul(u64::from(*f)));
         match self {
             Topology::Torus { dims, .. } | Topology::Mesh { dims, .. } => product(dims),
-            Topology::Exanest { .. } => self.endpoints(),
+            // Of each QFDB those of its four MPSoCs, and its router.
+            Topology::Exanest { .. } => self.endpoints() / 4 * 5,
             Topology::KaryTree { k, n } => {
                 u64::from(*k).saturating_pow(n.saturating_sub(1)).saturating_mul(u64::from(*n))
             }
@@ -195,7 +196,7 @@ impl Topology {
             | Topology::Mesh { dims, endpoints_per_switch } => {
                 2 * dims.len() as u64 + u64::from(*endpoints_per_switch)
             }
-            Topology::Exanest { .. } => 10,
+            Topology::Exanest { .. } => 7,
             Topology::KaryTree { k, .. } => 2 * u64::from(*k),
             Topology::Dragonfly { p, a, h, .. } => u64::from(*p) + u64::from(*a) + u64::from(*h),
             Topology::Star { endpoints } => u64::from(*endpoints),
@@ -209,7 +210,7 @@ impl Topology {
             Topology::Torus { dims, .. } | Topology::Mesh { dims, .. } => {
                 &AXES[..AXES.len().min(1 + dims.len())]
             }
-            Topology::Exanest { .. } => &["endpoint", "qfdb", "x", "y", "z"],
+            Topology::Exanest { .. } => &["endpoint", "qfdb", "router", "x", "y", "z"],
             Topology::KaryTree { .. } => &["endpoint", "tree"],
             Topology::Dragonfly { .. } => &["endpoint", "local", "global"],
             Topology::Star { .. } => &["endpoint"],

@@ -1,4 +1,6 @@
-//! Figures of the ExaNeSt machine.
+//! Figures of the ExaNeSt machine. The link between F1 and its router, inside the FPGA, is a link like any
+//! other here: packets wait for it and cross it. Only [`ExanestPath`](crate::ExanestPath) counts without it,
+//! as TR-488 does.
 
 use super::{Bisection, ChannelLoad, ClosedForms, Paths, mean_over_pairs, ordered_pairs};
 use crate::exanest::MPSOCS;
@@ -7,11 +9,8 @@ use crate::traits::Topology;
 
 impl ClosedForms for ExanestOrder {
     fn diameter(&self) -> u32 {
-        let longest = self.topology().subsystems().into_iter().map(|qfdbs| match qfdbs.switches() {
-            1 => 1,
-            _ => 2 + qfdbs.diameter(), // to F1 and from F1
-        });
-        longest.max().unwrap_or(0)
+        // To F1 and its router, and the same back.
+        self.topology().subsystems().iter().map(|qfdbs| 4 + qfdbs.diameter()).max().unwrap_or(0)
     }
 
     fn mean_distance(&self) -> f64 {
@@ -19,9 +18,10 @@ impl ClosedForms for ExanestOrder {
         let (mut sum, mut pairs) = (0, 0);
         for qfdbs in self.topology().subsystems() {
             let inside = u128::from(qfdbs.switches()) * ordered_pairs(MPSOCS);
-            // Three of four sources and of four destinations are not F1.
+            // To the router and from it; and three of four sources and of four destinations are not F1.
             let beside_f1 = ordered_pairs(qfdbs.switches()) * 2 * mpsocs * (mpsocs - 1);
-            sum += inside + beside_f1 + qfdbs.distances() * mpsocs * mpsocs;
+            let to_routers = ordered_pairs(qfdbs.switches()) * 2 * mpsocs * mpsocs;
+            sum += inside + beside_f1 + to_routers + qfdbs.distances() * mpsocs * mpsocs;
             pairs += ordered_pairs(qfdbs.endpoints());
         }
         mean_over_pairs(sum, pairs)
@@ -31,9 +31,8 @@ impl ClosedForms for ExanestOrder {
         let subsystems = self.topology().subsystems();
         let qfdbs = &subsystems[0];
         let Bisection { links, cut } = qfdbs.bisection();
-        match (qfdbs.switches(), subsystems.len()) {
-            (1, _) => Bisection { links: 4, cut: "two and two MPSoCs of the QFDB".to_owned() },
-            (_, 1) => Bisection { links, cut },
+        match subsystems.len() {
+            1 => Bisection { links, cut },
             _ => Bisection { links, cut: format!("{cut} of the larger sub-system") },
         }
     }
@@ -45,8 +44,11 @@ impl ClosedForms for ExanestOrder {
             // The link between F1 and another MPSoC carries what that one sends to, or gets from, all but
             // the two others.
             let qfdb = (endpoints - 3.0) / (endpoints - 1.0);
+            // The link between F1 and the router carries what the four send to other QFDBs.
+            let mpsocs = f64::from(MPSOCS);
+            let router = mpsocs * (endpoints - mpsocs) / (endpoints - 1.0);
             let mut loads = qfdbs.uniform_load();
-            loads.insert(1, qfdb);
+            loads.splice(1..1, [qfdb, router]);
             for (busiest, load) in per_class.iter_mut().zip(loads) {
                 *busiest = load.max(*busiest);
             }

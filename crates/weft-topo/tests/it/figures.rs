@@ -227,8 +227,9 @@ fn a_pattern_that_does_not_exist_says_why() {
 #[test]
 fn figures_are_written_with_units_and_reasons() {
     let json = serde_json::to_value(figures(&exanest(12, true))).unwrap();
-    assert_eq!(json["diameter_hops"], 7);
-    assert_eq!(json["links"][4], serde_json::json!({ "class": "z", "links": 16 }));
+    assert_eq!(json["diameter_hops"], 9);
+    assert_eq!(json["links"][2], serde_json::json!({ "class": "router", "links": 48 }));
+    assert_eq!(json["links"][5], serde_json::json!({ "class": "z", "links": 16 }));
     assert_eq!(json["channel_loads"][2]["pattern"], "tornado");
     assert_eq!(json["channel_loads"][2]["load"]["paths"], "deterministic");
     assert!(

@@ -46,6 +46,6 @@ fn trees_and_racks_of_tens_of_thousands() {
     let figures = examine(&tree(16, 4, Ascent::DModK), 6);
     assert_eq!((figures.endpoints, figures.diameter, figures.bisection.links), (65_536, 6, 32_768));
     examine(&tree(256, 2, Ascent::Random), 2);
-    let figures = examine(&exanest(2048, true), 262);
+    let figures = examine(&exanest(2048, true), 264);
     assert_eq!(figures.endpoints, 32_768);
 }

@@ -16,6 +16,7 @@
 //! Ranks of a host that slow each other down, and messages past the interface between them: they go
 //! through it and the host's switch.
 
+mod interface;
 mod order;
 mod program;
 mod rank;
@@ -32,7 +33,7 @@ use rank::{Notice, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_engine::Payload;
-use weft_msg::{Blocked, Envelope, EnvelopeKind, Protocol, SendToken};
+use weft_msg::{Blocked, Envelope, Protocol, SendToken};
 use weft_nic::{Delivered, Host, HostContext, Offer};
 use weft_units::{EndpointId, RankId, Time};
 
@@ -122,6 +123,11 @@ impl ReplayParameters {
         RankId(self.first_ranks[program as usize] + rank.0)
     }
 
+    /// The rank in its program of one that is counted over all programs.
+    fn program_rank(&self, program: u32, number: RankId) -> RankId {
+        RankId(number.0 - self.first_ranks[program as usize])
+    }
+
     /// The endpoint of a rank that is counted over all programs.
     pub fn endpoint(&self, number: RankId) -> EndpointId {
         self.seats[number.index()].0
@@ -182,18 +188,6 @@ pub struct ReplayHeader {
     seat: u32,
     /// Counts the messages from rank to rank that are to be matched; 0 for others.
     number: u32,
-}
-
-impl ReplayHeader {
-    /// Whether messaging matches such messages with receives, so that it needs them in order.
-    fn is_matched(&self) -> bool {
-        matches!(self.envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend)
-    }
-
-    /// Whether it carries data of the program.
-    fn has_data(&self) -> bool {
-        matches!(self.envelope.kind, EnvelopeKind::Eager | EnvelopeKind::Data)
-    }
 }
 
 impl ReplayHost {
@@ -295,11 +289,21 @@ impl Host for ReplayHost {
         let seat = header.seat;
         let cause = MessageId { source: message.from, number: message.number };
         let rank = &mut self.ranks[seat as usize];
-        if header.has_data() {
+        if header.envelope.has_data() {
             rank.count_received(header.envelope.bytes);
             ReplayHost::report_delivery(message, header, rank, parameters, context);
         }
-        if !header.is_matched() {
+        if let Some(answer) = parameters.protocol.by_interface(rank.rank(), &header.envelope) {
+            return rank.answer_by_interface(
+                answer,
+                (header.source, cause),
+                seat,
+                &mut self.tokens,
+                parameters,
+                context,
+            );
+        }
+        if !header.envelope.is_matched() {
             let notice = Notice::Message(header.envelope, cause);
             return rank.notice(notice, seat, &mut self.tokens, parameters, context);
         }

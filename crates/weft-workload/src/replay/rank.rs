@@ -1,5 +1,6 @@
 //! One rank: its operations, its clock, and its side of messaging.
 
+use super::interface::primitive;
 use super::order::{Counters, Restore};
 use super::record::{Cause, Finish, MessageId, Post, Recorder, Trail};
 use super::report::{Activity, ClockReading, Fault, RankReport, TimelineEvent};
@@ -7,8 +8,8 @@ use super::{Operations, ProgressRule, RankTimer, ReplayHeader, ReplayHost, Repla
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
-use weft_msg::{Blocked, Envelope, EnvelopeKind, Nic, Process, Progress, SendToken, Work};
-use weft_nic::{HostContext, Message, Primitive};
+use weft_msg::{Blocked, Envelope, Nic, Process, Progress, SendToken, Work};
+use weft_nic::{HostContext, Message};
 use weft_trace::op::Op;
 use weft_trace::{Kind, RankCursor};
 use weft_units::{Bytes, RankId, Span, Time};
@@ -62,13 +63,13 @@ pub(super) struct ReplayRank {
     /// Operations that it has begun.
     position: u64,
     state: State,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
 }
 
 /// All that a rank counts.
 #[derive(Serialize, Deserialize)]
-struct Ledger {
-    program: u32,
+pub(super) struct Ledger {
+    pub(super) program: u32,
     rank: RankId,
     /// Counted over all programs.
     number: RankId,
@@ -87,7 +88,7 @@ struct Ledger {
     /// Numbers for the messages to be matched, by destination.
     numbers: Counters,
     /// When the messages that are announced were posted, by exchange.
-    announced: Vec<Time>,
+    pub(super) announced: Vec<Time>,
     /// The operation that is under way, for timelines.
     #[serde(skip)]
     operation: &'static str,
@@ -98,28 +99,28 @@ struct Ledger {
 }
 
 /// What a rank reaches while it is called.
-struct Surroundings<'s, C> {
-    seat: u32,
-    tokens: &'s mut Slab<Taking>,
-    parameters: &'s ReplayParameters,
-    context: &'s mut C,
+pub(super) struct Surroundings<'s, C> {
+    pub(super) seat: u32,
+    pub(super) tokens: &'s mut Slab<Taking>,
+    pub(super) parameters: &'s ReplayParameters,
+    pub(super) context: &'s mut C,
 }
 
 /// The rank's interface and processor for one call of messaging.
-struct Port<'p, 's, C> {
-    ledger: &'p mut Ledger,
-    around: &'p mut Surroundings<'s, C>,
+pub(super) struct Port<'p, 's, C> {
+    pub(super) ledger: &'p mut Ledger,
+    pub(super) around: &'p mut Surroundings<'s, C>,
     /// When the call began.
-    begun: Time,
+    pub(super) begun: Time,
     /// How far it has come.
-    clock: Time,
+    pub(super) clock: Time,
     /// What is recorded of it.
     trail: Option<Trail>,
 }
 
 impl<'p, 's, C: HostContext<ReplayHost>> Port<'p, 's, C> {
     /// For a call that begins at `begun` because of `cause`.
-    fn new(
+    pub(super) fn new(
         begun: Time,
         cause: Cause,
         call: Option<Kind>,
@@ -131,7 +132,7 @@ impl<'p, 's, C: HostContext<ReplayHost>> Port<'p, 's, C> {
     }
 
     /// How far it has come, and what follows then.
-    fn end(self) -> (Time, Cause) {
+    pub(super) fn end(self) -> (Time, Cause) {
         let Port { ledger, around, clock, trail, .. } = self;
         let last = trail.map_or(Cause::Beginning, |trail| {
             trail.end(ledger.number, clock, &mut ledger.recorder, &mut around.context.output().record)
@@ -157,25 +158,13 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
         let number = parameters.number(self.ledger.program, to);
         let (endpoint, seat) = parameters.seats[number.index()];
         let mut header = ReplayHeader { envelope, source: self.ledger.number.0, seat, number: 0 };
-        if header.is_matched() {
+        if envelope.is_matched() {
             let next = self.ledger.numbers.of(number.0);
             header.number = *next;
             *next = next.wrapping_add(1);
         }
-        let exchange = envelope.exchange() as usize;
-        let born = match envelope.kind {
-            // The message's time counts from when it was posted, not from when its data may go.
-            EnvelopeKind::Data => self.ledger.announced[exchange],
-            EnvelopeKind::RequestToSend => {
-                if self.ledger.announced.len() <= exchange {
-                    self.ledger.announced.resize(exchange + 1, Time::ZERO);
-                }
-                self.ledger.announced[exchange] = self.begun;
-                self.begun
-            }
-            _ => self.begun,
-        };
-        if header.has_data() {
+        let born = self.ledger.born(&envelope, self.begun);
+        if envelope.has_data() {
             self.ledger.messages_sent += 1;
             self.ledger.sent += envelope.bytes;
         }
@@ -186,10 +175,7 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
         });
         let taking = Taking { seat: self.around.seat, token, number: 0 };
         let token = token.is_awaited().then(|| self.around.tokens.insert(taking) as u32);
-        let primitive = match envelope.kind {
-            EnvelopeKind::Data => Primitive::Write,
-            _ => Primitive::Automatic,
-        };
+        let primitive = primitive(&envelope, &parameters.protocol);
         let message = Message {
             to: endpoint,
             bytes: payload,
@@ -247,6 +233,11 @@ impl ReplayRank {
     /// Its program.
     pub fn program(&self) -> u32 {
         self.ledger.program
+    }
+
+    /// Its rank in the program.
+    pub fn rank(&self) -> RankId {
+        self.ledger.rank
     }
 
     /// Its number over all programs.
