@@ -177,12 +177,13 @@ pub fn run(
     run.name_tracks()?;
     let (ended, detail) = run.epochs()?;
     let simulated = simulating.seconds();
-    let Crossed { packet_hops, packets } = run.network.crossed();
-    let rows = run.rows(packet_hops);
+    let crossed = run.network.crossed();
+    let Crossed { packet_hops, .. } = crossed;
+    let rows = run.rows(&crossed);
     let mut performance = Performance::measured(options, started, &stopwatch, packet_hops);
     let packet_hops_per_second = if simulated > 0.0 { packet_hops as f64 / simulated } else { 0.0 };
     performance.packet_hops_per_second = packet_hops_per_second;
-    run.finish(ended, detail.clone(), &rows, Crossed { packet_hops, packets }, performance.clone())?;
+    run.finish(ended, detail.clone(), &rows, crossed, performance.clone())?;
     let peak_memory_bytes = peak_memory().unwrap_or(0);
     let measured = |row| Measured { row, packet_hops_per_second, build_time_s, peak_memory_bytes };
     Ok(ReplayReport { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
@@ -271,6 +272,15 @@ impl Run<'_> {
             return (Ending::Finished, None);
         }
         let waiting = self.who_waits();
+        let faults = self.network.crossed().faults;
+        if faults.lost() + faults.corrupted > 0 && self.network.buffered() == 0 {
+            let detail = format!(
+                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface did not \
+                 repair is missing, and ranks wait for it\n{waiting}",
+                faults.dropped, faults.dead, faults.corrupted
+            );
+            return (Ending::LostData, Some(detail));
+        }
         match self.network.stuck() {
             Some(ending @ weft_engine::Ending::Deadlock { .. }) => {
                 (Ending::Deadlock, Some(ending.to_string()))
@@ -369,13 +379,19 @@ impl Run<'_> {
     }
 
     /// A row for each trace.
-    fn rows(&self, packet_hops: u64) -> Vec<ReplayRow> {
+    fn rows(&self, crossed: &Crossed) -> Vec<ReplayRow> {
         let ranks = self.ranks();
         let mut busiest = Busiest::new(BUSIEST);
         self.network.visit_links(&mut |link: LinkUse| busiest.see(link));
         let end = ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO);
-        let shared =
-            Shared { layout: self.layout, end, busiest: &busiest, packet_hops, seed: self.request.seed };
+        let shared = Shared {
+            layout: self.layout,
+            end,
+            busiest: &busiest,
+            packet_hops: crossed.packet_hops,
+            packets_dropped: crossed.faults.lost(),
+            seed: self.request.seed,
+        };
         let none = Delivery::default();
         let row = |(index, trace): (usize, &super::TraceInput)| {
             let program = index as u32;
@@ -411,7 +427,9 @@ impl Run<'_> {
             payload: Bytes::new(rows.iter().map(|row| row.bytes).sum()),
             packets: crossed.packets,
             packet_hops: crossed.packet_hops,
-            dropped: 0,
+            dropped: crossed.faults.dropped,
+            dropped_dead: crossed.faults.dead,
+            corrupted: crossed.faults.corrupted,
         };
         let request = Request::Replay(self.request.clone());
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<_, _>>();

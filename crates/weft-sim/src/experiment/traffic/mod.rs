@@ -113,6 +113,9 @@ pub struct TrafficRow {
     pub messages: u64,
     /// Links crossed by data packets, warm-up included, over all seeds.
     pub packet_hops: u64,
+    /// Packets that links lost, warm-up included, over all seeds; their messages never arrive.
+    #[serde(default)]
+    pub packets_dropped: u64,
 }
 
 /// What came of `weft traffic`.
@@ -334,6 +337,9 @@ impl Curve<'_> {
                 self.totals.payload += run.delivered().bytes;
                 self.totals.packets += crossed.packets;
                 self.totals.packet_hops += crossed.packet_hops;
+                self.totals.dropped += crossed.faults.dropped;
+                self.totals.dropped_dead += crossed.faults.dead;
+                self.totals.corrupted += crossed.faults.corrupted;
                 match outcome {
                     Ok(result) => self.runs.push(result),
                     Err(ended) => return Ok(ended),
