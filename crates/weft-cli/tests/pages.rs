@@ -29,6 +29,7 @@ fn pages_and_help_name_the_same_options() {
         ("traffic", &[&["traffic"]]),
         ("replay", &[&["replay"]]),
         ("rerun", &[&["rerun"]]),
+        ("explain", &[&["explain"]]),
         ("record", &[&["record"]]),
         ("trace", &[&["trace", "info"], &["trace", "stats"]]),
     ] {

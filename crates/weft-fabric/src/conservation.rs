@@ -89,7 +89,9 @@ where
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotConserved {
     /// Credits of a link.
-    #[error("credits are not conserved on the link into {buffer}: {accounted} of {capacity} are accounted for")]
+    #[error(
+        "credits are not conserved on the link into {buffer}: {accounted} of {capacity} are accounted for"
+    )]
     Credits {
         /// The buffer that they stand for.
         buffer: String,

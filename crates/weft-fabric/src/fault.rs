@@ -139,8 +139,7 @@ mod tests {
         let mut fault = Fault::new(parameters, Stream::new(5, 6, 7));
         let mut marked = 0;
         for number in 0..packets {
-            let mut packet =
-                Packet::new(EndpointId(0), EndpointId(1), number, 64, Time::ZERO, Part::Whole);
+            let mut packet = Packet::new(EndpointId(0), EndpointId(1), number, 64, Time::ZERO, Part::Whole);
             fault.strike(&mut packet, Time::from_ps(number.into()));
             marked += u64::from(packet.bad);
         }

@@ -15,13 +15,13 @@
 //! A rank that sends a message to itself and receives it:
 //!
 //! ```
-//! use weft_msg::{Envelope, Nic, Process, Progress, Protocol, SendToken};
+//! use weft_msg::{Envelope, Nic, Process, Progress, Protocol, SendToken, Work};
 //! use weft_trace::op::{CommId, Op, RequestId, SendMode};
 //! use weft_units::{Bytes, RankId, Span};
 //!
 //! struct NoNetwork;
 //! impl Nic for NoNetwork {
-//!     fn spend(&mut self, _: Span) {}
+//!     fn spend(&mut self, _: Work, _: Span) {}
 //!     fn post(&mut self, _: RankId, _: Envelope, _: Bytes, _: SendToken) {}
 //! }
 //!
@@ -54,6 +54,7 @@ mod requests;
 mod support;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use algorithms::{
     Algorithm, AlgorithmError, AlgorithmTable, COLLECTIVE_NAMES, CollectiveSize, Rule, collective_name,
@@ -65,3 +66,4 @@ pub use process::{Process, Progress};
 pub use protocol::{Protocol, Wildcards};
 pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
 pub use support::unsupported;
+pub use work::Work;

@@ -8,6 +8,7 @@
 //! A simulated rank implements [`Nic`] with the model of an interface, a real process with rings in
 //! shared memory. Messaging sees neither a simulator nor a clock.
 
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use weft_trace::op::CommId;
@@ -20,8 +21,8 @@ use weft_units::{Bytes, RankId, Span};
 /// [`RequestToSend`](EnvelopeKind::RequestToSend) from one rank to another must arrive in the order in
 /// which they were posted: MPI's order of messages rests on it. The other kinds may overtake.
 pub trait Nic {
-    /// The processor works for `span` on messaging: this rank's clock advances.
-    fn spend(&mut self, span: Span);
+    /// The processor does `work` for `span`: this rank's clock advances.
+    fn spend(&mut self, work: Work, span: Span);
 
     /// Hands a message to the interface at the rank's present clock. `to` is never the rank itself.
     /// `payload` is what the message occupies on the wire beside packet headers. When the interface

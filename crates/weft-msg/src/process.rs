@@ -21,6 +21,7 @@ use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
 use crate::protocol::{LARGEST, Protocol, Wildcards};
 use crate::requests::{Renamed, Requests};
 use crate::support::unsupported;
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
@@ -170,19 +171,19 @@ impl Process {
                 self.receive(posted, protocol, nic);
             }
             Op::Wait { request } => {
-                nic.spend(protocol.wait_call);
+                nic.spend(Work::WaitCall, protocol.wait_call);
                 self.requests.wait(*request)?;
                 self.waiting = WaitingFor::Wait;
             }
             Op::Waitall { requests } => {
-                nic.spend(protocol.wait_call);
+                nic.spend(Work::WaitCall, protocol.wait_call);
                 for request in requests {
                     self.requests.wait(*request)?;
                 }
                 self.waiting = WaitingFor::Waitall;
             }
             Op::Waitany { requests, completed } => {
-                nic.spend(protocol.wait_call);
+                nic.spend(Work::WaitCall, protocol.wait_call);
                 self.wait_any(requests, *completed, protocol)?;
                 self.waiting = WaitingFor::Waitany;
             }
@@ -222,11 +223,11 @@ impl Process {
     pub fn delivered(&mut self, envelope: Envelope, protocol: &Protocol, nic: &mut impl Nic) {
         match envelope.kind {
             EnvelopeKind::Eager => {
-                nic.spend(protocol.receive_message);
+                nic.spend(Work::ReceiveMessage, protocol.receive_message);
                 self.arrived(envelope, protocol, nic);
             }
             EnvelopeKind::RequestToSend => {
-                nic.spend(protocol.control_receive);
+                nic.spend(Work::ControlReceive, protocol.control_receive);
                 self.arrived(envelope, protocol, nic);
             }
             EnvelopeKind::ClearToSend => self.clear_to_send(envelope.source, &envelope, protocol, nic),
@@ -253,7 +254,7 @@ impl Process {
 
     /// Sends a message.
     pub(crate) fn send(&mut self, message: Message, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.send_call);
+        nic.spend(Work::SendCall, protocol.send_call);
         if message.to == self.rank {
             self.send_to_self(&message, protocol, nic);
         } else if message.bytes <= protocol.eager_limit && message.mode != SendMode::Synchronous {
@@ -265,9 +266,9 @@ impl Process {
 
     /// Posts a receive, which may find its message in the unexpected queue.
     pub(crate) fn receive(&mut self, posted: Posted, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.receive_call);
+        nic.spend(Work::ReceiveCall, protocol.receive_call);
         let found = self.matching.post(posted);
-        nic.spend(protocol.matching_entry * found.scanned);
+        nic.spend(Work::Matching, protocol.matching_entry * found.scanned);
         if let Some(envelope) = found.entry {
             self.matched(&envelope, &posted, protocol, nic);
         }
@@ -276,7 +277,7 @@ impl Process {
     /// A message to be matched is there: a receive may wait for it.
     pub(crate) fn arrived(&mut self, envelope: Envelope, protocol: &Protocol, nic: &mut impl Nic) {
         let found = self.matching.arrive(envelope);
-        nic.spend(protocol.matching_entry * found.scanned);
+        nic.spend(Work::Matching, protocol.matching_entry * found.scanned);
         if let Some(posted) = found.entry {
             self.matched(&envelope, &posted, protocol, nic);
         }

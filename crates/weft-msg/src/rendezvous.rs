@@ -17,6 +17,7 @@ use crate::matching::{Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
 use crate::process::{Incoming, Message, Process, SendState};
 use crate::protocol::{Protocol, cost};
+use crate::work::Work;
 use weft_trace::op::SendMode;
 use weft_units::RankId;
 
@@ -26,12 +27,12 @@ impl Process {
         let envelope = self.envelope(EnvelopeKind::RequestToSend, message);
         let mut message = *message;
         if message.mode == SendMode::Buffered {
-            nic.spend(cost(protocol.memory_copy_rate, message.bytes));
+            nic.spend(Work::MemoryCopy, cost(protocol.memory_copy_rate, message.bytes));
             self.complete(message.owner, protocol, nic);
             message.owner = Owner::Nobody;
         }
         let send = self.remember(&message, SendState::Announced, envelope);
-        nic.spend(protocol.control_send);
+        nic.spend(Work::ControlSend, protocol.control_send);
         nic.post(message.to, Envelope { send, ..envelope }, protocol.control_bytes, SendToken::UNAWAITED);
     }
 
@@ -45,7 +46,7 @@ impl Process {
     ) {
         if envelope.source == self.rank {
             let outgoing = self.sends.remove(envelope.send as usize);
-            nic.spend(cost(protocol.memory_copy_rate, envelope.bytes));
+            nic.spend(Work::MemoryCopy, cost(protocol.memory_copy_rate, envelope.bytes));
             self.complete(outgoing.owner, protocol, nic);
             self.complete(posted.owner, protocol, nic);
             return;
@@ -63,12 +64,12 @@ impl Process {
         protocol: &Protocol,
         nic: &mut impl Nic,
     ) {
-        nic.spend(protocol.control_receive);
+        nic.spend(Work::ControlReceive, protocol.control_receive);
         let awaits_ack = protocol.rendezvous_ack;
         let outgoing = &mut self.sends[envelope.send as usize];
         outgoing.state = if awaits_ack { SendState::Unacknowledged } else { SendState::Posted };
         let bytes = outgoing.envelope.bytes;
-        nic.spend(protocol.data_send);
+        nic.spend(Work::DataSend, protocol.data_send);
         let token = if awaits_ack { SendToken::UNAWAITED } else { SendToken::of(envelope.send) };
         let data = Envelope { kind: EnvelopeKind::Data, source: self.rank, ..*envelope };
         nic.post(from, data, protocol.data_header + bytes, token);
@@ -76,7 +77,7 @@ impl Process {
 
     /// The announced data is there.
     pub(crate) fn data_arrived(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.receive_message);
+        nic.spend(Work::ReceiveMessage, protocol.receive_message);
         let incoming = self.receives.remove(envelope.receive as usize);
         if protocol.rendezvous_ack {
             self.control(EnvelopeKind::Ack, envelope, protocol, nic);
@@ -86,14 +87,14 @@ impl Process {
 
     /// The receiver has the data.
     pub(crate) fn acknowledged(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.control_receive);
+        nic.spend(Work::ControlReceive, protocol.control_receive);
         let outgoing = self.sends.remove(envelope.send as usize);
         self.complete(outgoing.owner, protocol, nic);
     }
 
     /// Answers the sender of `envelope` with a control message.
     fn control(&mut self, kind: EnvelopeKind, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.control_send);
+        nic.spend(Work::ControlSend, protocol.control_send);
         let answer = Envelope { kind, source: self.rank, ..*envelope };
         nic.post(envelope.source, answer, protocol.control_bytes, SendToken::UNAWAITED);
     }

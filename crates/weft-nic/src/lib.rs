@@ -6,6 +6,7 @@
 mod host;
 mod observer;
 mod simple;
+mod watched;
 
 pub use host::{Delivered, Host, HostContext, Message, Nic, Offer, Primitive};
 pub use observer::{Block, Observer, Stage};

@@ -10,7 +10,8 @@
 //! interface has them.
 
 use crate::host::{Delivered, Host, HostContext, Message, Nic, Offer};
-use crate::observer::Observer;
+use crate::observer::{Block, Observer, Stage};
+use crate::watched::{self, Watched};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_engine::Payload;
@@ -58,6 +59,7 @@ struct Incoming<H> {
     bytes: Bytes,
     born: Time,
     header: Option<H>,
+    watch: bool,
 }
 
 /// What the receiving interface is told of a message.
@@ -66,6 +68,7 @@ pub struct Announcement<H> {
     bytes: Bytes,
     born: Time,
     header: Option<H>,
+    watch: bool,
 }
 
 /// The simple interface's own events.
@@ -123,6 +126,7 @@ struct Transmit {
     turn: u32,
     next_number: u32,
     next_packet: Time,
+    watched: Watched,
 }
 
 /// What a host may do when the simple interface calls it.
@@ -154,10 +158,14 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
 
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
-        let Message { to, bytes, born, header, token, .. } = message;
-        self.interface.announce(to, number, Announcement { bytes, born, header });
+        let Message { to, bytes, born, header, token, watch, .. } = message;
+        self.interface.announce(to, number, Announcement { bytes, born, header, watch });
         let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
         let posted = at + self.parameters.send_message;
+        if watch {
+            let endpoint = self.interface.endpoint();
+            self.transmit.watched.post(endpoint, number, at, posted, self.interface.output());
+        }
         let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token };
         self.transmit.insert(outgoing);
         self.interface.request_pump();
@@ -194,7 +202,13 @@ impl<H: Host> SimpleNic<H> {
     pub fn new(host: H) -> SimpleNic<H> {
         SimpleNic {
             host,
-            transmit: Transmit { queue: VecDeque::new(), turn: 0, next_number: 0, next_packet: Time::ZERO },
+            transmit: Transmit {
+                queue: VecDeque::new(),
+                turn: 0,
+                next_number: 0,
+                next_packet: Time::ZERO,
+                watched: Watched::default(),
+            },
             incoming: BTreeMap::new(),
             due: VecDeque::new(),
             receiver_free: Time::ZERO,
@@ -275,13 +289,21 @@ impl<H: Host> SimpleNic<H> {
         }
         let part = if whole { Part::Whole } else { Part::Piece };
         let sent = token.filter(|_| finished);
-        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent })
+        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent, last: finished })
     }
 }
 
 /// The outcome of a look at the queue.
 enum Supplied {
-    Packet { to: EndpointId, number: u32, bytes: Bytes, born: Time, part: Part, sent: Option<u32> },
+    Packet {
+        to: EndpointId,
+        number: u32,
+        bytes: Bytes,
+        born: Time,
+        part: Part,
+        sent: Option<u32>,
+        last: bool,
+    },
     NotBefore(Time),
 }
 
@@ -348,8 +370,8 @@ impl<H: Host> Interface for SimpleNic<H> {
         _: &Self::Parameters,
         _: &mut InterfaceContext<'_, '_, Self>,
     ) {
-        let Announcement { bytes, born, header } = what;
-        self.incoming.insert((from, message), Incoming { missing: bytes, bytes, born, header });
+        let Announcement { bytes, born, header, watch } = what;
+        self.incoming.insert((from, message), Incoming { missing: bytes, bytes, born, header, watch });
     }
 
     #[inline]
@@ -376,8 +398,16 @@ impl<H: Host> Interface for SimpleNic<H> {
         };
         incoming.missing -= bytes;
         if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, born, header, .. } = *incoming;
+            let Incoming { bytes, born, header, watch, .. } = *incoming;
             self.incoming.remove(&key);
+            if watch {
+                let (endpoint, block, came) = (context.endpoint(), Block::Interface, context.now());
+                // Nothing holds it up from then on.
+                let began = Time::from_ps(done.as_ps() - parameters.0.receive_packet.as_ps());
+                let ended = done + parameters.0.receive_message;
+                let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
+                context.output().stage(&stage);
+            }
             self.arrived(DueMessage { from, number, bytes, born, hops, header }, done, parameters, context);
         }
     }
@@ -402,12 +432,12 @@ impl<H: Host> Interface for SimpleNic<H> {
             return Supply::NotBefore(self.transmit.next_packet);
         }
         let queued = self.next_of_queue(now, &parameters.0);
-        let (to, number, bytes, born, part) = match queued {
-            Some(Supplied::Packet { to, number, bytes, born, part, sent }) => {
+        let (to, number, bytes, born, part, last) = match queued {
+            Some(Supplied::Packet { to, number, bytes, born, part, sent, last }) => {
                 if let Some(token) = sent {
                     context.set_timer(now, SimpleTimer::Sent(token));
                 }
-                (to, number, bytes, born, part)
+                (to, number, bytes, born, part, last)
             }
             Some(Supplied::NotBefore(time)) => return Supply::NotBefore(time),
             None => match self.host.offer(&parameters.1, now) {
@@ -419,7 +449,7 @@ impl<H: Host> Interface for SimpleNic<H> {
                     let Message { to, bytes, born, header, token, .. } = message;
                     let number = self.transmit.take_number();
                     if header.is_some() || bytes > parameters.0.payload {
-                        context.announce(to, number, Announcement { bytes, born, header });
+                        context.announce(to, number, Announcement { bytes, born, header, watch: false });
                     }
                     let posted = born + parameters.0.send_message;
                     let gap = parameters.0.message_gap;
@@ -444,17 +474,23 @@ impl<H: Host> Interface for SimpleNic<H> {
                         let outgoing =
                             Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
                         self.transmit.insert(outgoing);
-                        (to, number, sent, born, Part::Piece)
+                        (to, number, sent, born, Part::Piece, false)
                     } else {
                         if let Some(token) = token {
                             context.set_timer(now, SimpleTimer::Sent(token));
                         }
-                        (to, number, bytes, born, Part::Whole)
+                        (to, number, bytes, born, Part::Whole, true)
                     }
                 }
             },
         };
+        let pace = (self.transmit.next_packet == now).then_some(parameters.0.send_packet);
         self.transmit.next_packet = now + parameters.0.send_packet;
-        Supply::Packet(Packet::new(context.endpoint(), to, number, bytes.get() as u32, born, part))
+        let endpoint = context.endpoint();
+        let mut packet = Packet::new(endpoint, to, number, bytes.get() as u32, born, part);
+        let gap = parameters.0.message_gap;
+        let supplied = watched::Supplied { message: number, last, now, gap, pace };
+        packet.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
+        Supply::Packet(packet)
     }
 }

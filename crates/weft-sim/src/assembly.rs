@@ -62,7 +62,9 @@ pub enum AssemblyError {
         limit: Bytes,
     },
     /// A rule of faults that names what the machine does not have.
-    #[error("faults.{number}: {why}; ends are endpoints such as M1QAF1 or 3, and switches such as `switch 7`")]
+    #[error(
+        "faults.{number}: {why}; ends are endpoints such as M1QAF1 or 3, and switches such as `switch 7`"
+    )]
     Fault {
         /// Which rule, counted from 0.
         number: usize,

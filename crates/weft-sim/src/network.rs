@@ -77,6 +77,11 @@ pub trait SimulatedNetwork<H: Host> {
     /// The virtual time that has been reached.
     fn now(&self) -> Time;
 
+    /// The windows in which the engine works, from the beginning of virtual time on: where a run is cut
+    /// between their bounds, a window costs twice. `None`: cuts cost nothing. The same for any number of
+    /// threads.
+    fn window(&self) -> Option<Span>;
+
     /// Calls `visit` with what hosts have reported since it was last taken, in parts whose number and
     /// content depend on the threads; their sum does not. It is not part of a saved state.
     fn visit_outputs(&mut self, visit: &mut dyn FnMut(&mut H::Output));
@@ -173,8 +178,9 @@ impl At<'_> {
             let rates = parameters.links.iter().map(|link| link.rate).collect();
             let envelope = machine.packet.header + machine.packet.footer;
             let faults = assembly::faults(machine, &parameters.layout)?;
-            let mut built = Network::build(parameters, interface, |e, shared| N::new(make_host(e), e, shared))
-                .map_err(AssemblyError::network)?;
+            let mut built =
+                Network::build(parameters, interface, |e, shared| N::new(make_host(e), e, shared))
+                    .map_err(AssemblyError::network)?;
             if let Some(faults) = faults {
                 built.inject_faults(seed, |from, to, class| faults.of(from, to, class));
             }
@@ -213,6 +219,10 @@ macro_rules! by_the_engine {
 
         fn now(&self) -> Time {
             self.simulation.now()
+        }
+
+        fn window(&self) -> Option<Span> {
+            self.simulation.window()
         }
 
         fn visit_outputs(&mut self, visit: &mut dyn FnMut(&mut H::Output)) {

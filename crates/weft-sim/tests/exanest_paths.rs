@@ -91,8 +91,7 @@ fn latency_ns(to: &str) -> f64 {
     let names: &Exanest = routing.topology();
     let (from, to) = (names.endpoint("M1QAF1").unwrap(), names.endpoint(to).unwrap());
     let pinger = |endpoint| Pinger { to: (endpoint == from).then_some(to) };
-    let mut network =
-        build::<Pinger>(&machine, layout(&machine).unwrap(), 1, 1, (), pinger, None).unwrap();
+    let mut network = build::<Pinger>(&machine, layout(&machine).unwrap(), 1, 1, (), pinger, None).unwrap();
     network.run_until(Time::MAX, &AtomicBool::new(false));
     let mut latencies = Latencies::default();
     network.visit_outputs(&mut |output| {

@@ -3,14 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+mod common;
+
+use common::{InterruptAt, machine, options};
+use std::path::Path;
 use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards, run};
-use weft_sim::experiment::{
-    Context, Estimate, Interrupt, MachineInput, Output, Progress, Request, RunOptions, Start,
-};
-use weft_sim::machine::SHIPPED;
-use weft_sim::results::{Ending, Existing, Table, digest, read_request};
+use weft_sim::experiment::{MachineInput, Output, Request, RunOptions, Start};
+use weft_sim::results::{Ending, digest, read_request};
 use weft_trace::op::*;
 use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
@@ -80,15 +79,6 @@ fn exchange(ranks: u32, rank: u32) -> Vec<Op> {
     ]
 }
 
-fn machine(name: &str, sets: &[&str]) -> MachineInput {
-    let shipped = SHIPPED.iter().find(|shipped| shipped.name == name).unwrap();
-    MachineInput {
-        name: name.to_owned(),
-        text: shipped.text.to_owned(),
-        sets: sets.iter().map(|&set| set.to_owned()).collect(),
-    }
-}
-
 fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
     ReplayRequest {
         machine,
@@ -97,42 +87,6 @@ fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
         ranks_per_host: None,
         wildcards: Wildcards::Recorded,
         seed: 7,
-    }
-}
-
-fn options(threads: u32, directory: Option<PathBuf>) -> RunOptions {
-    let start = Start::Fresh(Existing::Refuse);
-    let output = directory.map(|directory| Output { directory, tables: Table::ALL.to_vec(), start });
-    RunOptions { threads, output, save_every: None, timeline: None, check: false, command: Vec::new() }
-}
-
-/// Interrupts the run at the given epoch.
-struct InterruptAt {
-    epoch: u32,
-    passed: AtomicU32,
-    interrupt: Interrupt,
-}
-
-impl InterruptAt {
-    fn new(epoch: u32) -> InterruptAt {
-        InterruptAt { epoch, passed: AtomicU32::new(0), interrupt: Interrupt::default() }
-    }
-
-    fn context(&self) -> Context<'_> {
-        Context { interrupt: &self.interrupt, progress: self }
-    }
-}
-
-impl Progress for InterruptAt {
-    fn estimate(&self, estimate: Estimate) {
-        assert!(estimate.memory_bytes > 0 && estimate.wall_seconds.is_some_and(f64::is_finite));
-    }
-
-    fn advance(&self, share: f64, _: &str) {
-        assert!((0.0..=1.0).contains(&share), "{share}");
-        if self.passed.fetch_add(1, Ordering::Relaxed) + 1 == self.epoch {
-            self.interrupt.request();
-        }
     }
 }
 
@@ -310,14 +264,17 @@ fn lost_packets_end_a_replay_with_their_number() {
     let path = folder.path().join("halo.weft");
     write(&path, 16, |rank| halo(16, rank));
     let ended = |sets: &[&str], threads| {
-        let request = ReplayRequest { ranks_per_host: Some(1), ..request(machine("exanest", sets), &[&path]) };
+        let request =
+            ReplayRequest { ranks_per_host: Some(1), ..request(machine("exanest", sets), &[&path]) };
         let options = RunOptions { check: true, ..options(threads, None) };
         replay(&request, &options)
     };
     let simple = "nic.model=simple";
     let whole = ended(&[simple], 1);
     assert_eq!((whole.ended, whole.rows[0].row.packets_dropped), (Ending::Finished, 0));
-    for rule in ["faults=[{drop=2_000}]", "faults=[{corrupt=2_000}]", "faults=[{class=\"x\",off_at=\"30us\"}]"] {
+    for rule in
+        ["faults=[{drop=2_000}]", "faults=[{corrupt=2_000}]", "faults=[{class=\"x\",off_at=\"30us\"}]"]
+    {
         let report = ended(&[simple, rule], 1);
         let detail = report.detail.clone().unwrap();
         assert_eq!(report.ended, Ending::LostData, "{rule}: {detail}");

@@ -55,9 +55,7 @@ pub use exanest_order::ExanestOrder;
 pub use figures::{Bisection, ChannelLoad, ClassLinks, Figures, Paths, PatternLoad, channel_load, figures};
 pub use kary_tree::KaryTree;
 pub use layout::Layout;
-pub use message_class::{
-    ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes,
-};
+pub use message_class::{ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes};
 pub use names::UnknownEndpoint;
 pub use path::idle_path;
 pub use pattern::{Pattern, Permutation, Shape, Undefined};

@@ -90,11 +90,8 @@ impl MessageClasses {
     /// have outstanding, not by what it can send at the moment.
     pub fn consumed(virtual_channels: u32) -> MessageClasses {
         let channels: BTreeSet<u32> = (0..virtual_channels).collect();
-        let always = |class| ClassUse {
-            class,
-            virtual_channels: channels.clone(),
-            refused_until: BTreeSet::new(),
-        };
+        let always =
+            |class| ClassUse { class, virtual_channels: channels.clone(), refused_until: BTreeSet::new() };
         MessageClasses(MessageClass::ALL.map(always).to_vec())
     }
 
@@ -130,7 +127,10 @@ impl fmt::Display for ClassProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ClassProof { classes, networks, refusals } = self;
         match refusals {
-            0 => write!(f, "endpoints consume all {classes} classes of messages, so that none waits for another"),
+            0 => write!(
+                f,
+                "endpoints consume all {classes} classes of messages, so that none waits for another"
+            ),
             _ => write!(
                 f,
                 "{refusals} of {classes} classes of messages wait for others, over {networks} virtual networks and \
@@ -262,7 +262,11 @@ mod tests {
         let resend = [&answers[..], &[(Nack, Data)]].concat();
         let cycle = prove_classes(&refusing(MessageClasses::consumed(1), &resend, own)).unwrap_err();
         assert_eq!(cycle.waits, [(Data, Nack), (Nack, Data)]);
-        assert!(cycle.to_string().ends_with("NACK is refused until data can be injected, which is refused itself"));
+        assert!(
+            cycle
+                .to_string()
+                .ends_with("NACK is refused until data can be injected, which is refused itself")
+        );
     }
 
     /// Catches classes that stand in each other's way only by way of a third.

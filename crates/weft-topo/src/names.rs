@@ -1,7 +1,7 @@
 //! Names: those of the ExaNeSt rack, and plain numbers elsewhere.
 
-use crate::layout::Layout;
 use crate::exanest::{Exanest, MPSOCS, Role};
+use crate::layout::Layout;
 use crate::traits::{Attachment, Topology};
 use weft_units::{EndpointId, PortId, SwitchId};
 

@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
+mod explain;
 mod machine;
+mod osu;
 mod record;
 mod replay;
 mod rerun;
@@ -19,6 +21,8 @@ pub enum Command {
     Machine(machine::MachineCommand),
     /// Traffic patterns × loads: throughput and latency curves
     Traffic(traffic::TrafficOptions),
+    /// OSU micro-benchmarks on simulated ranks: latency, bandwidth, collectives
+    Osu(osu::OsuOptions),
     /// Runs a real MPI program and records a trace
     Record(record::RecordOptions),
     /// Traces: what they hold
@@ -26,6 +30,8 @@ pub enum Command {
     Trace(trace::TraceCommand),
     /// Replays one or several traces on a machine
     Replay(replay::ReplayOptions),
+    /// Why a program takes as long as it does: its critical path, split exactly
+    Explain(explain::ExplainOptions),
     /// Runs the run of a result directory again and compares, or resumes it
     Rerun(rerun::RerunOptions),
 }
@@ -36,9 +42,11 @@ impl Command {
         match self {
             Command::Machine(command) => command.run(),
             Command::Traffic(options) => options.run(words),
+            Command::Osu(options) => options.run(words),
             Command::Record(options) => options.run(),
             Command::Trace(command) => command.run(),
             Command::Replay(options) => options.run(words),
+            Command::Explain(options) => options.run(),
             Command::Rerun(options) => options.run(words),
         }
     }

@@ -9,6 +9,7 @@ use crate::matching::{Owner, Posted};
 use crate::nic::Nic;
 use crate::process::{Message, Process, WaitingFor};
 use crate::protocol::{Protocol, cost};
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use weft_trace::op::{Collective, CollectiveSizes, CommId, RequestId, SendMode};
 use weft_units::{Bytes, RankId, Span};
@@ -62,7 +63,7 @@ impl Process {
             self.requests.open(request)?;
         }
         let number = self.communicators.begin_collective(comm);
-        nic.spend(protocol.collective_call);
+        nic.spend(Work::CollectiveCall, protocol.collective_call);
         let running = Running {
             part,
             algorithm,
@@ -99,7 +100,7 @@ impl Process {
             if running.pending > 0 {
                 return;
             }
-            nic.spend(std::mem::take(&mut running.work));
+            nic.spend(Work::CollectiveWork, std::mem::take(&mut running.work));
             running.round += 1;
             if running.round >= schedule(running.algorithm).rounds(&running.part) {
                 let finished = self.collectives.remove(key as usize);

@@ -1,7 +1,7 @@
 //! A network for tests: any delay for any message, in order only where [`Nic`] asks for it.
 
 use crate::{
-    Blocked, Envelope, EnvelopeKind, Leftovers, MsgError, Nic, Process, Progress, Protocol, SendToken,
+    Blocked, Envelope, EnvelopeKind, Leftovers, MsgError, Nic, Process, Progress, Protocol, SendToken, Work,
 };
 use std::collections::BTreeMap;
 use weft_trace::op::Op;
@@ -74,7 +74,7 @@ struct Port<'a> {
 }
 
 impl Nic for Port<'_> {
-    fn spend(&mut self, span: Span) {
+    fn spend(&mut self, _: Work, span: Span) {
         *self.clock += span.as_ps();
         *self.spent += span.as_ps();
     }
@@ -144,7 +144,8 @@ pub fn run(
         while !rank.blocked {
             let Some(op) = rank.program.next() else { break };
             if let Op::Compute { span } = op {
-                port.spend(span);
+                *port.clock += span.as_ps();
+                *port.spent += span.as_ps();
                 continue;
             }
             rank.blocked = rank.process.start(&op, protocol, &mut port)? == Progress::Blocked;

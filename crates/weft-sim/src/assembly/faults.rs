@@ -112,8 +112,9 @@ fn joined(layout: &Layout, one: End, other: End) -> bool {
         (End::Endpoint(endpoint), End::Switch(switch)) | (End::Switch(switch), End::Endpoint(endpoint)) => {
             layout.attachment(endpoint).0 == switch
         }
-        (End::Switch(one), End::Switch(other)) => (0..layout.ports(one))
-            .any(|port| matches!(layout.peer(one, PortId(port)), Attachment::Switch(there, _) if there == other)),
+        (End::Switch(one), End::Switch(other)) => (0..layout.ports(one)).any(
+            |port| matches!(layout.peer(one, PortId(port)), Attachment::Switch(there, _) if there == other),
+        ),
     }
 }
 

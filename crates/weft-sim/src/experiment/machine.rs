@@ -2,7 +2,9 @@
 
 use super::{ExperimentError, MachineInput};
 use crate::assembly;
-use crate::machine::{Constant, Diagnostics, Fabric, Machine, Nic, SHIPPED, check_text, list as shipped_machines};
+use crate::machine::{
+    Constant, Diagnostics, Fabric, Machine, Nic, SHIPPED, check_text, list as shipped_machines,
+};
 use crate::results::AssumedConstant;
 use serde::Serialize;
 use weft_topo::{ClassUse, Layout, MessageClasses, PatternLoad, Routing, figures, prove, prove_classes};

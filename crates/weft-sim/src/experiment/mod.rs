@@ -11,14 +11,19 @@
 //! that it can be run again from `run.json` alone. [`RunOptions`] hold what they do not depend on.
 
 mod busiest;
+pub mod explain;
 mod link_table;
 pub mod load;
 pub mod machine;
+pub mod osu;
+pub mod path;
+mod ranks;
 pub mod replay;
 pub mod trace;
 pub mod traffic;
 
-use crate::results::{Ending, Existing, Performance, ResultsError, ResultsWriter, Table};
+use crate::network::Crossed;
+use crate::results::{Ending, Existing, Performance, ResultsError, ResultsWriter, Table, Totals};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,22 +49,27 @@ pub enum Request {
     Traffic(traffic::TrafficRequest),
     /// `weft replay`.
     Replay(replay::ReplayRequest),
+    /// `weft osu BENCHMARK`.
+    Osu(osu::OsuRequest),
+    /// `weft osu expected-bcast`.
+    #[serde(rename = "osu expected-bcast")]
+    ExpectedBcast(osu::ExpectedBcastRequest),
 }
 
 impl Request {
     /// The traces that it reads.
     pub fn traces(&self) -> &[replay::TraceInput] {
         match self {
-            Request::Traffic(_) => &[],
             Request::Replay(replay) => &replay.traces,
+            _ => &[],
         }
     }
 
     /// The traces that it reads.
     pub fn traces_mut(&mut self) -> &mut [replay::TraceInput] {
         match self {
-            Request::Traffic(_) => &mut [],
             Request::Replay(replay) => &mut replay.traces,
+            _ => &mut [],
         }
     }
 }
@@ -201,6 +211,15 @@ pub enum ExperimentError {
     /// Results cannot be written or read.
     #[error(transparent)]
     Results(#[from] ResultsError),
+}
+
+/// Adds to the totals of a command what has crossed links in one of its runs.
+pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
+    totals.packets += crossed.packets;
+    totals.packet_hops += crossed.packet_hops;
+    totals.dropped += crossed.faults.dropped;
+    totals.dropped_dead += crossed.faults.dead;
+    totals.corrupted += crossed.faults.corrupted;
 }
 
 /// How a run of the engine ended, in the words of results, and what there is to say about it.

@@ -86,8 +86,7 @@ impl FromItem for FaultRule {
             None => (Attribution::among(item, entries, path, reader)?, item.location),
         };
         let share = |share: Option<Millionths>| share.map_or(0, |Millionths(count)| count);
-        let rule =
-            FaultRule { links: links?, drop: share(drop?), corrupt: share(corrupt?), off_at: off_at? };
+        let rule = FaultRule { links: links?, drop: share(drop?), corrupt: share(corrupt?), off_at: off_at? };
         if rule.drop + rule.corrupt > MILLION {
             let problem = Problem::new(
                 format!("`{path}` loses and corrupts more packets than there are"),

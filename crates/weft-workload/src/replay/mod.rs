@@ -1,7 +1,7 @@
-//! Replay: the ranks of recorded programs on the hosts of a machine.
+//! Replay: the ranks of programs, recorded or generated, on the hosts of a machine.
 //!
 //! ```text
-//!   Trace ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
+//! Program ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
 //!                     ▲               │  ▲
 //!                  notices            │  └── delivered, sent ── in order per pair ◀─┐
 //!                                     └── post ──▶ interface ──▶ fabric ──▶ interface┘
@@ -17,19 +17,23 @@
 //! through it and the host's switch.
 
 mod order;
+mod program;
 mod rank;
+mod record;
 mod report;
 
-pub use report::{Activity, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent};
+pub use program::{Generated, Operations, Program};
+pub use record::{Cause, Doing, Finish, MessageId, Post, Record, Step};
+pub use report::{
+    Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent,
+};
 
-use crate::mapping::Place;
 use rank::{Notice, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_engine::Payload;
 use weft_msg::{Blocked, Envelope, EnvelopeKind, Protocol, SendToken};
 use weft_nic::{Delivered, Host, HostContext, Offer};
-use weft_trace::Trace;
 use weft_units::{EndpointId, RankId, Time};
 
 /// When a rank notices messages that have arrived, and messages that have gone out.
@@ -41,14 +45,6 @@ pub enum ProgressRule {
     /// At once, by somebody else: a thread on a core of its own, or the interface. Whoever works on a
     /// rank's messages has its queues to himself: the rank's calls and that work exclude each other.
     Background,
-}
-
-/// A program to be replayed.
-pub struct Program {
-    /// What it did.
-    pub trace: Trace,
-    /// The place of each rank.
-    pub places: Vec<Place>,
 }
 
 /// What all hosts of a replay share.
@@ -68,6 +64,10 @@ pub struct ReplayParameters {
     pub report_flows: bool,
     /// Whether a timeline is to be reported.
     pub report_timeline: bool,
+    /// From when on all is [recorded](Record) of which the critical path is made; `None`: nothing.
+    pub record_from: Option<Time>,
+    /// Whether a rank reports its clock at every marker of its program.
+    pub report_clocks: bool,
 }
 
 impl ReplayParameters {
@@ -96,7 +96,15 @@ impl ReplayParameters {
             report_messages: false,
             report_flows: false,
             report_timeline: false,
+            record_from: None,
+            report_clocks: false,
         }
+    }
+
+    /// Whether what a rank begins at `begun` is recorded.
+    #[inline]
+    fn records(&self, begun: Time) -> bool {
+        self.record_from.is_some_and(|from| begun >= from)
     }
 
     /// The programs.
@@ -128,7 +136,7 @@ impl ReplayParameters {
                 let rank = RankId::from(rank);
                 let number = self.number(index as u32, rank);
                 let ranks = &mut hosts[place.endpoint.index()].ranks;
-                ranks.push(ReplayRank::new(index as u32, rank, number, program.trace.ranks()));
+                ranks.push(ReplayRank::new(index as u32, rank, number, program.operations.ranks()));
             }
         }
         hosts
@@ -139,8 +147,19 @@ impl ReplayParameters {
 #[derive(Default, Serialize, Deserialize)]
 pub struct ReplayHost {
     ranks: Vec<ReplayRank>,
-    /// Sends that wait for the interface to take them: the rank, and what it calls the send.
-    tokens: Slab<(u32, SendToken)>,
+    /// Sends that wait for the interface to take them.
+    tokens: Slab<Taking>,
+}
+
+/// A send that waits for the interface to take it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Taking {
+    /// The rank, among those of the endpoint.
+    seat: u32,
+    /// What the rank calls the send.
+    token: SendToken,
+    /// What the interface calls it.
+    number: u32,
 }
 
 /// Calls a rank back when the virtual time has reached its clock.
@@ -259,9 +278,10 @@ impl Host for ReplayHost {
     }
 
     fn sent(&mut self, token: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
-        let (seat, token) = self.tokens.remove(token as usize);
+        let Taking { seat, token, number } = self.tokens.remove(token as usize);
+        let message = MessageId { source: context.endpoint(), number };
         let rank = &mut self.ranks[seat as usize];
-        rank.notice(Notice::Sent(token), seat, &mut self.tokens, parameters, context);
+        rank.notice(Notice::Sent(token, message), seat, &mut self.tokens, parameters, context);
     }
 
     #[inline]
@@ -273,18 +293,19 @@ impl Host for ReplayHost {
     ) {
         let header = message.header.as_ref().expect("ranks send every message with a header");
         let seat = header.seat;
+        let cause = MessageId { source: message.from, number: message.number };
         let rank = &mut self.ranks[seat as usize];
         if header.has_data() {
             rank.count_received(header.envelope.bytes);
             ReplayHost::report_delivery(message, header, rank, parameters, context);
         }
         if !header.is_matched() {
-            let notice = Notice::Message(header.envelope);
+            let notice = Notice::Message(header.envelope, cause);
             return rank.notice(notice, seat, &mut self.tokens, parameters, context);
         }
         let mut turn = rank.order.arrive(header.source, header.number, header.envelope);
         while let Some(envelope) = turn {
-            rank.notice(Notice::Message(envelope), seat, &mut self.tokens, parameters, context);
+            rank.notice(Notice::Message(envelope, cause), seat, &mut self.tokens, parameters, context);
             turn = rank.order.next(header.source);
         }
     }

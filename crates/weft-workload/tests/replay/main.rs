@@ -4,5 +4,7 @@
 
 mod chain;
 mod closed_forms;
+mod osu;
+mod path;
 mod rules;
 mod support;

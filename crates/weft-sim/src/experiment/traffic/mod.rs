@@ -11,7 +11,8 @@ mod run;
 
 use super::load::Load;
 use super::{
-    Context, Estimate, ExperimentError, MachineInput, Measured, Report, Request, RunOptions, machine,
+    Context, Estimate, ExperimentError, MachineInput, Measured, Report, Request, RunOptions, add_crossed,
+    machine,
 };
 use crate::assembly;
 use crate::machine::Machine;
@@ -335,11 +336,7 @@ impl Curve<'_> {
                 self.totals.end = self.totals.end.max(network.now());
                 self.totals.messages += run.delivered().messages;
                 self.totals.payload += run.delivered().bytes;
-                self.totals.packets += crossed.packets;
-                self.totals.packet_hops += crossed.packet_hops;
-                self.totals.dropped += crossed.faults.dropped;
-                self.totals.dropped_dead += crossed.faults.dead;
-                self.totals.corrupted += crossed.faults.corrupted;
+                add_crossed(&mut self.totals, &crossed);
                 match outcome {
                     Ok(result) => self.runs.push(result),
                     Err(ended) => return Ok(ended),
@@ -373,10 +370,7 @@ impl Curve<'_> {
             report_flows: wants(Table::Flows),
             flows_have_destinations: !offered::draws_destinations(&pattern),
         };
-        let (run, state) = match resumed {
-            Some((run, state)) => (run, Some(state)),
-            None => (Run::new(index, self.request.time, self.request.warm_up), None),
-        };
+        let (run, state) = resumed.unzip();
         let arrival = point.offered.arrival();
         let network = network::build(
             self.machine,
@@ -388,6 +382,8 @@ impl Curve<'_> {
             state.as_deref(),
         )
         .map_err(ExperimentError::input)?;
+        let fresh = || Run::new(index, self.request.time, self.request.warm_up, network.window());
+        let run = run.unwrap_or_else(fresh);
         Ok((pattern, run, network))
     }
 
