@@ -18,7 +18,7 @@ pub mod reliability;
 pub mod server;
 mod simple;
 
-pub use full::{Announcement, FullNic, FullParameters, FullTimer, Header, Label, WriteParameters};
+pub use full::{Announcement, Class, FullNic, FullParameters, FullTimer, Header, Label, WriteParameters};
 pub use host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, Offer, Primitive};
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
 pub use simple::{SimpleNic, SimpleParameters, SimpleTimer};

@@ -22,6 +22,7 @@
 //! # Not modelled
 //! See the blocks.
 
+mod class;
 mod label;
 mod parameters;
 mod post;
@@ -29,6 +30,7 @@ mod receive;
 mod transmit;
 mod writes;
 
+pub use class::Class;
 pub use label::Label;
 pub use parameters::{FullParameters, WriteParameters};
 
