@@ -1,5 +1,6 @@
 //! What uses a network interface.
 
+use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
 use crate::gvas::Pdid;
 use crate::observer::Observer;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,8 @@ pub enum Primitive {
     Small,
     /// Into the receiver's memory, with a notification that goes along with the data: an RDMA write.
     Write,
+    /// The same, in answer to a read of the receiver: by a channel for reads (TR-488 §4.5.1).
+    WriteBack,
 }
 
 /// A message to be sent.
@@ -137,6 +140,20 @@ pub trait HostContext<H: Host> {
     /// Makes the interface ask for the host's offer.
     fn request_offer(&mut self);
 
+    /// What the interface's allreduce accelerator can do; `None`: it has none.
+    fn accelerator(&self) -> Option<AcceleratorLimits> {
+        None
+    }
+
+    /// Hands a vector to the allreduce accelerator at `at`, now or later. Every member of the group must
+    /// do so with the same group and sequence. Comes back in [`Host::accelerated`].
+    ///
+    /// # Errors
+    /// A group beyond the [limits](HostContext::accelerator) of the accelerator, which it names.
+    fn allreduce(&mut self, _request: AllreduceRequest, _at: Time) -> Result<(), AcceleratorError> {
+        Err(AcceleratorError::Absent)
+    }
+
     /// The system software gives a virtual interface to a process of protection domain `domain`. Those
     /// that are not opened are of domain 0.
     fn open(&mut self, _interface: u16, _domain: Pdid) {}
@@ -198,6 +215,15 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
         parameters: &Self::Parameters,
         context: &mut impl HostContext<Self>,
     );
+
+    /// The allreduce that was asked for with `token` is done: the reduced vector is in memory.
+    fn accelerated(
+        &mut self,
+        _token: u32,
+        _parameters: &Self::Parameters,
+        _context: &mut impl HostContext<Self>,
+    ) {
+    }
 
     /// A message of this host has failed. Tells the observer where the host does not care.
     fn failed(

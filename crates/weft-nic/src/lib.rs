@@ -7,18 +7,25 @@
 //! the blocks of the ExaNet interface, each in the module of its name: plain data whose methods take the
 //! time and answer with times, so that each can be tested, and compared with hardware, alone.
 
+pub mod allreduce;
 mod full;
 pub mod gvas;
 mod host;
 pub mod host_port;
+pub mod iommu;
 pub mod mailbox;
+pub mod memory;
+pub mod memory_path;
 mod observer;
 pub mod packetizer;
+pub mod rdma;
+pub mod registration;
 pub mod reliability;
+pub mod segmentation;
 pub mod server;
 mod simple;
 
-pub use full::{Announcement, Class, FullNic, FullParameters, FullTimer, Header, Label, WriteParameters};
+pub use full::{Announcement, Class, FullNic, FullParameters, FullTimer, Header, Label};
 pub use host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, Offer, Primitive};
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
 pub use simple::{SimpleNic, SimpleParameters, SimpleTimer};

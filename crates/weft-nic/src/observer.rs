@@ -8,6 +8,7 @@
 use crate::host::Failure;
 use crate::mailbox::QueueChange;
 use crate::packetizer::ChannelChange;
+use crate::rdma::RdmaChange;
 use serde::{Deserialize, Serialize};
 use weft_fabric::HopRecord;
 use weft_units::{EndpointId, Time};
@@ -100,6 +101,8 @@ pub enum BlockChange {
     Packetizer(ChannelChange),
     /// A queue of the mailbox.
     Mailbox(QueueChange),
+    /// A channel, block or context of the RDMA engine.
+    Rdma(RdmaChange),
 }
 
 /// Who wants to know. Must not influence the model.

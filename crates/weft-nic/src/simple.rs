@@ -41,7 +41,7 @@ impl SimpleParameters {
     /// From a message's post to its first packet.
     fn start_of(&self, primitive: Primitive) -> Span {
         match primitive {
-            Primitive::Write => self.send_write,
+            Primitive::Write | Primitive::WriteBack => self.send_write,
             Primitive::Automatic | Primitive::Small => self.send_message,
         }
     }

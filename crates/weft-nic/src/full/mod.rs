@@ -26,29 +26,34 @@ mod class;
 mod label;
 mod parameters;
 mod post;
+mod rdma;
 mod receive;
+mod reduction;
 mod transmit;
-mod writes;
 
 pub use class::Class;
 pub use label::Label;
-pub use parameters::{FullParameters, WriteParameters};
+pub use parameters::FullParameters;
 
+use crate::allreduce::OperationId;
 use crate::gvas::Pdid;
 use crate::host::{Delivered, Failure, Host, Nic, Offer};
 use crate::host_port::HostPort;
+use crate::iommu::Iommu;
 use crate::mailbox::Mailbox;
+use crate::memory::MemoryChannel;
 use crate::observer::{Block, Observer as _, Stage};
 use crate::packetizer::{ChannelId, Packetizer};
+use crate::rdma::{Rdma, Task};
 use post::{AtHost, Post};
 use receive::News;
+use reduction::Reductions;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use transmit::{Transmit, Turn};
 use weft_engine::Payload;
 use weft_fabric::{HopRecord, Interface, InterfaceContext, Packet, Part, Supply};
 use weft_units::{Bytes, EndpointId, Time};
-use writes::Writes;
 
 /// The interface, with its host.
 #[derive(Serialize, Deserialize)]
@@ -66,7 +71,10 @@ struct Hardware<H: Host> {
     host_port: HostPort,
     packetizer: Packetizer,
     mailbox: Mailbox,
-    writes: Writes,
+    rdma: Rdma,
+    reductions: Reductions,
+    memory: MemoryChannel,
+    iommu: Iommu,
     transmit: Transmit,
     /// What the host has posted ahead of time, in the order of time.
     posts: VecDeque<Post>,
@@ -83,11 +91,12 @@ struct Hardware<H: Host> {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Header<T> {
     bytes: Bytes,
-    missing: Bytes,
     born: Time,
     header: Option<T>,
     interface: u16,
     domain: Pdid,
+    /// Of an RDMA write: the transaction of its first block.
+    first: u32,
 }
 
 /// What an interface tells another beside its packets: the simulation's stand-in for fields of headers.
@@ -95,6 +104,11 @@ pub struct Header<T> {
 pub enum Announcement<T> {
     /// What the packets of a message say.
     Header(Header<T>),
+    /// The cells of an RDMA write say this, too.
+    Transfer {
+        /// The transaction of its first block.
+        first: u32,
+    },
     /// The message has failed.
     Withdrawn,
 }
@@ -128,6 +142,12 @@ pub enum FullTimer<T> {
     Sent(u32),
     /// Time may be up for the packet of a channel.
     Retransmission(ChannelId),
+    /// The RDMA engine wants to be woken.
+    Rdma(Task),
+    /// The reduction module wants to be woken.
+    Reduction(OperationId),
+    /// The allreduce with this token is done.
+    Accelerated(u32),
 }
 
 impl<T: Payload> Payload for FullTimer<T> {
@@ -139,7 +159,13 @@ impl<T: Payload> Payload for FullTimer<T> {
             FullTimer::Deliver => kind(2, 0),
             FullTimer::Sent(token) => kind(3, u128::from(*token)),
             FullTimer::Retransmission(id) => kind(4, u128::from(id.interface) << 16 | u128::from(id.channel)),
-            FullTimer::Host(timer) => kind(5, timer.tie()),
+            FullTimer::Rdma(task) => kind(5, u128::from(task.tie())),
+            FullTimer::Reduction(OperationId { group, sequence, block }) => {
+                let operation = u128::from(*group) << 32 | u128::from(*sequence);
+                kind(6, operation << 32 | u128::from(*block))
+            }
+            FullTimer::Accelerated(token) => kind(7, u128::from(*token)),
+            FullTimer::Host(timer) => kind(8, timer.tie()),
         }
     }
 }
@@ -150,7 +176,10 @@ impl<H: Host> Hardware<H> {
             host_port: HostPort::default(),
             packetizer: Packetizer::default(),
             mailbox: Mailbox::default(),
-            writes: Writes::default(),
+            rdma: Rdma::default(),
+            reductions: Reductions::default(),
+            memory: MemoryChannel::default(),
+            iommu: Iommu::default(),
             transmit: Transmit::default(),
             posts: VecDeque::new(),
             failures: VecDeque::new(),
@@ -160,9 +189,21 @@ impl<H: Host> Hardware<H> {
         }
     }
 
+    fn take_number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+
+    /// When the blocks that share a turn on the link, RDMA and reductions, have a packet.
+    #[inline]
+    fn large_ready(&self) -> Time {
+        self.rdma.next_outgoing().min(self.reductions.due())
+    }
+
     /// Whether another message of the host would be begun on soon.
     fn takes_offers(&self, parameters: &FullParameters) -> bool {
-        self.packetizer.waiting() == 0 && self.writes.len() < parameters.rdma.channels as usize
+        self.packetizer.waiting() == 0 && self.rdma.under_way() < parameters.rdma.send.write_channels as usize
     }
 }
 
@@ -249,7 +290,8 @@ impl<H: Host> Nic<H> for FullNic<H> {
 
     fn unfinished(&self) -> (usize, usize) {
         let hardware = &self.hardware;
-        let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.writes.len();
+        let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.under_way();
+        let posts = posts + hardware.reductions.unfinished();
         (posts, hardware.headers.len() + hardware.due.len())
     }
 }
@@ -295,6 +337,15 @@ impl<H: Host> Interface for FullNic<H> {
                     self.deliver(due, parameters, context);
                 }
             }
+            FullTimer::Reduction(id) => self.hardware.reduction_due(id, &parameters.0, context),
+            FullTimer::Accelerated(token) => self.with_host(parameters, context, |host, shared, at_host| {
+                host.accelerated(token, shared, at_host);
+            }),
+            FullTimer::Rdma(task) => {
+                if let Some(failure) = self.hardware.rdma_task(task, &parameters.0, context) {
+                    self.fail(failure, parameters, context);
+                }
+            }
             FullTimer::Retransmission(channel) => {
                 if let Some(failure) = self.hardware.expired(channel, &parameters.0, context) {
                     self.fail(failure, parameters, context);
@@ -313,6 +364,11 @@ impl<H: Host> Interface for FullNic<H> {
     ) {
         match what {
             Announcement::Header(header) => drop(self.hardware.headers.insert((from, message), header)),
+            Announcement::Transfer { first } => {
+                if let Some(header) = self.hardware.headers.get_mut(&(from, message)) {
+                    header.first = first;
+                }
+            }
             Announcement::Withdrawn => drop(self.hardware.headers.remove(&(from, message))),
         }
     }
@@ -336,7 +392,7 @@ impl<H: Host> Interface for FullNic<H> {
     #[inline]
     fn next_supply(&self) -> Time {
         // Whether an offer would be begun on is asked when its time has come.
-        self.hardware.transmit.ready(self.hardware.writes.ready()).min(self.host.next_offer())
+        self.hardware.transmit.ready(self.hardware.large_ready()).min(self.host.next_offer())
     }
 
     fn supply(
@@ -348,7 +404,7 @@ impl<H: Host> Interface for FullNic<H> {
         let now = context.now();
         let hardware = &mut self.hardware;
         let from = context.endpoint();
-        match hardware.transmit.next(now, hardware.writes.ready()) {
+        match hardware.transmit.next(now, hardware.large_ready()) {
             Turn::Answer(answer) => {
                 let mut packet = Packet::new(from, answer.to, answer.message, 0, now, Part::Whole);
                 packet.label = answer.label;
@@ -375,21 +431,12 @@ impl<H: Host> Interface for FullNic<H> {
                 packet.watch = parcel.watch;
                 Supply::Packet(packet)
             }
-            Turn::Writes => {
-                let Some((write, piece)) = hardware.writes.next(now, &mut hardware.host_port, &parameters.0)
-                else {
-                    return Supply::Nothing;
-                };
-                let last = write.sent == write.bytes;
-                if let Some(token) = write.token.filter(|_| last) {
-                    context.set_timer(now, FullTimer::Sent(token));
+            Turn::Rdma => {
+                let reduction = hardware.next_reduction(from, now);
+                match reduction.or_else(|| hardware.rdma_packet(&parameters.0, context)) {
+                    Some(packet) => Supply::Packet(packet),
+                    None => Supply::Nothing,
                 }
-                let part = if piece == write.bytes { Part::Whole } else { Part::Piece };
-                let bytes = piece.get() as u32;
-                let mut packet = Packet::new(from, write.to, write.number, bytes, write.born, part);
-                packet.label = Label::Cell as u8;
-                packet.watch = write.watch && last;
-                Supply::Packet(packet)
             }
             Turn::NotBefore(Time::MAX) => Supply::Nothing,
             Turn::NotBefore(time) => Supply::NotBefore(time),

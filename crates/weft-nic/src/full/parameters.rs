@@ -1,10 +1,13 @@
 //! What a machine file says of the block-level interface.
 
+use crate::allreduce::AllreduceParameters;
 use crate::host_port::HostPortParameters;
+use crate::iommu::IommuParameters;
 use crate::mailbox::MailboxParameters;
+use crate::memory::MemoryParameters;
 use crate::packetizer::PacketizerParameters;
+use crate::rdma::RdmaParameters;
 use serde::{Deserialize, Serialize};
-use weft_units::{Bytes, Span};
 
 /// The interface, block by block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -15,21 +18,12 @@ pub struct FullParameters {
     pub packetizer: PacketizerParameters,
     /// Small messages in.
     pub mailbox: MailboxParameters,
-    /// RDMA writes.
-    pub rdma: WriteParameters,
-    /// Largest payload of a packet.
-    pub cell: Bytes,
-}
-
-/// RDMA writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct WriteParameters {
-    /// What a process stores to start one.
-    pub descriptor: Bytes,
-    /// What the segmentation agent takes to start one; it starts one at a time.
-    pub start: Span,
-    /// Transfers that may be under way.
-    pub channels: u32,
-    /// What is written beside the data to tell the receiver.
-    pub notification: Bytes,
+    /// Large messages.
+    pub rdma: RdmaParameters,
+    /// Address translation.
+    pub iommu: IommuParameters,
+    /// The memory channel.
+    pub memory: MemoryParameters,
+    /// Reductions without processors; `None`: there are none.
+    pub allreduce: Option<AllreduceParameters>,
 }

@@ -1,14 +1,17 @@
 //! The way in from the host: what it posts enters the blocks in the order of time.
 
-use super::writes::Write;
+use super::rdma::descriptor;
+use super::reduction::as_in_packets;
 use super::{Announcement, FullNic, FullParameters, FullTimer, Hardware, Header};
+use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
 use crate::gvas::Pdid;
 use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelChange, ChannelId, Parcel};
+use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use weft_fabric::InterfaceContext;
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{EndpointId, Time};
 
 /// What a host has posted, to enter the blocks at its time.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -20,7 +23,7 @@ pub(super) struct Post {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) enum Posted {
     Small { interface: u16, parcel: Parcel },
-    Write(Write),
+    Write(ChannelKind, Descriptor),
 }
 
 /// What a host may do when the interface calls it.
@@ -55,6 +58,14 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         self.hardware.accept(message, at, self.parameters, self.interface)
     }
 
+    fn accelerator(&self) -> Option<AcceleratorLimits> {
+        self.parameters.allreduce.map(|allreduce| allreduce.limits)
+    }
+
+    fn allreduce(&mut self, request: AllreduceRequest, at: Time) -> Result<(), AcceleratorError> {
+        self.hardware.allreduce(as_in_packets(request), at, self.parameters, self.interface)
+    }
+
     fn request_offer(&mut self) {
         self.interface.request_pump();
     }
@@ -86,16 +97,17 @@ impl<H: Host> Hardware<H> {
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) -> u32 {
         let at = at.max(context.now());
-        let number = self.next_number;
-        self.next_number = number.wrapping_add(1);
+        let number = self.take_number();
         let Message { to, bytes, born, header, token, primitive, interface, to_interface, watch } = message;
         let fits = bytes <= parameters.packetizer.payload;
         let small = match primitive {
             Primitive::Automatic => fits,
             Primitive::Small => true,
-            Primitive::Write => false,
+            Primitive::Write | Primitive::WriteBack => false,
         };
-        let reason = if u32::from(interface) >= parameters.packetizer.interfaces {
+        let pages = parameters.rdma.send.pages;
+        let no_page = !small && u32::from(interface.max(to_interface)) >= pages;
+        let reason = if no_page || u32::from(interface) >= parameters.packetizer.interfaces {
             Some(FailureReason::NoInterface)
         } else if to.index() >= context.endpoints() {
             Some(FailureReason::NoNode)
@@ -108,18 +120,18 @@ impl<H: Host> Hardware<H> {
             context.set_timer(at, FullTimer::Failed);
             return number;
         }
-        // A cell says all there is to know of a write of one cell without a header.
-        if small || header.is_some() || bytes > parameters.cell || to_interface != 0 {
-            let domain = self.packetizer.domain(interface);
-            let header = Header { bytes, missing: bytes, born, header, interface: to_interface, domain };
-            context.announce(to, number, Announcement::Header(header));
-        }
+        let domain = self.packetizer.domain(interface);
+        let announced = Header { bytes, born, header, interface: to_interface, domain, first: 0 };
+        context.announce(to, number, Announcement::Header(announced));
         let what = if small {
             let (message, refused) = (number, 0);
             Posted::Small { interface, parcel: Parcel { to, message, bytes, born, refused, token, watch } }
         } else {
-            let (sent, ready) = (Bytes::ZERO, at);
-            Posted::Write(Write { to, number, bytes, sent, born, token, watch, ready })
+            let kind = match primitive {
+                Primitive::WriteBack => ChannelKind::Read,
+                _ => ChannelKind::Write,
+            };
+            Posted::Write(kind, descriptor(&message, number, domain))
         };
         self.post(Post { at, what }, parameters, context);
         number
@@ -168,11 +180,7 @@ impl<H: Host> Hardware<H> {
                         self.store(now, channel, parcel, parameters, context);
                     }
                 }
-                Posted::Write(write) => {
-                    let descriptor = parameters.rdma.descriptor;
-                    let stored = self.host_port.store(now, descriptor, &parameters.host_port);
-                    self.writes.start(stored.ended, write, &mut self.host_port, parameters);
-                }
+                Posted::Write(kind, descriptor) => self.write(kind, descriptor, parameters, context),
             }
         }
         context.request_pump();

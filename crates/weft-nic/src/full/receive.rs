@@ -8,8 +8,8 @@ use crate::mailbox::QueueChange;
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
 use crate::reliability::Expiry;
-use weft_fabric::{InterfaceContext, Packet, Part};
-use weft_units::{Bytes, Time};
+use weft_fabric::{InterfaceContext, Packet};
+use weft_units::Time;
 
 /// What the host is to be told of a packet.
 pub(super) enum News<T> {
@@ -34,6 +34,14 @@ impl<H: Host> Hardware<H> {
             Label::Cell => self.cell(packet, parameters, context).map(News::Message),
             // A damaged answer says nothing: the packet will be repeated.
             _ if packet.bad => None,
+            module if module.is_of_reduction() => {
+                self.reduction_packet(packet, module, parameters, context);
+                None
+            }
+            answer if answer.as_block_answer().is_some() => {
+                self.block_answer(packet, answer, parameters, context);
+                None
+            }
             answer => self.answer(packet.message, answer, parameters, context).map(News::Failure),
         }
     }
@@ -47,7 +55,7 @@ impl<H: Host> Hardware<H> {
     ) -> Option<Due<H::Header>> {
         let now = context.now();
         let Packet { source: from, message: number, hops, born, .. } = *packet;
-        let checked = self.mailbox.check(now, &parameters.mailbox);
+        let checked = self.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by the sequence number of its source's channel.
         let Some(&header) = self.headers.get(&(from, number)) else {
@@ -63,7 +71,7 @@ impl<H: Host> Hardware<H> {
         context.request_pump();
         put.ok()?;
         self.headers.remove(&(from, number));
-        let entry = bytes + parameters.mailbox.entry_header;
+        let entry = parameters.mailbox.entry.max(bytes);
         let written = self.host_port.write(checked.ended, entry, &parameters.host_port);
         let noticed = written.ended + parameters.mailbox.poll;
         if packet.watch {
@@ -77,48 +85,6 @@ impl<H: Host> Hardware<H> {
             stage(Block::Polling, written.ended, written.ended, noticed);
         }
         Some(Due { noticed, from, number, bytes, born, hops, header, interface, in_mailbox: true })
-    }
-
-    /// A cell of a write.
-    fn cell(
-        &mut self,
-        packet: &Packet,
-        parameters: &FullParameters,
-        context: &mut InterfaceContext<'_, '_, FullNic<H>>,
-    ) -> Option<Due<H::Header>> {
-        let now = context.now();
-        let Packet { source: from, message: number, hops, born, .. } = *packet;
-        let written = self.host_port.write(now, packet.payload(), &parameters.host_port);
-        let whole = match self.headers.get_mut(&(from, number)) {
-            None => {
-                debug_assert!(packet.part == Part::Whole, "pieces are announced");
-                let (bytes, missing) = (packet.payload(), Bytes::ZERO);
-                Header { bytes, missing, born, header: None, interface: 0, domain: Default::default() }
-            }
-            Some(header) => {
-                header.missing -= packet.payload();
-                if header.missing > Bytes::ZERO {
-                    return None;
-                }
-                let whole = *header;
-                self.headers.remove(&(from, number));
-                whole
-            }
-        };
-        let Header { bytes, header, interface, .. } = whole;
-        let notified =
-            self.host_port.write(written.issued, parameters.rdma.notification, &parameters.host_port);
-        let noticed = notified.ended + parameters.mailbox.poll;
-        if packet.watch {
-            let endpoint = context.endpoint();
-            let mut stage = |block, came, began, ended| {
-                let (source, message) = (from, number);
-                context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
-            };
-            stage(Block::HostPort, now, written.began, notified.ended);
-            stage(Block::Polling, notified.ended, notified.ended, noticed);
-        }
-        Some(Due { noticed, from, number, bytes, born, hops, header, interface, in_mailbox: false })
     }
 
     /// An answer to a packet of this packetizer.

@@ -25,7 +25,7 @@ pub(super) struct Answer {
 pub(super) enum Turn {
     Answer(Answer),
     Packetizer { ready: Time, channel: ChannelId, message: u32 },
-    Writes,
+    Rdma,
     NotBefore(Time),
 }
 
@@ -53,17 +53,17 @@ impl Transmit {
         self.small.push_back((ready, channel, message));
     }
 
-    /// When there will be a packet, where RDMA has one at `writes`; [`Time::MAX`]: none is known of.
+    /// When there will be a packet, where RDMA has one at `rdma`; [`Time::MAX`]: none is known of.
     #[inline]
-    pub fn ready(&self, writes: Time) -> Time {
+    pub fn ready(&self, rdma: Time) -> Time {
         let first = |entry: Option<Time>| entry.unwrap_or(Time::MAX);
         let answers = first(self.answers.front().map(|entry| entry.0));
-        answers.min(first(self.small.front().map(|entry| entry.0))).min(writes)
+        answers.min(first(self.small.front().map(|entry| entry.0))).min(rdma)
     }
 
-    /// Who sends at `now`; RDMA has a cell at `writes`.
+    /// Who sends at `now`; RDMA has a cell at `rdma`.
     #[inline]
-    pub fn next(&mut self, now: Time, writes: Time) -> Turn {
+    pub fn next(&mut self, now: Time, rdma: Time) -> Turn {
         for step in 0..SOURCES {
             let source = (self.turn + step) % SOURCES;
             let turn = match source {
@@ -72,7 +72,7 @@ impl Transmit {
                     let first = self.small.front().filter(|(ready, ..)| *ready <= now);
                     first.map(|&(ready, channel, message)| Turn::Packetizer { ready, channel, message })
                 }
-                _ => (writes <= now).then_some(Turn::Writes),
+                _ => (rdma <= now).then_some(Turn::Rdma),
             };
             let Some(turn) = turn else { continue };
             match source {
@@ -83,6 +83,6 @@ impl Transmit {
             self.turn = (source + 1) % SOURCES;
             return turn;
         }
-        Turn::NotBefore(self.ready(writes))
+        Turn::NotBefore(self.ready(rdma))
     }
 }

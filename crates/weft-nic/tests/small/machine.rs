@@ -11,12 +11,16 @@ use weft_fabric::parameters::{
 use weft_fabric::{Built, FaultParameters, LinkEnd, Network, NetworkParameters};
 use weft_nic::gvas::Pdid;
 use weft_nic::host_port::HostPortParameters;
+use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::mailbox::MailboxParameters;
+use weft_nic::memory::MemoryParameters;
 use weft_nic::packetizer::PacketizerParameters;
+use weft_nic::rdma::{RdmaParameters, ReceiveParameters, SendParameters};
 use weft_nic::reliability::ReliabilityParameters;
+use weft_nic::segmentation::{Cut, SegmentationParameters};
 use weft_nic::{
     BlockChange, Delivered, Failure, FailureReason, FullNic, FullParameters, Host, HostContext, Message, Nic,
-    Observer, Offer, Primitive, StateChange, WriteParameters,
+    Observer, Offer, Primitive, StateChange,
 };
 use weft_topo::{Dimension, DimensionOrder, Layout, Torus};
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
@@ -197,16 +201,47 @@ pub fn parameters() -> FullParameters {
             interfaces: 4,
             entries: ENTRIES,
             check: 10,
-            entry_header: Bytes::ZERO,
+            entry: Bytes::new(64),
             poll: Span::from_ns(20),
         },
-        rdma: WriteParameters {
-            descriptor: Bytes::new(64),
-            start: Span::from_us(2),
-            channels: 8,
-            notification: Bytes::new(16),
+        rdma: RdmaParameters {
+            send: SendParameters {
+                pages: 4,
+                write_channels: 2,
+                read_channels: 2,
+                descriptor: Bytes::new(64),
+                cut: Cut::new(Bytes::new(2048), Bytes::new(256)).unwrap(),
+                outstanding_blocks: 2,
+                cell_buffers: 8,
+                clock,
+                word: Bytes::new(16),
+                control_words: 2,
+                cell_overhead_cycles: 5,
+            },
+            receive: ReceiveParameters {
+                contexts: 3,
+                context_timeout: Span::from_us(500),
+                cycles: 2,
+                notification: Bytes::new(16),
+            },
+            segmentation: SegmentationParameters::Firmware { invocation: Span::from_us(2) },
+            reliability: ReliabilityParameters {
+                timeout: Span::from_us(50),
+                backoff: 2,
+                longest: Span::from_us(400),
+                repetitions: 12,
+            },
         },
-        cell: Bytes::new(256),
+        iommu: IommuParameters {
+            page: Bytes::new(4096),
+            entries: 4,
+            ways: 2,
+            walk: Span::from_ns(200),
+            faults: FaultModel::Off,
+            fault: Span::from_us(10),
+        },
+        memory: MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+        allreduce: None,
     }
 }
 
@@ -239,7 +274,7 @@ fn build(
         output_buffer: None,
     };
     let (header, footer) = (Bytes::new(16), Bytes::new(16));
-    let format = PacketFormat { header, footer, payload: parameters.cell };
+    let format = PacketFormat { header, footer, payload: parameters.rdma.send.cut.cell };
     let network = NetworkParameters { layout, format, links, switch, seed: 1 };
     let interface = (parameters, script.clone());
     let mut built = Network::build(network, interface, |e, shared| {

@@ -33,7 +33,7 @@ mod value;
 pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
-pub use interface::{FullNic, Host, Nic, SimpleNic};
+pub use interface::{FullNic, Host, Nic, Rdma, SimpleNic};
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
@@ -279,7 +279,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         location: raw.location,
     };
     let fabric = fabric::check(sections, shape, shape_is_set, reader);
-    let nic = interface::check_nic(raw.nic, reader);
+    let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
     let host = interface::check_host(raw.host, shape.map(Topology::endpoints), reader);
     let ((topology, routing), (packet, fabric)) = (topology?, fabric?);
     Some(Machine {

@@ -1,11 +1,12 @@
 //! The sections below `[nic]` for the block-level interface: one per block.
 
 use super::RawNic;
+use super::rdma::{self, RawSections, Rdma};
 use crate::machine::diagnostic::Problem;
 use crate::machine::read::{Entry, Reader, section};
 use crate::machine::value::Cost;
 use serde::{Deserialize, Serialize};
-use weft_nic::WriteParameters;
+use weft_fabric::parameters::PacketFormat;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
@@ -13,7 +14,8 @@ use weft_nic::reliability::ReliabilityParameters;
 use weft_units::{Bytes, Clock, Span, Time};
 
 /// Sections that only this model has.
-pub(super) const SECTIONS: [&str; 4] = ["host_port", "packetizer", "mailbox", "rdma"];
+pub(super) const SECTIONS: [&str; 8] =
+    ["host_port", "packetizer", "mailbox", "rdma", "segmentation", "iommu", "memory", "allreduce"];
 
 section! {
     /// The port between processors and memory on one side and the interface on the other.
@@ -64,26 +66,13 @@ section! {
         interfaces: Entry<u32>,
         /// Entries of a queue.
         entries: Entry<u32>,
-        /// The time for a packet, in whole cycles: checks, tail, acknowledgement; one at a time.
+        /// The time for a packet from its header on, in whole cycles: checks, tail, acknowledgement; one at a
+        /// time.
         check: Entry<Cost>,
-        /// Bytes of an entry in memory beside its payload.
-        entry_header: Entry<Bytes>,
+        /// Bytes of an entry in memory, which is written whole.
+        entry: Entry<Bytes>,
         /// From an entry in the cache to its process, which polls.
         poll: Entry<Span>,
-    }
-}
-
-section! {
-    /// RDMA.
-    struct RawRdma {
-        /// What a process stores to start a transfer.
-        descriptor: Entry<Bytes>,
-        /// What the segmentation agent takes to start a transfer.
-        start: Entry<Span>,
-        /// Transfers that may be under way.
-        channels: Entry<u32>,
-        /// What is written beside the data to tell the receiver.
-        notification: Entry<Bytes>,
     }
 }
 
@@ -96,8 +85,8 @@ pub struct FullNic {
     pub packetizer: PacketizerParameters,
     /// Small messages in.
     pub mailbox: MailboxParameters,
-    /// RDMA.
-    pub rdma: WriteParameters,
+    /// Large messages and reductions.
+    pub rdma: Rdma,
 }
 
 impl FullNic {
@@ -108,13 +97,16 @@ impl FullNic {
 }
 
 /// Checks the sections of the block-level interface.
-pub(super) fn check(raw: RawNic, reader: &mut Reader<'_>) -> Option<FullNic> {
+pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<FullNic> {
     let lacks = [
         raw.clock.is_none().then_some("clock"),
         raw.host_port.is_none().then_some("host_port"),
         raw.packetizer.is_none().then_some("packetizer"),
         raw.mailbox.is_none().then_some("mailbox"),
         raw.rdma.is_none().then_some("rdma"),
+        raw.segmentation.is_none().then_some("segmentation"),
+        raw.iommu.is_none().then_some("iommu"),
+        raw.memory.is_none().then_some("memory"),
     ];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
     if !lacks.is_empty() {
@@ -127,7 +119,14 @@ pub(super) fn check(raw: RawNic, reader: &mut Reader<'_>) -> Option<FullNic> {
         reader.report(raw.model.location, problem);
     }
     let clock: Clock = raw.clock?.value;
-    let (host_port, packetizer, mailbox, rdma) = (raw.host_port?, raw.packetizer?, raw.mailbox?, raw.rdma?);
+    let (host_port, packetizer, mailbox) = (raw.host_port?, raw.packetizer?, raw.mailbox?);
+    let sections = RawSections {
+        rdma: raw.rdma?,
+        segmentation: raw.segmentation?,
+        iommu: raw.iommu?,
+        memory: raw.memory?,
+        allreduce: raw.allreduce,
+    };
     let host_port = HostPortParameters {
         clock,
         word: positive(&host_port.word, reader)?,
@@ -166,15 +165,10 @@ pub(super) fn check(raw: RawNic, reader: &mut Reader<'_>) -> Option<FullNic> {
         interfaces: mailbox.interfaces.value,
         entries: mailbox.entries.value,
         check: cycles(mailbox.check.value, &clock),
-        entry_header: mailbox.entry_header.value,
+        entry: mailbox.entry.value,
         poll: mailbox.poll.value,
     };
-    let rdma = WriteParameters {
-        descriptor: rdma.descriptor.value,
-        start: rdma.start.value,
-        channels: rdma.channels.value,
-        notification: rdma.notification.value,
-    };
+    let rdma = rdma::check(sections, format?, &host_port, reader)?;
     Some(FullNic { host_port, packetizer, mailbox, rdma })
 }
 

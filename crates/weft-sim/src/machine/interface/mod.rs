@@ -1,15 +1,18 @@
 //! `[nic]` and `[host]`: what the endpoints are.
 
 mod full;
+mod rdma;
 mod simple;
 
 pub use full::FullNic;
+pub use rdma::Rdma;
 pub use simple::SimpleNic;
 
 use super::diagnostic::Problem;
 use super::read::{Entry, Reader, names, section};
 use super::value::Cost;
 use serde::{Deserialize, Serialize};
+use weft_fabric::parameters::PacketFormat;
 use weft_units::Clock;
 
 section! {
@@ -40,7 +43,15 @@ section! {
         /// Full: small messages in.
         mailbox: Option<full::RawMailbox>,
         /// Full: RDMA.
-        rdma: Option<full::RawRdma>,
+        rdma: Option<rdma::RawRdma>,
+        /// Full: the agent that splits transfers into blocks.
+        segmentation: Option<rdma::RawSegmentation>,
+        /// Full: address translation.
+        iommu: Option<rdma::RawIommu>,
+        /// Full: the memory channel.
+        memory: Option<rdma::RawMemory>,
+        /// Full: reductions without processors.
+        allreduce: Option<rdma::RawAllreduce>,
     }
 }
 
@@ -85,7 +96,7 @@ pub struct Host {
 }
 
 /// Checks `[nic]`. The keys of the other model may stand in the file, and are not in use.
-pub(super) fn check_nic(raw: RawNic, reader: &mut Reader<'_>) -> Option<Nic> {
+pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Nic> {
     match raw.model.value {
         NicModel::Simple => {
             full::SECTIONS.iter().for_each(|section| reader.forget(&format!("nic.{section}")));
@@ -93,7 +104,7 @@ pub(super) fn check_nic(raw: RawNic, reader: &mut Reader<'_>) -> Option<Nic> {
         }
         NicModel::Full => {
             simple::KEYS.iter().for_each(|key| reader.forget(&format!("nic.{key}")));
-            full::check(raw, reader).map(Nic::Full)
+            full::check(raw, format, reader).map(Nic::Full)
         }
     }
 }
