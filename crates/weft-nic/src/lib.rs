@@ -24,6 +24,7 @@ pub mod reliability;
 pub mod segmentation;
 pub mod server;
 mod simple;
+mod watched;
 
 pub use full::{Announcement, Class, FullNic, FullParameters, FullTimer, Header, Label};
 pub use host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, Offer, Primitive};
