@@ -101,6 +101,9 @@ pub struct MachineCheck {
     pub deadlock_free: bool,
     /// How that was shown, or the cycle.
     pub proof: Vec<String>,
+    /// Why classes of messages do not wait for each other at endpoints, or how they can; empty on the ideal
+    /// network.
+    pub endpoint_proof: Vec<String>,
     /// How endpoints treat the classes of messages; empty on the ideal network.
     pub message_classes: Vec<MessageClassLine>,
     /// The values that are not known of the hardware.
@@ -255,18 +258,30 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     let assumed = machine.doubtful().map(value).collect();
     if let Fabric::Ideal(_) = machine.fabric {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
-        let message_classes = Vec::new();
-        let machine = machine.name;
-        return Ok(MachineCheck { machine, deadlock_free: true, proof, message_classes, assumed });
+        let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
+        let (machine, deadlock_free) = (machine.name, true);
+        return Ok(MachineCheck {
+            machine,
+            deadlock_free,
+            proof,
+            endpoint_proof,
+            message_classes,
+            assumed,
+        });
     }
     let classes = message_classes(&machine.nic, &layout);
     let channels = prove(&layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let deadlock_free = channels.is_ok() && endpoints.is_ok();
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
-    let proof: Vec<String> = [said(channels), said(endpoints)].concat();
-    let message_classes = classes.0.iter().map(class_line).collect();
-    Ok(MachineCheck { machine: machine.name, deadlock_free, proof, message_classes, assumed })
+    Ok(MachineCheck {
+        machine: machine.name,
+        deadlock_free,
+        proof: said(channels),
+        endpoint_proof: said(endpoints),
+        message_classes: classes.0.iter().map(class_line).collect(),
+        assumed,
+    })
 }
 
 /// How an interface treats the classes of messages.
