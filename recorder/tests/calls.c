@@ -338,14 +338,14 @@ static double seconds(clockid_t clock)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Each rank computes for 200 ms of CPU time, and sleeps, and waits for the others: only the first is computation. */
+/* Each rank computes for 200 ms of CPU time, sleeps for 500 ms, and waits for the others: only the first is computation. */
 static void computes(void)
 {
     for (int i = 0; i < 10; i++) {
         double end = seconds(CLOCK_THREAD_CPUTIME_ID) + 0.02;
         while (seconds(CLOCK_THREAD_CPUTIME_ID) < end)
             ;
-        usleep(2000);
+        usleep(50000);
         MPI_Barrier(WORLD);
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::exit::Failure;
 use clap::{Args, ValueHint};
+use std::fs;
 use std::path::PathBuf;
+use weft_sim::experiment::replay::Mapping;
 use weft_sim::experiment::{MachineInput, Output, RunOptions, Start, machine};
 use weft_sim::results::{Existing, ResultsWriter, Table};
 use weft_units::Span;
@@ -37,6 +39,42 @@ impl MachineOptions {
     /// The machine with its text.
     pub fn input(&self) -> Result<MachineInput, Failure> {
         Ok(machine::input(&self.machine, &self.sets.sets)?)
+    }
+}
+
+/// Where ranks sit.
+#[derive(Args)]
+pub struct PlaceOptions {
+    /// Where ranks sit: linear, random, or a file whose line n has the place of rank n
+    #[arg(long, value_name = "linear|random|FILE", default_value = "linear")]
+    pub map: String,
+
+    /// Ranks per host, filled in order; by default the host's cores
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ppn: Option<u32>,
+}
+
+impl PlaceOptions {
+    /// The mapping, with the text of its file.
+    pub fn mapping(&self) -> Result<Mapping, Failure> {
+        Ok(match self.map.as_str() {
+            "linear" => Mapping::Linear,
+            "random" => Mapping::Random,
+            file => Mapping::File(fs::read_to_string(file).map_err(|error| {
+                Failure::input(format!(
+                    "cannot read the mapping file {file}: {error}; write --map linear, --map random or a file"
+                ))
+            })?),
+        })
+    }
+}
+
+/// A mapping in JSON.
+pub fn mapping_name(map: &Mapping) -> &'static str {
+    match map {
+        Mapping::Linear => "linear",
+        Mapping::Random => "random",
+        Mapping::File(_) => "file",
     }
 }
 

@@ -506,8 +506,10 @@ fn only_computing_is_computation() {
         for run in case("computes", ranks) {
             for rank in 0..ranks {
                 let computed = run.computed_ms(rank);
+                // The program sleeps for 500 ms beside its 200, and on a busy machine a thread's CPU clock runs on
+                // while it is switched out: the bound lies between.
                 assert!(
-                    (199.0..230.0).contains(&computed),
+                    (199.0..450.0).contains(&computed),
                     "{}: {computed} ms on rank {rank} of {ranks}",
                     run.mpi
                 );

@@ -42,7 +42,7 @@ impl Lookahead {
     /// at once.
     pub(crate) const fn windows(self) -> Windows {
         let length = self.0.as_ps();
-        Windows::new(if length > 1 << 24 { 1 << 24 } else { length })
+        Windows::new(if length > 1 << 24 { 1 << 24 } else { length }, length == u64::MAX)
     }
 }
 
@@ -51,16 +51,19 @@ impl Lookahead {
 pub(crate) struct Windows {
     /// Picoseconds.
     length: u64,
+    /// Whether sites never send each other anything.
+    unlimited: bool,
     /// floor(2^64 / length): finding the window of each event that is sent must not divide.
     reciprocal: u64,
 }
 
 impl Windows {
-    const fn new(length: u64) -> Windows {
+    const fn new(length: u64, unlimited: bool) -> Windows {
         // Of length 1 the quotient does not fit; one less is corrected below as any other.
         let reciprocal = (1u128 << 64) / length as u128;
         Windows {
             length,
+            unlimited,
             reciprocal: if reciprocal > u64::MAX as u128 { u64::MAX } else { reciprocal as u64 },
         }
     }
@@ -72,6 +75,11 @@ impl Windows {
         let below = ((ps as u128 * self.reciprocal as u128) >> 64) as u64;
         // The reciprocal is short by less than 1, so the quotient by at most 1.
         below + (ps - below * self.length >= self.length) as u64
+    }
+
+    /// Their length; `None` where only memory bounds it.
+    pub(crate) const fn span(&self) -> Option<Span> {
+        if self.unlimited { None } else { Some(Span::from_ps(self.length)) }
     }
 
     /// When a window begins.
@@ -96,7 +104,7 @@ mod tests {
         /// Catches a reciprocal that puts an event into a neighbouring window.
         #[test]
         fn every_time_lies_in_its_window(length in 1u64..1 << 40, ps in 0u64..u64::MAX) {
-            let windows = Windows::new(length);
+            let windows = Windows::new(length, false);
             prop_assert_eq!(windows.of(Time::from_ps(ps)), ps / length);
         }
     }

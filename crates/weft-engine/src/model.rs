@@ -30,6 +30,19 @@ pub trait Model: Sync + Sized {
         context: &mut Context<'_, Self::Payload, Self::Note>,
     );
 
+    /// The turn of `site` is near: asks for the memory that it will touch with [`prefetch`](crate::prefetch).
+    /// The site itself has been asked for before. Must change nothing but speed.
+    #[inline]
+    fn prefetch(&self, site: &Self::Site) {
+        let _ = site;
+    }
+
+    /// The same for what one event of that turn will touch beside it.
+    #[inline]
+    fn prefetch_event(&self, site: &Self::Site, event: &Event<Self::Payload>) {
+        let _ = (site, event);
+    }
+
     /// Gives a site a note that counts from `time` on. It comes before all that happens at `time`, as
     /// early as the beginning of the window; how early, and in which order, must not influence the model.
     fn note(&self, site: &mut Self::Site, time: Time, note: Self::Note);

@@ -3,6 +3,7 @@
 use crate::event::{Earliest, Event, Payload, SiteId};
 use crate::lookahead::Windows;
 use crate::model::{Context, Model};
+use crate::prefetch::prefetch;
 use crate::wheel::{BLOCK, BLOCK_SHIFT, Batch, Outgoing};
 use std::collections::BinaryHeap;
 use weft_units::Time;
@@ -17,6 +18,8 @@ pub(crate) struct Partition<M: Model> {
     pub(crate) events_handled: u64,
     /// The events of a block by site.
     keys: Vec<Key>,
+    /// The notes of a block by site, those of a site as they came.
+    note_order: Vec<u32>,
     local: BinaryHeap<Earliest<M::Payload>>,
 }
 
@@ -65,6 +68,12 @@ fn sort<P: Payload>(keys: &mut [Key], events: &[Event<P>]) {
     }
 }
 
+/// The place of a site in its block.
+#[inline]
+fn member(site: SiteId) -> usize {
+    site.index() & (BLOCK - 1)
+}
+
 impl<M: Model> Partition<M> {
     pub(crate) fn new(first_site: u32, sites: Vec<M::Site>, pending: Outgoing<M::Payload, M::Note>) -> Self {
         let mut partition = Partition {
@@ -75,6 +84,7 @@ impl<M: Model> Partition<M> {
             output: M::Output::default(),
             events_handled: 0,
             keys: Vec::new(),
+            note_order: Vec::new(),
             local: BinaryHeap::new(),
         };
         for index in 0..partition.sites.len() {
@@ -121,39 +131,75 @@ impl<M: Model> Partition<M> {
         let Batch { events, notes, decisions } = batch;
         let mut bounds = [0u32; BLOCK + 1];
         for event in &events {
-            bounds[(event.site.0 as usize & (BLOCK - 1)) + 1] += 1;
+            bounds[member(event.site) + 1] += 1;
+        }
+        let mut note_bounds = [0u32; BLOCK + 1];
+        for note in &notes {
+            note_bounds[member(note.site) + 1] += 1;
         }
         let mut active = 0u64;
         for member in 0..BLOCK {
-            active |= u64::from(bounds[member + 1] != 0) << member;
+            let any = bounds[member + 1] | note_bounds[member + 1];
+            active |= u64::from(any != 0) << member;
             bounds[member + 1] += bounds[member];
+            note_bounds[member + 1] += note_bounds[member];
         }
         for site in &decisions {
-            active |= 1 << (site.0 as usize & (BLOCK - 1));
-        }
-        for note in &notes {
-            active |= 1 << (note.site.0 as usize & (BLOCK - 1));
-            model.note(&mut self.sites[(note.site.0 - self.first_site) as usize], note.time, note.note);
+            active |= 1 << member(*site);
         }
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
         keys.resize(events.len(), Key { rank: 0, index: 0 });
         let mut next = bounds;
         for (index, event) in events.iter().enumerate() {
-            let slot = &mut next[event.site.0 as usize & (BLOCK - 1)];
+            let slot = &mut next[member(event.site)];
             let since = event.time.as_ps() - start.as_ps();
             keys[*slot as usize] =
                 Key { rank: since << 32 | u64::from(event.order.rank()), index: index as u32 };
             *slot += 1;
         }
+        let mut note_order = std::mem::take(&mut self.note_order);
+        note_order.clear();
+        note_order.resize(notes.len(), 0);
+        let mut next = note_bounds;
+        for (index, note) in notes.iter().enumerate() {
+            let slot = &mut next[member(note.site)];
+            note_order[*slot as usize] = index as u32;
+            *slot += 1;
+        }
+        let first = block << BLOCK_SHIFT;
+        let far = self.pending.far;
+        if active != 0 {
+            model.prefetch(&self.sites[first + active.trailing_zeros() as usize]);
+        }
         while active != 0 {
             let member = active.trailing_zeros() as usize;
             active &= active - 1;
+            // The next site is asked for while this one is worked off, the one after that only where it is.
+            if active != 0 {
+                let next = active.trailing_zeros() as usize;
+                let site = &self.sites[first + next];
+                model.prefetch(site);
+                if far {
+                    for key in &keys[bounds[next] as usize..bounds[next + 1] as usize] {
+                        model.prefetch_event(site, &events[key.index as usize]);
+                    }
+                }
+                let later = active & (active - 1);
+                if later != 0 {
+                    prefetch(&self.sites[first + later.trailing_zeros() as usize]);
+                }
+            }
+            for &index in &note_order[note_bounds[member] as usize..note_bounds[member + 1] as usize] {
+                let note = &notes[index as usize];
+                model.note(&mut self.sites[first + member], note.time, note.note);
+            }
             let keys = &mut keys[bounds[member] as usize..bounds[member + 1] as usize];
             sort(keys, &events);
-            self.run_site(model, (block << BLOCK_SHIFT) + member, &events, keys, end);
+            self.run_site(model, first + member, &events, keys, end);
         }
         self.keys = keys;
+        self.note_order = note_order;
         self.pending.recycle(Batch { events, notes, decisions });
     }
 

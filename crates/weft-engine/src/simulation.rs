@@ -9,7 +9,7 @@ use crate::wheel::{BLOCK, BLOCK_SHIFT, Note, Outgoing};
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use weft_units::Time;
+use weft_units::{Span, Time};
 
 /// Below this many events in a window and partition, a barrier costs more than a second thread saves.
 const EVENTS_WORTH_A_BARRIER: u64 = 200;
@@ -104,6 +104,13 @@ impl<M: Model> Simulation<M> {
     /// The virtual time that has been reached.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// The windows in which it works, from the beginning of virtual time on. Every call of
+    /// [`Simulation::run_until`] that ends within one visits the sites of that window once more. `None`:
+    /// sites never send each other anything, so that windows are no more than a bound on what is sorted.
+    pub fn window(&self) -> Option<Span> {
+        self.windows.span()
     }
 
     /// The model.
@@ -388,7 +395,6 @@ mod tests {
     use super::*;
     use crate::{Context, Order, Payload, Stream};
     use proptest::prelude::*;
-    use weft_units::Span;
 
     /// PHOLD (Fujimoto 1990) with decisions: each job goes to a random site after a random time, and
     /// each site remembers what came in which order.

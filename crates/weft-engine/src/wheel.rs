@@ -12,6 +12,7 @@
 
 use crate::event::{Earliest, Event, Payload, SiteId};
 use crate::lookahead::Windows;
+use crate::prefetch::prefetch;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -22,6 +23,8 @@ pub(crate) const BLOCK_SHIFT: u32 = 6;
 /// Sites in a block.
 pub(crate) const BLOCK: usize = 1 << BLOCK_SHIFT;
 const SLOTS: usize = 256;
+/// So many blocks of switches of a few ports each fit a megabyte with their events.
+const NEAR_BLOCKS: usize = 8;
 
 /// A note on its way.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -52,6 +55,16 @@ impl<P, K> Batch<P, K> {
     }
 }
 
+/// Appends to the list of a batch; where memory is far, asks for the place of the next entry: by the time
+/// that it comes, other lists have had their turn.
+#[inline]
+fn append<T>(list: &mut Vec<T>, entry: T, far: bool) {
+    list.push(entry);
+    if far && let Some(next) = list.spare_capacity_mut().first() {
+        prefetch(next);
+    }
+}
+
 /// The pending events of one partition, and its mail for the others.
 pub(crate) struct Outgoing<P: Payload, K> {
     windows: Windows,
@@ -69,6 +82,9 @@ pub(crate) struct Outgoing<P: Payload, K> {
     notes_beyond: BTreeMap<u64, Vec<Note<K>>>,
     decisions_beyond: BinaryHeap<Reverse<(Time, SiteId)>>,
     spare: Vec<Batch<P, K>>,
+    /// Whether there are so many sites that their state and events fit no cache of one core, which makes
+    /// asking for memory ahead worth its instructions.
+    pub(crate) far: bool,
     /// First block of each partition, and the end.
     bounds: Vec<usize>,
     /// For each other partition, events that it must take over after this window.
@@ -94,6 +110,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             notes_beyond: BTreeMap::new(),
             decisions_beyond: BinaryHeap::new(),
             spare: Vec::new(),
+            far: blocks > NEAR_BLOCKS,
             bounds: bounds.to_vec(),
             mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
             note_mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
@@ -118,7 +135,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             self.beyond.push(Earliest(event));
             return;
         }
-        self.batch(window, local).events.push(event);
+        let far = self.far;
+        append(&mut self.batch(window, local).events, event, far);
     }
 
     /// Adds a note, for this partition or by mail for another.
@@ -137,7 +155,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             self.notes_beyond.entry(window).or_default().push(note);
             return;
         }
-        self.batch(window, local).notes.push(note);
+        let far = self.far;
+        append(&mut self.batch(window, local).notes, note, far);
     }
 
     /// Adds a site that wants to decide at `time`.

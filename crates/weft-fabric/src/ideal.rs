@@ -115,11 +115,14 @@ impl<N: Interface> Ideal<N> {
                     message,
                     label,
                     from,
+                    to: None,
                     class: LinkClass(0),
                     came: now,
+                    ready: now,
                     could: now,
                     began: now,
                     ended: end,
+                    free: endpoint.line.busy_until(),
                     latency,
                 };
                 N::hop(context.output, &hop);

@@ -10,7 +10,7 @@ use crate::parameters::{
 };
 use crate::switch::{Crossbar, LinkKind, OutputQueued, Peer, Port, Ports, Rules, Sink, Switch, UNLIMITED};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut};
+use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut, prefetch};
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
 use weft_units::{Bytes, EndpointId, LineRate, PortId, Span, SwitchId, Time};
 
@@ -535,6 +535,20 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     }
 
     #[inline]
+    fn prefetch(&self, site: &Site<N>) {
+        site.switch.prefetch();
+        prefetch(&*site.endpoint_ports);
+    }
+
+    #[inline]
+    fn prefetch_event(&self, site: &Site<N>, event: &Event<Self::Payload>) {
+        let entity = event.order.entity() as usize;
+        if entity > 0 {
+            prefetch(&site.endpoints[entity - 1]);
+        }
+    }
+
+    #[inline]
     fn note(&self, site: &mut Site<N>, time: Time, credit: Credit) {
         site.switch.ports_mut().expect_credit(time, credit, &self.rules);
     }
@@ -608,11 +622,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 message,
                 label,
                 from,
+                to: Some(SwitchId(context.events.site().0)),
                 class,
                 came: since,
+                ready: since,
                 could: since,
                 began: now,
                 ended: end,
+                free: end,
                 latency,
             };
             N::hop(context.output, &hop);

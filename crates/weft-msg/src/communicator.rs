@@ -31,6 +31,37 @@ struct Communicator {
     collectives: u32,
 }
 
+/// The members of a communicator, in order, as one of them sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a>(&'a Communicator);
+
+impl Group<'_> {
+    /// The communicator.
+    pub fn comm(&self) -> CommId {
+        self.0.id
+    }
+
+    /// How many members.
+    pub fn size(&self) -> u32 {
+        self.0.size
+    }
+
+    /// The number of the rank itself.
+    pub fn me(&self) -> u32 {
+        self.0.me
+    }
+
+    /// The world rank of member `member`, which must be below the size.
+    pub fn rank(&self, member: u32) -> RankId {
+        self.0.members.rank(member)
+    }
+
+    /// The world ranks of all members, in order.
+    pub fn ranks(&self) -> impl Iterator<Item = RankId> + '_ {
+        (0..self.size()).map(|member| self.rank(member))
+    }
+}
+
 /// A place in a rank's table of communicators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct CommIndex(u32);
@@ -126,6 +157,16 @@ impl Communicators {
     pub fn member(&self, comm: CommIndex, rank: RankId) -> Option<u32> {
         let known = &self.table[comm.0 as usize];
         known.members.find(rank).filter(|member| *member < known.size)
+    }
+
+    /// The members, for an interface.
+    pub fn group(&self, comm: CommIndex) -> Group<'_> {
+        Group(&self.table[comm.0 as usize])
+    }
+
+    /// How many collectives have begun.
+    pub fn begun(&self, comm: CommIndex) -> u32 {
+        self.table[comm.0 as usize].collectives
     }
 
     /// A collective begins: its number, the same for all members since all begin them in one order.

@@ -10,12 +10,13 @@ use crate::matching::Posted;
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
 use crate::process::{Message, Process, SendState};
 use crate::protocol::{Protocol, cost};
+use crate::work::Work;
 use weft_trace::op::SendMode;
 
 impl Process {
     /// Sends a message that fits the eager limit.
     pub(crate) fn send_eager(&mut self, message: &Message, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(cost(protocol.send_copy_rate, message.bytes));
+        nic.spend(Work::SendCopy, cost(protocol.send_copy_rate, message.bytes));
         let payload = protocol.eager_header + message.bytes;
         let envelope = self.envelope(EnvelopeKind::Eager, message);
         if protocol.eager_buffered || message.mode == SendMode::Buffered {
@@ -33,7 +34,7 @@ impl Process {
         let copied = message.mode != SendMode::Synchronous
             && (message.bytes <= protocol.eager_limit || message.mode == SendMode::Buffered);
         let envelope = if copied {
-            nic.spend(cost(protocol.memory_copy_rate, message.bytes));
+            nic.spend(Work::MemoryCopy, cost(protocol.memory_copy_rate, message.bytes));
             self.complete(message.owner, protocol, nic);
             self.envelope(EnvelopeKind::Eager, message)
         } else {
@@ -53,8 +54,11 @@ impl Process {
         nic: &mut impl Nic,
     ) {
         let own = envelope.source == self.rank;
-        let rate = if own { protocol.memory_copy_rate } else { protocol.receive_copy_rate };
-        nic.spend(cost(rate, envelope.bytes));
+        let (work, rate) = match own {
+            true => (Work::MemoryCopy, protocol.memory_copy_rate),
+            false => (Work::ReceiveCopy, protocol.receive_copy_rate),
+        };
+        nic.spend(work, cost(rate, envelope.bytes));
         self.complete(posted.owner, protocol, nic);
     }
 }

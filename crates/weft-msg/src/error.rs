@@ -1,7 +1,8 @@
 //! What can be wrong with a program's operations.
 
+use crate::accelerator::AcceleratorLimit;
 use serde::{Deserialize, Serialize};
-use weft_trace::op::{CommId, RequestId};
+use weft_trace::op::{CommId, RequestId, WindowId};
 use weft_units::{Bytes, RankId};
 
 /// An operation that cannot be carried out. The caller knows which rank and which operation.
@@ -56,6 +57,20 @@ pub enum MsgError {
     UnknownRequest {
         /// The request.
         request: RequestId,
+    },
+    /// A window that this rank has not been told of.
+    #[error("rank {rank} has no window {id}: an operation `window` must come before its use", id = .window.0)]
+    UnknownWindow {
+        /// The rank.
+        rank: RankId,
+        /// The window.
+        window: WindowId,
+    },
+    /// A window that is created twice.
+    #[error("window {id} cannot be created: its number is in use", id = .window.0)]
+    WindowInUse {
+        /// The window.
+        window: WindowId,
     },
     /// A waitany whose recorded index lies outside its list.
     #[error(
@@ -117,6 +132,12 @@ pub enum MsgError {
     Unsupported {
         /// Its name, as [`crate::unsupported`] gives it.
         operation: String,
+    },
+    /// The accelerator was asked for by name, where it cannot be used.
+    #[error("the accelerator cannot carry out this allreduce: {limit}")]
+    Accelerator {
+        /// Its limit.
+        limit: AcceleratorLimit,
     },
     /// An operation started while the one before still blocks.
     #[error("an operation was started while the rank still waits in the one before")]

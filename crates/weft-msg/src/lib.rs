@@ -6,7 +6,8 @@
 //!                              ├─ matching      posted and unexpected queue
 //!                              ├─ eager         small messages            ─▶ Nic
 //!                              ├─ rendezvous    long ones: RTS, CTS, data
-//!                              └─ collective    schedules over sends and receives
+//!                              ├─ collective    schedules over sends and receives
+//!                              └─ one_sided     put, get, atomics, fences
 //! ```
 //! Written once: a simulated rank runs it over the model of an interface, a real process over rings
 //! in shared memory. It sees neither a simulator nor a clock; what its work costs it says to
@@ -15,13 +16,13 @@
 //! A rank that sends a message to itself and receives it:
 //!
 //! ```
-//! use weft_msg::{Envelope, Nic, Process, Progress, Protocol, SendToken};
+//! use weft_msg::{Envelope, Nic, Process, Progress, Protocol, SendToken, Work};
 //! use weft_trace::op::{CommId, Op, RequestId, SendMode};
 //! use weft_units::{Bytes, RankId, Span};
 //!
 //! struct NoNetwork;
 //! impl Nic for NoNetwork {
-//!     fn spend(&mut self, _: Span) {}
+//!     fn spend(&mut self, _: Work, _: Span) {}
 //!     fn post(&mut self, _: RankId, _: Envelope, _: Bytes, _: SendToken) {}
 //! }
 //!
@@ -39,13 +40,16 @@
 //! }
 //! ```
 
+mod accelerator;
 mod algorithms;
 mod collective;
 mod communicator;
 mod eager;
 mod error;
+mod interface;
 mod matching;
 mod nic;
+mod one_sided;
 mod process;
 mod protocol;
 mod rendezvous;
@@ -54,14 +58,19 @@ mod requests;
 mod support;
 #[cfg(test)]
 mod tests;
+mod work;
 
+pub use accelerator::{AcceleratorLimit, Allreduce};
 pub use algorithms::{
-    Algorithm, AlgorithmError, AlgorithmTable, COLLECTIVE_NAMES, CollectiveSize, Rule, collective_name,
-    collective_of,
+    Algorithm, AlgorithmError, AlgorithmTable, COLLECTIVE_NAMES, CollectiveSize, Elements, Rule,
+    collective_name, collective_of,
 };
+pub use communicator::Group;
 pub use error::MsgError;
-pub use nic::{Envelope, EnvelopeKind, Nic, SendToken};
+pub use interface::InterfaceAnswer;
+pub use nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 pub use process::{Process, Progress};
-pub use protocol::{Protocol, Wildcards};
+pub use protocol::{ClearToSend, OneSidedPath, Protocol, Rendezvous, Wildcards};
 pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
 pub use support::unsupported;
+pub use work::Work;

@@ -5,9 +5,14 @@
 //!                        ▲                        │
 //!                        └── delivered, sent ─────┘
 //! ```
+//! Some messages are carried out by the interface at their destination: see
+//! [`Protocol::by_interface`](crate::Protocol::by_interface).
+//!
 //! A simulated rank implements [`Nic`] with the model of an interface, a real process with rings in
 //! shared memory. Messaging sees neither a simulator nor a clock.
 
+use crate::accelerator::{AcceleratorLimit, Allreduce};
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use weft_trace::op::CommId;
@@ -16,12 +21,12 @@ use weft_units::{Bytes, RankId, Span};
 /// The network interface and processor as messaging sees them.
 ///
 /// Every posted message is delivered once, whole, to [`Process::delivered`](crate::Process::delivered) of
-/// its destination. Messages of the kinds [`Eager`](EnvelopeKind::Eager) and
+/// its destination, or carried out by the interface there. Messages of the kinds [`Eager`](EnvelopeKind::Eager) and
 /// [`RequestToSend`](EnvelopeKind::RequestToSend) from one rank to another must arrive in the order in
 /// which they were posted: MPI's order of messages rests on it. The other kinds may overtake.
 pub trait Nic {
-    /// The processor works for `span` on messaging: this rank's clock advances.
-    fn spend(&mut self, span: Span);
+    /// The processor does `work` for `span`: this rank's clock advances.
+    fn spend(&mut self, work: Work, span: Span);
 
     /// Hands a message to the interface at the rank's present clock. `to` is never the rank itself.
     /// `payload` is what the message occupies on the wire beside packet headers. When the interface
@@ -29,6 +34,17 @@ pub trait Nic {
     /// [`Process::sent`](crate::Process::sent), unless nobody waits for it
     /// ([`SendToken::is_awaited`]).
     fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken);
+
+    /// Why the interface cannot carry out this allreduce without the processors; `None`: it can. All
+    /// members must get the same answer.
+    fn accelerator_limit(&self, _allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
+        Some(AcceleratorLimit::Absent)
+    }
+
+    /// Hands this rank's vector to the interface, which reduces it with those of the whole group. `token`
+    /// comes back through [`Process::accelerated`](crate::Process::accelerated) with the result. Asked for
+    /// only where the interface [knows no limit](Nic::accelerator_limit).
+    fn allreduce(&mut self, _allreduce: &Allreduce<'_>, _token: SendToken) {}
 }
 
 /// Names a posted message until the interface has taken it.
@@ -55,6 +71,36 @@ impl SendToken {
     }
 }
 
+/// What a one-sided operation does at its target.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Access {
+    /// Writes.
+    Put,
+    /// Reads.
+    Get,
+    /// Reduces into what is there.
+    Accumulate,
+    /// Reads what is there and changes it, as one: get-accumulate, fetch-and-op, compare-and-swap.
+    Fetch,
+}
+
+impl Access {
+    /// Whether its request carries data.
+    pub const fn takes_data(self) -> bool {
+        !matches!(self, Access::Get)
+    }
+
+    /// Whether its answer carries data.
+    pub const fn returns_data(self) -> bool {
+        matches!(self, Access::Get | Access::Fetch)
+    }
+
+    /// Whether it computes at the target.
+    pub const fn reduces(self) -> bool {
+        matches!(self, Access::Accumulate | Access::Fetch)
+    }
+}
+
 /// What a message is in the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum EnvelopeKind {
@@ -68,6 +114,16 @@ pub enum EnvelopeKind {
     Data,
     /// An announced message has arrived.
     Ack,
+    /// The receiver fetches an announced message.
+    Read,
+    /// A one-sided operation, with its data where it takes any.
+    Access(Access),
+    /// Announces a one-sided operation with much data.
+    Announce(Access),
+    /// The target of an announced operation is ready.
+    Admit,
+    /// A one-sided operation is complete at its target; with what it returns.
+    Answer(Access),
 }
 
 /// What travels with a message.
@@ -92,6 +148,31 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// Whether it carries data of the program.
+    pub const fn has_data(&self) -> bool {
+        match self.kind {
+            EnvelopeKind::Eager | EnvelopeKind::Data => true,
+            EnvelopeKind::Access(access) => access.takes_data(),
+            EnvelopeKind::Answer(access) => access.returns_data(),
+            EnvelopeKind::RequestToSend
+            | EnvelopeKind::ClearToSend
+            | EnvelopeKind::Ack
+            | EnvelopeKind::Read
+            | EnvelopeKind::Announce(_)
+            | EnvelopeKind::Admit => false,
+        }
+    }
+
+    /// Whether messaging matches it with receives, so that it needs it in order.
+    pub const fn is_matched(&self) -> bool {
+        matches!(self.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend)
+    }
+
+    /// Whether it announces data that another message will carry.
+    pub const fn announces(&self) -> bool {
+        matches!(self.kind, EnvelopeKind::RequestToSend | EnvelopeKind::Announce(_))
+    }
+
     /// Names the exchange of a rendezvous among those that its sender has under way: the same in the
     /// request to send, the clear to send, the data and the acknowledgement. 0 for eager messages.
     pub const fn exchange(&self) -> u32 {

@@ -11,16 +11,17 @@
 //!
 //! # Not modelled
 //! A limit on buffered or unexpected messages, cancelling, persistent requests (traces have them as the
-//! sends and receives that they start), one-sided communication and neighbourhood collectives.
+//! sends and receives that they start) and neighbourhood collectives.
 
 use crate::collective::executor::{Call, Running};
 use crate::communicator::Communicators;
 use crate::error::MsgError;
 use crate::matching::{Matching, Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
+use crate::one_sided::{AccessCall, Windows};
 use crate::protocol::{LARGEST, Protocol, Wildcards};
 use crate::requests::{Renamed, Requests};
-use crate::support::unsupported;
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
@@ -49,6 +50,8 @@ pub(crate) enum WaitingFor {
     Waitany,
     /// A blocking collective, by its entry in the table.
     Collective(u32),
+    /// A synchronization of one-sided communication.
+    Window,
 }
 
 /// How far a send has come.
@@ -62,6 +65,8 @@ pub(crate) enum SendState {
     Unacknowledged,
     /// To the rank itself: no receive has matched.
     Unmatched,
+    /// A one-sided operation: its target has not answered.
+    Access,
 }
 
 /// A send that is under way.
@@ -105,11 +110,13 @@ pub struct Process {
     pub(crate) receives: Slab<Incoming>,
     pub(crate) communicators: Communicators,
     pub(crate) collectives: Slab<Running>,
+    /// Of programs with one-sided communication.
+    pub(crate) windows: Option<Box<Windows>>,
     /// What a notification found wrong: the next call says so.
     pub(crate) fault: Option<Box<MsgError>>,
 }
 
-const _: () = assert!(size_of::<Process>() <= 304, "a hundred thousand ranks must fit");
+const _: () = assert!(size_of::<Process>() <= 312, "a hundred thousand ranks must fit");
 
 impl Process {
     /// Rank `rank` of `ranks`, at the start of its program. As in MPI, there are less than 2^31 ranks.
@@ -124,6 +131,7 @@ impl Process {
             receives: Slab::new(),
             communicators: Communicators::default(),
             collectives: Slab::new(),
+            windows: None,
             fault: None,
         }
     }
@@ -132,7 +140,7 @@ impl Process {
     /// [`resume`](Process::resume) after each notification until it is ready.
     ///
     /// Computation and markers are the driver's: here they are over at once. Errors where the operation
-    /// cannot be carried out, is not supported ([`unsupported`]), or a message that has arrived since the
+    /// cannot be carried out, is not supported ([`unsupported`](crate::unsupported)), or a message that has arrived since the
     /// last call exceeds its receive; the program cannot go on after an error.
     pub fn start(&mut self, op: &Op, protocol: &Protocol, nic: &mut impl Nic) -> Result<Progress, MsgError> {
         self.check()?;
@@ -170,19 +178,19 @@ impl Process {
                 self.receive(posted, protocol, nic);
             }
             Op::Wait { request } => {
-                nic.spend(protocol.wait_call);
+                nic.spend(Work::WaitCall, protocol.wait_call);
                 self.requests.wait(*request)?;
                 self.waiting = WaitingFor::Wait;
             }
             Op::Waitall { requests } => {
-                nic.spend(protocol.wait_call);
+                nic.spend(Work::WaitCall, protocol.wait_call);
                 for request in requests {
                     self.requests.wait(*request)?;
                 }
                 self.waiting = WaitingFor::Waitall;
             }
             Op::Waitany { requests, completed } => {
-                nic.spend(protocol.wait_call);
+                nic.spend(Work::WaitCall, protocol.wait_call);
                 self.wait_any(requests, *completed, protocol)?;
                 self.waiting = WaitingFor::Waitany;
             }
@@ -193,23 +201,30 @@ impl Process {
             Op::Communicator { comm, members } => {
                 self.communicators.create(*comm, members, self.rank, self.ranks)?;
             }
-            Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. } => {
-                let operation = unsupported(op).unwrap_or("a one-sided operation").to_owned();
-                return Err(MsgError::Unsupported { operation });
+            Op::Window { window, comm, .. } => self.create_window(*window, *comm, protocol, nic)?,
+            Op::OneSided { kind, window, target, bytes, request } => {
+                let (kind, window, target, bytes) = (*kind, *window, *target, *bytes);
+                self.access(&AccessCall { kind, window, target, bytes, request: *request }, protocol, nic)?;
             }
+            Op::Sync { kind, window, target } => self.synchronize(*kind, *window, *target, protocol, nic)?,
         }
         let progress = self.resume(protocol, nic);
         self.check()?;
         Ok(progress)
     }
 
-    /// Whether what the rank waits for has come. Asking costs nothing and may be repeated.
-    pub fn resume(&mut self, _protocol: &Protocol, _nic: &mut impl Nic) -> Progress {
+    /// Whether what the rank waits for has come. Asking may be repeated.
+    ///
+    /// It may carry the rank on within its call, so that it spends time and posts messages.
+    pub fn resume(&mut self, protocol: &Protocol, nic: &mut impl Nic) -> Progress {
+        if self.waiting == WaitingFor::Window {
+            self.resume_synchronization(protocol, nic);
+        }
         let blocked = match self.waiting {
             WaitingFor::Nothing => false,
             WaitingFor::Wait | WaitingFor::Waitall | WaitingFor::Waitany => self.requests.is_waiting(),
-            // The collective itself ends this.
-            WaitingFor::Collective(_) => true,
+            // The collective itself ends this, the synchronization above.
+            WaitingFor::Collective(_) | WaitingFor::Window => true,
         };
         if blocked {
             return Progress::Blocked;
@@ -218,20 +233,27 @@ impl Process {
         Progress::Ready
     }
 
-    /// A message has arrived whole, and the rank notices it.
+    /// A message has arrived whole that is not [the interface's](Protocol::by_interface), and the rank
+    /// notices it.
     pub fn delivered(&mut self, envelope: Envelope, protocol: &Protocol, nic: &mut impl Nic) {
         match envelope.kind {
             EnvelopeKind::Eager => {
-                nic.spend(protocol.receive_message);
+                nic.spend(Work::ReceiveMessage, protocol.receive_message);
                 self.arrived(envelope, protocol, nic);
             }
             EnvelopeKind::RequestToSend => {
-                nic.spend(protocol.control_receive);
+                nic.spend(Work::ControlReceive, protocol.control_receive);
                 self.arrived(envelope, protocol, nic);
             }
             EnvelopeKind::ClearToSend => self.clear_to_send(envelope.source, &envelope, protocol, nic),
             EnvelopeKind::Data => self.data_arrived(&envelope, protocol, nic),
             EnvelopeKind::Ack => self.acknowledged(&envelope, protocol, nic),
+            EnvelopeKind::Access(access) => self.carry_out(access, &envelope, protocol, nic),
+            EnvelopeKind::Announce(_) => self.admit(&envelope, protocol, nic),
+            EnvelopeKind::Admit => self.admitted(&envelope, protocol, nic),
+            EnvelopeKind::Answer(access) => self.answered(access, &envelope, protocol, nic),
+            // Its interface answers those.
+            EnvelopeKind::Read => {}
         }
     }
 
@@ -253,7 +275,7 @@ impl Process {
 
     /// Sends a message.
     pub(crate) fn send(&mut self, message: Message, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.send_call);
+        nic.spend(Work::SendCall, protocol.send_call);
         if message.to == self.rank {
             self.send_to_self(&message, protocol, nic);
         } else if message.bytes <= protocol.eager_limit && message.mode != SendMode::Synchronous {
@@ -265,9 +287,9 @@ impl Process {
 
     /// Posts a receive, which may find its message in the unexpected queue.
     pub(crate) fn receive(&mut self, posted: Posted, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.receive_call);
+        nic.spend(Work::ReceiveCall, protocol.receive_call);
         let found = self.matching.post(posted);
-        nic.spend(protocol.matching_entry * found.scanned);
+        nic.spend(Work::Matching, protocol.matching_entry * found.scanned);
         if let Some(envelope) = found.entry {
             self.matched(&envelope, &posted, protocol, nic);
         }
@@ -276,7 +298,7 @@ impl Process {
     /// A message to be matched is there: a receive may wait for it.
     pub(crate) fn arrived(&mut self, envelope: Envelope, protocol: &Protocol, nic: &mut impl Nic) {
         let found = self.matching.arrive(envelope);
-        nic.spend(protocol.matching_entry * found.scanned);
+        nic.spend(Work::Matching, protocol.matching_entry * found.scanned);
         if let Some(posted) = found.entry {
             self.matched(&envelope, &posted, protocol, nic);
         }
@@ -368,7 +390,7 @@ impl Process {
     }
 
     /// Whether `peer` can be the other side of an operation on `comm`.
-    fn check_peer(&self, role: &str, peer: RankId, comm: CommId) -> Result<(), MsgError> {
+    pub(crate) fn check_peer(&self, role: &str, peer: RankId, comm: CommId) -> Result<(), MsgError> {
         if peer.0 >= self.ranks {
             return Err(MsgError::NoSuchRank { role: role.to_owned(), rank: peer, ranks: self.ranks });
         }

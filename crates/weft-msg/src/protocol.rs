@@ -1,6 +1,7 @@
 //! What messaging costs and where its limits lie: machine data.
 
 use crate::algorithms::AlgorithmTable;
+use crate::nic::Access;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span};
 
@@ -18,6 +19,36 @@ pub enum Wildcards {
     Free,
 }
 
+/// Who moves announced data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Rendezvous {
+    /// The sender writes it, once the receiver has said where to.
+    #[default]
+    Write,
+    /// The receiver reads it: the announcement says where from.
+    Read,
+}
+
+/// Who acts on a clear to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum ClearToSend {
+    /// The sender's processor, when it notices.
+    #[default]
+    Sender,
+    /// The sender's interface, at once.
+    Interface,
+}
+
+/// Who carries out a one-sided operation at its target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum OneSidedPath {
+    /// The target's interface, at once.
+    Native,
+    /// The target's processor, when it notices: the operation is emulated over messages.
+    #[default]
+    Emulated,
+}
+
 /// Software costs and limits of a messaging library on one machine.
 ///
 /// | what happens | what it costs |
@@ -31,7 +62,25 @@ pub enum Wildcards {
 /// | it is matched, then or later | `control_send` |
 /// | announced data arrives | `receive_message`; `control_send` for an acknowledgement |
 /// | a wait is called | `wait_call` |
-/// | a collective is called | `collective_call`, and its sends, receives, copies and reductions |
+/// | a collective is called | `collective_call`, and its sends, receives, copies and reductions; `wait_call` for every step that waits for messages |
+/// | an accelerated allreduce | `collective_call` + `wait_call`; the rest is the interface's |
+///
+/// Where `rendezvous` is read, the receiver spends `data_send` in place of the `control_send` of a clear to
+/// send, the sender nothing between `control_send` and the acknowledgement. Where `clear_to_send` is the
+/// interface's, the sender spends neither the `control_receive` of the clear to send nor `data_send`.
+///
+/// | one-sided | at the origin | at the target |
+/// |---|---|---|
+/// | native | `send_call` + `data_send`; `control_receive` when it is complete | nothing |
+/// | emulated put, accumulate, fetch within the eager limit | `send_call` + copy at `send_copy_rate` | `receive_message` + copy at `receive_copy_rate` |
+/// | longer ones | `send_call` + `control_send`; `control_receive` + `data_send` | `control_receive` + `control_send`; `receive_message` |
+/// | emulated get | `send_call` + `control_send` | `control_receive` |
+/// | what is reduced | | `reduction_rate` |
+/// | the answer without data | `control_receive` | `control_send` |
+/// | the answer with data within the eager limit | `receive_message` + copy at `receive_copy_rate` | `control_send` + copy at `send_copy_rate` |
+/// | the answer with longer data | `receive_message` | `data_send` |
+/// | on the rank's own memory | `send_call` + copy at `memory_copy_rate` or `reduction_rate` | |
+/// | a fence, a flush, an unlock | `wait_call`; for a fence a barrier | |
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Protocol {
     /// Starting a send.
@@ -68,7 +117,7 @@ pub struct Protocol {
     /// when the interface has taken it.
     pub eager_buffered: bool,
     /// The receiver acknowledges announced data, and the send completes with that; otherwise when
-    /// the interface has taken the data.
+    /// the interface has taken the data. A receiver that reads always does.
     pub rendezvous_ack: bool,
     /// Envelope on the wire of an eager message, beside packet headers.
     pub eager_header: Bytes,
@@ -76,6 +125,14 @@ pub struct Protocol {
     pub control_bytes: Bytes,
     /// Envelope on the wire of announced data, beside packet headers: nothing where RDMA writes it.
     pub data_header: Bytes,
+    /// Who moves announced data.
+    pub rendezvous: Rendezvous,
+    /// Who acts on a clear to send.
+    pub clear_to_send: ClearToSend,
+    /// Who carries out put and get.
+    pub one_sided: OneSidedPath,
+    /// Who carries out accumulate, get-accumulate, fetch-and-op and compare-and-swap.
+    pub atomics: OneSidedPath,
     /// How receives with wildcards are replayed.
     pub wildcards: Wildcards,
     /// Which algorithm carries out which collective.
@@ -105,9 +162,18 @@ impl Protocol {
             eager_header: Bytes::ZERO,
             control_bytes: Bytes::ZERO,
             data_header: Bytes::ZERO,
+            rendezvous: Rendezvous::Write,
+            clear_to_send: ClearToSend::Sender,
+            one_sided: OneSidedPath::Emulated,
+            atomics: OneSidedPath::Emulated,
             wildcards: Wildcards::Recorded,
             algorithms: AlgorithmTable::mpich(),
         }
+    }
+
+    /// Who carries out `access` at its target.
+    pub fn path(&self, access: Access) -> OneSidedPath {
+        if access.reduces() { self.atomics } else { self.one_sided }
     }
 }
 

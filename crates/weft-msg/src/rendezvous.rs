@@ -1,22 +1,31 @@
 //! Rendezvous: long and synchronous messages are announced, and sent when the receive is there.
 //!
 //! ```text
-//!   sender                                 receiver
-//!   isend ───── RequestToSend ───────────▶ matched, now or later
-//!         ◀──── ClearToSend ──────────────
-//!         ───── Data ────────────────────▶ receive complete
-//!         ◀──── Ack, where the protocol has one
-//!   complete with the Ack, or when the interface has taken the data
+//!   rendezvous = write                           rendezvous = read
+//!   sender                  receiver             sender                  receiver
+//!   isend ── RequestToSend ─▶ matched            isend ── RequestToSend ─▶ matched
+//!         ◀─ ClearToSend ───                     interface ◀─ Read ──────
+//!         ── Data ─────────▶ complete            interface ── Data ──────▶ complete
+//!         ◀─ Ack, where the protocol has one           ◀─ Ack ───────────
+//!   complete with the Ack, or when the           complete with the Ack
+//!   interface has taken the data
 //! ```
+//! Writing, the receiver tells where to, and the sender hands the data to its interface when it notices;
+//! or the clear to send starts the transfer in the sender's interface itself (`clear_to_send =
+//! interface`): then the sender's processor spends nothing and no progress rule applies. Reading, the
+//! announcement tells where from, and the receiver fetches the data without the sender's processor.
 //!
 //! # Source
-//! TR-488 §5.2.1, Fig. 11, where RDMA writes the data and the acknowledgement ends the exchange.
-//! Synchronous sends of any size go this way, as in Open MPI.
+//! TR-488 §5.2.1, Fig. 11, where RDMA writes the data and the acknowledgement ends the exchange. It says
+//! that the clear to send "targets the mailbox of senders's RDMA" and that "process A setups the RDMA
+//! transfer": either reading is a value of `clear_to_send`. Synchronous sends of any size go this way,
+//! as in Open MPI.
 
 use crate::matching::{Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
 use crate::process::{Incoming, Message, Process, SendState};
-use crate::protocol::{Protocol, cost};
+use crate::protocol::{Protocol, Rendezvous, cost};
+use crate::work::Work;
 use weft_trace::op::SendMode;
 use weft_units::RankId;
 
@@ -26,12 +35,12 @@ impl Process {
         let envelope = self.envelope(EnvelopeKind::RequestToSend, message);
         let mut message = *message;
         if message.mode == SendMode::Buffered {
-            nic.spend(cost(protocol.memory_copy_rate, message.bytes));
+            nic.spend(Work::MemoryCopy, cost(protocol.memory_copy_rate, message.bytes));
             self.complete(message.owner, protocol, nic);
             message.owner = Owner::Nobody;
         }
         let send = self.remember(&message, SendState::Announced, envelope);
-        nic.spend(protocol.control_send);
+        nic.spend(Work::ControlSend, protocol.control_send);
         nic.post(message.to, Envelope { send, ..envelope }, protocol.control_bytes, SendToken::UNAWAITED);
     }
 
@@ -45,14 +54,22 @@ impl Process {
     ) {
         if envelope.source == self.rank {
             let outgoing = self.sends.remove(envelope.send as usize);
-            nic.spend(cost(protocol.memory_copy_rate, envelope.bytes));
+            nic.spend(Work::MemoryCopy, cost(protocol.memory_copy_rate, envelope.bytes));
             self.complete(outgoing.owner, protocol, nic);
             self.complete(posted.owner, protocol, nic);
             return;
         }
         let incoming = Incoming { owner: posted.owner, envelope: *envelope };
         let receive = self.receives.insert(incoming) as u32;
-        self.control(EnvelopeKind::ClearToSend, &Envelope { receive, ..*envelope }, protocol, nic);
+        let announced = Envelope { receive, ..*envelope };
+        match protocol.rendezvous {
+            Rendezvous::Write => self.control(EnvelopeKind::ClearToSend, &announced, protocol, nic),
+            Rendezvous::Read => {
+                nic.spend(Work::DataSend, protocol.data_send);
+                let read = Envelope { kind: EnvelopeKind::Read, source: self.rank, ..announced };
+                nic.post(envelope.source, read, protocol.control_bytes, SendToken::UNAWAITED);
+            }
+        }
     }
 
     /// The receive is there: the data goes out.
@@ -63,12 +80,12 @@ impl Process {
         protocol: &Protocol,
         nic: &mut impl Nic,
     ) {
-        nic.spend(protocol.control_receive);
-        let awaits_ack = protocol.rendezvous_ack;
+        nic.spend(Work::ControlReceive, protocol.control_receive);
+        let awaits_ack = protocol.sender_awaits_ack();
         let outgoing = &mut self.sends[envelope.send as usize];
         outgoing.state = if awaits_ack { SendState::Unacknowledged } else { SendState::Posted };
         let bytes = outgoing.envelope.bytes;
-        nic.spend(protocol.data_send);
+        nic.spend(Work::DataSend, protocol.data_send);
         let token = if awaits_ack { SendToken::UNAWAITED } else { SendToken::of(envelope.send) };
         let data = Envelope { kind: EnvelopeKind::Data, source: self.rank, ..*envelope };
         nic.post(from, data, protocol.data_header + bytes, token);
@@ -76,9 +93,12 @@ impl Process {
 
     /// The announced data is there.
     pub(crate) fn data_arrived(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.receive_message);
+        nic.spend(Work::ReceiveMessage, protocol.receive_message);
         let incoming = self.receives.remove(envelope.receive as usize);
-        if protocol.rendezvous_ack {
+        if let EnvelopeKind::Announce(access) = incoming.envelope.kind {
+            return self.answer(access, &incoming.envelope, protocol, nic);
+        }
+        if protocol.sender_awaits_ack() {
             self.control(EnvelopeKind::Ack, envelope, protocol, nic);
         }
         self.complete(incoming.owner, protocol, nic);
@@ -86,14 +106,20 @@ impl Process {
 
     /// The receiver has the data.
     pub(crate) fn acknowledged(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.control_receive);
+        nic.spend(Work::ControlReceive, protocol.control_receive);
         let outgoing = self.sends.remove(envelope.send as usize);
         self.complete(outgoing.owner, protocol, nic);
     }
 
     /// Answers the sender of `envelope` with a control message.
-    fn control(&mut self, kind: EnvelopeKind, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(protocol.control_send);
+    pub(crate) fn control(
+        &mut self,
+        kind: EnvelopeKind,
+        envelope: &Envelope,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) {
+        nic.spend(Work::ControlSend, protocol.control_send);
         let answer = Envelope { kind, source: self.rank, ..*envelope };
         nic.post(envelope.source, answer, protocol.control_bytes, SendToken::UNAWAITED);
     }

@@ -67,6 +67,8 @@ pub enum PendingState {
     SendUnmatched,
     /// A send: the receiver has not acknowledged the data.
     SendUnacknowledged,
+    /// A one-sided operation: its target has not answered.
+    AccessUnanswered,
 }
 
 impl Process {
@@ -77,6 +79,7 @@ impl Process {
             WaitingFor::Wait => "wait",
             WaitingFor::Waitall => "waitall",
             WaitingFor::Waitany => "waitany",
+            WaitingFor::Window => self.windows.as_ref().map_or("a synchronization", |windows| windows.call()),
             WaitingFor::Collective(key) => collective_name(self.collectives[key as usize].part.kind),
         };
         let collectives = self.collectives.iter().filter(|(key, _)| self.waits_for_collective(*key));
@@ -108,12 +111,16 @@ impl Process {
         let incoming = incoming.map(|(_, incoming)| {
             pending(PendingState::ReceiveData, incoming.envelope.source, &incoming.envelope)
         });
-        let outgoing = self.sends.iter().filter(|(_, outgoing)| self.waits_for(outgoing.owner));
+        let outgoing = self
+            .sends
+            .iter()
+            .filter(|(_, outgoing)| self.waits_for(outgoing.owner) || self.waits_for_access(outgoing));
         let outgoing = outgoing.map(|(_, outgoing)| {
             let state = match outgoing.state {
                 SendState::Posted => PendingState::SendPosted,
                 SendState::Announced | SendState::Unmatched => PendingState::SendUnmatched,
                 SendState::Unacknowledged => PendingState::SendUnacknowledged,
+                SendState::Access => PendingState::AccessUnanswered,
             };
             pending(state, outgoing.to, &outgoing.envelope)
         });
@@ -191,15 +198,20 @@ impl fmt::Display for Pending {
             PendingState::SendPosted => ("a send of", "the interface has not taken it"),
             PendingState::SendUnmatched => ("a send of", "no receive has matched"),
             PendingState::SendUnacknowledged => ("a send of", "not acknowledged"),
+            PendingState::AccessUnanswered => ("an access of", "not complete at its target"),
         };
-        let preposition = if what.starts_with("a send") { "to" } else { "from" };
+        let preposition = match self.state {
+            PendingState::ReceiveUnmatched | PendingState::ReceiveData => "from",
+            PendingState::AccessUnanswered => "at",
+            _ => "to",
+        };
         write!(f, "{what} {} {preposition} ", self.bytes)?;
         match self.peer {
             Some(peer) => write!(f, "rank {peer}")?,
             None => write!(f, "any rank")?,
         }
         match self.tag {
-            _ if self.collective => {}
+            _ if self.collective || self.state == PendingState::AccessUnanswered => {}
             Some(tag) => write!(f, " (tag {tag}, communicator {})", self.comm.0)?,
             None => write!(f, " (any tag, communicator {})", self.comm.0)?,
         }

@@ -3,7 +3,10 @@
 //! ```text
 //!   block:   came ──── waits ────► began ──── works ────► ended  =  came of the next block or link
 //! ```
-//! The stages of one message and the [hops](HopRecord) of its watched packet are a chain in time.
+//! The stages of one message and the [hops](HopRecord) of the packet that decides its arrival are a chain
+//! in time, from when the host posted it to when the host is told of it. An interface watches the first
+//! packet of a message and the last: from the first packet's hops one reads how long the message's own packets
+//! take on the slowest link.
 
 use crate::host::Failure;
 use crate::mailbox::QueueChange;

@@ -9,7 +9,8 @@
 //! interface has them.
 
 use crate::host::{Delivered, Host, HostContext, Message, Nic, Offer, Primitive};
-use crate::observer::Observer;
+use crate::observer::{Block, Observer, Stage};
+use crate::watched::{self, Watched};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_engine::Payload;
@@ -69,6 +70,7 @@ struct Incoming<H> {
     bytes: Bytes,
     born: Time,
     header: Option<H>,
+    watch: bool,
     interface: u16,
 }
 
@@ -78,6 +80,7 @@ pub struct Announcement<H> {
     bytes: Bytes,
     born: Time,
     header: Option<H>,
+    watch: bool,
     interface: u16,
 }
 
@@ -137,6 +140,7 @@ struct Transmit {
     turn: u32,
     next_number: u32,
     next_packet: Time,
+    watched: Watched,
 }
 
 /// What a host may do when the simple interface calls it.
@@ -168,10 +172,15 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
 
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
-        let Message { to, bytes, born, header, token, primitive, to_interface: interface, .. } = message;
-        self.interface.announce(to, number, Announcement { bytes, born, header, interface });
+        let Message { to, bytes, born, header, token, primitive, to_interface: interface, watch, .. } =
+            message;
+        self.interface.announce(to, number, Announcement { bytes, born, header, watch, interface });
         let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
         let posted = at + self.parameters.start_of(primitive);
+        if watch {
+            let endpoint = self.interface.endpoint();
+            self.transmit.watched.post(endpoint, number, at, posted, self.interface.output());
+        }
         let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token };
         self.transmit.insert(outgoing);
         self.interface.request_pump();
@@ -208,7 +217,13 @@ impl<H: Host> SimpleNic<H> {
     pub fn new(host: H) -> SimpleNic<H> {
         SimpleNic {
             host,
-            transmit: Transmit { queue: VecDeque::new(), turn: 0, next_number: 0, next_packet: Time::ZERO },
+            transmit: Transmit {
+                queue: VecDeque::new(),
+                turn: 0,
+                next_number: 0,
+                next_packet: Time::ZERO,
+                watched: Watched::default(),
+            },
             incoming: BTreeMap::new(),
             due: VecDeque::new(),
             receiver_free: Time::ZERO,
@@ -290,13 +305,21 @@ impl<H: Host> SimpleNic<H> {
         }
         let part = if whole { Part::Whole } else { Part::Piece };
         let sent = token.filter(|_| finished);
-        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent })
+        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent, last: finished })
     }
 }
 
 /// The outcome of a look at the queue.
 enum Supplied {
-    Packet { to: EndpointId, number: u32, bytes: Bytes, born: Time, part: Part, sent: Option<u32> },
+    Packet {
+        to: EndpointId,
+        number: u32,
+        bytes: Bytes,
+        born: Time,
+        part: Part,
+        sent: Option<u32>,
+        last: bool,
+    },
     NotBefore(Time),
 }
 
@@ -363,8 +386,9 @@ impl<H: Host> Interface for SimpleNic<H> {
         _: &Self::Parameters,
         _: &mut InterfaceContext<'_, '_, Self>,
     ) {
-        let Announcement { bytes, born, header, interface } = what;
-        self.incoming.insert((from, message), Incoming { missing: bytes, bytes, born, header, interface });
+        let Announcement { bytes, born, header, watch, interface } = what;
+        let missing = bytes;
+        self.incoming.insert((from, message), Incoming { missing, bytes, born, header, watch, interface });
     }
 
     #[inline]
@@ -389,8 +413,16 @@ impl<H: Host> Interface for SimpleNic<H> {
         };
         incoming.missing -= bytes;
         if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, born, header, interface, .. } = *incoming;
+            let Incoming { bytes, born, header, watch, interface, .. } = *incoming;
             self.incoming.remove(&key);
+            if watch {
+                let (endpoint, block, came) = (context.endpoint(), Block::Interface, context.now());
+                // Nothing holds it up from then on.
+                let began = Time::from_ps(done.as_ps() - parameters.0.receive_packet.as_ps());
+                let ended = done + parameters.0.receive_message;
+                let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
+                context.output().stage(&stage);
+            }
             let message = DueMessage { from, number, bytes, born, hops, header, interface };
             self.arrived(message, done, parameters, context);
         }
@@ -416,12 +448,12 @@ impl<H: Host> Interface for SimpleNic<H> {
             return Supply::NotBefore(self.transmit.next_packet);
         }
         let queued = self.next_of_queue(now, &parameters.0);
-        let (to, number, bytes, born, part) = match queued {
-            Some(Supplied::Packet { to, number, bytes, born, part, sent }) => {
+        let (to, number, bytes, born, part, last) = match queued {
+            Some(Supplied::Packet { to, number, bytes, born, part, sent, last }) => {
                 if let Some(token) = sent {
                     context.set_timer(now, SimpleTimer::Sent(token));
                 }
-                (to, number, bytes, born, part)
+                (to, number, bytes, born, part, last)
             }
             Some(Supplied::NotBefore(time)) => return Supply::NotBefore(time),
             None => match self.host.offer(&parameters.1, now) {
@@ -433,8 +465,8 @@ impl<H: Host> Interface for SimpleNic<H> {
                     let Message { to, bytes, born, header, token, primitive, to_interface, .. } = message;
                     let number = self.transmit.take_number();
                     if header.is_some() || bytes > parameters.0.payload {
-                        let interface = to_interface;
-                        context.announce(to, number, Announcement { bytes, born, header, interface });
+                        let (interface, watch) = (to_interface, false);
+                        context.announce(to, number, Announcement { bytes, born, header, watch, interface });
                     }
                     let posted = born + parameters.0.start_of(primitive);
                     let gap = parameters.0.message_gap;
@@ -459,17 +491,23 @@ impl<H: Host> Interface for SimpleNic<H> {
                         let outgoing =
                             Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
                         self.transmit.insert(outgoing);
-                        (to, number, sent, born, Part::Piece)
+                        (to, number, sent, born, Part::Piece, false)
                     } else {
                         if let Some(token) = token {
                             context.set_timer(now, SimpleTimer::Sent(token));
                         }
-                        (to, number, bytes, born, Part::Whole)
+                        (to, number, bytes, born, Part::Whole, true)
                     }
                 }
             },
         };
+        let pace = (self.transmit.next_packet == now).then_some(parameters.0.send_packet);
         self.transmit.next_packet = now + parameters.0.send_packet;
-        Supply::Packet(Packet::new(context.endpoint(), to, number, bytes.get() as u32, born, part))
+        let endpoint = context.endpoint();
+        let mut packet = Packet::new(endpoint, to, number, bytes.get() as u32, born, part);
+        let gap = parameters.0.message_gap;
+        let supplied = watched::Supplied { message: number, last, now, gap, pace };
+        packet.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
+        Supply::Packet(packet)
     }
 }

@@ -276,6 +276,8 @@ pub fn protocol(machine: &Machine, wildcards: Wildcards) -> Result<Protocol, Ass
     let mut algorithms = match messaging.profile {
         Profile::Exanest => AlgorithmTable::exanest(),
         Profile::Mpich321 => AlgorithmTable::mpich(),
+        Profile::Mpich5 => AlgorithmTable::mpich_5(),
+        Profile::Openmpi41 => AlgorithmTable::openmpi(),
     };
     for rule in messaging.rules.iter().rev() {
         algorithms.prefer(algorithm_rule(rule))?;
@@ -300,6 +302,10 @@ pub fn protocol(machine: &Machine, wildcards: Wildcards) -> Result<Protocol, Ass
         eager_header: messaging.eager_header,
         control_bytes: messaging.control_bytes,
         data_header: messaging.data_header,
+        rendezvous: messaging.rendezvous,
+        clear_to_send: messaging.clear_to_send,
+        one_sided: messaging.one_sided,
+        atomics: messaging.atomics,
         wildcards,
         algorithms,
     })

@@ -72,6 +72,11 @@ pub trait SimulatedNetwork<H: Host> {
     /// The virtual time that has been reached.
     fn now(&self) -> Time;
 
+    /// The windows in which the engine works, from the beginning of virtual time on: where a run is cut
+    /// between their bounds, a window costs twice. `None`: cuts cost nothing. The same for any number of
+    /// threads.
+    fn window(&self) -> Option<Span>;
+
     /// Calls `visit` with what hosts have reported since it was last taken, in parts whose number and
     /// content depend on the threads; their sum does not. It is not part of a saved state.
     fn visit_outputs(&mut self, visit: &mut dyn FnMut(&mut H::Output));
@@ -208,6 +213,10 @@ macro_rules! by_the_engine {
 
         fn now(&self) -> Time {
             self.simulation.now()
+        }
+
+        fn window(&self) -> Option<Span> {
+            self.simulation.window()
         }
 
         fn visit_outputs(&mut self, visit: &mut dyn FnMut(&mut H::Output)) {

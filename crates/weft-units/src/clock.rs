@@ -9,10 +9,34 @@ use std::fmt;
 /// 150 MHz has a period of 6666⅔ ps: its edges lie at 0, 6667, 13334, 20000 ps, and the millionth
 /// edge is exactly where hardware has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(from = "Period", into = "Period")]
 pub struct Clock {
     /// The period is `numerator / denominator` ps, in lowest terms.
     numerator: u64,
     denominator: u64,
+    /// floor(2^64 / numerator), at most 2^64 - 1: finding an edge of a clock of whole periods must not
+    /// divide.
+    reciprocal: u64,
+}
+
+/// How a clock is written: its period.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename = "Clock")]
+struct Period {
+    numerator: u64,
+    denominator: u64,
+}
+
+impl From<Period> for Clock {
+    fn from(Period { numerator, denominator }: Period) -> Clock {
+        Clock::of_period(numerator, denominator)
+    }
+}
+
+impl From<Clock> for Period {
+    fn from(Clock { numerator, denominator, .. }: Clock) -> Period {
+        Period { numerator, denominator }
+    }
 }
 
 impl Clock {
@@ -29,14 +53,28 @@ impl Clock {
             return None;
         }
         let common = gcd(period, hertz);
-        Some(Clock { numerator: period / common, denominator: hertz / common })
+        Some(Clock::of_period(period / common, hertz / common))
+    }
+
+    const fn of_period(numerator: u64, denominator: u64) -> Clock {
+        let reciprocal = if numerator <= 1 { u64::MAX } else { ((1u128 << 64) / numerator as u128) as u64 };
+        Clock { numerator, denominator, reciprocal }
+    }
+
+    /// floor(`ps` / numerator).
+    #[inline]
+    const fn periods(&self, ps: u64) -> u64 {
+        let below = ((ps as u128 * self.reciprocal as u128) >> 64) as u64;
+        // The reciprocal is short by less than 1, so the quotient by at most 1.
+        below + (ps - below * self.numerator >= self.numerator) as u64
     }
 
     /// The first edge at or after `time`.
     #[inline]
     pub const fn edge_at_or_after(&self, time: Time) -> Time {
         if self.denominator == 1 {
-            return Time::from_ps(time.as_ps().div_ceil(self.numerator) * self.numerator);
+            let before = self.periods(time.as_ps()) * self.numerator;
+            return Time::from_ps(before + if before < time.as_ps() { self.numerator } else { 0 });
         }
         self.edge(self.edges_before(time))
     }
@@ -74,7 +112,7 @@ impl Clock {
     #[inline]
     pub const fn edge_at_or_before(&self, time: Time) -> Time {
         if self.denominator == 1 {
-            return Time::from_ps(time.as_ps() / self.numerator * self.numerator);
+            return Time::from_ps(self.periods(time.as_ps()) * self.numerator);
         }
         // The last n with ceil(n·num/den) <= t, i.e. n <= t·den/num.
         let t = time.as_ps();
@@ -147,6 +185,17 @@ mod tests {
     }
 
     proptest! {
+        /// Catches a reciprocal that puts an edge a period too early or too late, near the end of time
+        /// too; and a period of 1 ps, whose reciprocal does not fit.
+        #[test]
+        fn whole_periods_need_no_division(period in 1u64..1 << 41, t in 0u64..u64::MAX >> 1) {
+            let clock = Clock::of_period(period, 1);
+            prop_assert_eq!(clock.edge_at_or_after(Time::from_ps(t)).as_ps(), t.div_ceil(period) * period);
+            prop_assert_eq!(clock.edge_at_or_before(Time::from_ps(t)).as_ps(), t / period * period);
+            let least = Clock::of_period(1, 1);
+            prop_assert_eq!(least.edge_at_or_after(Time::from_ps(t)).as_ps(), t);
+        }
+
         /// Catches an edge that lies before the asked time, or a nearer edge that was skipped.
         #[test]
         fn the_edge_found_is_the_first(hertz in 1u64..2_000_000_000, t in 0u64..1 << 50) {

@@ -82,7 +82,11 @@ fn main() {
     // LogGOPS with an overhead of 0.2 us for each side of a message.
     let overhead = Span::from_ns(200);
     let protocol = Protocol { send_call: overhead, receive_message: overhead, ..Protocol::zero() };
-    let parameters = ReplayParameters::new(vec![Program { trace, places }], protocol, ProgressRule::Call);
+    let parameters = ReplayParameters::new(
+        vec![Program { operations: trace.into(), places }],
+        protocol,
+        ProgressRule::Call,
+    );
     let simple = SimpleParameters {
         send_message: Span::ZERO,
         send_write: Span::ZERO,

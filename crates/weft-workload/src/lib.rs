@@ -9,7 +9,9 @@
 //!
 //! - [`pattern`]: where the messages of an endpoint go, one file per pattern.
 //! - [`arrival`]: when they are handed over, in integer arithmetic only.
-//! - [`replay`]: recorded programs, rank by rank; [`mapping`] says where their ranks sit.
+//! - [`path`]: the critical path of a replay, where every picosecond went.
+//! - [`replay`]: programs, recorded or generated, rank by rank; [`mapping`] says where their ranks sit.
+//! - [`osu`]: the OSU micro-benchmarks as generated programs.
 //! - [`steady`]: when the network has settled, and how far a measured mean can be trusted.
 //!
 //! Everything random here is drawn from a function that the caller passes, which returns 64 uniform
@@ -20,6 +22,8 @@ mod bounded;
 pub mod flow;
 pub mod histogram;
 pub mod mapping;
+pub mod osu;
+pub mod path;
 pub mod pattern;
 pub mod replay;
 pub mod steady;

@@ -8,7 +8,7 @@
 //! A host has cores, each for one rank, and one or more endpoints, which its cores use in turn.
 
 use crate::bounded::below;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use weft_engine::Stream;
 use weft_units::EndpointId;
 
@@ -51,6 +51,14 @@ pub enum MappingError {
         per_host: u32,
         /// Another mend, where there is one.
         more: &'static str,
+    },
+    /// More ranks at one endpoint than its host has cores.
+    #[error("the host of endpoint {endpoint} has {cores} cores, each for one rank; name another endpoint")]
+    HostFull {
+        /// The endpoint.
+        endpoint: EndpointId,
+        /// Cores of its host.
+        cores: u32,
     },
     /// More ranks per host than it has cores.
     #[error("--ppn {per_host}: a host has {cores} cores, each for one rank; write at most {cores}")]
@@ -138,6 +146,23 @@ impl Hosts {
         Ok(places.map(|&number| self.place_number(number.into(), per_host)).collect())
     }
 
+    /// Puts each rank on the first free core of the host of its endpoint.
+    ///
+    /// # Errors
+    /// More ranks of one host than it has cores.
+    pub fn at(&self, endpoints: &[EndpointId]) -> Result<Vec<Place>, MappingError> {
+        let mut taken = BTreeMap::new();
+        let place = |&endpoint: &EndpointId| {
+            let core = taken.entry(endpoint.0 / self.endpoints_per_host).or_insert(0);
+            if *core == self.cores {
+                return Err(MappingError::HostFull { endpoint, cores: self.cores });
+            }
+            *core += 1;
+            Ok(Place { endpoint, core: *core - 1 })
+        };
+        endpoints.iter().map(place).collect()
+    }
+
     /// Reads a mapping: line n has the place of rank n, an endpoint by name or number and, where that
     /// matters, its core. Without a core the rank gets the first free one of the endpoint's host. Empty
     /// lines and what follows a `#` are passed over. `endpoint` finds an endpoint by its name.
@@ -219,6 +244,16 @@ mod tests {
         assert!(error.contains("6 cores") && error.contains("--ppn"), "{error}");
         let error = HOSTS.linear(1, Some(5)).unwrap_err().to_string();
         assert!(error.contains("--ppn 5") && error.contains("at most 4"), "{error}");
+    }
+
+    /// Catches two ranks of one endpoint, or of two endpoints of one host, on one core.
+    #[test]
+    fn ranks_at_endpoints_get_cores_of_their_own() {
+        let places = HOSTS.at(&[5, 0, 0, 1].map(EndpointId)).unwrap();
+        let pairs: Vec<_> = places.iter().map(|place| (place.endpoint.0, place.core)).collect();
+        assert_eq!(pairs, [(5, 0), (0, 0), (0, 1), (1, 2)]);
+        let error = HOSTS.at(&[EndpointId(2); 5]).unwrap_err().to_string();
+        assert!(error.contains("4 cores") && error.contains("name another"), "{error}");
     }
 
     #[test]

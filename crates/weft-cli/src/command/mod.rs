@@ -1,12 +1,15 @@
 //! The commands, one file each.
 
+mod explain;
 mod machine;
+mod osu;
 mod record;
 mod replay;
 mod rerun;
 mod simulation;
 mod trace;
 mod traffic;
+mod validate;
 
 use crate::exit::{Failure, Status};
 use clap::Subcommand;
@@ -19,6 +22,8 @@ pub enum Command {
     Machine(machine::MachineCommand),
     /// Traffic patterns × loads: throughput and latency curves
     Traffic(traffic::TrafficOptions),
+    /// OSU micro-benchmarks on simulated ranks: latency, bandwidth, collectives
+    Osu(osu::OsuOptions),
     /// Runs a real MPI program and records a trace
     Record(record::RecordOptions),
     /// Traces: what they hold
@@ -26,6 +31,10 @@ pub enum Command {
     Trace(trace::TraceCommand),
     /// Replays one or several traces on a machine
     Replay(replay::ReplayOptions),
+    /// Why a program takes as long as it does: its critical path, split exactly
+    Explain(explain::ExplainOptions),
+    /// Published measurements against the simulation, row by row
+    Validate(validate::ValidateOptions),
     /// Runs the run of a result directory again and compares, or resumes it
     Rerun(rerun::RerunOptions),
 }
@@ -36,9 +45,12 @@ impl Command {
         match self {
             Command::Machine(command) => command.run(),
             Command::Traffic(options) => options.run(words),
+            Command::Osu(options) => options.run(words),
             Command::Record(options) => options.run(),
             Command::Trace(command) => command.run(),
             Command::Replay(options) => options.run(words),
+            Command::Explain(options) => options.run(),
+            Command::Validate(options) => options.run(),
             Command::Rerun(options) => options.run(words),
         }
     }

@@ -2,14 +2,13 @@
 
 use super::simulation::run_and_show;
 use crate::exit::{Failure, Status};
-use crate::options::{MachineOptions, SayOptions, SimulationOptions};
+use crate::options::{MachineOptions, PlaceOptions, SayOptions, SimulationOptions, mapping_name};
 use crate::output::{self, decimal, percent, thousands};
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
-use std::fs;
 use std::path::PathBuf;
 use weft_sim::experiment::Request;
-use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards};
+use weft_sim::experiment::replay::{ReplayReport, ReplayRequest, TraceInput, Wildcards};
 
 /// Options of `weft replay`.
 #[derive(Args)]
@@ -21,13 +20,8 @@ pub struct ReplayOptions {
     #[arg(required = true, value_name = "TRACE", value_hint = ValueHint::FilePath)]
     traces: Vec<PathBuf>,
 
-    /// Where ranks sit: linear, random, or a file whose line n has the place of rank n
-    #[arg(long, value_name = "linear|random|FILE", default_value = "linear")]
-    map: String,
-
-    /// Ranks per host, filled in order; by default the host's cores
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
-    ppn: Option<u32>,
+    #[command(flatten)]
+    places: PlaceOptions,
 
     /// Which message a wildcard receive takes
     #[arg(long, value_name = "WHICH", default_value = "recorded")]
@@ -62,15 +56,6 @@ impl ReplayOptions {
     }
 
     fn request(&self) -> Result<ReplayRequest, Failure> {
-        let map = match self.map.as_str() {
-            "linear" => Mapping::Linear,
-            "random" => Mapping::Random,
-            file => Mapping::File(fs::read_to_string(file).map_err(|error| {
-                Failure::input(format!(
-                    "cannot read the mapping file {file}: {error}; write --map linear, --map random or a file"
-                ))
-            })?),
-        };
         let wildcards = match self.wildcards {
             WildcardChoice::Recorded => Wildcards::Recorded,
             WildcardChoice::Free => Wildcards::Free,
@@ -78,8 +63,8 @@ impl ReplayOptions {
         Ok(ReplayRequest {
             machine: self.machine.input()?,
             traces: self.traces.iter().map(|path| TraceInput::at(path)).collect::<Result<_, _>>()?,
-            map,
-            ranks_per_host: self.ppn,
+            map: self.places.mapping()?,
+            ranks_per_host: self.places.ppn,
             wildcards,
             seed: self.seed,
         })
@@ -101,11 +86,7 @@ pub fn header(request: &ReplayRequest) -> Header<'_> {
     Header {
         command: "replay",
         traces: request.traces.iter().map(|trace| trace.name.as_str()).collect(),
-        map: match request.map {
-            Mapping::Linear => "linear",
-            Mapping::Random => "random",
-            Mapping::File(_) => "file",
-        },
+        map: mapping_name(&request.map),
         wildcards: request.wildcards,
         seed: request.seed,
     }

@@ -1,7 +1,7 @@
 //! What all commands that simulate have in common: running with progress and Ctrl-C, and showing the
 //! report.
 
-use super::{replay, traffic};
+use super::{osu, replay, traffic};
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::output;
@@ -33,6 +33,18 @@ pub fn run_and_show(
             let header = replay::header(request);
             show(&report, &header, &request.machine, options, json, replay::table)
         }
+        Request::Osu(request) => {
+            let report = experiment::osu::run(request, options, context)?;
+            drop(bar);
+            let header = osu::header(request);
+            show(&report, &header, &request.machine, options, json, osu::table)
+        }
+        Request::ExpectedBcast(request) => {
+            let report = experiment::osu::run_expected(request, options, context)?;
+            drop(bar);
+            let header = osu::expected_header(request);
+            show(&report, &header, &request.machine, options, json, osu::expected_table)
+        }
     }
 }
 
@@ -44,6 +56,8 @@ pub fn run_quietly(request: &Request, options: &RunOptions, quiet: bool) -> Resu
     Ok(match request {
         Request::Traffic(request) => experiment::traffic::run(request, options, context)?.ended,
         Request::Replay(request) => experiment::replay::run(request, options, context)?.ended,
+        Request::Osu(request) => experiment::osu::run(request, options, context)?.ended,
+        Request::ExpectedBcast(request) => experiment::osu::run_expected(request, options, context)?.ended,
     }
     .into())
 }

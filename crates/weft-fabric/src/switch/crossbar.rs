@@ -8,6 +8,7 @@ use crate::arbiter::{random, round_robin};
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
 use serde::{Deserialize, Serialize};
+use weft_engine::prefetch;
 use weft_topo::Routing;
 use weft_units::Time;
 
@@ -22,6 +23,8 @@ pub(crate) trait InputBuffers {
     fn queue(&self, request: usize, output: usize) -> &Queue;
     /// (request, handle) of the head of every queue that is not empty.
     fn heads(&self) -> Vec<(usize, u32)>;
+    /// Asks for the memory of queues, where most of it will be touched.
+    fn prefetch(&self);
 }
 
 /// An input-buffered switch.
@@ -59,6 +62,15 @@ impl<B: InputBuffers> Crossbar<B> {
             pool: Pool::new(),
             ports,
         }
+    }
+
+    /// See [`Switch::prefetch`](super::Switch::prefetch).
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.ports.prefetch();
+        self.pool.prefetch();
+        self.buffers.prefetch();
+        prefetch(&*self.requests);
     }
 
     /// The head of a packet has come.

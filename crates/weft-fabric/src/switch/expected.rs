@@ -5,6 +5,7 @@
 
 use crate::packet::Credit;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weft_engine::prefetch;
 use weft_units::Time;
 
 const NONE: u32 = u32::MAX;
@@ -42,6 +43,13 @@ pub(crate) struct Expected {
 impl Expected {
     pub(crate) fn new(outputs: usize) -> Expected {
         Expected { entries: Vec::new(), free: NONE, lists: vec![List { first: NONE, last: NONE }; outputs] }
+    }
+
+    /// Asks for its memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.entries);
+        prefetch(&*self.lists);
     }
 
     /// Adds a credit.

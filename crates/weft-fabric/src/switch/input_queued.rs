@@ -6,6 +6,7 @@
 use super::crossbar::InputBuffers;
 use super::pool::{NONE, Queue};
 use serde::{Deserialize, Serialize};
+use weft_engine::prefetch;
 
 /// A queue per input and virtual channel.
 #[derive(Serialize, Deserialize)]
@@ -28,6 +29,11 @@ impl InputBuffers for InputQueues {
     #[inline]
     fn queue(&self, request: usize, _output: usize) -> &Queue {
         &self.queues[request]
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        prefetch(&*self.queues);
     }
 
     fn heads(&self) -> Vec<(usize, u32)> {

@@ -66,6 +66,12 @@ impl Switch {
         each!(self, switch => switch.ports.decision)
     }
 
+    /// Asks for the memory that its next turn will touch.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        each!(self, switch => switch.prefetch());
+    }
+
     /// The head of a packet has come.
     #[inline]
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {

@@ -62,6 +62,13 @@ impl OutputQueued {
         }
     }
 
+    /// See [`Switch::prefetch`](super::Switch::prefetch).
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.ports.prefetch();
+        self.pool.prefetch();
+    }
+
     /// The head of a packet has come.
     pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
         let (port, vc) = (usize::from(packet.port), packet.vc);

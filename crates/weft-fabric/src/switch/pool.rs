@@ -2,6 +2,7 @@
 
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
+use weft_engine::prefetch;
 use weft_units::{Span, Time};
 
 /// No packet.
@@ -49,6 +50,12 @@ impl Pool {
     #[cfg(test)]
     pub(crate) fn forget_one(&mut self) {
         self.used -= 1;
+    }
+
+    /// Asks for its memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.places);
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use crate::network::LinkEnd;
 use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
 use serde::{Deserialize, Serialize};
-use weft_engine::Stream;
+use weft_engine::{Stream, prefetch};
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
 use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
 
@@ -225,6 +225,17 @@ impl Ports {
         }
     }
 
+    /// Asks for their memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.port);
+        prefetch(&*self.counters);
+        prefetch(&*self.look_at);
+        prefetch(&*self.awaited);
+        prefetch(&*self.credits);
+        self.expected.prefetch();
+    }
+
     /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
     #[inline]
     pub(crate) fn route<T: Routing>(
@@ -357,6 +368,7 @@ impl Ports {
         rules: &Rules<T>,
         sink: &mut impl Sink,
     ) {
+        let ready = if buffered.packet.watch { self.not_before(&buffered, rules) } else { Time::ZERO };
         let Buffered { mut packet, room, .. } = buffered;
         let vc = packet.vc;
         let bytes = rules.packet_bytes(&packet);
@@ -397,16 +409,23 @@ impl Ports {
         if packet.watch {
             let Packet { source, message, label, .. } = packet;
             let came = buffered.head;
+            let ready = ready.max(came);
             sink.hop(HopRecord {
                 source,
                 message,
                 label,
                 from: LinkEnd::Port(self.switch, PortId(hop.output as u32)),
+                to: match peer {
+                    Peer::Switch { site, .. } => Some(SwitchId(site)),
+                    Peer::Endpoint { .. } | Peer::Nothing => None,
+                },
                 class,
                 came,
-                could: rules.through_pipeline(rules.switch.clock.edge_at_or_after(came)),
+                ready,
+                could: rules.through_pipeline(rules.switch.clock.edge_at_or_after(ready)),
                 began: begin,
                 ended: end,
+                free: end,
                 latency,
             });
         }

@@ -30,6 +30,10 @@ impl InputBuffers for VirtualOutputQueues {
         &self.queues[request * self.outputs + output]
     }
 
+    /// Far more queues than packets.
+    #[inline]
+    fn prefetch(&self) {}
+
     fn heads(&self) -> Vec<(usize, u32)> {
         let heads = self.queues.iter().enumerate().map(|(index, q)| (index / self.outputs, q.head));
         heads.filter(|&(_, head)| head != NONE).collect()

@@ -1,4 +1,4 @@
-//! Binomial tree: broadcast, reduce, gather, scatter.
+//! Binomial tree: broadcast, reduce, gather, scatter, barrier.
 //!
 //! Members are counted from the root. Member v's parent is v without its lowest set bit; its subtree
 //! is v and as many after it as that bit is worth.
@@ -12,10 +12,11 @@
 //!              7
 //! ```
 //!
-//! Messages: p − 1. Rounds: ⌈log2 p⌉.
+//! Messages: p − 1. Rounds: ⌈log2 p⌉. A barrier goes up the tree and down again.
 //!
 //! # Source
-//! MPICH `bcast_binomial`, `reduce_binomial`, `gather_binomial`, `scatter_binomial`.
+//! MPICH `bcast_binomial`, `reduce_binomial`, `gather_binomial`, `scatter_binomial`; Open MPI 4.1
+//! `ompi_coll_base_barrier_intra_tree`.
 
 use super::layout::{Layout, Piece};
 use super::{Into, Schedule, Steps, ceil_log2, part::Part};
@@ -26,11 +27,20 @@ pub(crate) struct Binomial;
 
 impl Schedule for Binomial {
     fn performs(&self) -> &'static [Collective] {
-        &[Collective::Broadcast, Collective::Reduce, Collective::Gather, Collective::Scatter]
+        &[
+            Collective::Broadcast,
+            Collective::Reduce,
+            Collective::Gather,
+            Collective::Scatter,
+            Collective::Barrier,
+        ]
     }
 
     fn rounds(&self, part: &Part) -> u32 {
-        tree_rounds(part)
+        match part.kind {
+            Collective::Barrier => 2 * ceil_log2(part.members),
+            _ => tree_rounds(part),
+        }
     }
 
     fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
@@ -40,6 +50,7 @@ impl Schedule for Binomial {
         match part.kind {
             Collective::Broadcast => away_from_root(part, round, whole, steps),
             Collective::Scatter => away_from_root(part, round, subtree, steps),
+            Collective::Barrier => barrier(part, round, steps),
             Collective::Gather => towards_root(part, round, subtree, Into::Store, steps),
             _ if round == 0 => {
                 steps.copy(part.layout().total());
@@ -87,6 +98,18 @@ fn towards_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, into
         steps.receive(part.nth_from_root(v + bit), piece(v + bit, subtree(v + bit, bit, part.members)), into);
     } else if v != 0 && lowest_bit(v) == bit {
         steps.send(part.nth_from_root(v - bit), piece(v, subtree(v, bit, part.members)));
+    }
+}
+
+/// One round of a barrier: tokens up the tree, then down.
+fn barrier(part: &Part, round: u32, steps: &mut Steps) {
+    let (v, depth) = (part.me, ceil_log2(part.members));
+    let up = round < depth;
+    let bit = 1 << if up { round } else { 2 * depth - 1 - round };
+    if is_child(v, bit, part.members) {
+        if up { steps.token_from(v + bit) } else { steps.token_to(v + bit) }
+    } else if v != 0 && lowest_bit(v) == bit {
+        if up { steps.token_to(v - bit) } else { steps.token_from(v - bit) }
     }
 }
 

@@ -1,14 +1,16 @@
 //! Carries out schedules: one executor for all collectives and algorithms, blocking or not.
 
 use super::part::{Part, has_root};
-use super::{Step, Steps, schedule};
+use super::{Step, Steps, non_overlapping, schedule};
+use crate::accelerator::Allreduce;
 use crate::algorithms::{Algorithm, collective_name};
 use crate::communicator::CommIndex;
 use crate::error::MsgError;
 use crate::matching::{Owner, Posted};
-use crate::nic::Nic;
+use crate::nic::{Nic, SendToken};
 use crate::process::{Message, Process, WaitingFor};
 use crate::protocol::{Protocol, cost};
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use weft_trace::op::{Collective, CollectiveSizes, CommId, RequestId, SendMode};
 use weft_units::{Bytes, RankId, Span};
@@ -54,15 +56,16 @@ impl Process {
         let comm = self.communicators.index(call.comm, self.rank, self.ranks)?;
         let root = self.root(call, comm)?;
         let (members, me) = (self.communicators.size(comm), self.communicators.me(comm));
-        let part = Part::new(call.kind, members, me, root, call.sizes)?;
-        let algorithm = protocol.algorithms.choose(call.kind, part.size());
-        let unsupported = || MsgError::Unsupported { operation: collective_name(call.kind).to_owned() };
-        let algorithm = algorithm.ok_or_else(unsupported)?;
+        let mut part = Part::new(call.kind, members, me, root, call.sizes)?;
+        let algorithm = self.choose(comm, &part, protocol, nic)?;
+        if algorithm == Algorithm::NonOverlapping {
+            part.stages = non_overlapping::stages(&part, &protocol.algorithms);
+        }
         if let Some(request) = call.request {
             self.requests.open(request)?;
         }
         let number = self.communicators.begin_collective(comm);
-        nic.spend(protocol.collective_call);
+        nic.spend(Work::CollectiveCall, protocol.collective_call);
         let running = Running {
             part,
             algorithm,
@@ -86,6 +89,41 @@ impl Process {
         Ok(())
     }
 
+    /// The algorithm by the machine's table, and by what the interface can do.
+    fn choose(
+        &self,
+        comm: CommIndex,
+        part: &Part,
+        protocol: &Protocol,
+        nic: &impl Nic,
+    ) -> Result<Algorithm, MsgError> {
+        let (table, kind) = (&protocol.algorithms, part.kind);
+        let mut algorithm = table.choose(kind, part.size());
+        if algorithm == Some(Algorithm::Accelerator)
+            && let Some(limit) = nic.accelerator_limit(&self.allreduce(comm, part, part.layout().total()))
+        {
+            if table.is_forced(kind) {
+                return Err(MsgError::Accelerator { limit });
+            }
+            algorithm = table.choose_software(kind, part.size());
+        }
+        algorithm.ok_or_else(|| MsgError::Unsupported { operation: collective_name(kind).to_owned() })
+    }
+
+    /// An allreduce as an interface sees it.
+    fn allreduce(&self, comm: CommIndex, part: &Part, bytes: u64) -> Allreduce<'_> {
+        let group = self.communicators.group(comm);
+        let number = self.communicators.begun(comm);
+        Allreduce { group, number, bytes: Bytes::new(bytes), element: part.element }
+    }
+
+    /// The interface has carried out an allreduce, and the rank notices it.
+    pub fn accelerated(&mut self, token: SendToken, protocol: &Protocol, nic: &mut impl Nic) {
+        if let Some(key) = token.key() {
+            self.collective_message_done(key as u32, protocol, nic);
+        }
+    }
+
     /// A message of collective `key` is complete.
     pub(crate) fn collective_message_done(&mut self, key: u32, protocol: &Protocol, nic: &mut impl Nic) {
         self.collectives[key as usize].pending -= 1;
@@ -99,7 +137,7 @@ impl Process {
             if running.pending > 0 {
                 return;
             }
-            nic.spend(std::mem::take(&mut running.work));
+            nic.spend(Work::CollectiveWork, std::mem::take(&mut running.work));
             running.round += 1;
             if running.round >= schedule(running.algorithm).rounds(&running.part) {
                 let finished = self.collectives.remove(key as usize);
@@ -113,18 +151,36 @@ impl Process {
         }
     }
 
-    /// Starts the receives and sends of the present round. Those that complete at once do not carry
-    /// the collective on: the caller does.
+    /// Starts the receives and sends of the present round, and of those that overlap with it. Messages
+    /// that complete at once do not carry the collective on: the caller does.
     fn start_round(&mut self, key: u32, protocol: &Protocol, nic: &mut impl Nic) {
-        let running = &mut self.collectives[key as usize];
-        let mut steps = Steps::default();
-        let schedule = schedule(running.algorithm);
-        if running.round < schedule.rounds(&running.part) {
-            schedule.round(&running.part, running.round, &mut steps);
-        }
-        let (comm, number) = (running.comm, running.number);
         // One more than there are: the round is not over before all are started.
-        running.pending = 1;
+        self.collectives[key as usize].pending = 1;
+        let mut waits = false;
+        loop {
+            let running = &mut self.collectives[key as usize];
+            let (schedule, mut steps) = (schedule(running.algorithm), Steps::default());
+            let rounds = schedule.rounds(&running.part);
+            if running.round < rounds {
+                schedule.round(&running.part, running.round, &mut steps);
+            }
+            let overlaps = running.round + 1 < rounds && schedule.overlaps(&running.part, running.round);
+            running.round += u32::from(overlaps);
+            waits |= self.start_steps(key, &steps, protocol, nic);
+            if !overlaps {
+                break;
+            }
+        }
+        if waits {
+            nic.spend(Work::WaitCall, protocol.wait_call);
+        }
+        self.collectives[key as usize].pending -= 1;
+    }
+
+    /// Starts the messages of a round; whether there are any.
+    fn start_steps(&mut self, key: u32, steps: &Steps, protocol: &Protocol, nic: &mut impl Nic) -> bool {
+        let running = &mut self.collectives[key as usize];
+        let (comm, number, before) = (running.comm, running.number, running.pending);
         for step in steps.iter() {
             match step {
                 Step::Copy { bytes } => {
@@ -135,9 +191,10 @@ impl Process {
                     let operands = piece.bytes.saturating_mul(into.reductions());
                     running.work += cost(protocol.reduction_rate, Bytes::new(operands));
                 }
-                Step::Send { .. } => running.pending += 1,
+                Step::Send { .. } | Step::Accelerate { .. } => running.pending += 1,
             }
         }
+        let waits = running.pending > before;
         let (owner, id) = (Owner::Collective(key), self.communicators.id(comm));
         for step in steps.iter() {
             match step {
@@ -164,10 +221,18 @@ impl Process {
                     };
                     self.send(message, protocol, nic);
                 }
+                Step::Accelerate { bytes } => {
+                    let part = &self.collectives[key as usize].part;
+                    let number = number as u32;
+                    nic.allreduce(
+                        &Allreduce { number, ..self.allreduce(comm, part, *bytes) },
+                        SendToken::of(key),
+                    );
+                }
                 Step::Copy { .. } => {}
             }
         }
-        self.collectives[key as usize].pending -= 1;
+        waits
     }
 
     /// The root's member number; 0 for collectives without.

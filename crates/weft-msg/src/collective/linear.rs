@@ -1,10 +1,16 @@
-//! Everybody directly: broadcast, reduce, gather(v), scatter(v), alltoall(v), scan, exscan.
+//! Everybody directly: broadcast, reduce, allreduce, gather(v), scatter(v), alltoall(v), barrier, scan,
+//! exscan.
 //!
-//! The root, or in an alltoall everybody, has up to [`WINDOW`] messages under way at a time. A scan
-//! goes from member to member.
+//! The root, or in an alltoall everybody, exchanges its messages with all others at once: they are posted
+//! in groups of [`WINDOW`], none of which waits for the one before. An allreduce is a reduce to member 0
+//! and a broadcast from there, a barrier the same without data. A scan goes from member to member.
 //!
 //! # Source
-//! MPICH `gatherv_linear`, `scatterv_linear`, `alltoall_scattered`; `scan` as in Open MPI's linear one.
+//! MPICH `gatherv_linear`, `scatterv_linear`; Open MPI `coll_base`'s `basic_linear` of broadcast, reduce,
+//! allreduce, gather, scatter, alltoall and barrier, and its linear scans.
+//!
+//! # Not modelled
+//! Open MPI's root receives the operands of a reduce and the blocks of a gather one after the other.
 
 use super::{Buffer, Into, Schedule, Steps, WINDOW, layout::Piece, part::Part, scan};
 use weft_trace::op::Collective;
@@ -17,12 +23,14 @@ impl Schedule for Linear {
         &[
             Collective::Broadcast,
             Collective::Reduce,
+            Collective::Allreduce,
             Collective::Gather,
             Collective::Gatherv,
             Collective::Scatter,
             Collective::Scatterv,
             Collective::Alltoall,
             Collective::Alltoallv,
+            Collective::Barrier,
             Collective::Scan,
             Collective::Exscan,
         ]
@@ -31,22 +39,40 @@ impl Schedule for Linear {
     fn rounds(&self, part: &Part) -> u32 {
         match part.kind {
             Collective::Scan | Collective::Exscan => scan::CHAIN_ROUNDS,
-            _ => (part.members - 1).div_ceil(WINDOW) + 1,
+            Collective::Allreduce | Collective::Barrier => 2 * walk(part),
+            _ => walk(part),
         }
     }
 
     fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
-        match part.kind {
-            Collective::Scan | Collective::Exscan => scan::chain(part, round, steps),
-            Collective::Alltoall | Collective::Alltoallv => alltoall(part, round, steps),
-            _ => with_root(part, round, steps),
+        match (part.kind, round.checked_sub(walk(part))) {
+            (Collective::Scan | Collective::Exscan, _) => scan::chain(part, round, steps),
+            (Collective::Alltoall | Collective::Alltoallv, _) => alltoall(part, round, steps),
+            (Collective::Barrier, None) => tokens(part, round, true, steps),
+            (Collective::Barrier, Some(round)) => tokens(part, round, false, steps),
+            (Collective::Allreduce, None) => with_root(part, Collective::Reduce, round, steps),
+            (Collective::Allreduce, Some(round)) => with_root(part, Collective::Broadcast, round, steps),
+            (kind, _) => with_root(part, kind, round, steps),
         }
+    }
+
+    fn overlaps(&self, part: &Part, round: u32) -> bool {
+        if matches!(part.kind, Collective::Scan | Collective::Exscan) {
+            return false;
+        }
+        // All but the last group.
+        (1..walk(part) - 1).contains(&(round % walk(part)))
     }
 }
 
+/// Rounds in which everybody is reached: the own block, and the groups.
+fn walk(part: &Part) -> u32 {
+    (part.members - 1).div_ceil(WINDOW) + 1
+}
+
 /// What the root exchanges with `partner`.
-fn piece(part: &Part, partner: u32, at_root: bool) -> Piece {
-    match part.kind {
+fn piece(part: &Part, kind: Collective, partner: u32, at_root: bool) -> Piece {
+    match kind {
         Collective::Broadcast | Collective::Reduce => part.layout().whole(),
         // Only the root knows where in its buffer a block lies.
         Collective::Gatherv | Collective::Scatterv if !at_root => part.layout().whole(),
@@ -55,25 +81,37 @@ fn piece(part: &Part, partner: u32, at_root: bool) -> Piece {
 }
 
 /// One round of an exchange between the root and everybody, the partners after the root first.
-fn with_root(part: &Part, round: u32, steps: &mut Steps) {
-    let from_root = matches!(part.kind, Collective::Broadcast | Collective::Scatter | Collective::Scatterv);
-    let into = if part.kind == Collective::Reduce { Into::Combine } else { Into::Store };
+fn with_root(part: &Part, kind: Collective, round: u32, steps: &mut Steps) {
+    let from_root = matches!(kind, Collective::Broadcast | Collective::Scatter | Collective::Scatterv);
+    let into = if kind == Collective::Reduce { Into::Combine } else { Into::Store };
     let at_root = part.me == part.root;
-    if at_root && round == 0 && part.kind != Collective::Broadcast {
+    if at_root && round == 0 && kind != Collective::Broadcast {
         // The root's own block.
-        steps.copy(piece(part, part.root, at_root).bytes);
+        steps.copy(piece(part, kind, part.root, at_root).bytes);
     } else if at_root && round > 0 {
         for partner in window(part, round).map(|distance| part.after(distance)) {
-            let piece = piece(part, partner, at_root);
+            let piece = piece(part, kind, partner, at_root);
             if from_root { steps.send(partner, piece) } else { steps.receive(partner, piece, into) }
         }
     } else if !at_root && round == 1 {
-        let piece = piece(part, part.me, at_root);
+        let piece = piece(part, kind, part.me, at_root);
         if from_root { steps.receive(part.root, piece, into) } else { steps.send(part.root, piece) }
     }
 }
 
-fn alltoall(part: &Part, round: u32, steps: &mut Steps) {
+/// One round of a barrier: everybody reports to member 0, then it lets all go.
+fn tokens(part: &Part, round: u32, reports: bool, steps: &mut Steps) {
+    if part.me == 0 && round > 0 {
+        for partner in window(part, round) {
+            if reports { steps.token_from(partner) } else { steps.token_to(partner) }
+        }
+    } else if part.me > 0 && round == 1 {
+        if reports { steps.token_to(0) } else { steps.token_from(0) }
+    }
+}
+
+/// One round of an exchange of everybody with everybody.
+pub(super) fn alltoall(part: &Part, round: u32, steps: &mut Steps) {
     if round == 0 {
         return steps.copy(part.layout().block(part.me).bytes);
     }

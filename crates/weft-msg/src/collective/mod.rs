@@ -15,13 +15,21 @@
 //!
 //! Adding an algorithm: a file here, a variant of [`Algorithm`] with its name, a line in [`schedule`].
 
+pub(crate) mod accelerator;
+pub(crate) mod binary_tree;
 pub(crate) mod binomial;
 pub(crate) mod bruck;
+pub(crate) mod butterfly;
+pub(crate) mod chain;
 pub(crate) mod dissemination;
 pub(crate) mod executor;
 pub(crate) mod fold;
+pub(crate) mod in_order_binary_tree;
+pub(crate) mod knomial;
 pub(crate) mod layout;
 pub(crate) mod linear;
+pub(crate) mod neighbor_exchange;
+pub(crate) mod non_overlapping;
 pub(crate) mod pairwise;
 pub(crate) mod part;
 pub(crate) mod rabenseifner;
@@ -30,6 +38,9 @@ pub(crate) mod recursive_halving;
 pub(crate) mod ring;
 pub(crate) mod scan;
 pub(crate) mod scatter_allgather;
+pub(crate) mod scattered;
+pub(crate) mod split_binary_tree;
+pub(crate) mod tree;
 
 use crate::algorithms::Algorithm;
 use arrayvec::ArrayVec;
@@ -37,7 +48,7 @@ use layout::Piece;
 use part::Part;
 use weft_trace::op::Collective;
 
-/// How many partners a rank of the linear algorithms has at a time.
+/// How many partners a rank of [`Scattered`](scattered::Scattered) has at a time, and how many a round reaches.
 ///
 /// # Source
 /// `MPIR_CVAR_ALLTOALL_THROTTLE` of MPICH: 32.
@@ -55,6 +66,8 @@ pub(crate) enum Buffer {
     Running,
     /// Blocks in transit, sorted by how far they have to go, in Bruck's alltoall.
     Transit,
+    /// The data with its blocks in the order of their reversed numbers, in the butterfly.
+    Permuted,
 }
 
 /// What a receive does with its message.
@@ -88,7 +101,12 @@ pub(crate) enum Step {
     Receive { from: u32, buffer: Buffer, piece: Piece, into: Into },
     /// Copies so many bytes within memory.
     Copy { bytes: u64 },
+    /// Hands a vector to the interface, which reduces it with those of all members.
+    Accelerate { bytes: u64 },
 }
+
+/// A message without data.
+const NOTHING: Piece = Piece { offset: 0, bytes: 0 };
 
 /// The steps of one round: receives are started first, then sends; copies and reductions follow when
 /// all messages are there.
@@ -124,9 +142,23 @@ impl Steps {
 
     /// Exchanges messages without data.
     pub fn tokens(&mut self, to: u32, from: u32) {
-        let piece = Piece { offset: 0, bytes: 0 };
-        self.steps.push(Step::Receive { from, buffer: Buffer::Data, piece, into: Into::Store });
-        self.steps.push(Step::Send { to, from: Buffer::Data, piece });
+        self.token_from(from);
+        self.token_to(to);
+    }
+
+    /// Sends a message without data to member `to`.
+    pub fn token_to(&mut self, to: u32) {
+        self.steps.push(Step::Send { to, from: Buffer::Data, piece: NOTHING });
+    }
+
+    /// Receives a message without data from member `from`.
+    pub fn token_from(&mut self, from: u32) {
+        self.steps.push(Step::Receive { from, buffer: Buffer::Data, piece: NOTHING, into: Into::Store });
+    }
+
+    /// Any step.
+    pub fn push(&mut self, step: Step) {
+        self.steps.push(step);
     }
 
     /// Copies `bytes` within memory.
@@ -152,6 +184,11 @@ pub(crate) trait Schedule: Sync {
 
     /// What this member does in round `round`.
     fn round(&self, part: &Part, round: u32, steps: &mut Steps);
+
+    /// Whether the next round is started together with round `round`, and not after it.
+    fn overlaps(&self, _part: &Part, _round: u32) -> bool {
+        false
+    }
 }
 
 /// The schedule of an algorithm.
@@ -168,6 +205,16 @@ pub(crate) fn schedule(algorithm: Algorithm) -> &'static dyn Schedule {
         Algorithm::Dissemination => &dissemination::Dissemination,
         Algorithm::ScatterRing => &scatter_allgather::ScatterRing,
         Algorithm::ScatterDoubling => &scatter_allgather::ScatterDoubling,
+        Algorithm::Scattered => &scattered::Scattered,
+        Algorithm::Chain => &chain::Chain,
+        Algorithm::BinaryTree => &binary_tree::BinaryTree,
+        Algorithm::InOrderBinaryTree => &in_order_binary_tree::InOrderBinaryTree,
+        Algorithm::SplitBinaryTree => &split_binary_tree::SplitBinaryTree,
+        Algorithm::Knomial => &knomial::Knomial,
+        Algorithm::NeighborExchange => &neighbor_exchange::NeighborExchange,
+        Algorithm::Butterfly => &butterfly::Butterfly,
+        Algorithm::NonOverlapping => &non_overlapping::NonOverlapping,
+        Algorithm::Accelerator => &accelerator::Accelerator,
     }
 }
 

@@ -1,7 +1,7 @@
 //! One rank's part in one collective: who takes part, and with how much.
 
 use super::layout::Layout;
-use crate::algorithms::{CollectiveSize, collective_name};
+use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
 use crate::error::MsgError;
 use crate::protocol::LARGEST;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,24 @@ pub(crate) enum Sizes {
     Pairs { send_ends: Box<[u64]>, receive_ends: Box<[u64]> },
 }
 
+/// The algorithms of a collective that consists of two others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Stages(pub [Algorithm; 2]);
+
+impl Stages {
+    /// The collective that goes first.
+    pub const FIRST: usize = 0;
+    /// The one after it.
+    pub const SECOND: usize = 1;
+}
+
+impl Default for Stages {
+    /// That which carries out most; the table says another.
+    fn default() -> Stages {
+        Stages([Algorithm::Linear; 2])
+    }
+}
+
 /// One rank's part in one collective.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Part {
@@ -41,6 +59,8 @@ pub(crate) struct Part {
     pub element: u32,
     /// Bytes given and taken.
     pub sizes: Sizes,
+    /// How the two collectives are carried out that some algorithms consist of.
+    pub stages: Stages,
 }
 
 impl Part {
@@ -100,7 +120,7 @@ impl Part {
         if largest.is_none_or(|bytes| bytes > LARGEST) {
             return Err(too_large(kind, members));
         }
-        Ok(Part { kind, members, me, root, element: given.element.max(1), sizes })
+        Ok(Part { kind, members, me, root, element: given.element.max(1), sizes, stages: Stages::default() })
     }
 
     /// The size that the machine's table asks for.

@@ -1,4 +1,4 @@
-//! Recursive doubling: allreduce, allgather(v), and the scans of [`super::scan`].
+//! Recursive doubling: allreduce, allgather(v), barrier, and the scans of [`super::scan`].
 //!
 //! In round k, member m exchanges all it has with m xor 2^k:
 //!
@@ -11,7 +11,8 @@
 //! buffer of its own before, and out of it after.
 //!
 //! # Source
-//! MPICH `allreduce_recursive_doubling`, `allgather_recursive_doubling`; the two copies are those of
+//! MPICH `allreduce_recursive_doubling`, `allgather_recursive_doubling`; Open MPI 4.1
+//! `ompi_coll_base_barrier_intra_recursivedoubling`; the two copies are those of
 //! TR-488 §6.1.3.
 
 use super::layout::Layout;
@@ -27,6 +28,7 @@ impl Schedule for RecursiveDoubling {
             Collective::Allreduce,
             Collective::Allgather,
             Collective::Allgatherv,
+            Collective::Barrier,
             Collective::Scan,
             Collective::Exscan,
         ]
@@ -36,6 +38,7 @@ impl Schedule for RecursiveDoubling {
         match part.kind {
             Collective::Allreduce => Fold::new(part.members, part.me).log2() + 4,
             Collective::Scan | Collective::Exscan => scan::doubling_rounds(part),
+            // A barrier is an allgather of nothing.
             _ => allgather_rounds(part),
         }
     }
@@ -44,6 +47,7 @@ impl Schedule for RecursiveDoubling {
         match part.kind {
             Collective::Allreduce => allreduce(part, round, steps),
             Collective::Scan | Collective::Exscan => scan::doubling(part, round, steps),
+            Collective::Barrier => barrier(part, round, steps),
             _ => allgather(part, part.layout(), part.me, |position| position, round, steps),
         }
     }
@@ -62,6 +66,22 @@ fn allreduce(part: &Part, round: u32, steps: &mut Steps) {
         let partner = fold.position(core ^ (1 << (round - 2)));
         steps.receive(partner, whole, Into::Combine);
         steps.send(partner, whole);
+    }
+}
+
+fn barrier(part: &Part, round: u32, steps: &mut Steps) {
+    let fold = Fold::new(part.members, part.me);
+    let last = fold.log2() + 1;
+    match (fold.pair(), fold.core()) {
+        (Some((even, odd)), _) if round == 0 || round == last => {
+            let (from, to) = if round == 0 { (odd, even) } else { (even, odd) };
+            if part.me == from { steps.token_to(to) } else { steps.token_from(from) }
+        }
+        (_, Some(core)) if (1..last).contains(&round) => {
+            let partner = fold.position(core ^ (1 << (round - 1)));
+            steps.tokens(partner, partner);
+        }
+        _ => {}
     }
 }
 

@@ -3,7 +3,7 @@
 use super::network::{Blind, Delays, run};
 use crate::{MsgError, Protocol, unsupported};
 use weft_trace::op::{
-    Collective, CollectiveSizes, CommId, OneSided, Op, RankRange, RequestId, SendMode, WindowId,
+    Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode, WindowId, WindowSync,
 };
 use weft_units::{Bytes, RankId};
 
@@ -86,15 +86,9 @@ fn a_message_longer_than_its_receive_is_an_error() {
 /// What the replay is told before it starts must be what `start` refuses.
 #[test]
 fn what_is_unsupported_is_said_before_and_refused_after() {
-    let put = Op::OneSided {
-        kind: OneSided::Put,
-        window: WindowId(0),
-        target: RankId(1),
-        bytes: Bytes::ZERO,
-        request: None,
-    };
+    let post = Op::Sync { kind: WindowSync::Post, window: WindowId(0), target: None };
     let neighbor = collective(Collective::NeighborAlltoallv, None, CollectiveSizes::default());
-    for (op, name) in [(put, "put"), (neighbor, "neighbor-alltoallv")] {
+    for (op, name) in [(post, "window post"), (neighbor, "neighbor-alltoallv")] {
         assert_eq!(unsupported(&op), Some(name));
         assert_eq!(error(vec![op]), MsgError::Unsupported { operation: name.to_owned() });
     }

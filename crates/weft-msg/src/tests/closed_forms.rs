@@ -53,7 +53,27 @@ fn messages_and_bytes_are_those_of_the_algorithm() {
         check(C::Allreduce, A::RecursiveDoubling, exchanges, exchanges * n);
         check(C::Allreduce, A::Rabenseifner, exchanges + cores * log2, (2 * (cores - 1) + 2 * rem) * n);
         check(C::Scan, A::Linear, p - 1, (p - 1) * n);
+        for tree in [A::Chain, A::BinaryTree, A::Knomial] {
+            check(C::Broadcast, tree, p - 1, (p - 1) * n);
+            check(C::Reduce, tree, p - 1, (p - 1) * n);
+        }
+        let to_root = u64::from(count / 3 != count - 1);
+        check(C::Reduce, A::InOrderBinaryTree, p - 1 + to_root, (p - 1 + to_root) * n);
+        check(C::Broadcast, A::SplitBinaryTree, 2 * (p - 1), (p - 1) * n);
+        check(C::Allreduce, A::Linear, 2 * (p - 1), 2 * (p - 1) * n);
+        // By MPICH's table both halves are binomial trees.
+        check(C::Allreduce, A::NonOverlapping, 2 * (p - 1), 2 * (p - 1) * n);
+        check(C::Alltoall, A::Scattered, p * (p - 1), p * (p - 1) * n);
+        check(C::Barrier, A::Linear, 2 * (p - 1), 0);
+        check(C::Barrier, A::Binomial, 2 * (p - 1), 0);
+        check(C::Barrier, A::RecursiveDoubling, exchanges, 0);
+        if p % 2 == 0 {
+            check(C::Allgather, A::NeighborExchange, p * p / 2, p * (p - 1) * n);
+        } else {
+            check(C::Allgather, A::NeighborExchange, p * (p - 1), p * (p - 1) * n);
+        }
         if rem == 0 {
+            check(C::ReduceScatterBlock, A::Butterfly, p * log2, p * (p - 1) * n);
             check(C::Allgather, A::RecursiveDoubling, p * log2, p * (p - 1) * n);
             check(C::ReduceScatterBlock, A::RecursiveHalving, p * log2, p * (p - 1) * n);
             check(C::Scan, A::RecursiveDoubling, p * log2, p * log2 * n);
@@ -80,8 +100,47 @@ fn rounds_are_as_deep_as_the_algorithm() {
         }
         assert_eq!(time(C::Allreduce, A::Ring), 2 * (p - 1));
         assert_eq!(time(C::Alltoall, A::Pairwise), p - 1);
+        assert_eq!(time(C::Broadcast, A::Chain), p - 1);
+        assert_eq!(time(C::Broadcast, A::BinaryTree), u64::from(count.ilog2()));
+        // The digits to the base 4 that are not 0.
+        let digits = |v: u32| (0..16).filter(|digit| v >> (2 * digit) & 3 != 0).count() as u64;
+        assert_eq!(time(C::Broadcast, A::Knomial), (0..count).map(digits).max().unwrap());
+        assert_eq!(time(C::Allgather, A::NeighborExchange), if p % 2 == 0 { p / 2 } else { p - 1 });
+        assert_eq!(time(C::Alltoall, A::Linear), u64::from(p > 1), "nobody waits for anybody");
+        assert_eq!(time(C::Alltoall, A::Scattered), (p - 1).div_ceil(32));
+        assert_eq!(time(C::Barrier, A::Linear), 2 * u64::from(p > 1));
         // Sends cost nothing here: the longest path in the tree decides, not the number of children.
         let longest = (0..count).map(u32::count_ones).max().unwrap();
         assert_eq!(time(C::Broadcast, A::Binomial), u64::from(longest));
     }
+}
+
+/// An allreduce by recursive doubling costs what TR-488 §6.1.3 says: the temporary buffer, a copy into it, an
+/// exchange and a reduction per step, a copy out of it. Catches a step that costs nothing, or a copy too many.
+#[test]
+fn recursive_doubling_spends_what_the_paper_lists() {
+    let gigabyte = Some(weft_units::BitRate::from_gigabits(8)); // 1000 ps per byte
+    let ps = weft_units::Span::from_ps;
+    let protocol = Protocol {
+        collective_call: ps(1),
+        send_call: ps(10),
+        receive_call: ps(100),
+        wait_call: ps(1_000),
+        receive_message: ps(10_000),
+        memory_copy_rate: gigabyte,
+        reduction_rate: Some(weft_units::BitRate::from_gigabits(4)),
+        ..Protocol::zero()
+    };
+    let trial = Trial {
+        kind: Collective::Allreduce,
+        algorithm: Algorithm::RecursiveDoubling,
+        root: 0,
+        size: BLOCK,
+        element: 4,
+        seed: 0,
+    };
+    let outcome = run_trials(&[trial], 0, 8, true, &protocol, Delays::Fixed(1_000_000), false);
+    let (copy, reduction) = (BLOCK * 1000, BLOCK * 2000);
+    let step = 10 + 100 + 1_000 + 10_000 + reduction;
+    assert_eq!(outcome.spent, [1 + copy + 3 * step + copy; 8]);
 }

@@ -1,9 +1,10 @@
 //! Every algorithm of every collective: the right data everywhere, exactly once.
 
 use super::data_flow::{DataFlow, DataFlows};
-use super::network::{Delays, Outcome, run, splitmix};
+use super::network::{Delays, MOST_ACCELERATED, Outcome, run, splitmix};
+use crate::collective::non_overlapping::stages;
 use crate::collective::part::Part;
-use crate::{Algorithm, COLLECTIVE_NAMES, Protocol, Rule};
+use crate::{Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, Protocol, Rendezvous, Rule};
 use proptest::prelude::*;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId};
 use weft_units::{Bytes, RankId};
@@ -122,8 +123,14 @@ pub fn run_trials(
     let flows = trials.iter().enumerate().map(|(number, trial)| {
         let parts =
             (0..count).map(|me| Part::new(trial.kind, count, me, trial.root, &sizes(trial, count, me)));
-        let parts: Vec<Part> = parts.collect::<Result<_, _>>().unwrap();
-        let algorithm = protocol.algorithms.choose(trial.kind, parts[0].size()).unwrap();
+        let mut parts: Vec<Part> = parts.collect::<Result<_, _>>().unwrap();
+        let mut algorithm = protocol.algorithms.choose(trial.kind, parts[0].size()).unwrap();
+        if algorithm == Algorithm::Accelerator && count > MOST_ACCELERATED {
+            algorithm = protocol.algorithms.choose_software(trial.kind, parts[0].size()).unwrap();
+        }
+        if algorithm == Algorithm::NonOverlapping {
+            parts.iter_mut().for_each(|part| part.stages = stages(part, &protocol.algorithms));
+        }
         DataFlow::new(parts, ranks.clone(), comm, number as i32, algorithm)
     });
     let mut flows = DataFlows(flows.collect());
@@ -133,13 +140,18 @@ pub fn run_trials(
     outcome
 }
 
-/// Eager or rendezvous, buffered or not, acknowledged or not.
+/// Eager or rendezvous, buffered or not, acknowledged or not, written or read, with any table.
 pub fn protocols() -> impl Strategy<Value = Protocol> {
-    (prop::sample::select(vec![0, 16, u64::MAX]), any::<bool>(), any::<bool>()).prop_map(
-        |(eager_limit, eager_buffered, rendezvous_ack)| Protocol {
+    let table = prop::sample::select(AlgorithmTable::NAMES.to_vec());
+    let limit = prop::sample::select(vec![0, 16, u64::MAX]);
+    (limit, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), table).prop_map(
+        |(eager_limit, eager_buffered, rendezvous_ack, read, by_interface, table)| Protocol {
             eager_limit: Bytes::new(eager_limit),
             eager_buffered,
             rendezvous_ack,
+            rendezvous: if read { Rendezvous::Read } else { Rendezvous::Write },
+            clear_to_send: if by_interface { ClearToSend::Interface } else { ClearToSend::Sender },
+            algorithms: AlgorithmTable::named(table).unwrap(),
             ..Protocol::zero()
         },
     )
@@ -186,7 +198,8 @@ proptest! {
     fn linear_algorithms_reach_everybody_in_several_windows(
         count in 34u32..=63, root in 0u32..34, size in 0u64..9, seed in any::<u64>(), protocol in protocols(),
     ) {
-        for (kind, algorithm) in pairs().into_iter().filter(|(_, algorithm)| *algorithm == Algorithm::Linear) {
+        let several = [Algorithm::Linear, Algorithm::Scattered, Algorithm::NonOverlapping];
+        for (kind, algorithm) in pairs().into_iter().filter(|(_, a)| several.contains(a)) {
             let trial = Trial { kind, algorithm, root, size, element: 1, seed };
             run_trials(&[trial], 0, count, true, &protocol, Delays::Random(seed), false);
         }

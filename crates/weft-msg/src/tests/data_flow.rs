@@ -7,7 +7,7 @@
 
 use super::network::Observer;
 use crate::collective::part::Part;
-use crate::collective::{Buffer, Into, Step, Steps, layout::Piece, schedule};
+use crate::collective::{Buffer, Into, Step, Steps, butterfly, layout::Piece, schedule};
 use crate::{Algorithm, Envelope, EnvelopeKind};
 use std::collections::{BTreeMap, VecDeque};
 use weft_trace::op::{Collective, CommId};
@@ -24,6 +24,8 @@ struct Member {
     running: Vec<Cell>,
     /// In Bruck's alltoall: the block that goes, or has come, so many members.
     transit: Vec<Vec<Cell>>,
+    /// In the butterfly: the data with its blocks in the order of their reversed numbers.
+    permuted: Vec<Cell>,
     rounds: Vec<Vec<Step>>,
     round: usize,
     sends: usize,
@@ -176,6 +178,8 @@ impl DataFlow {
             };
             match part.kind {
                 Collective::Barrier => {}
+                // The interfaces have the data.
+                _ if algorithm == Algorithm::Accelerator => {}
                 Collective::Broadcast => expect(own.whole(), 1 << part.root, 0),
                 Collective::Allreduce => expect(own.whole(), all, 0),
                 Collective::Reduce if part.me == part.root => expect(own.whole(), all, 0),
@@ -194,6 +198,13 @@ impl DataFlow {
                     let given = self.members[part.root as usize].part.layout().block(part.me);
                     let taken = if part.me == part.root { given } else { own.whole() };
                     expect(taken, 1 << part.root, given.offset);
+                }
+                Collective::ReduceScatterBlock if !member.permuted.is_empty() => {
+                    let bits = part.members.trailing_zeros();
+                    let (own, place) = (own.block(part.me), own.block(butterfly::mirror(part.me, bits)));
+                    let found = &member.permuted[place.offset as usize..][..place.bytes as usize];
+                    let expected = (0..own.bytes).map(|byte| Some((all, own.offset + byte)));
+                    assert_eq!(*found, expected.collect::<Vec<_>>(), "member {}", part.me);
                 }
                 Collective::ReduceScatter | Collective::ReduceScatterBlock => {
                     let block = own.block(part.me);
@@ -264,13 +275,26 @@ impl Member {
             _ => place(part.layout().whole(), &own(total)),
         }
         let schedule = schedule(algorithm);
-        let rounds = (0..schedule.rounds(&part)).map(|round| {
+        let mut rounds: Vec<Vec<Step>> = vec![];
+        let mut overlaps = false;
+        for round in 0..schedule.rounds(&part) {
             let mut steps = Steps::default();
             schedule.round(&part, round, &mut steps);
-            steps.iter().copied().collect()
-        });
-        let rounds = rounds.collect();
-        Member { part, data, input, running, transit, rounds, round: 0, sends: 0 }
+            let steps = steps.iter().copied();
+            match rounds.last_mut() {
+                Some(before) if overlaps => before.extend(steps),
+                _ => rounds.push(steps.collect()),
+            }
+            overlaps = schedule.overlaps(&part, round);
+        }
+        let permuted = if algorithm == Algorithm::Butterfly && butterfly::permutes(&part) {
+            let bits = part.members.trailing_zeros();
+            let blocks = (0..part.members).map(|block| part.layout().block(butterfly::mirror(block, bits)));
+            blocks.flat_map(|b| data[b.offset as usize..][..b.bytes as usize].to_vec()).collect()
+        } else {
+            vec![]
+        };
+        Member { part, data, input, running, transit, permuted, rounds, round: 0, sends: 0 }
     }
 
     /// The next send of the present round: to whom, and what.
@@ -289,6 +313,7 @@ impl Member {
             }
             Buffer::Data => places(piece, self.data.len()).map(|i| self.data[i]).collect(),
             Buffer::Input => places(piece, self.input.len()).map(|i| self.input[i]).collect(),
+            Buffer::Permuted => places(piece, self.permuted.len()).map(|i| self.permuted[i]).collect(),
             Buffer::Running => places(piece, self.running.len()).map(|i| self.running[i]).collect(),
         };
         Some((to, cells))
@@ -302,6 +327,7 @@ impl Member {
         match buffer {
             Buffer::Data => take_in(&mut self.data, piece, into, cells),
             Buffer::Input => panic!("nothing is received into what a member gives"),
+            Buffer::Permuted => take_in(&mut self.permuted, piece, into, cells),
             Buffer::Running => take_in(&mut self.running, piece, into, cells),
             Buffer::Transit => {
                 let mut cells = cells.iter();

@@ -1,10 +1,11 @@
 //! A network for tests: any delay for any message, in order only where [`Nic`] asks for it.
 
 use crate::{
-    Blocked, Envelope, EnvelopeKind, Leftovers, MsgError, Nic, Process, Progress, Protocol, SendToken,
+    AcceleratorLimit, Allreduce, Blocked, Envelope, Leftovers, MsgError, Nic, Process, Progress, Protocol,
+    SendToken, Work,
 };
 use std::collections::BTreeMap;
-use weft_trace::op::Op;
+use weft_trace::op::{CommId, Op};
 use weft_units::{Bytes, RankId, Span};
 
 /// How long messages take, in units of no meaning.
@@ -52,11 +53,21 @@ impl Outcome {
     }
 }
 
+/// The interfaces of this network reduce among so many ranks at most.
+pub const MOST_ACCELERATED: u32 = 16;
+
 enum Event {
     Run,
     Delivered(Envelope),
     Sent(SendToken),
+    Accelerated(SendToken),
 }
+
+/// An allreduce of the interfaces: when each rank has handed its vector over, and its token.
+type Reduction = Vec<(u64, RankId, SendToken)>;
+
+/// Messages that a rank posts: when, to whom, what, with how many bytes on the wire.
+type Outbox = Vec<(u64, RankId, Envelope, Bytes, SendToken)>;
 
 struct Rank {
     process: Process,
@@ -70,17 +81,30 @@ struct Rank {
 struct Port<'a> {
     clock: &'a mut u64,
     spent: &'a mut u64,
-    outbox: Vec<(u64, RankId, Envelope, Bytes, SendToken)>,
+    outbox: Outbox,
+    /// Allreduces of the interfaces that this rank takes part in: their names, and how many others do.
+    reductions: Vec<((CommId, u32), u32, SendToken)>,
 }
 
 impl Nic for Port<'_> {
-    fn spend(&mut self, span: Span) {
+    fn spend(&mut self, _: Work, span: Span) {
         *self.clock += span.as_ps();
         *self.spent += span.as_ps();
     }
 
     fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
         self.outbox.push((*self.clock, to, envelope, payload, token));
+    }
+
+    fn accelerator_limit(&self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
+        let ranks = allreduce.group.size();
+        (ranks > MOST_ACCELERATED)
+            .then_some(AcceleratorLimit::TooManyRanks { ranks, limit: MOST_ACCELERATED })
+    }
+
+    fn allreduce(&mut self, allreduce: &Allreduce<'_>, token: SendToken) {
+        let name = (allreduce.group.comm(), allreduce.number);
+        self.reductions.push((name, allreduce.group.size(), token));
     }
 }
 
@@ -114,6 +138,7 @@ pub fn run(
         schedule(&mut events, 0, RankId(rank), Event::Run);
     }
     let mut last: BTreeMap<(RankId, RankId, bool), u64> = BTreeMap::new();
+    let mut reductions: BTreeMap<(CommId, u32), Reduction> = BTreeMap::new();
     let (mut messages, mut random) = (vec![], 0u64);
     let mut delay = || match delays {
         Delays::Fixed(delay) => delay,
@@ -129,13 +154,19 @@ pub fn run(
             let saved = postcard::to_stdvec(&rank.process).unwrap();
             rank.process = postcard::from_bytes(&saved).unwrap();
         }
-        let mut port = Port { clock: &mut rank.clock, spent: &mut rank.spent, outbox: vec![] };
+        let (clock, spent) = (&mut rank.clock, &mut rank.spent);
+        let mut port = Port { clock, spent, outbox: vec![], reductions: vec![] };
+        let mut by_interface = None;
         match event {
             Event::Run => {}
             Event::Delivered(envelope) => {
                 observer.delivered(id, &envelope);
-                rank.process.delivered(envelope, protocol, &mut port);
+                by_interface = protocol.by_interface(id, &envelope).map(|answer| (envelope.source, answer));
+                if by_interface.is_none() {
+                    rank.process.delivered(envelope, protocol, &mut port);
+                }
             }
+            Event::Accelerated(token) => rank.process.accelerated(token, protocol, &mut port),
             Event::Sent(token) => rank.process.sent(token, protocol, &mut port),
         }
         if rank.blocked {
@@ -144,20 +175,34 @@ pub fn run(
         while !rank.blocked {
             let Some(op) = rank.program.next() else { break };
             if let Op::Compute { span } = op {
-                port.spend(span);
+                *port.clock += span.as_ps();
+                *port.spent += span.as_ps();
                 continue;
             }
             rank.blocked = rank.process.start(&op, protocol, &mut port)? == Progress::Blocked;
         }
         rank.process.check()?;
-        for (time, to, envelope, payload, token) in port.outbox {
+        for (name, size, token) in std::mem::take(&mut port.reductions) {
+            let parts = reductions.entry(name).or_default();
+            parts.push((*port.clock, id, token));
+            if parts.len() == size as usize {
+                let end = parts.iter().map(|part| part.0).max().unwrap() + delay();
+                for (_, rank, token) in reductions.remove(&name).unwrap() {
+                    schedule(&mut events, end, rank, Event::Accelerated(token));
+                }
+            }
+        }
+        // The interface does what it does at once, whatever the rank's clock.
+        let by_interface =
+            by_interface.map(|(to, answer)| (time, to, answer.envelope, answer.payload, answer.token));
+        for (time, to, envelope, payload, token) in port.outbox.into_iter().chain(by_interface) {
             assert_ne!(to, id, "a rank posts nothing to itself");
             observer.posted(id, to, &envelope);
             messages.push((id, to, envelope, payload));
             if token.is_awaited() {
                 schedule(&mut events, time + delay(), id, Event::Sent(token));
             }
-            let matched = matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend);
+            let matched = envelope.is_matched();
             let last = last.entry((id, to, matched)).or_default();
             *last = (*last).max(time + delay());
             schedule(&mut events, *last, to, Event::Delivered(envelope));

@@ -180,7 +180,7 @@ pub fn parameters() -> FullParameters {
             interfaces: 64,
             entries: 512,
             check: 4,
-            entry_header: Bytes::ZERO,
+            entry: Bytes::new(64),
             poll: Span::from_ns(20),
         },
         rdma: RdmaParameters {

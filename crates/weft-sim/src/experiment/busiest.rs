@@ -41,11 +41,16 @@ impl Busiest {
 /// A link for people: `M1QAF1 → switch` for the injection of an endpoint, `M1QAF1 → M1QAF2` between
 /// switches with one endpoint each, `switch 3 → switch 7` between others.
 pub(crate) fn link_name(layout: &Layout, link: &LinkUse) -> String {
-    let from = match link.from {
+    name_of_link(layout, link.from, link.to)
+}
+
+/// A link for people, by its ends.
+pub(crate) fn name_of_link(layout: &Layout, from: LinkEnd, to: Attachment) -> String {
+    let from = match from {
         LinkEnd::Endpoint(endpoint) => format!("endpoint {}", layout.endpoint_name(endpoint)),
         LinkEnd::Port(switch, _) => switch_name(layout, switch),
     };
-    let to = match link.to {
+    let to = match to {
         Attachment::Endpoint(endpoint) => format!("endpoint {}", layout.endpoint_name(endpoint)),
         Attachment::Switch(switch, _) => switch_name(layout, switch),
         Attachment::Nothing => "all".to_owned(),

@@ -11,12 +11,17 @@
 //! that it can be run again from `run.json` alone. [`RunOptions`] hold what they do not depend on.
 
 mod busiest;
+pub mod explain;
 mod link_table;
 pub mod load;
 pub mod machine;
+pub mod osu;
+pub mod path;
+mod ranks;
 pub mod replay;
 pub mod trace;
 pub mod traffic;
+pub mod validate;
 
 use crate::results::{Ending, Existing, Performance, ResultsError, ResultsWriter, Table};
 use serde::{Deserialize, Serialize};
@@ -44,22 +49,27 @@ pub enum Request {
     Traffic(traffic::TrafficRequest),
     /// `weft replay`.
     Replay(replay::ReplayRequest),
+    /// `weft osu BENCHMARK`.
+    Osu(osu::OsuRequest),
+    /// `weft osu expected-bcast`.
+    #[serde(rename = "osu expected-bcast")]
+    ExpectedBcast(osu::ExpectedBcastRequest),
 }
 
 impl Request {
     /// The traces that it reads.
     pub fn traces(&self) -> &[replay::TraceInput] {
         match self {
-            Request::Traffic(_) => &[],
             Request::Replay(replay) => &replay.traces,
+            _ => &[],
         }
     }
 
     /// The traces that it reads.
     pub fn traces_mut(&mut self) -> &mut [replay::TraceInput] {
         match self {
-            Request::Traffic(_) => &mut [],
             Request::Replay(replay) => &mut replay.traces,
+            _ => &mut [],
         }
     }
 }

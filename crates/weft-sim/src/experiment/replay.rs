@@ -4,12 +4,12 @@
 //! |---|---|
 //! | `programs` | traces, checked, and their ranks on places |
 //! | `run` | epochs, snapshots, the end |
-//! | `tables` | rows of results and of the report |
 
+mod explain;
 mod programs;
 mod run;
-mod tables;
 
+pub(crate) use explain::explain;
 pub use programs::Unsupported;
 pub use run::run;
 

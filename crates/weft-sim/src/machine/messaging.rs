@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
-use weft_msg::Algorithm;
+use weft_msg::{Algorithm, ClearToSend, OneSidedPath, Rendezvous};
 use weft_trace::op::Collective;
 use weft_units::{BitRate, Bytes, Span};
 
@@ -25,6 +25,14 @@ section! {
         eager_buffered: Entry<bool>,
         /// Whether the receiver acknowledges announced data, which completes the send.
         rendezvous_ack: Entry<bool>,
+        /// Who moves announced data: the sender writes it, or the receiver reads it.
+        rendezvous: Option<Entry<Rendezvous>>,
+        /// Who acts on a clear to send: the sender's processor, or its interface.
+        clear_to_send: Option<Entry<ClearToSend>>,
+        /// Who carries out put and get at the target.
+        one_sided: Option<Entry<OneSidedPath>>,
+        /// Who carries out accumulate, fetch-and-op and compare-and-swap at the target.
+        atomics: Option<Entry<OneSidedPath>>,
         /// Envelope of an eager message, beside packet headers.
         eager_header: Entry<Bytes>,
         /// A control message of the rendezvous, beside packet headers.
@@ -69,11 +77,32 @@ pub enum Profile {
     Exanest,
     /// MPICH 3.2.1.
     Mpich321,
+    /// MPICH 5.0.
+    Mpich5,
+    /// Open MPI 4.1.
+    Openmpi41,
 }
 
 names!(Profile, "Profile", "a table of algorithms", {
     Profile::Exanest => Profile::Exanest, "exanest";
     Profile::Mpich321 => Profile::Mpich321, "mpich-3.2.1";
+    Profile::Mpich5 => Profile::Mpich5, "mpich-5";
+    Profile::Openmpi41 => Profile::Openmpi41, "openmpi-4.1";
+});
+
+names!(Rendezvous, "Rendezvous", "a rendezvous", {
+    Rendezvous::Write => Rendezvous::Write, "write";
+    Rendezvous::Read => Rendezvous::Read, "read";
+});
+
+names!(ClearToSend, "ClearToSend", "who acts on a clear to send", {
+    ClearToSend::Sender => ClearToSend::Sender, "sender";
+    ClearToSend::Interface => ClearToSend::Interface, "interface";
+});
+
+names!(OneSidedPath, "OneSidedPath", "who carries out one-sided operations", {
+    OneSidedPath::Native => OneSidedPath::Native, "native";
+    OneSidedPath::Emulated => OneSidedPath::Emulated, "emulated";
 });
 
 /// Who moves messages on while the program computes.
@@ -128,6 +157,16 @@ names!(Algorithm, "Algorithm", "an algorithm", {
     Algorithm::Dissemination => Algorithm::Dissemination, "dissemination";
     Algorithm::ScatterRing => Algorithm::ScatterRing, "scatter-ring";
     Algorithm::ScatterDoubling => Algorithm::ScatterDoubling, "scatter-doubling";
+    Algorithm::Scattered => Algorithm::Scattered, "scattered";
+    Algorithm::Chain => Algorithm::Chain, "chain";
+    Algorithm::BinaryTree => Algorithm::BinaryTree, "binary-tree";
+    Algorithm::InOrderBinaryTree => Algorithm::InOrderBinaryTree, "in-order-binary-tree";
+    Algorithm::SplitBinaryTree => Algorithm::SplitBinaryTree, "split-binary-tree";
+    Algorithm::Knomial => Algorithm::Knomial, "knomial";
+    Algorithm::NeighborExchange => Algorithm::NeighborExchange, "neighbor-exchange";
+    Algorithm::Butterfly => Algorithm::Butterfly, "butterfly";
+    Algorithm::NonOverlapping => Algorithm::NonOverlapping, "non-overlapping";
+    Algorithm::Accelerator => Algorithm::Accelerator, "accelerator";
 });
 
 /// One rule: `algorithm` carries out `operation` where ranks and bytes lie in the bounds.
@@ -162,8 +201,7 @@ impl FromItem for Rule {
         if let (Some(operation), Some(algorithm)) = (operation, algorithm)
             && !algorithm.performs(operation)
         {
-            let able = Algorithm::ALL.into_iter().filter(|able| able.performs(operation));
-            let able: Vec<&str> = able.map(Algorithm::name).collect();
+            let able: Vec<&str> = Algorithm::performing(operation).map(Algorithm::name).collect();
             let problem = Problem::new(
                 format!("{algorithm} cannot carry out {}", operation.show()),
                 "does not fit",
@@ -245,6 +283,14 @@ pub struct Messaging {
     pub eager_buffered: bool,
     /// Whether the receiver acknowledges announced data, which completes the send.
     pub rendezvous_ack: bool,
+    /// Who moves announced data; `write` where the file does not say.
+    pub rendezvous: Rendezvous,
+    /// Who acts on a clear to send; `sender` where the file does not say.
+    pub clear_to_send: ClearToSend,
+    /// Who carries out put and get; `emulated` where the file does not say.
+    pub one_sided: OneSidedPath,
+    /// Who carries out accumulate, fetch-and-op and compare-and-swap; `emulated` where the file does not say.
+    pub atomics: OneSidedPath,
     /// Envelope of an eager message, beside packet headers.
     pub eager_header: Bytes,
     /// A control message of the rendezvous, beside packet headers.
@@ -289,6 +335,10 @@ impl From<RawMessaging> for Messaging {
             eager_limit: raw.eager_limit.value,
             eager_buffered: raw.eager_buffered.value,
             rendezvous_ack: raw.rendezvous_ack.value,
+            rendezvous: raw.rendezvous.map(|entry| entry.value).unwrap_or_default(),
+            clear_to_send: raw.clear_to_send.map(|entry| entry.value).unwrap_or_default(),
+            one_sided: raw.one_sided.map(|entry| entry.value).unwrap_or_default(),
+            atomics: raw.atomics.map(|entry| entry.value).unwrap_or_default(),
             eager_header: raw.eager_header.value,
             control_bytes: raw.control_bytes.value,
             data_header: raw.data_header.value,

@@ -1,7 +1,7 @@
-//! Replay: the ranks of recorded programs on the hosts of a machine.
+//! Replay: the ranks of programs, recorded or generated, on the hosts of a machine.
 //!
 //! ```text
-//!   Trace ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
+//! Program ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
 //!                     ▲               │  ▲
 //!                  notices            │  └── delivered, sent ── in order per pair ◀─┐
 //!                                     └── post ──▶ interface ──▶ fabric ──▶ interface┘
@@ -16,21 +16,26 @@
 //! Ranks of a host that slow each other down, and messages past the interface between them: they go
 //! through it and the host's switch.
 
+mod interface;
 mod order;
+mod program;
 mod rank;
+mod record;
 mod report;
 
-pub use report::{Activity, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent};
+pub use program::{Generated, Operations, Program};
+pub use record::{Cause, Doing, Finish, MessageId, Post, Record, Step};
+pub use report::{
+    Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent,
+};
 
-use crate::mapping::Place;
 use rank::{Notice, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_engine::Payload;
-use weft_msg::{Blocked, Envelope, EnvelopeKind, Protocol, SendToken};
+use weft_msg::{Blocked, Envelope, Protocol, SendToken};
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Offer};
-use weft_trace::Trace;
 use weft_units::{EndpointId, RankId, Time};
 
 /// When a rank notices messages that have arrived, and messages that have gone out.
@@ -42,14 +47,6 @@ pub enum ProgressRule {
     /// At once, by somebody else: a thread on a core of its own, or the interface. Whoever works on a
     /// rank's messages has its queues to himself: the rank's calls and that work exclude each other.
     Background,
-}
-
-/// A program to be replayed.
-pub struct Program {
-    /// What it did.
-    pub trace: Trace,
-    /// The place of each rank.
-    pub places: Vec<Place>,
 }
 
 /// What all hosts of a replay share.
@@ -69,6 +66,10 @@ pub struct ReplayParameters {
     pub report_flows: bool,
     /// Whether a timeline is to be reported.
     pub report_timeline: bool,
+    /// From when on all is [recorded](Record) of which the critical path is made; `None`: nothing.
+    pub record_from: Option<Time>,
+    /// Whether a rank reports its clock at every marker of its program.
+    pub report_clocks: bool,
 }
 
 impl ReplayParameters {
@@ -97,7 +98,15 @@ impl ReplayParameters {
             report_messages: false,
             report_flows: false,
             report_timeline: false,
+            record_from: None,
+            report_clocks: false,
         }
+    }
+
+    /// Whether what a rank begins at `begun` is recorded.
+    #[inline]
+    fn records(&self, begun: Time) -> bool {
+        self.record_from.is_some_and(|from| begun >= from)
     }
 
     /// The programs.
@@ -113,6 +122,11 @@ impl ReplayParameters {
     /// The number of a program's rank, counted over all programs.
     pub fn number(&self, program: u32, rank: RankId) -> RankId {
         RankId(self.first_ranks[program as usize] + rank.0)
+    }
+
+    /// The rank in its program of one that is counted over all programs.
+    fn program_rank(&self, program: u32, number: RankId) -> RankId {
+        RankId(number.0 - self.first_ranks[program as usize])
     }
 
     /// The endpoint of a rank that is counted over all programs.
@@ -135,7 +149,7 @@ impl ReplayParameters {
                 let rank = RankId::from(rank);
                 let number = self.number(index as u32, rank);
                 let ranks = &mut hosts[place.endpoint.index()].ranks;
-                ranks.push(ReplayRank::new(index as u32, rank, number, program.trace.ranks()));
+                ranks.push(ReplayRank::new(index as u32, rank, number, program.operations.ranks()));
             }
         }
         hosts
@@ -146,8 +160,19 @@ impl ReplayParameters {
 #[derive(Default, Serialize, Deserialize)]
 pub struct ReplayHost {
     ranks: Vec<ReplayRank>,
-    /// Sends that wait for the interface to take them: the rank, and what it calls the send.
-    tokens: Slab<(u32, SendToken)>,
+    /// Sends that wait for the interface to take them.
+    tokens: Slab<Taking>,
+}
+
+/// A send that waits for the interface to take it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Taking {
+    /// The rank, among those of the endpoint.
+    seat: u32,
+    /// What the rank calls the send.
+    token: SendToken,
+    /// What the interface calls it.
+    number: u32,
 }
 
 /// Calls a rank back when the virtual time has reached its clock.
@@ -170,18 +195,6 @@ pub struct ReplayHeader {
     seat: u32,
     /// Counts the messages from rank to rank that are to be matched; 0 for others.
     number: u32,
-}
-
-impl ReplayHeader {
-    /// Whether messaging matches such messages with receives, so that it needs them in order.
-    fn is_matched(&self) -> bool {
-        matches!(self.envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend)
-    }
-
-    /// Whether it carries data of the program.
-    fn has_data(&self) -> bool {
-        matches!(self.envelope.kind, EnvelopeKind::Eager | EnvelopeKind::Data)
-    }
 }
 
 impl ReplayHost {
@@ -270,9 +283,10 @@ impl Host for ReplayHost {
     }
 
     fn sent(&mut self, token: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
-        let (seat, token) = self.tokens.remove(token as usize);
+        let Taking { seat, token, number } = self.tokens.remove(token as usize);
+        let message = MessageId { source: context.endpoint(), number };
         let rank = &mut self.ranks[seat as usize];
-        rank.notice(Notice::Sent(token), seat, &mut self.tokens, parameters, context);
+        rank.notice(Notice::Sent(token, message), seat, &mut self.tokens, parameters, context);
     }
 
     #[inline]
@@ -284,14 +298,28 @@ impl Host for ReplayHost {
     ) {
         let header = message.header.as_ref().expect("ranks send every message with a header");
         let seat = header.seat;
+        let cause = MessageId { source: message.from, number: message.number };
         let rank = &mut self.ranks[seat as usize];
-        if header.has_data() {
+        if header.envelope.has_data() {
             rank.count_received(header.envelope.bytes);
             ReplayHost::report_delivery(message, header, rank, parameters, context);
         }
+        if let Some(answer) = parameters.protocol.by_interface(rank.rank(), &header.envelope) {
+            if message.in_mailbox {
+                context.taken(seat as u16, message.noticed);
+            }
+            return rank.answer_by_interface(
+                answer,
+                (header.source, cause),
+                seat,
+                &mut self.tokens,
+                parameters,
+                context,
+            );
+        }
         let mut in_mailbox = message.in_mailbox;
-        if !header.is_matched() {
-            let notice = Notice::Message { envelope: header.envelope, in_mailbox };
+        if !header.envelope.is_matched() {
+            let notice = Notice::Message { envelope: header.envelope, cause, in_mailbox };
             return rank.notice(notice, seat, &mut self.tokens, parameters, context);
         }
         let mut turn = rank.order.arrive(header.source, header.number, header.envelope);
@@ -300,7 +328,7 @@ impl Host for ReplayHost {
             context.taken(seat as u16, message.noticed);
         }
         while let Some(envelope) = turn {
-            let notice = Notice::Message { envelope, in_mailbox };
+            let notice = Notice::Message { envelope, cause, in_mailbox };
             rank.notice(notice, seat, &mut self.tokens, parameters, context);
             in_mailbox = false;
             turn = rank.order.next(header.source);

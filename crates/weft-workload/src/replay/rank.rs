@@ -1,15 +1,17 @@
 //! One rank: its operations, its clock, and its side of messaging.
 
+use super::interface::primitive;
 use super::order::{Counters, Restore};
-use super::report::{Activity, Fault, RankReport, TimelineEvent};
-use super::{ProgressRule, RankTimer, ReplayHeader, ReplayHost, ReplayParameters};
+use super::record::{Cause, Finish, MessageId, Post, Recorder, Trail};
+use super::report::{Activity, ClockReading, Fault, RankReport, TimelineEvent};
+use super::{Operations, ProgressRule, RankTimer, ReplayHeader, ReplayHost, ReplayParameters, Taking};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
-use weft_msg::{Blocked, Envelope, EnvelopeKind, Nic, Process, Progress, SendToken};
-use weft_nic::{Failure, HostContext, Message, Primitive};
-use weft_trace::RankCursor;
+use weft_msg::{Blocked, Envelope, Nic, Process, Progress, SendToken, Work};
+use weft_nic::{Failure, HostContext, Message};
 use weft_trace::op::Op;
+use weft_trace::{Kind, RankCursor};
 use weft_units::{Bytes, RankId, Span, Time};
 
 /// Operations that a rank does in one go, ahead of the virtual time: what it posts meanwhile takes
@@ -19,15 +21,27 @@ const OPERATIONS_AHEAD: u32 = 128;
 /// What the interface has for a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Notice {
-    /// A message has arrived.
+    /// A message can be taken.
     Message {
         /// What it is.
         envelope: Envelope,
+        /// The message whose arrival allows it.
+        cause: MessageId,
         /// Whether it takes room in the rank's mailbox until it is noticed.
         in_mailbox: bool,
     },
     /// A message has gone out.
-    Sent(SendToken),
+    Sent(SendToken, MessageId),
+}
+
+impl Notice {
+    /// What ends a wait with this notice.
+    fn cause(&self) -> Cause {
+        match *self {
+            Notice::Message { cause, .. } => Cause::Arrived(cause),
+            Notice::Sent(_, message) => Cause::Sent(message),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -38,7 +52,7 @@ enum State {
     Blocked,
     /// It has done all its operations.
     Finished,
-    /// Its trace is wrong.
+    /// Its program is wrong.
     Failed,
 }
 
@@ -56,13 +70,13 @@ pub(super) struct ReplayRank {
     /// Operations that it has begun.
     position: u64,
     state: State,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
 }
 
 /// All that a rank counts.
 #[derive(Serialize, Deserialize)]
-struct Ledger {
-    program: u32,
+pub(super) struct Ledger {
+    pub(super) program: u32,
     rank: RankId,
     /// Counted over all programs.
     number: RankId,
@@ -81,18 +95,22 @@ struct Ledger {
     /// Numbers for the messages to be matched, by destination.
     numbers: Counters,
     /// When the messages that are announced were posted, by exchange.
-    announced: Vec<Time>,
+    pub(super) announced: Vec<Time>,
     /// The operation that is under way, for timelines.
     #[serde(skip)]
     operation: &'static str,
+    /// The call that is under way, for the record.
+    #[serde(skip)]
+    call: Option<Kind>,
+    recorder: Recorder,
 }
 
 /// What a rank reaches while it is called.
-struct Surroundings<'s, C> {
-    seat: u32,
-    tokens: &'s mut Slab<(u32, SendToken)>,
-    parameters: &'s ReplayParameters,
-    context: &'s mut C,
+pub(super) struct Surroundings<'s, C> {
+    pub(super) seat: u32,
+    pub(super) tokens: &'s mut Slab<Taking>,
+    pub(super) parameters: &'s ReplayParameters,
+    pub(super) context: &'s mut C,
 }
 
 impl<C: HostContext<ReplayHost>> Surroundings<'_, C> {
@@ -103,19 +121,49 @@ impl<C: HostContext<ReplayHost>> Surroundings<'_, C> {
 }
 
 /// The rank's interface and processor for one call of messaging.
-struct Port<'p, 's, C> {
-    ledger: &'p mut Ledger,
-    around: &'p mut Surroundings<'s, C>,
+pub(super) struct Port<'p, 's, C> {
+    pub(super) ledger: &'p mut Ledger,
+    pub(super) around: &'p mut Surroundings<'s, C>,
     /// When the call began.
-    begun: Time,
+    pub(super) begun: Time,
     /// How far it has come.
-    clock: Time,
+    pub(super) clock: Time,
+    /// What is recorded of it.
+    trail: Option<Trail>,
+}
+
+impl<'p, 's, C: HostContext<ReplayHost>> Port<'p, 's, C> {
+    /// For a call that begins at `begun` because of `cause`.
+    pub(super) fn new(
+        begun: Time,
+        cause: Cause,
+        call: Option<Kind>,
+        ledger: &'p mut Ledger,
+        around: &'p mut Surroundings<'s, C>,
+    ) -> Port<'p, 's, C> {
+        let trail = around.parameters.records(begun).then(|| Trail::new(cause, call));
+        Port { ledger, around, begun, clock: begun, trail }
+    }
+
+    /// How far it has come, and what follows then.
+    pub(super) fn end(self) -> (Time, Cause) {
+        let Port { ledger, around, clock, trail, .. } = self;
+        let last = trail.map_or(Cause::Beginning, |trail| {
+            trail.end(ledger.number, clock, &mut ledger.recorder, &mut around.context.output().record)
+        });
+        (clock, last)
+    }
 }
 
 impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
     #[inline]
-    fn spend(&mut self, span: Span) {
-        self.clock = self.clock.saturating_add(span);
+    fn spend(&mut self, work: Work, span: Span) {
+        let begin = self.clock;
+        self.clock = begin.saturating_add(span);
+        if let Some(trail) = &mut self.trail {
+            let record = &mut self.around.context.output().record;
+            trail.spend(self.ledger.number, work, (begin, self.clock), &mut self.ledger.recorder, record);
+        }
     }
 
     #[inline]
@@ -124,33 +172,24 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
         let number = parameters.number(self.ledger.program, to);
         let (endpoint, seat) = parameters.seats[number.index()];
         let mut header = ReplayHeader { envelope, source: self.ledger.number.0, seat, number: 0 };
-        if header.is_matched() {
+        if envelope.is_matched() {
             let next = self.ledger.numbers.of(number.0);
             header.number = *next;
             *next = next.wrapping_add(1);
         }
-        let exchange = envelope.exchange() as usize;
-        let born = match envelope.kind {
-            // The message's time counts from when it was posted, not from when its data may go.
-            EnvelopeKind::Data => self.ledger.announced[exchange],
-            EnvelopeKind::RequestToSend => {
-                if self.ledger.announced.len() <= exchange {
-                    self.ledger.announced.resize(exchange + 1, Time::ZERO);
-                }
-                self.ledger.announced[exchange] = self.begun;
-                self.begun
-            }
-            _ => self.begun,
-        };
-        if header.has_data() {
+        let born = self.ledger.born(&envelope, self.begun);
+        if envelope.has_data() {
             self.ledger.messages_sent += 1;
             self.ledger.sent += envelope.bytes;
         }
-        let token = token.is_awaited().then(|| self.around.tokens.insert((self.around.seat, token)) as u32);
-        let primitive = match envelope.kind {
-            EnvelopeKind::Data => Primitive::Write,
-            _ => Primitive::Automatic,
-        };
+        let (rank, at) = (self.ledger.number, self.clock);
+        let after = self.trail.as_mut().map(|trail| {
+            let record = &mut self.around.context.output().record;
+            trail.before_post(rank, at, &mut self.ledger.recorder, record)
+        });
+        let taking = Taking { seat: self.around.seat, token, number: 0 };
+        let token = token.is_awaited().then(|| self.around.tokens.insert(taking) as u32);
+        let primitive = primitive(&envelope, &parameters.protocol);
         let message = Message {
             to: endpoint,
             bytes: payload,
@@ -160,9 +199,18 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
             primitive,
             interface: self.around.seat as u16,
             to_interface: seat as u16,
-            watch: false,
+            watch: after.is_some(),
         };
-        self.around.context.send(message, self.clock);
+        let number = self.around.context.send(message, at);
+        if let Some(token) = token {
+            self.around.tokens[token as usize].number = number;
+        }
+        if let Some(after) = after {
+            let message = MessageId { source: self.around.context.endpoint(), number };
+            let (to, kind) = (parameters.number(self.ledger.program, to), envelope.kind);
+            let post = Post { message, rank, to, kind, payload, at, after };
+            self.around.context.output().record.posts.push(post);
+        }
     }
 }
 
@@ -192,6 +240,8 @@ impl ReplayRank {
                 numbers: Counters::default(),
                 announced: Vec::new(),
                 operation: "",
+                call: None,
+                recorder: Recorder::default(),
             },
         }
     }
@@ -199,6 +249,11 @@ impl ReplayRank {
     /// Its program.
     pub fn program(&self) -> u32 {
         self.ledger.program
+    }
+
+    /// Its rank in the program.
+    pub fn rank(&self) -> RankId {
+        self.ledger.rank
     }
 
     /// Its number over all programs.
@@ -245,7 +300,7 @@ impl ReplayRank {
     pub fn advance(
         &mut self,
         seat: u32,
-        tokens: &mut Slab<(u32, SendToken)>,
+        tokens: &mut Slab<Taking>,
         parameters: &ReplayParameters,
         context: &mut impl HostContext<ReplayHost>,
     ) {
@@ -258,7 +313,7 @@ impl ReplayRank {
         &mut self,
         notice: Notice,
         seat: u32,
-        tokens: &mut Slab<(u32, SendToken)>,
+        tokens: &mut Slab<Taking>,
         parameters: &ReplayParameters,
         context: &mut impl HostContext<ReplayHost>,
     ) {
@@ -284,7 +339,7 @@ impl ReplayRank {
         &mut self,
         failure: &Failure,
         seat: u32,
-        tokens: &mut Slab<(u32, SendToken)>,
+        tokens: &mut Slab<Taking>,
         parameters: &ReplayParameters,
         context: &mut impl HostContext<ReplayHost>,
     ) {
@@ -327,10 +382,18 @@ impl ReplayRank {
                 ledger.clock = start.saturating_add(span);
                 ledger.computation = ledger.computation.saturating_add(span);
                 ledger.draw(Activity::Compute, "compute", start, ledger.clock, around);
+                if around.parameters.records(start) {
+                    let record = &mut around.context.output().record;
+                    ledger.recorder.compute(ledger.number, start, ledger.clock, record);
+                }
             }
             Op::Marker { text } => {
-                if around.parameters.report_timeline {
-                    let (rank, time) = (ledger.number, ledger.clock);
+                let (rank, time) = (ledger.number, ledger.clock);
+                if around.parameters.report_clocks {
+                    let position = self.position - 1;
+                    around.context.output().clocks.push(ClockReading { rank, position, clock: time });
+                }
+                if around.parameters.report_timeline && !text.is_empty() {
                     around.context.output().timeline.push(TimelineEvent::Marker { rank, time, text });
                 }
             }
@@ -340,12 +403,18 @@ impl ReplayRank {
                 if around.parameters.report_timeline {
                     ledger.operation = op.kind().name();
                 }
+                ledger.call = Some(op.kind());
+                let cause = match ledger.engaged > ledger.clock {
+                    true => ledger.recorder.engaged,
+                    false => ledger.recorder.own,
+                };
                 let protocol = &around.parameters.protocol;
-                let mut port = Port { begun, clock: begun, ledger, around };
+                let mut port = Port::new(begun, cause, ledger.call, ledger, around);
                 let progress = self.process.start(&op, protocol, &mut port);
-                let clock = port.clock;
+                let (clock, last) = port.end();
                 ledger.work(begun, clock, around);
                 ledger.engaged = clock;
+                (ledger.recorder.own, ledger.recorder.engaged) = (last, last);
                 match progress {
                     Ok(Progress::Ready) => {}
                     Ok(Progress::Blocked) => self.state = State::Blocked,
@@ -355,18 +424,20 @@ impl ReplayRank {
         }
     }
 
-    /// The next operation of the trace.
+    /// The next operation of the program.
     #[inline]
     fn next_op(&mut self, parameters: &ReplayParameters) -> Result<Option<Op>, String> {
-        let cursor = match &mut self.cursor {
-            Some(cursor) => cursor,
-            none => {
-                let trace = &parameters.programs[self.ledger.program as usize].trace;
-                let cursor = trace.rank_at(self.ledger.rank, self.position).map_err(|e| e.to_string())?;
-                none.insert(cursor)
+        let op = match &parameters.programs[self.ledger.program as usize].operations {
+            Operations::Generated(program) => program.operation(self.ledger.rank, self.position),
+            Operations::Recorded(trace) => {
+                let cursor = match &mut self.cursor {
+                    Some(cursor) => cursor,
+                    none => none
+                        .insert(trace.rank_at(self.ledger.rank, self.position).map_err(|e| e.to_string())?),
+                };
+                cursor.next().transpose().map_err(|e| e.to_string())?
             }
         };
-        let op = cursor.next().transpose().map_err(|e| e.to_string())?;
         self.position += u64::from(op.is_some());
         Ok(op)
     }
@@ -376,6 +447,10 @@ impl ReplayRank {
         self.state = State::Finished;
         self.ledger.end = self.ledger.clock;
         self.cursor = None;
+        if around.parameters.record_from.is_some() {
+            let Ledger { number: rank, end: at, recorder: Recorder { own: last, .. }, .. } = self.ledger;
+            around.context.output().record.finishes.push(Finish { rank, at, last });
+        }
         if let Err(error) = self.process.check() {
             self.fail(error.to_string(), around);
         }
@@ -385,34 +460,36 @@ impl ReplayRank {
         self.state = State::Failed;
         self.cursor = None;
         let Ledger { program, rank, .. } = self.ledger;
-        let trace = around.parameters.programs[program as usize].trace.file().to_owned();
+        let trace = around.parameters.programs[program as usize].operations.name().to_owned();
         let position = self.position.saturating_sub(1);
         around.context.output().faults.push(Fault { trace, rank, position, reason });
     }
 
-    /// Tells messaging, which takes from `begun` on; returns until when.
+    /// Tells messaging, which takes from `begun` on, because of `cause`; returns until when, and what
+    /// follows then. `call` is the rank's own, if it does it.
     #[inline]
     fn tell(
         &mut self,
         notice: Notice,
-        begun: Time,
+        (begun, cause): (Time, Cause),
+        call: Option<Kind>,
         around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
-    ) -> Time {
+    ) -> (Time, Cause) {
         let protocol = &around.parameters.protocol;
-        let mut port = Port { begun, clock: begun, ledger: &mut self.ledger, around };
+        let mut port = Port::new(begun, cause, call, &mut self.ledger, around);
         match notice {
-            Notice::Message { envelope, in_mailbox } => {
+            Notice::Message { envelope, in_mailbox, .. } => {
                 if in_mailbox {
                     port.around.take_from_mailbox(begun);
                 }
                 self.process.delivered(envelope, protocol, &mut port)
             }
-            Notice::Sent(token) => self.process.sent(token, protocol, &mut port),
+            Notice::Sent(token, _) => self.process.sent(token, protocol, &mut port),
         }
         if self.state == State::Blocked && self.process.resume(protocol, &mut port) == Progress::Ready {
             self.state = State::Running;
         }
-        port.clock
+        port.end()
     }
 
     /// In a call that waits, or at the end of the program, it takes what has been there since `at`.
@@ -424,8 +501,11 @@ impl ReplayRank {
         around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
     ) {
         let finished = self.state == State::Finished;
-        let begun = self.ledger.clock.max(at);
-        let clock = self.tell(notice, begun, around);
+        let Ledger { clock, call, recorder, .. } = self.ledger;
+        let begun = clock.max(at);
+        let cause = if at > clock { notice.cause() } else { recorder.own };
+        let (clock, last) = self.tell(notice, (begun, cause), call.filter(|_| !finished), around);
+        self.ledger.recorder.own = last;
         if finished {
             // The program is over: what the library still does for others is not its time.
             self.ledger.clock = clock;
@@ -442,11 +522,16 @@ impl ReplayRank {
         around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
     ) {
         let blocked = self.state == State::Blocked;
-        let begun = self.ledger.engaged.max(now);
-        self.ledger.engaged = self.tell(notice, begun, around);
+        let Ledger { engaged, recorder, .. } = self.ledger;
+        let begun = engaged.max(now);
+        let cause = if now > engaged { notice.cause() } else { recorder.engaged };
+        (self.ledger.engaged, self.ledger.recorder.engaged) = self.tell(notice, (begun, cause), None, around);
         if blocked && self.state == State::Running {
             let (clock, over) = (self.ledger.clock, self.ledger.clock.max(self.ledger.engaged));
             self.ledger.draw(Activity::Wait, self.ledger.operation, clock, over, around);
+            if self.ledger.engaged >= clock {
+                self.ledger.recorder.own = self.ledger.recorder.engaged;
+            }
             self.ledger.clock = over;
             self.go_on(around);
         }

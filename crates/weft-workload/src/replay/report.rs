@@ -1,5 +1,6 @@
 //! What a replay reports.
 
+use super::record::Record;
 use crate::flow::FlowReport;
 use crate::histogram::Histogram;
 use std::collections::BTreeMap;
@@ -18,8 +19,12 @@ pub struct ReplayOutput {
     pub messages: Vec<ReplayedMessage>,
     /// What happened, if asked for: the events of each rank are in order.
     pub timeline: Vec<TimelineEvent>,
+    /// What ranks read from their clocks, if asked for: the readings of each rank are in order.
+    pub clocks: Vec<ClockReading>,
     /// Ranks that cannot go on because their trace is wrong.
     pub faults: Vec<Fault>,
+    /// What ranks did, if asked for.
+    pub record: Record,
     /// What watched messages did on links, in no particular order.
     pub hops: Vec<HopRecord>,
     /// What watched messages did in interfaces, in no particular order.
@@ -141,11 +146,22 @@ impl TimelineEvent {
     }
 }
 
+/// A marker of its program has a rank read its clock, which takes no time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClockReading {
+    /// The rank, counted over all programs.
+    pub rank: RankId,
+    /// The marker's position among the rank's operations.
+    pub position: u64,
+    /// What the clock showed.
+    pub clock: Time,
+}
+
 /// A rank that cannot go on.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 #[error("{trace}: rank {rank}, operation {position}: {reason}")]
 pub struct Fault {
-    /// The trace.
+    /// The program: of a recorded one its trace.
     pub trace: String,
     /// The rank in it.
     pub rank: RankId,

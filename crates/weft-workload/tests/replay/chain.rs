@@ -11,7 +11,7 @@ use weft_workload::replay::ProgressRule;
 /// A step of a program, in an order in which all could be carried out one after the other: so that
 /// no program made of them can deadlock.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub enum Step {
     Compute { rank: u32, ps: u64 },
     Message { from: u32, to: u32, tag: i32, bytes: u64, mode: SendMode, wildcard: bool },
     Waitall { rank: u32 },
@@ -27,7 +27,7 @@ fn mode(synchronous: bool) -> BoxedStrategy<SendMode> {
     if synchronous { prop_oneof![eager, Just(SendMode::Synchronous)].boxed() } else { eager.boxed() }
 }
 
-fn step(synchronous: bool) -> impl Strategy<Value = Step> {
+pub fn step(synchronous: bool) -> impl Strategy<Value = Step> {
     let rank = || 0..RANKS;
     let kinds = prop_oneof![
         Just(Collective::Barrier),
@@ -50,7 +50,7 @@ fn step(synchronous: bool) -> impl Strategy<Value = Step> {
 }
 
 /// The programs of the steps: each rank waits for all that is left at its end.
-fn programs(steps: &[Step]) -> Vec<Vec<Op>> {
+pub fn programs(steps: &[Step]) -> Vec<Vec<Op>> {
     let mut ranks: Vec<Vec<Op>> = vec![vec![]; RANKS as usize];
     let mut pending: Vec<Vec<u32>> = vec![vec![]; RANKS as usize];
     let mut next = [0; RANKS as usize];

@@ -4,5 +4,9 @@
 
 mod chain;
 mod closed_forms;
+mod one_sided;
+mod osu;
+mod path;
+mod rendezvous;
 mod rules;
 mod support;

@@ -127,23 +127,30 @@ impl Setup {
         }
     }
 
-    /// What the programs come to. With `reload`, the run is saved and resumed every so often.
+    /// What recorded programs come to. With `reload`, the run is saved and resumed every so often.
     pub fn run(&self, programs: &[Trace], reload: Option<Span>) -> Outcome {
-        let ranks: u32 = programs.iter().map(Trace::ranks).sum();
+        let operations: Vec<Operations> = programs.iter().cloned().map(Operations::from).collect();
+        self.run_all(&operations, reload)
+    }
+
+    /// What programs come to.
+    pub fn run_all(&self, programs: &[Operations], reload: Option<Span>) -> Outcome {
+        let ranks: u32 = programs.iter().map(Operations::ranks).sum();
         let endpoints = ranks.div_ceil(self.per_host);
         let hosts = Hosts { hosts: endpoints, cores: self.per_host, endpoints_per_host: 1 };
         let build = || {
             let mut places = hosts.linear(ranks.into(), None).unwrap().into_iter();
             let programs = programs
                 .iter()
-                .map(|trace| Program {
-                    trace: trace.clone(),
-                    places: places.by_ref().take(trace.ranks() as usize).collect(),
+                .map(|operations| Program {
+                    operations: operations.clone(),
+                    places: places.by_ref().take(operations.ranks() as usize).collect(),
                 })
                 .collect();
             let mut parameters = ReplayParameters::new(programs, self.protocol.clone(), self.progress);
             parameters.report_timeline = self.timeline;
             parameters.report_messages = true;
+            parameters.report_clocks = true;
             let mut nics = parameters.hosts(endpoints).into_iter().map(SimpleNic::new);
             Ideal::build(self.ideal, endpoints, (self.simple, parameters), |_, _| nics.next().unwrap())
         };
@@ -159,6 +166,7 @@ impl Setup {
                 let output = std::mem::take(output);
                 outcome.messages.extend(output.messages);
                 outcome.timeline.extend(output.timeline);
+                outcome.clocks.extend(output.clocks);
                 outcome.faults.extend(output.faults);
             }
             if progress == Progress::Dry {
@@ -185,6 +193,7 @@ pub struct Outcome {
     pub messages: Vec<ReplayedMessage>,
     pub timeline: Vec<TimelineEvent>,
     pub faults: Vec<Fault>,
+    pub clocks: Vec<ClockReading>,
 }
 
 impl Outcome {

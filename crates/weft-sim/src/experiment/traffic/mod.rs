@@ -368,10 +368,7 @@ impl Curve<'_> {
             report_flows: wants(Table::Flows),
             flows_have_destinations: !offered::draws_destinations(&pattern),
         };
-        let (run, state) = match resumed {
-            Some((run, state)) => (run, Some(state)),
-            None => (Run::new(index, self.request.time, self.request.warm_up), None),
-        };
+        let (run, state) = resumed.unzip();
         let arrival = point.offered.arrival();
         let network = network::build(
             self.machine,
@@ -383,6 +380,8 @@ impl Curve<'_> {
             state.as_deref(),
         )
         .map_err(ExperimentError::input)?;
+        let fresh = || Run::new(index, self.request.time, self.request.warm_up, network.window());
+        let run = run.unwrap_or_else(fresh);
         Ok((pattern, run, network))
     }
 

@@ -5,9 +5,12 @@
 //!  |  warm-up epochs    | batch | batch | …      about 20 batches     |
 //!                       counters to zero
 //! ```
-//! An epoch is a two-hundredth of the measured time, but not shorter than [`SHORTEST_EPOCH`]. Warm-up lasts until the series of the epochs' mean
-//! latencies has settled ([`steady::warm_up`]), looked at every [`LOOK_EVERY`] epochs, at most
-//! twice the measured time or [`LEAST_MOST_WARM_UP`] epochs.
+//! An epoch is a two-hundredth of the measured time, but not shorter than [`SHORTEST_EPOCH`], rounded up to
+//! whole windows of the engine, a constant of the machine; epochs begin and end with windows, so that none
+//! is cut into pieces but at the end. Warm-up lasts until the series of the epochs' mean latencies has
+//! settled ([`steady::warm_up`]), looked at every [`LOOK_EVERY`] epochs, at most twice the measured time or
+//! [`LEAST_MOST_WARM_UP`] epochs. What `--warm-up` and `--time` leave over shortens the first and the last
+//! epoch of the measured time.
 
 use super::offered::Offered;
 use crate::experiment::link_table::write_links;
@@ -25,7 +28,7 @@ use weft_workload::traffic::{FlowReport, MessageReport, Source};
 
 /// Epochs of the measured time.
 const EPOCHS: u64 = 200;
-/// The engine works in windows of about the latency of a link; epochs much shorter cut them into pieces.
+/// What is done at an epoch should cost little beside it.
 pub(super) const SHORTEST_EPOCH: Span = Span::from_ns(100);
 /// Batches of the measured time, where it has so many epochs.
 const BATCHES: u64 = 20;
@@ -90,6 +93,8 @@ pub(super) struct Run {
     /// Its number.
     index: u32,
     time: Span,
+    /// The engine's windows, whole numbers of which epochs are; zero: they do not matter.
+    window: Span,
     fixed_warm_up: Option<Span>,
     phase: Phase,
     /// Epochs of this phase that have passed.
@@ -121,10 +126,11 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Run {
-    pub(super) fn new(index: u32, time: Span, warm_up: Option<Span>) -> Run {
+    pub(super) fn new(index: u32, time: Span, warm_up: Option<Span>, window: Option<Span>) -> Run {
         Run {
             index,
             time,
+            window: window.unwrap_or_default(),
             fixed_warm_up: warm_up,
             phase: Phase::WarmUp,
             epoch: 0,
@@ -146,12 +152,23 @@ impl Run {
 
     /// The length of an epoch.
     fn epoch_length(&self) -> Span {
-        Span::from_ps(self.time.as_ps().div_ceil(EPOCHS)).max(SHORTEST_EPOCH)
+        let least = Span::from_ps(self.time.as_ps().div_ceil(EPOCHS)).max(SHORTEST_EPOCH);
+        if self.window == Span::ZERO {
+            return least;
+        }
+        self.window * least.as_ps().div_ceil(self.window.as_ps())
+    }
+
+    /// How far into a window this phase began.
+    fn into_window(&self) -> Span {
+        let began = self.began - Time::ZERO;
+        began.as_ps().checked_rem(self.window.as_ps()).map_or(Span::ZERO, Span::from_ps)
     }
 
     /// Epochs of the measured time.
     fn epochs(&self) -> u64 {
-        self.time.as_ps().div_ceil(self.epoch_length().as_ps()).max(1)
+        let time = self.time + self.into_window();
+        time.as_ps().div_ceil(self.epoch_length().as_ps()).max(1)
     }
 
     /// Epochs of one batch.
@@ -175,6 +192,7 @@ impl Run {
     /// When the next epoch ends.
     fn next_epoch(&self) -> Time {
         let into = Span::from_ps(self.epoch_length().as_ps().saturating_mul(self.epoch + 1));
+        let into = into.saturating_sub(self.into_window());
         let into = match self.phase {
             Phase::WarmUp => self.fixed_warm_up.map_or(into, |warm_up| into.min(warm_up)),
             Phase::Measure => into.min(self.time),
@@ -397,4 +415,39 @@ fn write_flows(
             completion_max_ps: flow.completion.max(),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ends of all epochs of the measured time of a run that began measuring at `began`, in ps.
+    fn ends(time: u64, window: Option<u64>, began: u64) -> Vec<u64> {
+        let mut run = Run::new(0, Span::from_ps(time), None, window.map(Span::from_ps));
+        (run.phase, run.began) = (Phase::Measure, Time::from_ps(began));
+        let ends = (0..run.epochs()).map(|epoch| {
+            run.epoch = epoch;
+            run.next_epoch().as_ps()
+        });
+        ends.collect()
+    }
+
+    /// Catches epochs that cut windows, and a measured time that is not the one asked for.
+    #[test]
+    fn epochs_end_with_windows_and_the_last_with_the_time() {
+        for window in [1, 333, 200_000, 1_234_567, 40_000_000] {
+            for began in [0, window * 7, 1, 123_456_789] {
+                for time in [1, 100_000, 10_000_000, 1_000_000_007] {
+                    let ends = ends(time, Some(window), began);
+                    let (last, others) = ends.split_last().unwrap();
+                    assert_eq!(*last, began + time);
+                    assert!(others.iter().all(|end| end % window == 0), "{window} {began} {time}");
+                    assert!(ends.windows(2).all(|pair| pair[0] < pair[1]) && ends[0] > began);
+                    assert!(others.windows(2).all(|pair| pair[1] - pair[0] >= 100_000));
+                    assert!(ends.len() <= 202, "{} epochs", ends.len());
+                }
+            }
+        }
+        assert_eq!(ends(250_000, None, 5), [100_005, 200_005, 250_005]);
+    }
 }

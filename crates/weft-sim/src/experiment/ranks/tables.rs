@@ -1,7 +1,7 @@
-//! What a replay measured, as rows of results and of the report.
+//! What ranks did, as rows of results and of the report.
 
-use super::{BusyLink, ReplayRow};
 use crate::experiment::busiest::{Busiest, link_name, share};
+use crate::experiment::replay::{BusyLink, ReplayRow};
 use crate::results::{FlowRow, MessageRow, RankRow};
 use std::collections::BTreeMap;
 use weft_topo::Layout;
@@ -9,13 +9,10 @@ use weft_units::{EndpointId, Span, Time};
 use weft_workload::flow::FlowReport;
 use weft_workload::replay::{Delivery, RankReport, ReplayParameters, ReplayedMessage};
 
-/// The traces of a command run side by side in one virtual time: they are one run of its tables.
-pub const RUN: u32 = 0;
-
 /// The row of a message.
-pub fn message_row(message: &ReplayedMessage) -> MessageRow {
+pub fn message_row(run: u32, message: &ReplayedMessage) -> MessageRow {
     MessageRow {
-        run: RUN,
+        run,
         delivered_ps: message.delivered,
         source_endpoint: message.source,
         destination_endpoint: message.destination,
@@ -32,10 +29,11 @@ pub fn message_row(message: &ReplayedMessage) -> MessageRow {
 
 /// The rows of the flows.
 pub fn flow_rows(
+    run: u32,
     flows: &BTreeMap<(EndpointId, EndpointId), FlowReport>,
 ) -> impl Iterator<Item = FlowRow> + '_ {
-    flows.iter().map(|(&(source, destination), flow)| FlowRow {
-        run: RUN,
+    flows.iter().map(move |(&(source, destination), flow)| FlowRow {
+        run,
         source_endpoint: source,
         destination_endpoint: Some(destination),
         messages: flow.completion.count(),
@@ -49,11 +47,11 @@ pub fn flow_rows(
 }
 
 /// The row of a rank.
-pub fn rank_row(rank: &RankReport, parameters: &ReplayParameters) -> RankRow {
+pub fn rank_row(run: u32, rank: &RankReport, parameters: &ReplayParameters) -> RankRow {
     let number = parameters.number(rank.program, rank.rank);
     let time = rank.end - Time::ZERO;
     RankRow {
-        run: RUN,
+        run,
         rank: number,
         endpoint: parameters.endpoint(number),
         end_ps: rank.end,
@@ -86,6 +84,7 @@ pub struct Shared<'a> {
 
 /// The row of a trace in the report: of its ranks in order, and of its messages.
 pub fn report_row(
+    run: u32,
     trace: &str,
     first_rank: u32,
     ranks: &[RankReport],
@@ -107,7 +106,7 @@ pub fn report_row(
         stall_us: link.stalled.as_us_f64(),
     });
     ReplayRow {
-        run: RUN,
+        run,
         trace: trace.to_owned(),
         run_time_us: (end - Time::ZERO).as_us_f64(),
         first_rank,

@@ -1,0 +1,219 @@
+//! `weft explain`: why a program takes as long as it does.
+
+use super::rerun::check_trace;
+use crate::exit::{Failure, Status};
+use crate::interrupt::on_ctrl_c;
+use crate::options::{SayOptions, parse_positive_span};
+use crate::output::{self, percent};
+use crate::progress::Bar;
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use std::path::PathBuf;
+use weft_sim::experiment::explain::{self, Explained};
+use weft_sim::experiment::path::CategoryRow;
+use weft_sim::experiment::{Context, Request};
+use weft_sim::results::{read_manifest, read_request};
+use weft_units::Span;
+
+/// Ranks in the text.
+const RANKS_SHOWN: usize = 32;
+
+/// Options of `weft explain`.
+#[derive(Args)]
+pub struct ExplainOptions {
+    /// A directory that weft replay or weft osu wrote with -o
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    directory: PathBuf,
+
+    /// Explain only the last part of a replay, such as 1ms: the record of a long one takes much memory
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_span)]
+    last: Option<Span>,
+
+    /// Threads that simulate; what is explained does not depend on it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: u32,
+
+    /// No progress and no remarks on standard error
+    #[arg(long)]
+    quiet: bool,
+
+    #[command(flatten)]
+    say: SayOptions,
+}
+
+impl ExplainOptions {
+    /// Explains it.
+    pub fn run(self) -> Result<Status, Failure> {
+        let mut request = read_request(&self.directory)?;
+        let manifest = read_manifest(&self.directory)?;
+        request.traces_mut().iter_mut().try_for_each(check_trace)?;
+        if !self.quiet {
+            eprintln!("weft: runs {} again, recorded", self.directory.display());
+        }
+        let interrupt = on_ctrl_c()?;
+        let bar = Bar::new(self.quiet);
+        let context = Context { interrupt: &interrupt, progress: &bar };
+        let options = explain::ExplainOptions { last: self.last, threads: self.threads };
+        let explained = explain::run(&request, &manifest, options, context)?;
+        drop(bar);
+        let Some(runs) = explained else { return Ok(Status::Interrupted) };
+        if self.say.json {
+            output::document(&Document::of(&self.directory.to_string_lossy(), &request, &runs))?;
+        } else {
+            let texts: Vec<String> = runs.iter().map(text).collect();
+            output::text(&texts.join("\n"))?;
+        }
+        Ok(Status::Done)
+    }
+}
+
+/// What `weft explain --json` says.
+#[derive(Serialize)]
+struct Document<'a> {
+    command: &'static str,
+    directory: &'a str,
+    machine: &'a str,
+    /// The categories of all views of all runs.
+    rows: Vec<ViewRow<'a>>,
+    /// All there is to say.
+    runs: &'a [Explained],
+}
+
+/// A category of one view.
+#[derive(Serialize)]
+struct ViewRow<'a> {
+    run: u32,
+    of: &'a str,
+    /// `critical path`, `own time` of the rank that it ends at, `mean time` of all ranks.
+    view: &'static str,
+    #[serde(flatten)]
+    row: &'a CategoryRow,
+}
+
+/// The views of a run.
+fn views(explained: &Explained) -> [(&'static str, &[CategoryRow]); 3] {
+    [
+        ("critical path", &explained.critical_path),
+        ("own time", &explained.own_time),
+        ("mean time", &explained.mean_time),
+    ]
+}
+
+impl<'a> Document<'a> {
+    fn of(directory: &'a str, request: &'a Request, runs: &'a [Explained]) -> Document<'a> {
+        let machine = match request {
+            Request::Replay(request) => request.machine.name.as_str(),
+            Request::Osu(request) => request.machine.name.as_str(),
+            // They have no explanation.
+            _ => "",
+        };
+        let rows = runs.iter().flat_map(|explained| {
+            let Explained { run, of, .. } = explained;
+            let rows = move |(view, rows): (_, &'a [CategoryRow])| {
+                rows.iter().map(move |row| ViewRow { run: *run, of, view, row })
+            };
+            views(explained).into_iter().flat_map(rows)
+        });
+        Document { command: "explain", directory, machine, rows: rows.collect(), runs }
+    }
+}
+
+/// Categories as a table, those without time left out, with their sum.
+pub fn categories(rows: &[CategoryRow]) -> String {
+    let row = |row: &CategoryRow| [row.category.clone(), format!("{:.6}", row.time_us), percent(row.share)];
+    let total = ["total".to_owned(), format!("{:.6}", sum(rows)), String::new()];
+    let rows = rows.iter().filter(|row| row.time_us > 0.0).map(row);
+    output::table(["category", "time (us)", "share"], [false, true, true], rows.chain([total]))
+}
+
+fn sum(rows: &[CategoryRow]) -> f64 {
+    rows.iter().map(|row| row.time_us).sum()
+}
+
+/// The views side by side.
+fn side_by_side(explained: &Explained) -> String {
+    let views = views(explained).map(|(_, rows)| rows);
+    let mut names: Vec<&str> = Vec::new();
+    for row in views.iter().flat_map(|rows| rows.iter()) {
+        if row.time_us > 0.0 && !names.contains(&row.category.as_str()) {
+            names.push(&row.category);
+        }
+    }
+    let cells = |category: &str| {
+        let cell = |rows: &[CategoryRow]| {
+            let row = rows.iter().find(|row| row.category == category);
+            row.map_or(("-".to_owned(), String::new()), |row| (us(row.time_us), percent(row.share)))
+        };
+        let [(a, a_share), (b, b_share), (c, c_share)] = views.map(cell);
+        [category.to_owned(), a, a_share, b, b_share, c, c_share]
+    };
+    let [a, b, c] = views.map(|rows| us(sum(rows)));
+    let total = ["total".to_owned(), a, String::new(), b, String::new(), c, String::new()];
+    output::table(
+        ["", "critical path (us)", "", "its last rank (us)", "", "mean rank (us)", ""],
+        [false, true, true, true, true, true, true],
+        names.into_iter().map(cells).chain([total]),
+    )
+}
+
+fn us(time: f64) -> String {
+    format!("{time:.3}")
+}
+
+/// A run for people.
+fn text(explained: &Explained) -> String {
+    let Explained { of, from_us, to_us, rank, .. } = explained;
+    let mut text = format!("{of}: from {from_us:.3} to {to_us:.3} us, where {rank} ends\n\n");
+    text += &side_by_side(explained);
+    let places = explained.places.iter().map(|row| {
+        let pieces = row.pieces.to_string();
+        [us(row.time_us), percent(row.share), pieces, row.what.clone(), row.place.clone()]
+    });
+    text += "\n";
+    text += &output::table(
+        ["time (us)", "share", "pieces", "critical path: what", "where"],
+        [true, true, true, false, false],
+        places,
+    );
+    let longest = explained
+        .longest
+        .iter()
+        .map(|row| [us(row.time_ns / 1e3), us(row.from_ns / 1e3), row.what.clone(), row.place.clone()]);
+    text += "\n";
+    text += &output::table(
+        ["time (us)", "at (us)", "longest pieces: what", "where"],
+        [true, true, false, false],
+        longest,
+    );
+    text + "\n" + &ranks_text(explained)
+}
+
+/// The own time of ranks.
+fn ranks_text(explained: &Explained) -> String {
+    let row = |rank: &weft_sim::experiment::path::RankTimeRow| {
+        let share = |category: &str| {
+            let row = rank.categories.iter().find(|row| row.category == category);
+            percent(row.map_or(0.0, |row| row.share))
+        };
+        [
+            rank.name.clone(),
+            us(rank.time_us),
+            share("computation"),
+            share("software"),
+            share("interface"),
+            share("network latency"),
+            share("serialization"),
+            share("contention"),
+            share("late partner"),
+        ]
+    };
+    let table = output::table(
+        ["rank", "own time (us)", "comp.", "software", "interface", "network", "serial.", "cont.", "late"],
+        [false, true, true, true, true, true, true, true, true],
+        explained.ranks.iter().take(RANKS_SHOWN).map(row),
+    );
+    match explained.ranks.len().checked_sub(RANKS_SHOWN) {
+        Some(more @ 1..) => format!("{table}and {more} more ranks: see --json\n"),
+        _ => table,
+    }
+}

@@ -1,0 +1,230 @@
+//! Which algorithm carries out which collective: the machine's table, and those that ship.
+//!
+//! ```text
+//!   machine file ── profile ──▶ exanest | mpich-3.2.1 | mpich-5 | openmpi-4.1
+//!               └── rules ────▶ before those of the profile
+//!   command line ── --algorithm ──▶ before all rules
+//! ```
+
+mod exanest;
+mod mpich;
+mod openmpi;
+mod table;
+
+pub use table::{AlgorithmTable, CollectiveSize, Elements, Rule};
+
+use crate::collective;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use weft_trace::op::Collective;
+
+/// A way to carry out collectives. Each is described in the file of its name under `collective/`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Algorithm {
+    /// Binomial tree.
+    Binomial,
+    /// Pairwise exchange with partners at distance 1, 2, 4 …
+    RecursiveDoubling,
+    /// Pairwise exchange of halves with partners at half the distance each time.
+    RecursiveHalving,
+    /// Neighbour to neighbour around a ring.
+    Ring,
+    /// Reduce-scatter by halving, then the reverse.
+    Rabenseifner,
+    /// Distances 1, 2, 4 … with blocks that pass through others.
+    Bruck,
+    /// Every pair exchanges its block directly, one partner at a time.
+    Pairwise,
+    /// Everybody directly, all partners at once.
+    Linear,
+    /// Tokens at distance 1, 2, 4 …
+    Dissemination,
+    /// Scatter by a binomial tree, then allgather around a ring.
+    ScatterRing,
+    /// Scatter by a binomial tree, then allgather by recursive doubling.
+    ScatterDoubling,
+    /// Everybody directly, a window of partners at a time.
+    Scattered,
+    /// Along a chain of the members.
+    Chain,
+    /// Binary tree, level by level.
+    BinaryTree,
+    /// Binary tree whose subtrees are consecutive members.
+    InOrderBinaryTree,
+    /// Halves down the two sides of a binary tree, then an exchange between the sides.
+    SplitBinaryTree,
+    /// Tree of radix 4.
+    Knomial,
+    /// Pairs of neighbours, to the left and to the right by turns.
+    NeighborExchange,
+    /// Pairwise exchange of halves with partners at doubling distance.
+    Butterfly,
+    /// Two simpler collectives, one after the other.
+    NonOverlapping,
+    /// The interfaces, without the processors.
+    Accelerator,
+}
+
+impl Algorithm {
+    /// All algorithms.
+    pub const ALL: [Algorithm; 21] = [
+        Algorithm::Binomial,
+        Algorithm::RecursiveDoubling,
+        Algorithm::RecursiveHalving,
+        Algorithm::Ring,
+        Algorithm::Rabenseifner,
+        Algorithm::Bruck,
+        Algorithm::Pairwise,
+        Algorithm::Linear,
+        Algorithm::Dissemination,
+        Algorithm::ScatterRing,
+        Algorithm::ScatterDoubling,
+        Algorithm::Scattered,
+        Algorithm::Chain,
+        Algorithm::BinaryTree,
+        Algorithm::InOrderBinaryTree,
+        Algorithm::SplitBinaryTree,
+        Algorithm::Knomial,
+        Algorithm::NeighborExchange,
+        Algorithm::Butterfly,
+        Algorithm::NonOverlapping,
+        Algorithm::Accelerator,
+    ];
+
+    /// Its name in machine files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::Binomial => "binomial",
+            Algorithm::RecursiveDoubling => "recursive-doubling",
+            Algorithm::RecursiveHalving => "recursive-halving",
+            Algorithm::Ring => "ring",
+            Algorithm::Rabenseifner => "rabenseifner",
+            Algorithm::Bruck => "bruck",
+            Algorithm::Pairwise => "pairwise",
+            Algorithm::Linear => "linear",
+            Algorithm::Dissemination => "dissemination",
+            Algorithm::ScatterRing => "scatter-ring",
+            Algorithm::ScatterDoubling => "scatter-doubling",
+            Algorithm::Scattered => "scattered",
+            Algorithm::Chain => "chain",
+            Algorithm::BinaryTree => "binary-tree",
+            Algorithm::InOrderBinaryTree => "in-order-binary-tree",
+            Algorithm::SplitBinaryTree => "split-binary-tree",
+            Algorithm::Knomial => "knomial",
+            Algorithm::NeighborExchange => "neighbor-exchange",
+            Algorithm::Butterfly => "butterfly",
+            Algorithm::NonOverlapping => "non-overlapping",
+            Algorithm::Accelerator => "accelerator",
+        }
+    }
+
+    /// Whether it can carry out `collective`.
+    pub fn performs(self, collective: Collective) -> bool {
+        collective::schedule(self).performs().contains(&collective)
+    }
+
+    /// All algorithms that can carry out `collective`; none where messaging has none yet.
+    pub fn performing(collective: Collective) -> impl Iterator<Item = Algorithm> + Clone {
+        Algorithm::ALL.into_iter().filter(move |algorithm| algorithm.performs(collective))
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = AlgorithmError;
+    fn from_str(name: &str) -> Result<Algorithm, AlgorithmError> {
+        Algorithm::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name() == name)
+            .ok_or_else(|| AlgorithmError::unknown("algorithm", name, Algorithm::ALL.map(Algorithm::name)))
+    }
+}
+
+/// An entry of a table of algorithms that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AlgorithmError {
+    /// A name that is not known.
+    #[error("unknown {what} `{name}`: did you mean `{near}`? ({known})")]
+    Unknown {
+        /// What was named: "algorithm", "collective" or "table of algorithms".
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The nearest known name.
+        near: &'static str,
+        /// All known names.
+        known: String,
+    },
+    /// An algorithm that does not carry out the collective.
+    #[error("{algorithm} cannot carry out {}: expected one of {expected}", collective_name(*.collective))]
+    CannotPerform {
+        /// The algorithm.
+        algorithm: Algorithm,
+        /// The collective.
+        collective: Collective,
+        /// The names of those that can.
+        expected: String,
+    },
+}
+
+impl AlgorithmError {
+    fn unknown(
+        what: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = &'static str, IntoIter: Clone>,
+    ) -> AlgorithmError {
+        let known = known.into_iter();
+        let near = known.clone().min_by_key(|candidate| strsim::damerau_levenshtein(candidate, name));
+        AlgorithmError::Unknown {
+            what,
+            name: name.to_owned(),
+            near: near.expect("there is at least one known name"),
+            known: known.collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+/// The collectives by the names that they have in machine files and on the command line.
+pub const COLLECTIVE_NAMES: [(Collective, &str); 20] = [
+    (Collective::Barrier, "barrier"),
+    (Collective::Broadcast, "broadcast"),
+    (Collective::Reduce, "reduce"),
+    (Collective::Allreduce, "allreduce"),
+    (Collective::Gather, "gather"),
+    (Collective::Gatherv, "gatherv"),
+    (Collective::Scatter, "scatter"),
+    (Collective::Scatterv, "scatterv"),
+    (Collective::Allgather, "allgather"),
+    (Collective::Allgatherv, "allgatherv"),
+    (Collective::Alltoall, "alltoall"),
+    (Collective::Alltoallv, "alltoallv"),
+    (Collective::ReduceScatter, "reduce-scatter"),
+    (Collective::ReduceScatterBlock, "reduce-scatter-block"),
+    (Collective::Scan, "scan"),
+    (Collective::Exscan, "exscan"),
+    (Collective::NeighborAllgather, "neighbor-allgather"),
+    (Collective::NeighborAllgatherv, "neighbor-allgatherv"),
+    (Collective::NeighborAlltoall, "neighbor-alltoall"),
+    (Collective::NeighborAlltoallv, "neighbor-alltoallv"),
+];
+
+/// The name of a collective.
+pub fn collective_name(collective: Collective) -> &'static str {
+    let entry = COLLECTIVE_NAMES.iter().find(|(known, _)| *known == collective);
+    entry.map(|(_, name)| *name).expect("every collective has a name")
+}
+
+/// The collective of a name.
+pub fn collective_of(name: &str) -> Result<Collective, AlgorithmError> {
+    let entry = COLLECTIVE_NAMES.iter().find(|(_, known)| *known == name);
+    entry
+        .map(|(collective, _)| *collective)
+        .ok_or_else(|| AlgorithmError::unknown("collective", name, COLLECTIVE_NAMES.map(|(_, known)| known)))
+}

@@ -1,0 +1,370 @@
+//! The table: rules, of which the first that holds says the algorithm.
+
+use super::{Algorithm, AlgorithmError, exanest, mpich, openmpi};
+use serde::{Deserialize, Serialize};
+use weft_trace::op::Collective;
+use weft_units::Bytes;
+
+/// How many elements a vector must have for a rule to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Elements {
+    /// Any number.
+    #[default]
+    Any,
+    /// One for each of the largest power of two of members, or more.
+    PowerOfTwo,
+    /// One for each member, or more.
+    Members,
+}
+
+/// One line of the table: `algorithm` carries out `collective` where all conditions hold.
+///
+/// What the bytes are that a rule asks for, all members must know alike:
+/// the vector (broadcast, reduce, allreduce, scan, exscan, reduce-scatter), the sum of all blocks
+/// (allgather, allgatherv), one block (gather, scatter, alltoall), and 0 for barrier, gatherv, scatterv
+/// and alltoallv, whose members do not know each other's sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rule {
+    /// The collective.
+    pub collective: Collective,
+    /// At least so many members.
+    pub min_ranks: u32,
+    /// At most so many members.
+    pub max_ranks: u32,
+    /// At least so many bytes.
+    pub min_bytes: Bytes,
+    /// At most so many bytes.
+    pub max_bytes: Bytes,
+    /// The bytes are divided by the number of members before they are compared.
+    pub per_member: bool,
+    /// Only where the number of members is a power of two.
+    pub power_of_two: bool,
+    /// Only where the vector has so many elements.
+    pub elements: Elements,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+}
+
+impl Rule {
+    /// `algorithm` for every `collective`, to be narrowed.
+    pub const fn always(collective: Collective, algorithm: Algorithm) -> Rule {
+        Rule {
+            collective,
+            min_ranks: 0,
+            max_ranks: u32::MAX,
+            min_bytes: Bytes::ZERO,
+            max_bytes: Bytes::new(u64::MAX),
+            per_member: false,
+            power_of_two: false,
+            elements: Elements::Any,
+            algorithm,
+        }
+    }
+
+    pub(super) const fn up_to(self, bytes: u64) -> Rule {
+        Rule { max_bytes: Bytes::new(bytes), ..self }
+    }
+
+    pub(super) const fn on_at_most(self, ranks: u32) -> Rule {
+        Rule { max_ranks: ranks, ..self }
+    }
+
+    pub(super) const fn on_at_least(self, ranks: u32) -> Rule {
+        Rule { min_ranks: ranks, ..self }
+    }
+
+    pub(super) const fn on_powers_of_two(self) -> Rule {
+        Rule { power_of_two: true, ..self }
+    }
+
+    pub(super) const fn with(self, elements: Elements) -> Rule {
+        Rule { elements, ..self }
+    }
+
+    pub(super) const fn per_member(self) -> Rule {
+        Rule { per_member: true, ..self }
+    }
+
+    /// Whether all its conditions hold.
+    fn holds(&self, collective: Collective, size: CollectiveSize) -> bool {
+        let members = size.members.max(1);
+        let bytes = if self.per_member { size.bytes.get() / u64::from(members) } else { size.bytes.get() };
+        let needed = match self.elements {
+            Elements::Any => 0,
+            Elements::PowerOfTwo => 1 << members.ilog2(),
+            Elements::Members => u64::from(members),
+        };
+        self.collective == collective
+            && (self.min_ranks..=self.max_ranks).contains(&size.members)
+            && (self.min_bytes..=self.max_bytes).contains(&Bytes::new(bytes))
+            && (!self.power_of_two || members.is_power_of_two())
+            && size.elements >= needed
+    }
+}
+
+/// The size of a collective, as the rules ask for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CollectiveSize {
+    /// How many members.
+    pub members: u32,
+    /// Bytes, as [`Rule`] says.
+    pub bytes: Bytes,
+    /// Elements of the vector; 0 where there is none.
+    pub elements: u64,
+}
+
+/// The table: the first rule whose conditions hold says the algorithm.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AlgorithmTable {
+    /// Chosen by name, whatever the rules say.
+    forced: Option<(Collective, Algorithm)>,
+    rules: Vec<Rule>,
+}
+
+impl AlgorithmTable {
+    /// The names of the tables that ship.
+    pub const NAMES: [&'static str; 4] = ["exanest", "mpich-3.2.1", "mpich-5", "openmpi-4.1"];
+
+    /// A table of these rules. Errors where a rule's algorithm does not carry out its collective.
+    /// Collectives that no rule speaks of go by [`AlgorithmTable::mpich`].
+    pub fn new(rules: Vec<Rule>) -> Result<AlgorithmTable, AlgorithmError> {
+        for Rule { collective, algorithm, .. } in &rules {
+            able(*collective, *algorithm)?;
+        }
+        Ok(AlgorithmTable::of([rules, mpich::rules_3_2_1()].concat()))
+    }
+
+    /// The fixed choices of MPICH 3.2.1: see the book's page on profiles for what is left out.
+    pub fn mpich() -> AlgorithmTable {
+        AlgorithmTable::of(mpich::rules_3_2_1())
+    }
+
+    /// The choices of MPICH 5.0 without tuning files.
+    pub fn mpich_5() -> AlgorithmTable {
+        AlgorithmTable::of(mpich::rules_5())
+    }
+
+    /// The fixed choices of Open MPI 4.1's component `tuned`.
+    pub fn openmpi() -> AlgorithmTable {
+        AlgorithmTable::of(openmpi::rules())
+    }
+
+    /// ExaNet-MPI: its own choices, else MPICH 3.2.1's.
+    pub fn exanest() -> AlgorithmTable {
+        AlgorithmTable::of([exanest::rules(), mpich::rules_3_2_1()].concat())
+    }
+
+    /// The table of a name: one of [`AlgorithmTable::NAMES`].
+    pub fn named(name: &str) -> Result<AlgorithmTable, AlgorithmError> {
+        match name {
+            "exanest" => Ok(AlgorithmTable::exanest()),
+            "mpich-3.2.1" => Ok(AlgorithmTable::mpich()),
+            "mpich-5" => Ok(AlgorithmTable::mpich_5()),
+            "openmpi-4.1" => Ok(AlgorithmTable::openmpi()),
+            _ => Err(AlgorithmError::unknown("table of algorithms", name, AlgorithmTable::NAMES)),
+        }
+    }
+
+    fn of(rules: Vec<Rule>) -> AlgorithmTable {
+        AlgorithmTable { forced: None, rules }
+    }
+
+    /// Puts a rule before all others.
+    pub fn prefer(&mut self, rule: Rule) -> Result<(), AlgorithmError> {
+        able(rule.collective, rule.algorithm)?;
+        self.rules.insert(0, rule);
+        Ok(())
+    }
+
+    /// This table, but every `collective` goes by `algorithm`. Errors where it cannot carry it out. Where
+    /// [`Algorithm::Accelerator`] is outside its interface's limits, the collective then fails, rather
+    /// than going by another rule.
+    pub fn forced(
+        mut self,
+        collective: Collective,
+        algorithm: Algorithm,
+    ) -> Result<AlgorithmTable, AlgorithmError> {
+        able(collective, algorithm)?;
+        self.forced = Some((collective, algorithm));
+        Ok(self)
+    }
+
+    /// Whether `collective` goes by an algorithm that was chosen by name.
+    pub fn is_forced(&self, collective: Collective) -> bool {
+        self.forced.is_some_and(|(forced, _)| forced == collective)
+    }
+
+    /// The rules, first match first.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The algorithm for a collective of this size; `None` where messaging has none.
+    pub fn choose(&self, collective: Collective, size: CollectiveSize) -> Option<Algorithm> {
+        match self.forced {
+            Some((forced, algorithm)) if forced == collective => Some(algorithm),
+            _ => self.by_rules(collective, size).next(),
+        }
+    }
+
+    /// The algorithm where the interface's accelerator cannot do it.
+    pub fn choose_software(&self, collective: Collective, size: CollectiveSize) -> Option<Algorithm> {
+        self.by_rules(collective, size).find(|algorithm| *algorithm != Algorithm::Accelerator)
+    }
+
+    fn by_rules(&self, collective: Collective, size: CollectiveSize) -> impl Iterator<Item = Algorithm> + '_ {
+        self.rules.iter().filter(move |rule| rule.holds(collective, size)).map(|rule| rule.algorithm)
+    }
+}
+
+fn able(collective: Collective, algorithm: Algorithm) -> Result<(), AlgorithmError> {
+    if algorithm.performs(collective) {
+        return Ok(());
+    }
+    let able: Vec<&str> = Algorithm::performing(collective).map(Algorithm::name).collect();
+    Err(AlgorithmError::CannotPerform { algorithm, collective, expected: able.join(", ") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithms::{COLLECTIVE_NAMES, collective_of};
+
+    fn size(members: u32, bytes: u64) -> CollectiveSize {
+        CollectiveSize { members, bytes: Bytes::new(bytes), elements: bytes / 8 }
+    }
+
+    /// Catches a rule that names an algorithm which cannot do it, and a collective without any.
+    #[test]
+    fn the_tables_can_be_carried_out_and_leave_nothing_open() {
+        for name in AlgorithmTable::NAMES {
+            let table = AlgorithmTable::named(name).unwrap();
+            AlgorithmTable::new(table.rules().to_vec()).unwrap();
+            for (collective, name) in &COLLECTIVE_NAMES[..16] {
+                for bytes in [0, 100, 3_000, 100_000, 1 << 30] {
+                    for members in [1, 2, 7, 8, 1000] {
+                        assert!(table.choose(*collective, size(members, bytes)).is_some(), "{name}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn mpich_changes_where_its_source_says() {
+        let table = AlgorithmTable::mpich();
+        let choose = |collective, members, bytes| table.choose(collective, size(members, bytes)).unwrap();
+        assert_eq!(choose(Collective::Broadcast, 16, 12_287), Algorithm::Binomial);
+        assert_eq!(choose(Collective::Broadcast, 16, 12_288), Algorithm::ScatterDoubling);
+        assert_eq!(choose(Collective::Broadcast, 12, 12_288), Algorithm::ScatterRing);
+        assert_eq!(choose(Collective::Broadcast, 16, 524_288), Algorithm::ScatterRing);
+        assert_eq!(choose(Collective::Broadcast, 7, 1 << 20), Algorithm::Binomial);
+        assert_eq!(choose(Collective::Allreduce, 16, 2_048), Algorithm::RecursiveDoubling);
+        assert_eq!(choose(Collective::Allreduce, 16, 2_056), Algorithm::Rabenseifner);
+        // 257 elements are fewer than the 512 members.
+        assert_eq!(choose(Collective::Allreduce, 600, 2_056), Algorithm::RecursiveDoubling);
+        assert_eq!(choose(Collective::Alltoall, 8, 256), Algorithm::Bruck);
+        assert_eq!(choose(Collective::Alltoall, 7, 256), Algorithm::Scattered);
+    }
+
+    #[test]
+    fn mpich_5_includes_the_sizes_it_names() {
+        let table = AlgorithmTable::mpich_5();
+        let choose = |collective, members, bytes| table.choose(collective, size(members, bytes)).unwrap();
+        assert_eq!(choose(Collective::Broadcast, 16, 12_288), Algorithm::Binomial);
+        assert_eq!(choose(Collective::Broadcast, 16, 524_288), Algorithm::ScatterDoubling);
+        assert_eq!(choose(Collective::Broadcast, 12, 12_289), Algorithm::ScatterRing);
+        assert_eq!(choose(Collective::Broadcast, 7, 1 << 20), Algorithm::Binomial);
+        assert_eq!(choose(Collective::Allreduce, 16, 8), Algorithm::RecursiveDoubling);
+        assert_eq!(choose(Collective::Allreduce, 2, 16), Algorithm::Rabenseifner);
+        assert_eq!(choose(Collective::Allreduce, 16, 64), Algorithm::RecursiveDoubling);
+        assert_eq!(choose(Collective::Allgather, 16, 524_288), Algorithm::Ring);
+        assert_eq!(choose(Collective::Allgather, 12, 81_919), Algorithm::Bruck);
+    }
+
+    /// Catches a ladder that is off by one rung or step, and a fall-back that is left out.
+    #[test]
+    fn open_mpi_changes_where_its_source_says() {
+        use Algorithm as A;
+        use Collective as C;
+        let table = AlgorithmTable::openmpi();
+        let choose = |collective, members, bytes| table.choose(collective, size(members, bytes)).unwrap();
+        for (collective, members, bytes, algorithm) in [
+            (C::Barrier, 3, 0, A::RecursiveDoubling),
+            (C::Barrier, 4, 0, A::Linear),
+            (C::Barrier, 64, 0, A::Dissemination),
+            (C::Barrier, 256, 0, A::Binomial),
+            (C::Barrier, 4096, 0, A::Dissemination),
+            (C::Broadcast, 3, 31, A::Chain),
+            (C::Broadcast, 3, 32, A::BinaryTree),
+            (C::Broadcast, 128, 1, A::Binomial),
+            (C::Broadcast, 512, 16_384, A::SplitBinaryTree),
+            (C::Broadcast, 512, 32_768, A::Knomial),
+            (C::Broadcast, 2048, 262_144, A::ScatterDoubling),
+            (C::Reduce, 300, 8_192, A::InOrderBinaryTree),
+            (C::Reduce, 3, 7, A::Linear),
+            (C::Reduce, 100_000, 16, A::InOrderBinaryTree),
+            (C::Allreduce, 200, 131_071, A::NonOverlapping),
+            (C::Allreduce, 200, 131_072, A::RecursiveDoubling),
+            (C::Allreduce, 200, 262_144, A::Rabenseifner),
+            // One element: the ring falls back, and so does the reduce-scatter with allgather.
+            (C::Allreduce, 4, 8, A::RecursiveDoubling),
+            (C::Allreduce, 3, 24, A::RecursiveDoubling),
+            (C::Allreduce, 3, 4096, A::Ring),
+            (C::Allreduce, 40, 128, A::Linear),
+            (C::Allreduce, 40, 256, A::Rabenseifner),
+            // The sum of all blocks here, one block there.
+            (C::Allgather, 8, 8 << 20, A::RecursiveDoubling),
+            (C::Allgather, 12, 12 << 20, A::Bruck),
+            (C::Allgather, 32, 32 * 1023, A::RecursiveDoubling),
+            (C::Allgather, 32, 32 * 1024, A::NeighborExchange),
+            (C::Allgather, 32, 32 * 65_536, A::Ring),
+            (C::Alltoall, 16, 4, A::Bruck),
+            (C::Alltoall, 16, 512, A::Linear),
+            (C::Alltoallv, 64, 0, A::Pairwise),
+            (C::ReduceScatter, 32, 2_048, A::Butterfly),
+            (C::ReduceScatterBlock, 32, 32 * 16, A::Butterfly),
+            (C::ReduceScatterBlock, 32, 32 * 15, A::NonOverlapping),
+            (C::Gather, 4, 1_024, A::Linear),
+            (C::Scatter, 64, 512, A::Linear),
+        ] {
+            assert_eq!(choose(collective, members, bytes), algorithm, "{collective:?} {members} {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_forced_algorithm_goes_before_all_rules() {
+        let table = AlgorithmTable::mpich().forced(Collective::Broadcast, Algorithm::Chain).unwrap();
+        assert_eq!(table.choose(Collective::Broadcast, size(4, 8)), Some(Algorithm::Chain));
+        assert!(table.is_forced(Collective::Broadcast) && !table.is_forced(Collective::Reduce));
+        assert_eq!(table.choose(Collective::Reduce, size(4, 8)), Some(Algorithm::Binomial));
+        AlgorithmTable::mpich().forced(Collective::Barrier, Algorithm::Chain).unwrap_err();
+        let able: Vec<Algorithm> = Algorithm::performing(Collective::Scatter).collect();
+        assert_eq!(able, [Algorithm::Binomial, Algorithm::Linear]);
+        assert_eq!(Algorithm::performing(Collective::NeighborAlltoall).count(), 0);
+    }
+
+    #[test]
+    fn errors_name_the_near_and_the_able() {
+        let error = "recursive-dobling".parse::<Algorithm>().unwrap_err().to_string();
+        assert!(error.contains("did you mean `recursive-doubling`"), "{error}");
+        let error = collective_of("all-reduce").unwrap_err().to_string();
+        assert!(error.contains("did you mean `allreduce`"), "{error}");
+        let error = AlgorithmTable::named("mpich").unwrap_err().to_string();
+        assert!(error.contains("mpich-3.2.1"), "{error}");
+        let rule = Rule::always(Collective::Broadcast, Algorithm::Bruck);
+        let error = AlgorithmTable::mpich().prefer(rule).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "bruck cannot carry out broadcast: expected one of binomial, linear, scatter-ring, scatter-doubling, \
+             chain, binary-tree, split-binary-tree, knomial"
+        );
+    }
+
+    #[test]
+    fn a_preferred_rule_goes_first() {
+        let mut table = AlgorithmTable::exanest();
+        table.prefer(Rule::always(Collective::Allreduce, Algorithm::Ring)).unwrap();
+        assert_eq!(table.choose(Collective::Allreduce, size(4, 8)), Some(Algorithm::Ring));
+    }
+}

@@ -1,0 +1,90 @@
+//! Two simpler collectives, one after the other: allreduce, reduce-scatter, allgatherv.
+//!
+//! | collective | first, to member 0 | then, from member 0 |
+//! |---|---|---|
+//! | allreduce | reduce | broadcast |
+//! | reduce-scatter, reduce-scatter-block | reduce | scatter |
+//! | allgatherv | gather | broadcast |
+//!
+//! Both go by the machine's table, for the size that they have.
+//!
+//! # Source
+//! Open MPI 4.1, `ompi_coll_base_allreduce_intra_nonoverlapping`,
+//! `ompi_coll_base_reduce_scatter_intra_nonoverlapping`,
+//! `ompi_coll_base_reduce_scatter_block_basic_linear`, `ompi_coll_base_allgatherv_intra_basic_default`.
+
+use super::part::{Part, Sizes, Stages};
+use super::{Schedule, Steps, schedule};
+use crate::algorithms::{Algorithm, AlgorithmTable};
+use weft_trace::op::Collective;
+
+/// The algorithm.
+pub(crate) struct NonOverlapping;
+
+impl Schedule for NonOverlapping {
+    fn performs(&self) -> &'static [Collective] {
+        &[
+            Collective::Allreduce,
+            Collective::ReduceScatter,
+            Collective::ReduceScatterBlock,
+            Collective::Allgatherv,
+        ]
+    }
+
+    fn rounds(&self, part: &Part) -> u32 {
+        rounds(part, Stages::FIRST) + rounds(part, Stages::SECOND)
+    }
+
+    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+        let (stage, round) = place(part, round);
+        schedule(part.stages.0[stage]).round(&stage_of(part, stage), round, steps);
+    }
+
+    fn overlaps(&self, part: &Part, round: u32) -> bool {
+        let (stage, round) = place(part, round);
+        schedule(part.stages.0[stage]).overlaps(&stage_of(part, stage), round)
+    }
+}
+
+/// Rounds of one of the two collectives.
+fn rounds(part: &Part, stage: usize) -> u32 {
+    schedule(part.stages.0[stage]).rounds(&stage_of(part, stage))
+}
+
+/// Which of the two collectives a round belongs to, and its number in it.
+fn place(part: &Part, round: u32) -> (usize, u32) {
+    match round.checked_sub(rounds(part, Stages::FIRST)) {
+        None => (Stages::FIRST, round),
+        Some(round) => (Stages::SECOND, round),
+    }
+}
+
+/// The algorithms of the two collectives, by the table.
+pub(crate) fn stages(part: &Part, table: &AlgorithmTable) -> Stages {
+    let choose = |stage: usize| {
+        let part = stage_of(part, stage);
+        let (kind, size) = match (&part.sizes, part.kind) {
+            // A gather or scatter of blocks of different sizes is that of their name.
+            (Sizes::Blocks(_), Collective::Gather) => (Collective::Gatherv, part.size()),
+            (Sizes::Blocks(_), Collective::Scatter) => (Collective::Scatterv, part.size()),
+            _ => (part.kind, part.size()),
+        };
+        table
+            .choose(kind, size)
+            .filter(|algorithm| algorithm.performs(part.kind))
+            .unwrap_or(Algorithm::Linear)
+    };
+    Stages([choose(Stages::FIRST), choose(Stages::SECOND)])
+}
+
+/// This member's part in one of the two collectives.
+fn stage_of(part: &Part, stage: usize) -> Part {
+    let vector = || Sizes::Vector(part.layout().total());
+    let (kind, sizes) = match (part.kind, stage) {
+        (Collective::Allgatherv, Stages::FIRST) => (Collective::Gather, part.sizes.clone()),
+        (_, Stages::FIRST) => (Collective::Reduce, vector()),
+        (Collective::Allreduce | Collective::Allgatherv, _) => (Collective::Broadcast, vector()),
+        _ => (Collective::Scatter, part.sizes.clone()),
+    };
+    Part { kind, sizes, root: 0, stages: Stages::default(), ..*part }
+}

@@ -1,0 +1,28 @@
+//! Everybody directly, so many at a time: alltoall(v).
+//!
+//! As [linear](super::linear), but a member has up to [`WINDOW`] partners at a time, and goes on to the next
+//! ones when it has done with all of those.
+//!
+//! # Source
+//! MPICH 3.2.1, `alltoall.c` and `alltoallv.c` with `MPIR_CVAR_ALLTOALL_THROTTLE`; MPICH 5
+//! `alltoall_intra_scattered`.
+
+use super::{Schedule, Steps, WINDOW, linear, part::Part};
+use weft_trace::op::Collective;
+
+/// The algorithm.
+pub(crate) struct Scattered;
+
+impl Schedule for Scattered {
+    fn performs(&self) -> &'static [Collective] {
+        &[Collective::Alltoall, Collective::Alltoallv]
+    }
+
+    fn rounds(&self, part: &Part) -> u32 {
+        (part.members - 1).div_ceil(WINDOW) + 1
+    }
+
+    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+        linear::alltoall(part, round, steps);
+    }
+}

@@ -1,0 +1,375 @@
+//! One-sided communication: windows, operations on the memory of others, and their synchronization.
+//!
+//! ```text
+//!   native                 origin                     target's interface      target's processor
+//!     put, accumulate      ── Access(data) ─────────▶ writes, reduces
+//!                          ◀───────────── Answer ────
+//!     get, fetch           ── Access ───────────────▶ reads
+//!                          ◀─────── Answer(data) ────
+//!
+//!   emulated
+//!     fits the eager limit ── Access(data) ─────────────────────────────────▶ copies, reduces
+//!                          ◀────────────────────────────── Answer(data) ─────
+//!     longer               ── Announce ─────────────────────────────────────▶
+//!                          ◀─────────────────────────────────────── Admit ───
+//!                          ── Data ─────────────────▶ written in place ─────▶ reduces
+//!                          ◀────────────────────────────── Answer(data) ─────
+//! ```
+//! Emulated, an operation is done when the target's progress rule lets it notice the request; natively its
+//! processor spends nothing and no rule applies. Which of the two it is the machine says, apart for plain
+//! accesses and for atomics: [`Protocol::one_sided`], [`Protocol::atomics`].
+//!
+//! Every operation is answered when it is complete at the target. A fence waits for the answers to all
+//! operations of the rank, then goes through a barrier: so when it ends, the operations of all ranks are
+//! complete at both sides. Flush and unlock wait for the answers alone.
+//!
+//! # Source
+//! MPI 4.1 chapter 12; MPICH 4, `src/mpid/ch4/generic/mpidig_rma.h` (active messages and their
+//! acknowledgements) and `mpidig_win.h` (`MPIDIG_mpi_win_fence`: remote completion, then a barrier).
+//! MPICH 3.2.1 sums the numbers of operations by a reduce-scatter instead of acknowledging them.
+//!
+//! # Not modelled
+//! - Post, start, complete and wait: the trace does not say for which group. Exclusion by locks: the trace
+//!   does not say whether they are shared, and all are taken for such; a lock is granted at once.
+//! - What members tell each other when a window is created: it is a barrier.
+//! - The order of accumulates, atomicity between native and emulated ones, and the second operand of a
+//!   compare-and-swap on the wire.
+//! - Request-based operations complete when they are complete at the target.
+
+use crate::collective::executor::Call;
+use crate::error::MsgError;
+use crate::matching::Owner;
+use crate::nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
+use crate::process::{Incoming, Outgoing, Process, SendState, WaitingFor};
+use crate::protocol::{LARGEST, OneSidedPath, Protocol, cost};
+use crate::work::Work;
+use serde::{Deserialize, Serialize};
+use weft_trace::op::{Collective, CollectiveSizes, CommId, OneSided, RequestId, WindowId, WindowSync};
+use weft_units::{Bytes, RankId};
+
+/// A window, as one of its members sees it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Window {
+    id: WindowId,
+    comm: CommId,
+    /// Own operations without an answer.
+    pending: u32,
+}
+
+/// What a synchronization waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Synchronization {
+    kind: WindowSync,
+    window: u32,
+    /// Only the operations on this target.
+    target: Option<RankId>,
+}
+
+/// The windows of one rank.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Windows {
+    table: Vec<Window>,
+    waiting: Option<Synchronization>,
+}
+
+impl Windows {
+    /// The name of the synchronization that the rank waits in.
+    pub fn call(&self) -> &'static str {
+        self.waiting.map_or("a synchronization", |waiting| sync_name(waiting.kind))
+    }
+}
+
+/// The name of a synchronization.
+pub(crate) fn sync_name(kind: WindowSync) -> &'static str {
+    match kind {
+        WindowSync::Fence => "window fence",
+        WindowSync::Post => "window post",
+        WindowSync::Start => "window start",
+        WindowSync::Complete => "window complete",
+        WindowSync::Wait => "window wait",
+        WindowSync::Lock => "window lock",
+        WindowSync::Unlock => "window unlock",
+        WindowSync::LockAll => "window lock-all",
+        WindowSync::UnlockAll => "window unlock-all",
+        WindowSync::Flush => "window flush",
+        WindowSync::FlushAll => "window flush-all",
+        WindowSync::Free => "window free",
+    }
+}
+
+/// An operation as the program calls it.
+pub(crate) struct AccessCall {
+    pub kind: OneSided,
+    pub window: WindowId,
+    pub target: RankId,
+    pub bytes: Bytes,
+    pub request: Option<RequestId>,
+}
+
+impl Access {
+    /// What an operation of the program does at its target.
+    fn of(kind: OneSided) -> Access {
+        match kind {
+            OneSided::Put => Access::Put,
+            OneSided::Get => Access::Get,
+            OneSided::Accumulate => Access::Accumulate,
+            OneSided::GetAccumulate | OneSided::FetchAndOp | OneSided::CompareAndSwap => Access::Fetch,
+        }
+    }
+}
+
+impl Process {
+    /// A window exists from here on, for all members of `comm`.
+    pub(crate) fn create_window(
+        &mut self,
+        window: WindowId,
+        comm: CommId,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) -> Result<(), MsgError> {
+        self.communicators.index(comm, self.rank, self.ranks)?;
+        let windows = self.windows.get_or_insert_default();
+        if windows.table.iter().any(|known| known.id == window) {
+            return Err(MsgError::WindowInUse { window });
+        }
+        windows.table.push(Window { id: window, comm, pending: 0 });
+        self.barrier(comm, protocol, nic)
+    }
+
+    /// Starts an operation on the memory of `target`.
+    pub(crate) fn access(
+        &mut self,
+        call: &AccessCall,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) -> Result<(), MsgError> {
+        let (window, comm) = self.window(call.window)?;
+        self.check_peer("target", call.target, comm)?;
+        if call.bytes.get() > LARGEST {
+            return Err(MsgError::MessageTooLarge { bytes: call.bytes });
+        }
+        if let Some(request) = call.request {
+            self.requests.open(request)?;
+        }
+        let owner = call.request.map_or(Owner::Nobody, Owner::Request);
+        let access = Access::of(call.kind);
+        nic.spend(Work::SendCall, protocol.send_call);
+        if call.target == self.rank {
+            let rate = if access.reduces() { protocol.reduction_rate } else { protocol.memory_copy_rate };
+            let work = if access.reduces() { Work::CollectiveWork } else { Work::MemoryCopy };
+            nic.spend(work, cost(rate, call.bytes));
+            self.complete(owner, protocol, nic);
+            return Ok(());
+        }
+        let mut envelope = Envelope {
+            kind: EnvelopeKind::Access(access),
+            collective: false,
+            source: self.rank,
+            // Its own number for the window: it comes back with the answer.
+            tag: window as i32,
+            comm,
+            bytes: call.bytes,
+            send: 0,
+            receive: 0,
+        };
+        let state = SendState::Access;
+        let key = self.sends.insert(Outgoing { owner, to: call.target, state, envelope }) as u32;
+        envelope.send = key;
+        if let Some(windows) = &mut self.windows {
+            windows.table[window].pending += 1;
+        }
+        let eager = call.bytes <= protocol.eager_limit;
+        let payload = match (protocol.path(access), access.takes_data()) {
+            (OneSidedPath::Native, takes_data) => {
+                nic.spend(Work::DataSend, protocol.data_send);
+                if takes_data { protocol.data_header + call.bytes } else { protocol.control_bytes }
+            }
+            (OneSidedPath::Emulated, true) if eager => {
+                nic.spend(Work::SendCopy, cost(protocol.send_copy_rate, call.bytes));
+                protocol.eager_header + call.bytes
+            }
+            (OneSidedPath::Emulated, takes_data) => {
+                nic.spend(Work::ControlSend, protocol.control_send);
+                if takes_data {
+                    envelope.kind = EnvelopeKind::Announce(access);
+                }
+                protocol.control_bytes
+            }
+        };
+        nic.post(call.target, envelope, payload, SendToken::UNAWAITED);
+        Ok(())
+    }
+
+    /// Synchronizes a window.
+    pub(crate) fn synchronize(
+        &mut self,
+        kind: WindowSync,
+        window: WindowId,
+        target: Option<RankId>,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) -> Result<(), MsgError> {
+        if matches!(kind, WindowSync::Post | WindowSync::Start | WindowSync::Complete | WindowSync::Wait) {
+            return Err(MsgError::Unsupported { operation: sync_name(kind).to_owned() });
+        }
+        let (place, comm) = self.window(window)?;
+        let target = match (kind, target) {
+            (WindowSync::Unlock | WindowSync::Flush, Some(target)) => {
+                self.check_peer("target", target, comm)?;
+                Some(target)
+            }
+            _ => None,
+        };
+        // A lock is granted at once.
+        if !matches!(kind, WindowSync::Lock | WindowSync::LockAll) {
+            nic.spend(Work::WaitCall, protocol.wait_call);
+            if let Some(windows) = &mut self.windows {
+                windows.waiting = Some(Synchronization { kind, window: place as u32, target });
+            }
+            self.waiting = WaitingFor::Window;
+        }
+        Ok(())
+    }
+
+    /// The rank waits in a synchronization: whether it is over, or goes on as a barrier.
+    pub(crate) fn resume_synchronization(&mut self, protocol: &Protocol, nic: &mut impl Nic) {
+        let Some(Synchronization { kind, window, target }) =
+            self.windows.as_ref().and_then(|windows| windows.waiting)
+        else {
+            return;
+        };
+        let of_target = |outgoing: &Outgoing| {
+            outgoing.state == SendState::Access
+                && outgoing.envelope.tag == window as i32
+                && Some(outgoing.to) == target
+        };
+        let Some(windows) = &mut self.windows else { return };
+        let pending = match target {
+            None => windows.table[window as usize].pending > 0,
+            Some(_) => self.sends.iter().any(|(_, outgoing)| of_target(outgoing)),
+        };
+        if pending {
+            return;
+        }
+        windows.waiting = None;
+        self.waiting = WaitingFor::Nothing;
+        if matches!(kind, WindowSync::Fence | WindowSync::Free) {
+            let comm = windows.table[window as usize].comm;
+            // The communicator was there when the window was made, and a barrier has no sizes.
+            if let Err(error) = self.barrier(comm, protocol, nic) {
+                self.fault = Some(Box::new(error));
+            }
+        }
+    }
+
+    /// An operation of another rank is to be carried out by this rank's processor.
+    pub(crate) fn carry_out(
+        &mut self,
+        access: Access,
+        envelope: &Envelope,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) {
+        if access.takes_data() {
+            nic.spend(Work::ReceiveMessage, protocol.receive_message);
+            nic.spend(Work::ReceiveCopy, cost(protocol.receive_copy_rate, envelope.bytes));
+        } else {
+            nic.spend(Work::ControlReceive, protocol.control_receive);
+        }
+        self.answer(access, envelope, protocol, nic);
+    }
+
+    /// Another rank announces an operation with much data.
+    pub(crate) fn admit(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
+        nic.spend(Work::ControlReceive, protocol.control_receive);
+        let receive = self.receives.insert(Incoming { owner: Owner::Nobody, envelope: *envelope }) as u32;
+        self.control(EnvelopeKind::Admit, &Envelope { receive, ..*envelope }, protocol, nic);
+    }
+
+    /// The target has room: the data goes out.
+    pub(crate) fn admitted(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
+        nic.spend(Work::ControlReceive, protocol.control_receive);
+        nic.spend(Work::DataSend, protocol.data_send);
+        let data = Envelope { kind: EnvelopeKind::Data, source: self.rank, ..*envelope };
+        nic.post(envelope.source, data, protocol.data_header + envelope.bytes, SendToken::UNAWAITED);
+    }
+
+    /// The data of an operation is in place: it is reduced where that is asked for, and answered.
+    pub(crate) fn answer(
+        &mut self,
+        access: Access,
+        envelope: &Envelope,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) {
+        if access.reduces() {
+            nic.spend(Work::CollectiveWork, cost(protocol.reduction_rate, envelope.bytes));
+        }
+        let payload = if !access.returns_data() {
+            nic.spend(Work::ControlSend, protocol.control_send);
+            protocol.control_bytes
+        } else if envelope.bytes <= protocol.eager_limit {
+            nic.spend(Work::ControlSend, protocol.control_send);
+            nic.spend(Work::SendCopy, cost(protocol.send_copy_rate, envelope.bytes));
+            protocol.eager_header + envelope.bytes
+        } else {
+            nic.spend(Work::DataSend, protocol.data_send);
+            protocol.data_header + envelope.bytes
+        };
+        let answer = Envelope { kind: EnvelopeKind::Answer(access), source: self.rank, ..*envelope };
+        nic.post(envelope.source, answer, payload, SendToken::UNAWAITED);
+    }
+
+    /// An operation of this rank is complete at its target, and what it returns is here.
+    pub(crate) fn answered(
+        &mut self,
+        access: Access,
+        envelope: &Envelope,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) {
+        let eager = envelope.bytes <= protocol.eager_limit;
+        match (protocol.path(access), access.returns_data()) {
+            // Its interface has put what came into memory, as RDMA does with data and notifications.
+            (OneSidedPath::Native, _) | (OneSidedPath::Emulated, false) => {
+                nic.spend(Work::ControlReceive, protocol.control_receive)
+            }
+            (OneSidedPath::Emulated, true) => {
+                nic.spend(Work::ReceiveMessage, protocol.receive_message);
+                if eager {
+                    nic.spend(Work::ReceiveCopy, cost(protocol.receive_copy_rate, envelope.bytes));
+                }
+            }
+        }
+        let outgoing = self.sends.remove(envelope.send as usize);
+        if let Some(windows) = &mut self.windows {
+            windows.table[outgoing.envelope.tag as usize].pending -= 1;
+        }
+        self.complete(outgoing.owner, protocol, nic);
+    }
+
+    /// Whether the rank waits for an operation on `to`.
+    pub(crate) fn waits_for_access(&self, outgoing: &Outgoing) -> bool {
+        outgoing.state == SendState::Access
+            && self.waiting == WaitingFor::Window
+            && self.windows.as_ref().and_then(|windows| windows.waiting).is_some_and(|waiting| {
+                outgoing.envelope.tag == waiting.window as i32
+                    && waiting.target.is_none_or(|target| target == outgoing.to)
+            })
+    }
+
+    /// The place of a window in the table, and its communicator.
+    fn window(&self, window: WindowId) -> Result<(usize, CommId), MsgError> {
+        let table = self.windows.as_ref().map_or(&[][..], |windows| &windows.table);
+        let place = table.iter().position(|known| known.id == window);
+        let place = place.ok_or(MsgError::UnknownWindow { rank: self.rank, window })?;
+        Ok((place, table[place].comm))
+    }
+
+    /// A barrier of the library's own.
+    fn barrier(&mut self, comm: CommId, protocol: &Protocol, nic: &mut impl Nic) -> Result<(), MsgError> {
+        let sizes = CollectiveSizes::default();
+        let call = Call { kind: Collective::Barrier, comm, root: None, sizes: &sizes, request: None };
+        self.start_collective(&call, protocol, nic)
+    }
+}

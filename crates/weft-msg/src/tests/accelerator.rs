@@ -1,0 +1,76 @@
+//! Allreduce by the interfaces: within their limits, and what happens outside.
+
+use super::network::{Blind, Delays, MOST_ACCELERATED, Outcome, run};
+use crate::{AcceleratorLimit, Algorithm, MsgError, Protocol, Rule};
+use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId};
+use weft_units::{Bytes, RankId, Span};
+
+fn allreduce(comm: CommId, bytes: u64, request: Option<u32>) -> Op {
+    let bytes = Bytes::new(bytes);
+    let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 4, ..CollectiveSizes::default() };
+    Op::Collective { kind: Collective::Allreduce, comm, root: None, sizes, request: request.map(RequestId) }
+}
+
+fn go(ranks: u32, protocol: &Protocol) -> Result<Outcome, MsgError> {
+    let programs = vec![vec![allreduce(CommId::WORLD, 4096, None)]; ranks as usize];
+    run(programs, protocol, Delays::Fixed(1000), true, &mut Blind)
+}
+
+#[test]
+fn by_the_table_software_takes_over_outside_the_limits() {
+    let mut protocol = Protocol { collective_call: Span::from_ps(7), ..Protocol::zero() };
+    protocol.algorithms.prefer(Rule::always(Collective::Allreduce, Algorithm::Ring)).unwrap();
+    protocol.algorithms.prefer(Rule::always(Collective::Allreduce, Algorithm::Accelerator)).unwrap();
+    let within = go(MOST_ACCELERATED, &protocol).unwrap();
+    within.assert_clean();
+    assert_eq!((within.messages.len(), within.end), (0, 1007));
+    let ranks = u64::from(MOST_ACCELERATED) + 1;
+    let outside = go(MOST_ACCELERATED + 1, &protocol).unwrap();
+    outside.assert_clean();
+    assert_eq!(outside.messages.len() as u64, 2 * ranks * (ranks - 1), "the next rule's ring");
+}
+
+#[test]
+fn by_name_it_is_an_error_that_names_the_limit() {
+    let algorithms =
+        Protocol::zero().algorithms.forced(Collective::Allreduce, Algorithm::Accelerator).unwrap();
+    let protocol = Protocol { algorithms, ..Protocol::zero() };
+    go(MOST_ACCELERATED, &protocol).unwrap().assert_clean();
+    let error = go(MOST_ACCELERATED + 1, &protocol).unwrap_err();
+    let limit = AcceleratorLimit::TooManyRanks { ranks: MOST_ACCELERATED + 1, limit: MOST_ACCELERATED };
+    assert_eq!(error, MsgError::Accelerator { limit });
+    assert!(error.to_string().contains("17 ranks exceed its 16"), "{error}");
+}
+
+/// Catches operations of several groups, or several of one group, that the interfaces take for one.
+#[test]
+fn groups_and_numbers_keep_apart() {
+    let algorithms =
+        Protocol::zero().algorithms.forced(Collective::Allreduce, Algorithm::Accelerator).unwrap();
+    let protocol = Protocol { algorithms, ..Protocol::zero() };
+    let half = |rank: u32| CommId(u64::from(rank % 2 + 1) << 32);
+    let programs = (0..8).map(|rank| {
+        let members = vec![RankRange { first: rank % 2, stride: 2, count: 4 }];
+        vec![
+            Op::Communicator { comm: half(rank), members },
+            allreduce(half(rank), 8, Some(0)),
+            allreduce(CommId::WORLD, 8, Some(1)),
+            allreduce(half(rank), 4096, Some(2)),
+            Op::Waitall { requests: (0..3).map(RequestId).collect() },
+        ]
+    });
+    run(programs.collect(), &protocol, Delays::Random(5), true, &mut Blind).unwrap().assert_clean();
+}
+
+/// A rank that never calls leaves the others waiting, and their report names the algorithm.
+#[test]
+fn a_missing_member_is_reported() {
+    let algorithms =
+        Protocol::zero().algorithms.forced(Collective::Allreduce, Algorithm::Accelerator).unwrap();
+    let protocol = Protocol { algorithms, ..Protocol::zero() };
+    let programs = vec![vec![allreduce(CommId::WORLD, 8, None)], vec![]];
+    let outcome = run(programs, &protocol, Delays::Fixed(1), false, &mut Blind).unwrap();
+    let text = outcome.blocked[0].to_string();
+    assert!(text.contains("rank 0 waits in allreduce") && text.contains("by accelerator"), "{text}");
+    assert_eq!(outcome.blocked[0].rank, RankId(0));
+}

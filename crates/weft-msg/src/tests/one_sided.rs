@@ -1,0 +1,231 @@
+//! One-sided operations: complete when their synchronization says so, natively and emulated.
+
+use super::collectives::protocols;
+use super::network::{Blind, Delays, Observer, Outcome, run};
+use crate::{Access, Envelope, EnvelopeKind, MsgError, OneSidedPath, Protocol};
+use proptest::prelude::*;
+use weft_trace::op::{CommId, OneSided, Op, RequestId, WindowId, WindowSync};
+use weft_units::{BitRate, Bytes, RankId, Span};
+
+const WINDOW: WindowId = WindowId(3);
+
+fn window() -> Op {
+    Op::Window { window: WINDOW, comm: CommId::WORLD, bytes: Bytes::new(1 << 20) }
+}
+
+fn access(kind: OneSided, target: u32, bytes: u64, request: Option<u32>) -> Op {
+    let request = request.map(RequestId);
+    Op::OneSided { kind, window: WINDOW, target: RankId(target), bytes: Bytes::new(bytes), request }
+}
+
+fn sync(kind: WindowSync, target: Option<u32>) -> Op {
+    Op::Sync { kind, window: WINDOW, target: target.map(RankId) }
+}
+
+fn go(programs: Vec<Vec<Op>>, protocol: &Protocol) -> Outcome {
+    let outcome = run(programs, protocol, Delays::Fixed(1000), false, &mut Blind).unwrap();
+    outcome.assert_clean();
+    outcome
+}
+
+fn both(path: OneSidedPath) -> Protocol {
+    Protocol { one_sided: path, atomics: path, ..Protocol::zero() }
+}
+
+const KINDS: [OneSided; 6] = [
+    OneSided::Put,
+    OneSided::Get,
+    OneSided::Accumulate,
+    OneSided::GetAccumulate,
+    OneSided::FetchAndOp,
+    OneSided::CompareAndSwap,
+];
+
+/// Counts the operations under way, and looks at them whenever anybody is told that a fence is over: that
+/// is when the first token of its barrier is posted by a rank with operations under way.
+#[derive(Default)]
+struct Fences {
+    under_way: Vec<i64>,
+    begun: usize,
+}
+
+impl Observer for Fences {
+    fn posted(&mut self, from: RankId, _: RankId, envelope: &Envelope) {
+        match envelope.kind {
+            EnvelopeKind::Access(_) | EnvelopeKind::Announce(_) => {
+                self.under_way[from.index()] += 1;
+                self.begun += 1;
+            }
+            EnvelopeKind::Eager | EnvelopeKind::RequestToSend => {
+                assert_eq!(self.under_way[from.index()], 0, "rank {from} enters the barrier too early");
+            }
+            _ => {}
+        }
+    }
+
+    fn delivered(&mut self, to: RankId, envelope: &Envelope) {
+        if matches!(envelope.kind, EnvelopeKind::Answer(_)) {
+            self.under_way[to.index()] -= 1;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Catches operations that are lost or answered twice, and a fence that ends before the operations of
+    /// all ranks are complete: with random loads, sizes about the eager limit, processes that are saved
+    /// and loaded all the time, and any rendezvous.
+    #[test]
+    fn a_fence_ends_after_all_operations_of_all_ranks(
+        epochs in prop::collection::vec(
+            prop::collection::vec((0u32..4, 0u32..4, 0usize..6, 0u64..40), 0..20), 1..4),
+        native in any::<bool>(), atomics in any::<bool>(), seed in any::<u64>(), protocol in protocols(),
+    ) {
+        let path = |native| if native { OneSidedPath::Native } else { OneSidedPath::Emulated };
+        let protocol = Protocol { one_sided: path(native), atomics: path(atomics), ..protocol };
+        let mut programs = vec![vec![window()]; 4];
+        let mut remote = 0;
+        for epoch in &epochs {
+            for (origin, target, kind, bytes) in epoch {
+                programs[*origin as usize].push(access(KINDS[*kind], *target, *bytes, None));
+                remote += usize::from(origin != target);
+            }
+            programs.iter_mut().for_each(|program| program.push(sync(WindowSync::Fence, None)));
+        }
+        programs.iter_mut().for_each(|program| program.push(sync(WindowSync::Free, None)));
+        let mut fences = Fences { under_way: vec![0; 4], begun: 0 };
+        let outcome = run(programs, &protocol, Delays::Random(seed), true, &mut fences).unwrap();
+        outcome.assert_clean();
+        prop_assert_eq!(fences.begun, remote);
+        prop_assert_eq!(fences.under_way, vec![0; 4]);
+    }
+}
+
+/// Catches a processor of the target that has a part in native operations, and one that has none in
+/// emulated ones: here it would have to notice while it computes.
+#[test]
+fn natively_the_targets_processor_spends_nothing() {
+    for kind in KINDS {
+        for (path, expected) in [(OneSidedPath::Native, 0), (OneSidedPath::Emulated, 7 + 5)] {
+            let protocol = Protocol {
+                receive_message: Span::from_ps(7),
+                control_receive: Span::from_ps(7),
+                control_send: Span::from_ps(5),
+                ..both(path)
+            };
+            let program = |ops: Vec<Op>| [vec![window()], ops].concat();
+            let idle = go(vec![program(vec![]), program(vec![])], &protocol).spent[1];
+            let ops = vec![access(kind, 1, 8, None), sync(WindowSync::Flush, Some(1))];
+            let outcome = go(vec![program(ops), program(vec![])], &protocol);
+            assert_eq!(outcome.spent[1] - idle, expected, "{kind:?} {path:?}");
+        }
+    }
+}
+
+/// A put natively: one way there, one way back. Emulated and long: announced, admitted, sent, answered.
+#[test]
+fn operations_take_as_many_messages_as_their_protocol() {
+    let kinds = |protocol: &Protocol, kind| {
+        let ops = vec![window(), access(kind, 1, 100, None), sync(WindowSync::FlushAll, None)];
+        let outcome = go(vec![ops, vec![window()]], protocol);
+        let ours = outcome.messages.iter().filter(|(.., envelope, _)| !envelope.collective);
+        ours.map(|(_, _, envelope, wire)| (envelope.kind, wire.get())).collect::<Vec<_>>()
+    };
+    let headers = |protocol: Protocol| Protocol {
+        control_bytes: Bytes::new(56),
+        eager_header: Bytes::new(24),
+        eager_limit: Bytes::new(32),
+        ..protocol
+    };
+    let native = headers(both(OneSidedPath::Native));
+    let (put, get) = (Access::Put, Access::Get);
+    use EnvelopeKind as E;
+    assert_eq!(kinds(&native, OneSided::Put), [(E::Access(put), 100), (E::Answer(put), 0)]);
+    assert_eq!(kinds(&native, OneSided::Get), [(E::Access(get), 56), (E::Answer(get), 100)]);
+    let emulated = headers(both(OneSidedPath::Emulated));
+    assert_eq!(
+        kinds(&emulated, OneSided::Put),
+        [(E::Announce(put), 56), (E::Admit, 56), (E::Data, 100), (E::Answer(put), 56)]
+    );
+    assert_eq!(kinds(&emulated, OneSided::Get), [(E::Access(get), 56), (E::Answer(get), 100)]);
+    let eager = Protocol { eager_limit: Bytes::new(100), ..emulated };
+    assert_eq!(kinds(&eager, OneSided::Put), [(E::Access(put), 124), (E::Answer(put), 56)]);
+    assert_eq!(kinds(&eager, OneSided::Get), [(E::Access(get), 56), (E::Answer(get), 124)]);
+}
+
+/// Catches a flush that waits for other targets, and a request that is complete too early.
+#[test]
+fn flush_and_requests_wait_for_their_own_operations_only() {
+    // The second target notices nothing for long: it computes, and has a processor of its own to do so.
+    let slow = Protocol {
+        receive_copy_rate: Some(BitRate::from_bits_per_second(8_000)),
+        ..both(OneSidedPath::Emulated)
+    };
+    let ops = |last| {
+        vec![window(), access(OneSided::Put, 2, 1000, None), access(OneSided::Put, 1, 0, Some(0)), last]
+    };
+    for (wait, puts) in [
+        (sync(WindowSync::Flush, Some(1)), 1),
+        (sync(WindowSync::Unlock, Some(2)), 2),
+        (sync(WindowSync::FlushAll, None), 2),
+        (Op::Wait { request: RequestId(0) }, 1),
+    ] {
+        let mut order = Answers::default();
+        let mut program = ops(wait.clone());
+        if !matches!(wait, Op::Wait { .. }) {
+            program.push(Op::Wait { request: RequestId(0) });
+        }
+        program.push(access(OneSided::Get, 1, 9, None));
+        let outcome =
+            run(vec![program, vec![window()], vec![window()]], &slow, Delays::Fixed(1000), false, &mut order);
+        outcome.unwrap().assert_clean();
+        assert_eq!(order.puts_before_get, puts, "{wait:?}");
+    }
+}
+
+/// How many puts had been answered when the get was posted.
+#[derive(Default)]
+struct Answers {
+    puts: u32,
+    puts_before_get: u32,
+}
+
+impl Observer for Answers {
+    fn posted(&mut self, _: RankId, _: RankId, envelope: &Envelope) {
+        if envelope.kind == EnvelopeKind::Access(Access::Get) {
+            self.puts_before_get = self.puts;
+        }
+    }
+
+    fn delivered(&mut self, _: RankId, envelope: &Envelope) {
+        self.puts += u32::from(envelope.kind == EnvelopeKind::Answer(Access::Put));
+    }
+}
+
+#[test]
+fn windows_must_exist_and_what_is_missing_is_named() {
+    let error = |ops: Vec<Op>| -> MsgError {
+        let programs = vec![ops, vec![window()]];
+        run(programs, &Protocol::zero(), Delays::Fixed(1), false, &mut Blind).unwrap_err()
+    };
+    let text = |ops| error(ops).to_string();
+    assert!(text(vec![sync(WindowSync::Fence, None)]).contains("rank 0 has no window 3"));
+    assert!(text(vec![window(), window()]).contains("window 3 cannot be created"));
+    assert!(text(vec![window(), access(OneSided::Put, 2, 8, None)]).contains("target 2 does not exist"));
+    assert!(text(vec![window(), access(OneSided::Put, 1, u64::MAX, None)]).contains("at most 2^62"));
+    for kind in [WindowSync::Post, WindowSync::Start, WindowSync::Complete, WindowSync::Wait] {
+        assert!(text(vec![window(), sync(kind, None)]).contains("window"));
+        assert!(crate::unsupported(&sync(kind, None)).is_some());
+    }
+}
+
+/// Catches a report that does not say which synchronization waits for which target.
+#[test]
+fn a_rank_that_waits_in_a_fence_says_for_what() {
+    // The target never enters the barrier of the window's creation a second time.
+    let programs = vec![vec![window(), sync(WindowSync::Fence, None)], vec![window()]];
+    let outcome = run(programs, &both(OneSidedPath::Native), Delays::Fixed(1), false, &mut Blind).unwrap();
+    assert_eq!(outcome.blocked.len(), 1);
+    assert!(outcome.blocked[0].to_string().contains("rank 0 waits in barrier"));
+}

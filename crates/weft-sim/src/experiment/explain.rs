@@ -1,0 +1,155 @@
+//! `weft explain`: where the time of a program went.
+//!
+//! ```text
+//!  run.json ──► the same run again, recorded ──► the same rows? ──► critical path ──► Explanation
+//! ```
+//! A run is deterministic, so that nothing needs to be kept of it but its request: it is run again with
+//! recording switched on, which changes nothing, and its rows are held against those of `run.json`.
+//!
+//! Of each run there are two views, whose categories add up exactly:
+//!
+//! - the critical path: what explains the end of the run. Where a rank waits for a message, the path goes
+//!   on along the message and then at the rank that sent it, so that waiting for a late partner turns into
+//!   what the partner did;
+//! - the ranks' own time: what a rank's processor did, and what it waited for while it waited. Here a
+//!   partner that has not come so far in its program is a late partner.
+
+use super::path::{
+    CategoryRow, Names, PieceRow, PlaceRow, RankTimeRow, category_rows, longest, mean_rows, place_rows,
+    rank_time_row,
+};
+use super::{Context, ExperimentError, Request, osu, replay};
+use crate::results::{Ending, RunManifest};
+use serde::Serialize;
+use weft_units::{RankId, Span, Time};
+use weft_workload::path::{PathTrace, Walk, rank_time};
+use weft_workload::replay::Finish;
+
+/// How many places and pieces are named.
+const NAMED: usize = 10;
+
+/// What is to be explained, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExplainOptions {
+    /// Only so much of the end of a replay; `None`: all of it.
+    pub last: Option<Span>,
+    /// Threads that simulate.
+    pub threads: u32,
+}
+
+/// A run, explained.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Explained {
+    /// The column `run` of the tables.
+    pub run: u32,
+    /// What it is a run of.
+    pub of: String,
+    /// The virtual time from which on it is explained.
+    pub from_us: f64,
+    /// The virtual time up to which it is explained.
+    pub to_us: f64,
+    /// The rank whose end the critical path explains.
+    pub rank: String,
+    /// The critical path by category.
+    pub critical_path: Vec<CategoryRow>,
+    /// The own time of the rank that the critical path ends at.
+    pub own_time: Vec<CategoryRow>,
+    /// The mean of all ranks' own time.
+    pub mean_time: Vec<CategoryRow>,
+    /// Where most of the critical path is spent.
+    pub places: Vec<PlaceRow>,
+    /// Its longest pieces.
+    pub longest: Vec<PieceRow>,
+    /// The own time of every rank.
+    pub ranks: Vec<RankTimeRow>,
+}
+
+/// Runs a finished run again and explains it; `None`: interrupted.
+///
+/// # Errors
+/// A run without programs, one that did not finish, one that comes out differently now, and a record that
+/// takes too much memory.
+pub fn run(
+    request: &Request,
+    manifest: &RunManifest,
+    options: ExplainOptions,
+    context: Context<'_>,
+) -> Result<Option<Vec<Explained>>, ExperimentError> {
+    if manifest.ended != Ending::Finished {
+        return Err(ExperimentError::input(format!(
+            "the run ended with {}: only what has come to its end can be explained from there",
+            manifest.ended
+        )));
+    }
+    match request {
+        Request::Replay(request) => replay::explain(request, manifest, options, context),
+        Request::Osu(request) => osu::explain(request, manifest, options, context),
+        Request::Traffic(_) => Err(ExperimentError::input(
+            "these are results of traffic, where nothing waits for anything else: explain is for programs; \
+             see links.parquet for its busiest links, or explain a run of weft replay or weft osu",
+        )),
+        Request::ExpectedBcast(_) => Err(ExperimentError::input(
+            "these are results of many benchmarks; run one of them, such as weft osu bcast -o DIR, and explain \
+             that",
+        )),
+    }
+}
+
+/// Makes sure that the rows of `run.json` have come out again.
+pub(crate) fn check_same<R: Serialize>(rows: &[R], manifest: &RunManifest) -> Result<(), ExperimentError> {
+    // As text and back: so were those of the manifest.
+    let text = serde_json::to_string(rows).map_err(ExperimentError::input)?;
+    let again: Vec<serde_json::Value> = serde_json::from_str(&text).map_err(ExperimentError::input)?;
+    if again == manifest.rows {
+        return Ok(());
+    }
+    let (then, now) = (&manifest.weft_version, env!("CARGO_PKG_VERSION"));
+    let why = match then == now {
+        true => "the same weft must give the same: please report this".to_owned(),
+        false => {
+            format!("they were made by weft {then}, and this is {now}; run the command again with this one")
+        }
+    };
+    Err(ExperimentError::input(format!("the run came out differently from its results: {why}")))
+}
+
+/// A stretch of a rank's time: from `begin` to the moment `end`.
+pub(crate) type Stretch = (Time, Finish);
+
+/// Explains a run: the critical path to the end of `stretch`, and the own time of the ranks.
+pub(crate) fn explained(
+    (run, of): (u32, String),
+    trace: &PathTrace,
+    (begin, end): Stretch,
+    ranks: &[Stretch],
+    names: &Names<'_>,
+) -> Explained {
+    let path = Walk::to(trace, &end, begin);
+    let begin = path.begin;
+    let own = rank_time(trace, &end, begin);
+    let time = |(from, finish): &Stretch| {
+        let from = (*from).max(begin);
+        (finish.at > from).then(|| rank_time_row(finish.rank, &rank_time(trace, finish, from), names))
+    };
+    let ranks: Vec<RankTimeRow> = ranks.iter().filter_map(time).collect();
+    let us = |time: Time| (time - Time::ZERO).as_us_f64();
+    Explained {
+        run,
+        of,
+        from_us: us(begin),
+        to_us: us(end.at),
+        rank: names.rank(end.rank),
+        critical_path: category_rows(&path),
+        own_time: category_rows(&own),
+        mean_time: mean_rows(&ranks),
+        places: place_rows(&path, NAMED, names),
+        longest: longest(&path, NAMED, names),
+        ranks,
+    }
+}
+
+/// The rank that ended last; the first of equals.
+pub(crate) fn last_to_finish(trace: &PathTrace) -> Option<Finish> {
+    let finishes = trace.finishes().iter();
+    finishes.copied().max_by_key(|finish: &Finish| (finish.at, std::cmp::Reverse::<RankId>(finish.rank)))
+}

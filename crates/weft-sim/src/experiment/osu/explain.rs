@@ -1,0 +1,119 @@
+//! Iterations of a benchmark, run again and explained.
+
+use super::plan::{self, Point};
+use super::run::row;
+use super::series::{Series, Typical};
+use super::{OsuRequest, OsuRow};
+use crate::experiment::explain::{ExplainOptions, Explained, Stretch, check_same, explained};
+use crate::experiment::path::{Names, pace};
+use crate::experiment::ranks::RankRun;
+use crate::experiment::{Context, ExperimentError, RunOptions, machine};
+use crate::machine::Machine;
+use crate::results::{Ending, RunManifest};
+use weft_units::{RankId, Span, Time};
+use weft_workload::path::{PathTrace, Walk};
+use weft_workload::replay::Finish;
+
+/// A run of a point that was recorded.
+pub(super) struct Recorded {
+    pub run: RankRun,
+    pub trace: PathTrace,
+    /// The end of the iteration that is explained.
+    pub end: Finish,
+}
+
+impl Recorded {
+    /// The names of its ranks and links.
+    pub fn names<'a>(&'a self, machine: &Machine, layout: &'a weft_topo::Layout) -> Names<'a> {
+        Names::new(machine, layout, self.run.seating(), self.run.names())
+    }
+}
+
+impl Series<'_> {
+    /// Runs a point again, recorded so far back that its typical iteration can be explained; `None`:
+    /// interrupted.
+    pub fn recorded(
+        &self,
+        point: &Point,
+        number: u32,
+        typical: Typical,
+    ) -> Result<Option<Recorded>, ExperimentError> {
+        let Typical { rank, window } = typical;
+        // What the iteration waits for was mostly posted in the one before or in the barrier between them.
+        let before = window.span().max(Span::from_us(1)) * 2;
+        let mut from = Time::from_ps(window.from.as_ps().saturating_sub(before.as_ps()));
+        loop {
+            let mut run =
+                self.start(point, number, None, |parameters| parameters.record_from = Some(from))?;
+            let (ended, detail) = run.run_to_end(self.context, &point.doing())?;
+            match ended {
+                Ending::Finished => {}
+                Ending::Interrupted => return Ok(None),
+                _ => {
+                    let detail = detail.unwrap_or_default();
+                    return Err(ExperimentError::input(format!("{}: {ended}: {detail}", point.doing())));
+                }
+            }
+            let trace = run.take_path().finish(pace(self.machine));
+            let end = trace.moment(rank, window.to).unwrap_or(Finish {
+                rank,
+                at: window.to,
+                last: weft_workload::replay::Cause::Beginning,
+            });
+            if Walk::to(&trace, &end, window.from).begin == window.from {
+                return Ok(Some(Recorded { run, trace, end }));
+            }
+            assert!(from > Time::ZERO, "a whole record explains the iteration of {}", point.doing());
+            from = Time::ZERO;
+        }
+    }
+}
+
+/// Explains one iteration of each run that `manifest` tells of.
+pub(crate) fn explain(
+    request: &OsuRequest,
+    manifest: &RunManifest,
+    options: ExplainOptions,
+    context: Context<'_>,
+) -> Result<Option<Vec<Explained>>, ExperimentError> {
+    if options.last.is_some() {
+        return Err(ExperimentError::input(
+            "--last: of a benchmark one iteration of each size is explained; leave --last out",
+        ));
+    }
+    let machine = machine::checked(&request.machine)?;
+    let layout = plan::layout(&machine)?;
+    let points = plan::points(request, &machine, &layout)?;
+    let options = RunOptions {
+        threads: options.threads,
+        output: None,
+        save_every: None,
+        timeline: None,
+        check: false,
+        command: Vec::new(),
+    };
+    let (seed, breakdown) = (request.seed, request.breakdown);
+    let series = Series { machine: &machine, layout: &layout, seed, breakdown, options: &options, context };
+    let done = series.run(&points, None, None, None)?;
+    if done.ended == Ending::Interrupted {
+        return Ok(None);
+    }
+    let numbered = || (0..).zip(&points).zip(&done.outcomes);
+    let rows: Vec<OsuRow> = numbered().map(|((run, point), outcome)| row(run, point, outcome)).collect();
+    check_same(&rows, manifest)?;
+    let mut all = Vec::new();
+    for ((number, point), outcome) in numbered() {
+        let Some(typical) = outcome.typical else { continue };
+        let Some(recorded) = series.recorded(point, number, typical)? else { return Ok(None) };
+        let names = recorded.names(&machine, &layout);
+        let iteration = |(rank, times): (usize, &weft_workload::osu::Stopwatch)| -> Option<Stretch> {
+            let window = times.last()?;
+            Some((window.from, recorded.trace.moment(RankId::from(rank), window.to)?))
+        };
+        let ranks: Vec<Stretch> =
+            recorded.run.stopwatches().iter().enumerate().filter_map(iteration).collect();
+        let stretch = (typical.window.from, recorded.end);
+        all.push(explained((number, point.doing()), &recorded.trace, stretch, &ranks, &names));
+    }
+    Ok(Some(all))
+}

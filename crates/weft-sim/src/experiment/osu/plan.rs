@@ -1,0 +1,136 @@
+//! A request, checked, as points: what is run, one after another.
+
+use super::protocol::{algorithms, forced, protocol};
+use super::{Benchmark, OsuRequest};
+use crate::assembly;
+use crate::experiment::{ExperimentError, ranks};
+use crate::machine::Machine;
+use std::sync::Arc;
+use weft_msg::{Algorithm, Protocol};
+use weft_topo::Layout;
+use weft_units::Bytes;
+use weft_workload::mapping::Place;
+use weft_workload::osu::Loop;
+
+/// The largest message of MPI: counts are of type `int`, and OSU counts bytes.
+const LARGEST: Bytes = Bytes::new(i32::MAX as u64);
+/// Iterations that a stopwatch and a progress bar count.
+const MOST_ITERATIONS: u32 = 1_000_000_000;
+
+/// One run.
+pub(super) struct Point {
+    pub benchmark: Benchmark,
+    pub bytes: Bytes,
+    pub algorithm: Option<Algorithm>,
+    pub places: Arc<[Place]>,
+    pub program: Arc<Loop>,
+    pub protocol: Arc<Protocol>,
+}
+
+/// The points of a request, in the order of algorithm and size.
+pub(super) fn points(
+    request: &OsuRequest,
+    machine: &Machine,
+    layout: &Layout,
+) -> Result<Vec<Point>, ExperimentError> {
+    let benchmark = request.benchmark;
+    check_iterations(request.repetitions)?;
+    if !request.repetitions.barrier && (benchmark.collective().is_none() || benchmark == Benchmark::Barrier) {
+        return Err(ExperimentError::input(format!(
+            "--no-barrier: {benchmark} has no barrier between iterations; leave --no-barrier out"
+        )));
+    }
+    let sizes = sizes(benchmark, &request.sizes)?;
+    let places: Arc<[Place]> = places(request, machine, layout)?.into();
+    let own = protocol(machine, request.layer)?;
+    let mut points = Vec::new();
+    for algorithm in algorithms(benchmark, request.algorithm.as_deref())? {
+        let mut protocol = own.clone();
+        if let (Some(collective), Some(algorithm)) = (benchmark.collective(), algorithm) {
+            protocol = forced(protocol, collective, algorithm)?;
+        }
+        let protocol = Arc::new(protocol);
+        for &bytes in &sizes {
+            let (places, protocol) = (places.clone(), protocol.clone());
+            let program = benchmark.program(places.len() as u32, bytes, request.repetitions.into());
+            points.push(Point { benchmark, bytes, algorithm, places, program: program.into(), protocol });
+        }
+    }
+    Ok(points)
+}
+
+/// Refuses repetitions that cannot be counted.
+pub(super) fn check_iterations(repetitions: super::Repetitions) -> Result<(), ExperimentError> {
+    let refuse = |what: String| Err(ExperimentError::input(what));
+    match repetitions {
+        super::Repetitions { iterations: 0, .. } => {
+            refuse("--iterations 0 measures nothing; write 1 or more".to_owned())
+        }
+        super::Repetitions { iterations, warm_up, .. } if iterations.max(warm_up) > MOST_ITERATIONS => {
+            refuse(format!("--iterations and --warm-up are at most {MOST_ITERATIONS}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The sizes that the benchmark can have.
+pub(super) fn sizes(benchmark: Benchmark, wanted: &[Bytes]) -> Result<Vec<Bytes>, ExperimentError> {
+    if let Some(only) = benchmark.only_size() {
+        return Ok(vec![only]);
+    }
+    if let Some(large) = wanted.iter().find(|size| **size > LARGEST) {
+        return Err(ExperimentError::input(format!(
+            "--sizes: {large} bytes are more than a call of MPI sends; write at most {LARGEST}"
+        )));
+    }
+    // Bandwidth of nothing: OSU begins at 1 too.
+    let sizes = wanted.iter().copied().filter(|size| !benchmark.is_of_bandwidth() || *size > Bytes::ZERO);
+    let sizes: Vec<Bytes> = sizes.collect();
+    if sizes.is_empty() {
+        return Err(ExperimentError::input(format!(
+            "--sizes: {benchmark} measures bandwidth, and a message of 0 bytes has none; write --sizes 1:4M"
+        )));
+    }
+    Ok(sizes)
+}
+
+/// Where the ranks sit.
+fn places(request: &OsuRequest, machine: &Machine, layout: &Layout) -> Result<Vec<Place>, ExperimentError> {
+    let benchmark = request.benchmark;
+    let refuse = |what: String| Err(ExperimentError::input(what));
+    if let Some(between) = &request.between {
+        if !benchmark.is_for_two() {
+            return refuse(format!(
+                "--from and --to place two ranks, and {benchmark} is for any number; write --ranks and --map"
+            ));
+        }
+        let endpoints = between.iter().map(|name| layout.endpoint(name)).collect::<Result<Vec<_>, _>>();
+        let endpoints = endpoints.map_err(ExperimentError::input)?;
+        return ranks::hosts(machine).at(&endpoints).map_err(ExperimentError::input);
+    }
+    let (count, per_host) = if benchmark.is_for_two() {
+        (2, request.ranks_per_host.or(Some(1)))
+    } else {
+        let per_host = request.ranks_per_host.unwrap_or(machine.host.cores);
+        let all = machine.hosts().saturating_mul(per_host.into());
+        (u32::try_from(all).unwrap_or(u32::MAX), request.ranks_per_host)
+    };
+    let count = request.ranks.unwrap_or(count);
+    if benchmark.is_for_two() && count != 2 {
+        return refuse(format!("--ranks {count}: {benchmark} is for 2 ranks; leave --ranks out"));
+    }
+    if benchmark == Benchmark::MbwMr && !count.is_multiple_of(2) {
+        return refuse(format!("--ranks {count}: {benchmark} pairs ranks up; write an even number"));
+    }
+    if count < 2 {
+        return refuse(format!("--ranks {count}: {benchmark} takes at least 2 ranks"));
+    }
+    ranks::places(&request.map, count.into(), per_host, request.seed, machine, layout)
+}
+
+/// A machine and its layout, where it can be simulated.
+pub(super) fn layout(machine: &Machine) -> Result<Layout, ExperimentError> {
+    assembly::check_memory(machine, assembly::memory_estimate(machine, 64))
+        .map_err(ExperimentError::input)?;
+    assembly::layout(machine).map_err(ExperimentError::input)
+}

@@ -1,0 +1,86 @@
+//! From points to results and a report.
+
+use super::plan::Point;
+use super::series::{Done, Outcome, Series, read_saved};
+use crate::assembly;
+use crate::experiment::machine::{assumed, described};
+use crate::experiment::ranks::Drawing;
+use crate::experiment::{Context, ExperimentError, Measured, Report, Request, RunOptions};
+use crate::machine::Machine;
+use crate::results::{Performance, RunManifest, Stopwatch, Totals, date};
+use serde::Serialize;
+use weft_topo::Layout;
+use weft_units::Bytes;
+
+/// A series of a command.
+pub(super) struct Task<'a> {
+    pub request: Request,
+    pub machine: &'a Machine,
+    pub layout: &'a Layout,
+    pub seed: u64,
+    /// Whether an iteration of each run is to be explained.
+    pub breakdown: bool,
+    pub points: &'a [Point],
+}
+
+impl Task<'_> {
+    /// Runs all points. `rows` makes rows of the outcomes of those that are done, which are the first
+    /// ones, each with the run that its speed is of.
+    pub fn report<R: Serialize>(
+        self,
+        options: &RunOptions,
+        context: Context<'_>,
+        rows: impl FnOnce(&[Outcome]) -> Vec<(usize, R)>,
+    ) -> Result<Report<R>, ExperimentError> {
+        let (started, stopwatch) = (date(), Stopwatch::start());
+        let Task { request, machine, layout, seed, breakdown, points } = self;
+        let series = Series { machine, layout, seed, breakdown, options, context };
+        let estimate = series.estimate(points)?;
+        assembly::check_memory(machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
+        context.progress.estimate(estimate);
+        let (mut writer, saved) = match &options.output {
+            Some(output) => {
+                let (writer, saved) = output.open(&request)?;
+                (Some(writer), saved)
+            }
+            None => (None, None),
+        };
+        let saved = saved.map(|bytes| read_saved(&bytes)).transpose()?;
+        let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
+        let done = series.run(points, saved, writer.as_mut(), drawing.as_mut())?;
+        if let Some(drawing) = drawing {
+            drawing.finish()?;
+        }
+        let Done { ended, detail, outcomes } = done;
+        let totals = totals(&outcomes);
+        let performance = Performance::measured(options, started, &stopwatch, totals.packet_hops);
+        let rows = rows(&outcomes);
+        if let Some(writer) = writer {
+            let values = rows.iter().map(|(_, row)| serde_json::to_value(row)).collect::<Result<_, _>>();
+            let manifest = RunManifest {
+                detail: detail.clone(),
+                rows: values.map_err(ExperimentError::input)?,
+                assumed: assumed(machine),
+                ..RunManifest::new(request, described(machine), ended, totals)
+            };
+            writer.finish(manifest, performance.clone())?;
+        }
+        let measured = |(run, row): (usize, R)| {
+            let Outcome { packet_hops_per_second, build_time_s, peak_memory_bytes, .. } = outcomes[run];
+            Measured { row, packet_hops_per_second, build_time_s, peak_memory_bytes }
+        };
+        Ok(Report { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
+    }
+}
+
+fn totals(outcomes: &[Outcome]) -> Totals {
+    let mut totals = Totals::default();
+    for outcome in outcomes {
+        totals.end = totals.end.max(outcome.end);
+        totals.messages += outcome.messages;
+        totals.payload += outcome.payload;
+        totals.packets += outcome.crossed.packets;
+        totals.packet_hops += outcome.crossed.packet_hops;
+    }
+    totals
+}

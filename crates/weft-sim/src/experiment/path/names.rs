@@ -1,0 +1,96 @@
+//! Ranks, links, switches and blocks in words.
+
+use crate::experiment::busiest::name_of_link;
+use crate::machine::{Fabric, Machine};
+use weft_fabric::LinkEnd;
+use weft_topo::{Attachment, Layout, Topology};
+use weft_units::RankId;
+use weft_workload::path::{Piece, Place, What};
+use weft_workload::replay::ReplayParameters;
+
+/// What things are called on a machine with programs on it.
+pub(crate) struct Names<'a> {
+    layout: &'a Layout,
+    /// Whether links join an endpoint to all others.
+    ideal: bool,
+    seating: &'a ReplayParameters,
+    programs: &'a [String],
+}
+
+impl<'a> Names<'a> {
+    /// The names of a run. `programs`: what its programs are called, in their order.
+    pub fn new(
+        machine: &Machine,
+        layout: &'a Layout,
+        seating: &'a ReplayParameters,
+        programs: &'a [String],
+    ) -> Names<'a> {
+        Names { layout, ideal: matches!(machine.fabric, Fabric::Ideal(_)), seating, programs }
+    }
+
+    /// A rank: `rank 3 (M1QAF1)`, after its program's name where there are several.
+    pub fn rank(&self, number: RankId) -> String {
+        let endpoint = self.layout.endpoint_name(self.seating.endpoint(number));
+        let mut first = 0;
+        for (program, name) in self.seating.programs().iter().zip(self.programs) {
+            let ranks = program.operations.ranks();
+            if number.0 < first + ranks {
+                let prefix = if self.programs.len() > 1 { format!("{name} ") } else { String::new() };
+                return format!("{prefix}rank {} ({endpoint})", number.0 - first);
+            }
+            first += ranks;
+        }
+        format!("rank {number} ({endpoint})")
+    }
+
+    /// What a piece of time is spent on.
+    pub fn what(piece: &Piece) -> String {
+        match piece.what {
+            What::Compute => "computation".to_owned(),
+            What::Software(work, Some(call)) => format!("{} ({})", work.name(), call.name()),
+            What::Software(work, None) => format!("{} (background)", work.name()),
+            What::Block(block) => block.name().to_owned(),
+            What::Switch => "switch".to_owned(),
+            What::Link => "link".to_owned(),
+            What::Serialization => "serialization".to_owned(),
+            What::Waiting => "waiting".to_owned(),
+            What::LatePartner => "late partner".to_owned(),
+            What::NotRecorded => "not recorded".to_owned(),
+        }
+    }
+
+    /// Where it is spent.
+    pub fn place(&self, piece: &Piece) -> String {
+        match (piece.place, piece.what) {
+            (Place::Rank(rank), _) => self.rank(rank),
+            (Place::Block(endpoint, block), what) => {
+                let endpoint = self.layout.endpoint_name(endpoint);
+                match what {
+                    What::Block(_) => endpoint,
+                    _ => format!("{} of {endpoint}", block.name()),
+                }
+            }
+            (Place::Link(LinkEnd::Endpoint(endpoint), _), _) if self.ideal => {
+                format!("endpoint {} → all", self.layout.endpoint_name(endpoint))
+            }
+            (Place::Link(from, class), what) => {
+                let to = match from {
+                    LinkEnd::Endpoint(endpoint) => {
+                        let (switch, port) = self.layout.attachment(endpoint);
+                        Attachment::Switch(switch, port)
+                    }
+                    LinkEnd::Port(switch, port) => self.layout.peer(switch, port),
+                };
+                let name = name_of_link(self.layout, from, to);
+                match what {
+                    // A packet in a switch is on its way to the link.
+                    What::Switch => name,
+                    _ => match self.layout.link_classes().get(usize::from(class.0)) {
+                        Some(class) => format!("{name} ({class})"),
+                        None => name,
+                    },
+                }
+            }
+        }
+    }
+}

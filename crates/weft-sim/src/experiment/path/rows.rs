@@ -1,0 +1,160 @@
+//! Pieces and categories as rows of reports. Sums are exact in ps; us and ns are for readers.
+
+use super::names::Names;
+use crate::experiment::busiest::share;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_units::{RankId, Span, Time};
+use weft_workload::path::{Category, Piece, Walk};
+
+/// How much time is in a category.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CategoryRow {
+    /// The category.
+    pub category: String,
+    /// How much.
+    pub time_us: f64,
+    /// As a share of all.
+    pub share: f64,
+}
+
+/// A piece of a path. The times of the pieces of a path add up to it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PieceRow {
+    /// From, counted from the beginning of what is explained.
+    pub from_ns: f64,
+    /// To.
+    pub to_ns: f64,
+    /// How long.
+    pub time_ns: f64,
+    /// Its category.
+    pub category: String,
+    /// What the time is spent on.
+    pub what: String,
+    /// Where.
+    pub place: String,
+}
+
+/// All pieces of a path with which the same was done at the same place.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlaceRow {
+    /// What the time is spent on.
+    pub what: String,
+    /// Where.
+    pub place: String,
+    /// How long in all.
+    pub time_us: f64,
+    /// As a share of the path.
+    pub share: f64,
+    /// In how many pieces.
+    pub pieces: u64,
+}
+
+/// A rank's own time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RankTimeRow {
+    /// The rank, counted over all programs.
+    pub rank: u32,
+    /// Its name.
+    pub name: String,
+    /// All of it.
+    pub time_us: f64,
+    /// Its parts, by category.
+    pub categories: Vec<CategoryRow>,
+}
+
+fn ns(span: Span) -> f64 {
+    span.as_ps() as f64 / 1e3
+}
+
+/// Time by category.
+fn sums(walk: &Walk) -> BTreeMap<Category, Span> {
+    let mut sums = BTreeMap::new();
+    for piece in &walk.pieces {
+        *sums.entry(piece.what.category()).or_insert(Span::ZERO) += piece.span();
+    }
+    let all = sums.values().fold(Span::ZERO, |sum, span| sum + *span);
+    assert_eq!(all, walk.end - walk.begin, "the categories add up to the path");
+    sums
+}
+
+/// The categories of a walk. All are listed but what was not recorded, which is where there is any.
+pub(crate) fn category_rows(walk: &Walk) -> Vec<CategoryRow> {
+    let sums = sums(walk);
+    let row = |category: Category| {
+        let time = sums.get(&category).copied().unwrap_or(Span::ZERO);
+        let name = category.name().to_owned();
+        CategoryRow { category: name, time_us: time.as_us_f64(), share: share(time, walk.end - walk.begin) }
+    };
+    let listed = |category: &Category| *category != Category::NotRecorded || sums.contains_key(category);
+    Category::ALL.into_iter().filter(listed).map(row).collect()
+}
+
+/// The mean of several ranks' rows.
+pub(crate) fn mean_rows(ranks: &[RankTimeRow]) -> Vec<CategoryRow> {
+    let count = ranks.len().max(1) as f64;
+    let all = ranks.iter().map(|rank| rank.time_us).sum::<f64>() / count;
+    let mut rows: Vec<CategoryRow> = Vec::new();
+    for category in Category::ALL {
+        let own = ranks.iter().flat_map(|rank| &rank.categories);
+        let mut times = own.filter(|row| row.category == category.name()).map(|row| row.time_us).peekable();
+        if times.peek().is_some() {
+            let time_us = times.sum::<f64>() / count;
+            let share = if all > 0.0 { time_us / all } else { 0.0 };
+            rows.push(CategoryRow { category: category.name().to_owned(), time_us, share });
+        }
+    }
+    rows
+}
+
+/// A rank's own time.
+pub(crate) fn rank_time_row(rank: RankId, walk: &Walk, names: &Names<'_>) -> RankTimeRow {
+    let (name, time_us) = (names.rank(rank), (walk.end - walk.begin).as_us_f64());
+    RankTimeRow { rank: rank.0, name, time_us, categories: category_rows(walk) }
+}
+
+fn piece_row(piece: &Piece, origin: Time, names: &Names<'_>) -> PieceRow {
+    PieceRow {
+        from_ns: ns(piece.begin - origin),
+        to_ns: ns(piece.end - origin),
+        time_ns: ns(piece.span()),
+        category: piece.what.category().name().to_owned(),
+        what: Names::what(piece),
+        place: names.place(piece),
+    }
+}
+
+/// All pieces of a walk in the order of time.
+pub(crate) fn piece_rows(walk: &Walk, names: &Names<'_>) -> Vec<PieceRow> {
+    walk.pieces.iter().map(|piece| piece_row(piece, walk.begin, names)).collect()
+}
+
+/// The `count` longest pieces of a walk, the longest first; of equals the earlier one. Counted from the
+/// beginning of the run.
+pub(crate) fn longest(walk: &Walk, count: usize, names: &Names<'_>) -> Vec<PieceRow> {
+    let mut pieces: Vec<&Piece> = walk.pieces.iter().collect();
+    pieces.sort_by_key(|piece| (std::cmp::Reverse(piece.span()), piece.begin));
+    pieces.truncate(count);
+    pieces.into_iter().map(|piece| piece_row(piece, Time::ZERO, names)).collect()
+}
+
+/// Where most of a walk is spent: the `count` things at one place that take longest.
+pub(crate) fn place_rows(walk: &Walk, count: usize, names: &Names<'_>) -> Vec<PlaceRow> {
+    let mut sums: BTreeMap<(String, String), (Span, u64)> = BTreeMap::new();
+    for piece in &walk.pieces {
+        let sum = sums.entry((Names::what(piece), names.place(piece))).or_insert((Span::ZERO, 0));
+        *sum = (sum.0 + piece.span(), sum.1 + 1);
+    }
+    let mut rows: Vec<_> = sums.into_iter().collect();
+    rows.sort_by_key(|(_, (span, _))| std::cmp::Reverse(*span));
+    rows.truncate(count);
+    let all = walk.end - walk.begin;
+    let row = |((what, place), (span, pieces))| PlaceRow {
+        what,
+        place,
+        time_us: Span::as_us_f64(span),
+        share: share(span, all),
+        pieces,
+    };
+    rows.into_iter().map(row).collect()
+}

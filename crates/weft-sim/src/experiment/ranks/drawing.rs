@@ -1,0 +1,74 @@
+//! The timeline of one or several runs of ranks.
+
+use crate::experiment::ExperimentError;
+use crate::timeline::{self, Arrow, TimelineWriter};
+use std::path::Path;
+use weft_topo::Layout;
+use weft_units::{RankId, Span, Time};
+use weft_workload::replay::{Activity, ReplayParameters, TimelineEvent};
+
+/// A timeline that is being drawn. Runs that follow each other are drawn one after the other.
+pub(crate) struct Drawing {
+    writer: TimelineWriter,
+    arrows: u64,
+    /// Where the run at hand begins.
+    origin: Span,
+}
+
+impl Drawing {
+    /// A timeline at `path`.
+    pub fn create(path: &Path) -> Result<Drawing, ExperimentError> {
+        Ok(Drawing { writer: TimelineWriter::create(path)?, arrows: 0, origin: Span::ZERO })
+    }
+
+    /// Names the tracks of the ranks: `rank 3 (M1QAF1)`, after the program's name where there are several.
+    pub fn name_tracks(
+        &mut self,
+        parameters: &ReplayParameters,
+        names: &[String],
+        layout: &Layout,
+    ) -> Result<(), ExperimentError> {
+        let several = names.len() > 1;
+        for (index, (program, name)) in (0..).zip(parameters.programs().iter().zip(names)) {
+            for rank in 0..program.operations.ranks() {
+                let number = parameters.number(index, RankId(rank));
+                let endpoint = layout.endpoint_name(parameters.endpoint(number));
+                let prefix = if several { format!("{name} ") } else { String::new() };
+                self.writer.track(number, &format!("{prefix}rank {rank} ({endpoint})"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws what has happened.
+    pub fn draw(&mut self, event: TimelineEvent) -> Result<(), ExperimentError> {
+        let at = |time: Time| time.saturating_add(self.origin);
+        match event {
+            TimelineEvent::Slice { rank, activity, name, start, end } => {
+                let activity = match activity {
+                    Activity::Compute => timeline::Activity::Compute,
+                    Activity::Communicate => timeline::Activity::Communicate,
+                    Activity::Wait => timeline::Activity::Wait,
+                };
+                self.writer.slice(rank, activity, name, at(start), at(end))?;
+            }
+            TimelineEvent::Arrow { rank, from, sent, received, bytes } => {
+                self.arrows += 1;
+                let (sent, received) = (at(sent), at(received));
+                self.writer.message(Arrow { id: self.arrows, from, sent, to: rank, received, bytes })?;
+            }
+            TimelineEvent::Marker { rank, time, text } => self.writer.marker(rank, at(time), &text)?,
+        }
+        Ok(())
+    }
+
+    /// The run at hand has ended at `end` of its own time: the next begins there.
+    pub fn next_run(&mut self, end: Time) {
+        self.origin = self.origin.saturating_add(end - Time::ZERO);
+    }
+
+    /// Makes the file whole.
+    pub fn finish(self) -> Result<(), ExperimentError> {
+        Ok(self.writer.finish()?)
+    }
+}

@@ -1,0 +1,80 @@
+//! What a run of programs will take: memory in closed form, time by the first operations of some ranks.
+
+use crate::assembly;
+use crate::experiment::ExperimentError;
+use crate::machine::{Fabric, Machine};
+use weft_trace::op::{Collective, Op};
+use weft_units::{Bytes, RankId};
+use weft_workload::replay::Operations;
+
+/// Bytes of a rank beside its operations.
+const BYTES_PER_RANK: u64 = 1200;
+/// Bytes of an operation that has been read and not yet done, its share of lists included.
+const BYTES_PER_OPERATION: u64 = 128;
+/// Operations of a rank, and ranks, that the estimate looks at.
+const SAMPLED_OPERATIONS: usize = 2000;
+const SAMPLED_RANKS: u32 = 8;
+/// What one thread of an ordinary computer does: operations, and packets, per second.
+const OPERATIONS_PER_SECOND: f64 = 4e6;
+const PACKETS_PER_SECOND: f64 = 5e5;
+
+/// About how much memory programs take that run side by side.
+pub(crate) fn memory(machine: &Machine, programs: &[Operations]) -> u64 {
+    let mut memory = assembly::memory_estimate(machine, 64).get();
+    for program in programs {
+        let ranks = u64::from(program.ranks()).max(1);
+        let page = match program {
+            // A cursor holds a page: see the trace format.
+            Operations::Recorded(_) => ((1 << 21) / ranks).clamp(64, 4096).min(program.count() / ranks),
+            Operations::Generated(_) => 1,
+        };
+        memory = memory.saturating_add(ranks * (BYTES_PER_RANK + page * BYTES_PER_OPERATION));
+    }
+    memory
+}
+
+/// About how many seconds a program takes.
+pub(crate) fn seconds(machine: &Machine, program: &Operations) -> Result<f64, ExperimentError> {
+    let (ranks, operations) = (program.ranks(), program.count());
+    let (mut sampled, mut packets) = (0u64, 0u64);
+    let mut sample = |op: &Op| {
+        sampled += 1;
+        packets = packets.saturating_add(packets_of(op, ranks.into(), machine.packet.payload));
+    };
+    let step = (ranks / SAMPLED_RANKS).max(1);
+    for rank in (0..ranks).step_by(step as usize).map(RankId) {
+        match program {
+            Operations::Recorded(trace) => {
+                let cursor = trace.rank(rank).map_err(ExperimentError::input)?;
+                for op in cursor.take(SAMPLED_OPERATIONS) {
+                    sample(&op.map_err(ExperimentError::input)?);
+                }
+            }
+            Operations::Generated(program) => {
+                let first = 0..SAMPLED_OPERATIONS as u64;
+                first.map_while(|position| program.operation(rank, position)).for_each(|op| sample(&op));
+            }
+        }
+    }
+    let scale = operations as f64 / sampled.max(1) as f64;
+    let mut seconds = operations as f64 / OPERATIONS_PER_SECOND;
+    if matches!(machine.fabric, Fabric::Packet { .. }) {
+        seconds += packets as f64 * scale / PACKETS_PER_SECOND;
+    }
+    Ok(seconds)
+}
+
+/// About how many packets an operation sends.
+fn packets_of(op: &Op, ranks: u64, payload: Bytes) -> u64 {
+    let packets = |bytes: Bytes| 1 + bytes.get() / payload.get().max(1);
+    match op {
+        Op::Isend { bytes, .. } | Op::OneSided { bytes, .. } => packets(*bytes),
+        // A block for everybody, whoever passes it on.
+        Op::Collective { kind: Collective::Allgather | Collective::Alltoall, sizes, .. } => {
+            packets(sizes.send).saturating_mul(ranks)
+        }
+        // Most algorithms have a logarithmic number of rounds, or send as much in all.
+        Op::Collective { sizes, .. } => packets(sizes.send).saturating_mul(u64::from(ranks.ilog2() + 1)),
+        _ => 0,
+    }
+}

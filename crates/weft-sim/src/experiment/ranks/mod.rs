@@ -1,0 +1,26 @@
+//! Programs of ranks on a machine: what replays and benchmarks have in common.
+//!
+//! ```text
+//!  Programs ──► RankRun ──► step ──► step ──► … ──► ended: all done, or who waits for what
+//!               (network)     │ messages, timeline written; Ctrl-C; check
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `seating` | ranks on places |
+//! | `estimate` | what a run will take |
+//! | `run` | one run: epochs, state to be saved, the end |
+//! | `drawing` | its timeline |
+//! | `tables` | its rows of results |
+
+mod drawing;
+mod estimate;
+mod run;
+mod seating;
+mod tables;
+
+pub(crate) use drawing::Drawing;
+pub(crate) use estimate::{memory, seconds};
+pub(crate) use run::{RankRun, Setup, Step, Surroundings, Tally, next_multiple};
+pub(crate) use seating::{hosts, places};
+pub(crate) use tables::{Shared, report_row};

@@ -1,0 +1,395 @@
+//! One run of programs, from an empty network to the end of the last rank.
+//!
+//! An epoch is as long as it takes for a bounded number of events, so that what is collected in it fits
+//! in memory however long the programs are. Its end depends on events alone, never on threads or
+//! snapshots.
+
+use super::drawing::Drawing;
+use super::tables;
+use crate::assembly;
+use crate::experiment::link_table::write_links;
+use crate::experiment::path::PathRecorder;
+use crate::experiment::{Context, ExperimentError, Interrupt};
+use crate::machine::{Machine, Progress as MachineProgress};
+use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
+use crate::results::{Ending, ResultsWriter, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_engine::Progress;
+use weft_msg::Protocol;
+use weft_topo::{Layout, Topology};
+use weft_units::{EndpointId, RankId, Span, Time};
+use weft_workload::flow::FlowReport;
+use weft_workload::osu::Stopwatch;
+use weft_workload::replay::{
+    Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
+    TimelineEvent,
+};
+
+/// The first epoch.
+const FIRST_EPOCH: Span = Span::from_us(100);
+/// An epoch with fewer events is followed by one of twice its length, one with more by one of half.
+const FEW_EVENTS: u64 = 1 << 18;
+const MANY_EVENTS: u64 = 1 << 21;
+/// Lines of a report of who waits for what.
+const WAITING_SHOWN: usize = 20;
+
+/// What is to be run.
+pub(crate) struct Setup<'a> {
+    /// The column `run` of the tables.
+    pub run: u32,
+    pub machine: &'a Machine,
+    pub layout: &'a Layout,
+    pub programs: Vec<Program>,
+    /// What the programs are called, in their order.
+    pub names: Vec<String>,
+    pub protocol: Protocol,
+    pub seed: u64,
+    pub threads: u32,
+}
+
+/// What has been counted and decided so far: with the network's state, all that a resumed run needs.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Tally {
+    programs: Vec<Delivery>,
+    flows: BTreeMap<(EndpointId, EndpointId), FlowReport>,
+    /// By rank over all programs, where clocks are read.
+    stopwatches: Vec<Stopwatch>,
+    epoch: Epoch,
+}
+
+/// The present epoch.
+#[derive(Serialize, Deserialize)]
+struct Epoch {
+    end: Time,
+    length: Span,
+    /// Events in it so far.
+    events: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        let epoch = Epoch { end: Time::ZERO + FIRST_EPOCH, length: FIRST_EPOCH, events: 0 };
+        Tally { programs: Vec::new(), flows: BTreeMap::new(), stopwatches: Vec::new(), epoch }
+    }
+}
+
+impl Epoch {
+    /// The next epoch begins.
+    fn next(&mut self) {
+        let ps = self.length.as_ps();
+        self.length = Span::from_ps(match self.events {
+            ..FEW_EVENTS => ps.saturating_mul(2),
+            MANY_EVENTS.. => (ps / 2).max(1),
+            _ => ps,
+        });
+        self.end = self.end.saturating_add(self.length);
+        self.events = 0;
+    }
+}
+
+/// What a run needs at its epochs.
+pub(crate) struct Surroundings<'a> {
+    pub interrupt: &'a Interrupt,
+    pub writer: Option<&'a mut ResultsWriter>,
+    pub drawing: Option<&'a mut Drawing>,
+    pub check: bool,
+}
+
+/// How a run went on.
+pub(crate) enum Step {
+    /// An epoch has passed.
+    Epoch,
+    /// The time at which it was to be saved has come.
+    SaveDue,
+    /// It cannot go on.
+    Ended(Ending, Option<String>),
+}
+
+/// A run that is under way.
+pub(crate) struct RankRun {
+    run: u32,
+    names: Vec<String>,
+    /// A second copy of what the network shares with its hosts: who sits where.
+    seating: ReplayParameters,
+    operations: u64,
+    network: Box<dyn SimulatedNetwork<ReplayHost>>,
+    tally: Tally,
+    /// Where the critical path is recorded. Not part of what is saved.
+    path: Option<PathRecorder>,
+}
+
+/// When ranks of the machine notice what has happened.
+fn progress_rule(machine: &Machine) -> ProgressRule {
+    match machine.messaging.progress {
+        MachineProgress::Call => ProgressRule::Call,
+        MachineProgress::Thread | MachineProgress::Nic => ProgressRule::Background,
+    }
+}
+
+impl RankRun {
+    /// A run from its beginning, or from where it was saved. `adjust` says what is to be reported.
+    pub fn new(
+        setup: Setup<'_>,
+        saved: Option<(Tally, Vec<u8>)>,
+        adjust: impl FnOnce(&mut ReplayParameters),
+    ) -> Result<RankRun, ExperimentError> {
+        let Setup { run, machine, layout, programs, names, protocol, seed, threads } = setup;
+        let rule = progress_rule(machine);
+        let seating = ReplayParameters::new(programs.clone(), protocol.clone(), rule);
+        let mut parameters = ReplayParameters::new(programs, protocol, rule);
+        adjust(&mut parameters);
+        let fullest = parameters.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
+        assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
+        let path = parameters.record_from.map(|_| PathRecorder::default());
+        let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
+        let (tally, state) = match saved {
+            Some((tally, state)) => (tally, Some(state)),
+            None => (Tally::default(), None),
+        };
+        let network = network::build(
+            machine,
+            assembly::layout(machine).map_err(ExperimentError::input)?,
+            seed,
+            threads as usize,
+            parameters,
+            |_| hosts.next().unwrap_or_default(),
+            state.as_deref(),
+        )
+        .map_err(|error| match error {
+            NetworkError::Assembly(error) => ExperimentError::input(error),
+            error => ExperimentError::input(error),
+        })?;
+        let operations = seating.programs().iter().map(|program| program.operations.count()).sum();
+        Ok(RankRun { run, names, seating, operations, network, tally, path })
+    }
+
+    /// What the programs are called, in their order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What was recorded of the critical path, where that was asked for.
+    pub fn take_path(&mut self) -> PathRecorder {
+        self.path.take().unwrap_or_default()
+    }
+
+    /// Which ranks there are, and where.
+    pub fn seating(&self) -> &ReplayParameters {
+        &self.seating
+    }
+
+    /// The virtual time that has been reached.
+    pub fn now(&self) -> Time {
+        self.network.now()
+    }
+
+    /// What has crossed links.
+    pub fn crossed(&self) -> Crossed {
+        self.network.crossed()
+    }
+
+    /// Shows every link.
+    pub fn visit_links(&self, visit: &mut dyn FnMut(LinkUse)) {
+        self.network.visit_links(visit);
+    }
+
+    /// What was delivered of a program.
+    pub fn delivered(&self, program: usize) -> Delivery {
+        self.tally.programs.get(program).cloned().unwrap_or_default()
+    }
+
+    /// What ranks have read from their clocks, by rank over all programs; empty before the first reading.
+    pub fn stopwatches(&self) -> &[Stopwatch] {
+        &self.tally.stopwatches
+    }
+
+    /// All that a resumed run needs.
+    pub fn state(&self) -> Result<(&Tally, Vec<u8>), ExperimentError> {
+        Ok((&self.tally, self.network.save().map_err(ExperimentError::input)?))
+    }
+
+    /// Runs to the end of the epoch, or to `save_at` if that comes first.
+    pub fn step(
+        &mut self,
+        save_at: Option<Time>,
+        around: &mut Surroundings<'_>,
+    ) -> Result<Step, ExperimentError> {
+        let until = self.tally.epoch.end.min(save_at.unwrap_or(Time::MAX));
+        let before = self.network.events_handled();
+        let progress = self.network.run_until(until, around.interrupt.flag());
+        self.tally.epoch.events += self.network.events_handled() - before;
+        self.take_outputs(around)?;
+        if around.check
+            && let Err(lost) = self.network.check()
+        {
+            return Ok(Step::Ended(Ending::LostData, Some(lost.to_string())));
+        }
+        match progress {
+            Progress::Dry => {
+                let (ending, detail) = self.dry();
+                return Ok(Step::Ended(ending, detail));
+            }
+            Progress::Interrupted => return Ok(Step::Ended(Ending::Interrupted, None)),
+            Progress::Reached => {}
+        }
+        if until == self.tally.epoch.end {
+            self.tally.epoch.next();
+            if let Some(writer) = &mut around.writer {
+                writer.epoch()?;
+            }
+        }
+        Ok(if save_at == Some(until) { Step::SaveDue } else { Step::Epoch })
+    }
+
+    /// Runs to the end, for what is recorded on the way.
+    pub fn run_to_end(
+        &mut self,
+        context: Context<'_>,
+        doing: &str,
+    ) -> Result<(Ending, Option<String>), ExperimentError> {
+        let mut around =
+            Surroundings { interrupt: context.interrupt, writer: None, drawing: None, check: false };
+        loop {
+            if let Step::Ended(ending, detail) = self.step(None, &mut around)? {
+                return Ok((ending, detail));
+            }
+            context.progress.advance(self.share(), doing);
+        }
+    }
+
+    /// Nothing is pending: all is done, or nothing can ever happen again.
+    fn dry(&self) -> (Ending, Option<String>) {
+        if self.ranks().iter().all(|rank| rank.finished) {
+            return (Ending::Finished, None);
+        }
+        let waiting = self.who_waits();
+        match self.network.stuck() {
+            Some(ending @ weft_engine::Ending::Deadlock { .. }) => {
+                (Ending::Deadlock, Some(ending.to_string()))
+            }
+            Some(ending) => (Ending::NoProgress, Some(format!("{ending}\n{waiting}"))),
+            None => (Ending::NoProgress, Some(waiting)),
+        }
+    }
+
+    /// Who waits for what, a line for each rank.
+    fn who_waits(&self) -> String {
+        let mut blocked = Vec::new();
+        self.network.visit_hosts(&mut |_, host| blocked.extend(host.blocked()));
+        blocked.sort_by_key(|(program, blocked)| (*program, blocked.rank));
+        let several = self.names.len() > 1;
+        let mut lines: Vec<String> = blocked
+            .iter()
+            .take(WAITING_SHOWN)
+            .map(|(program, blocked)| match several {
+                true => format!("{}: {blocked}", self.names[*program as usize]),
+                false => blocked.to_string(),
+            })
+            .collect();
+        if let Some(more) = blocked.len().checked_sub(WAITING_SHOWN).filter(|more| *more > 0) {
+            lines.push(format!("and {more} more ranks"));
+        }
+        let interrupted = |program: &Program| match &program.operations {
+            Operations::Recorded(trace) => trace.metadata().header.interrupted,
+            Operations::Generated(_) => false,
+        };
+        if self.seating.programs().iter().any(interrupted) {
+            lines.push("a recording was interrupted: its last messages may be missing".to_owned());
+        }
+        lines.join("\n")
+    }
+
+    /// Writes what has happened since it was last called.
+    fn take_outputs(&mut self, around: &mut Surroundings<'_>) -> Result<(), ExperimentError> {
+        let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+        let (tally, ranks) = (&mut self.tally, self.seating.ranks());
+        let (path, now, mut taken) = (&mut self.path, self.network.now(), Ok(()));
+        self.network.visit_outputs(&mut |output| {
+            if let (Some(path), Ok(())) = (path.as_mut(), &taken) {
+                taken = path.take(output, now);
+            }
+            let ReplayOutput { programs, flows, messages: some, timeline, clocks, faults: wrong, .. } =
+                std::mem::take(output);
+            if tally.programs.len() < programs.len() {
+                tally.programs.resize(programs.len(), Delivery::default());
+            }
+            for (sum, part) in tally.programs.iter_mut().zip(&programs) {
+                sum.merge(part);
+            }
+            for (flow, report) in flows {
+                tally.flows.entry(flow).or_default().merge(&report);
+            }
+            if !clocks.is_empty() {
+                tally.stopwatches.resize(ranks as usize, Stopwatch::default());
+            }
+            // The readings of a rank are in order.
+            for reading in clocks {
+                tally.stopwatches[reading.rank.index()].read(reading.clock);
+            }
+            messages.extend(some);
+            events.extend(timeline);
+            faults.extend(wrong);
+        });
+        taken?;
+        // Which fault is found first may depend on the threads; which is reported must not.
+        if let Some(fault) = faults.into_iter().min() {
+            return Err(ExperimentError::input(fault));
+        }
+        if let Some(writer) = &mut around.writer {
+            messages.sort_unstable_by_key(|m| (m.delivered, m.source, m.number));
+            messages.iter().try_for_each(|message| writer.message(tables::message_row(self.run, message)))?;
+        }
+        if let Some(drawing) = &mut around.drawing {
+            // The events of a rank are in order already.
+            events.sort_by_key(TimelineEvent::rank);
+            events.into_iter().try_for_each(|event| drawing.draw(event))?;
+        }
+        Ok(())
+    }
+
+    /// The share of all operations that are begun.
+    pub fn share(&self) -> f64 {
+        let mut done = 0;
+        self.network.visit_hosts(&mut |_, host| {
+            done += host.ranks().map(|rank| rank.operations).sum::<u64>();
+        });
+        done as f64 / self.operations.max(1) as f64
+    }
+
+    /// All ranks, counted over all programs.
+    pub fn ranks(&self) -> Vec<RankReport> {
+        let mut ranks = Vec::new();
+        self.network.visit_hosts(&mut |_, host| ranks.extend(host.ranks()));
+        ranks.sort_by_key(|rank| (rank.program, rank.rank));
+        ranks
+    }
+
+    /// When the last rank ended.
+    pub fn end(&self) -> Time {
+        self.ranks().iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO)
+    }
+
+    /// Number of the first rank of a program over all programs.
+    pub fn first_rank(&self, program: u32) -> u32 {
+        self.seating.number(program, RankId(0)).0
+    }
+
+    /// Writes the tables that are known at the end only.
+    pub fn write_tables(&self, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
+        if writer.wants(Table::Flows) {
+            tables::flow_rows(self.run, &self.tally.flows).try_for_each(|row| writer.flow(row))?;
+        }
+        let ranks = self.ranks();
+        let end = ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO);
+        write_links(self.run, &*self.network, end - Time::ZERO, writer)?;
+        ranks.iter().try_for_each(|rank| writer.rank(tables::rank_row(self.run, rank, &self.seating)))?;
+        Ok(())
+    }
+}
+
+/// The first multiple of `every` after `now`.
+pub(crate) fn next_multiple(now: Time, every: Span) -> Time {
+    let every = every.as_ps().max(1);
+    Time::from_ps((now.as_ps() / every + 1).saturating_mul(every))
+}

@@ -1,0 +1,45 @@
+//! A replay, run again and explained.
+
+use super::run::{RUN, rows, setup};
+use super::{ReplayRequest, programs};
+use crate::assembly;
+use crate::experiment::explain::{ExplainOptions, Explained, check_same, explained, last_to_finish};
+use crate::experiment::path::{Names, pace};
+use crate::experiment::ranks::RankRun;
+use crate::experiment::{Context, ExperimentError, machine};
+use crate::results::{Ending, RunManifest};
+use weft_units::{Bytes, Span, Time};
+
+/// Replays again what `manifest` tells of.
+pub(crate) fn explain(
+    request: &ReplayRequest,
+    manifest: &RunManifest,
+    options: ExplainOptions,
+    context: Context<'_>,
+) -> Result<Option<Vec<Explained>>, ExperimentError> {
+    let machine = machine::checked(&request.machine)?;
+    let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+    let traces = programs::open(request)?;
+    let memory = crate::experiment::ranks::memory(&machine, &super::run::operations(&traces));
+    assembly::check_memory(&machine, Bytes::new(memory)).map_err(ExperimentError::input)?;
+    let end = manifest.totals.end;
+    let from = options.last.map_or(Time::ZERO, |last| {
+        Time::from_ps(end.as_ps().saturating_sub(last.max(Span::from_ps(1)).as_ps()))
+    });
+    let setup = setup(request, &machine, &layout, traces, options.threads)?;
+    let mut run = RankRun::new(setup, None, |parameters| parameters.record_from = Some(from))?;
+    let (ended, detail) = run.run_to_end(context, "replays again")?;
+    if ended == Ending::Interrupted {
+        return Ok(None);
+    }
+    let again = rows(&run, request, &layout, run.crossed().packet_hops);
+    check_same(&again, manifest)?;
+    let trace = run.take_path().finish(pace(&machine));
+    let last = last_to_finish(&trace).ok_or_else(|| {
+        ExperimentError::input(format!("no rank came to its end: {}", detail.unwrap_or_default()))
+    })?;
+    let names = Names::new(&machine, &layout, run.seating(), run.names());
+    let of = run.names().join(", ");
+    let ranks: Vec<_> = trace.finishes().iter().map(|finish| (from, *finish)).collect();
+    Ok(Some(vec![explained((RUN, of), &trace, (from, last), &ranks, &names)]))
+}

@@ -1,0 +1,58 @@
+//! Running experiments in tests.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use weft_sim::experiment::{Context, Estimate, Interrupt, MachineInput, Output, Progress, RunOptions, Start};
+use weft_sim::machine::SHIPPED;
+use weft_sim::results::{Existing, Table};
+
+/// A machine that ships, with `--set`s.
+pub fn machine(name: &str, sets: &[&str]) -> MachineInput {
+    let shipped = SHIPPED.iter().find(|shipped| shipped.name == name).unwrap();
+    MachineInput {
+        name: name.to_owned(),
+        text: shipped.text.to_owned(),
+        sets: sets.iter().map(|&set| set.to_owned()).collect(),
+    }
+}
+
+/// Writes all tables, if there is a directory.
+pub fn options(threads: u32, directory: Option<PathBuf>) -> RunOptions {
+    let start = Start::Fresh(Existing::Refuse);
+    let output = directory.map(|directory| Output { directory, tables: Table::ALL.to_vec(), start });
+    RunOptions { threads, output, save_every: None, timeline: None, check: false, command: Vec::new() }
+}
+
+/// Interrupts the run at the given epoch.
+pub struct InterruptAt {
+    epoch: u32,
+    passed: AtomicU32,
+    interrupt: Interrupt,
+}
+
+impl InterruptAt {
+    /// At no epoch: `u32::MAX`.
+    pub fn new(epoch: u32) -> InterruptAt {
+        InterruptAt { epoch, passed: AtomicU32::new(0), interrupt: Interrupt::default() }
+    }
+
+    /// What surrounds the run.
+    pub fn context(&self) -> Context<'_> {
+        Context { interrupt: &self.interrupt, progress: self }
+    }
+}
+
+impl Progress for InterruptAt {
+    fn estimate(&self, estimate: Estimate) {
+        assert!(estimate.memory_bytes > 0 && estimate.wall_seconds.is_some_and(f64::is_finite));
+    }
+
+    fn advance(&self, share: f64, _: &str) {
+        assert!((0.0..=1.0).contains(&share), "{share}");
+        if self.passed.fetch_add(1, Ordering::Relaxed) + 1 == self.epoch {
+            self.interrupt.request();
+        }
+    }
+}

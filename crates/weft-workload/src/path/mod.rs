@@ -1,0 +1,37 @@
+//! Critical paths: where the time of a replay went.
+//!
+//! ```text
+//!  rank 0 ─[compute]─[send]╮                              from the end back to the beginning:
+//!                          ╰ interface ─ links, switches ─ interface ╮
+//!  rank 1 ─[compute]─ ┄┄┄┄┄┄┄┄┄┄ waits ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄[receive]─[compute]─ end
+//! ```
+//! A [`Record`] of a replay is walked backwards: what a processor did is taken whole; a
+//! wait is explained by the message that ended it, from its notice through interfaces, links and switches
+//! back to when it was posted, and on at the rank that posted it. A message that was there before somebody
+//! waited for it is no cause. Every picosecond is in exactly one [`Piece`].
+//!
+//! | file | is |
+//! |---|---|
+//! | `piece` | what a picosecond can be spent on |
+//! | `trace` | the record, sorted so that the walk finds what it needs |
+//! | `chain` | one message, from its post to its notice |
+//! | `walk` | the critical path; a rank's own time |
+//!
+//! # Source
+//! The walk is that of Yang and Miller 1988, "Critical path analysis for the execution of parallel and
+//! distributed programs".
+//!
+//! # Not modelled
+//! Slack: what would be critical if a piece were shorter.
+
+mod chain;
+mod piece;
+mod trace;
+mod walk;
+
+pub use piece::{Category, Piece, Place, What};
+pub use trace::{Pace, PathTrace};
+pub use walk::{Walk, rank_time};
+
+#[cfg(doc)]
+use crate::replay::Record;

@@ -1,0 +1,131 @@
+//! What a picosecond can be spent on, and where.
+
+use crate::replay::MessageId;
+use weft_fabric::LinkEnd;
+use weft_msg::Work;
+use weft_nic::Block;
+use weft_topo::LinkClass;
+use weft_trace::Kind;
+use weft_units::{EndpointId, RankId, Span, Time};
+
+/// What time is spent on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// The program computes.
+    Compute,
+    /// Messaging software, in a call or in the background.
+    Software(Work, Option<Kind>),
+    /// A block of an interface works on the message.
+    Block(Block),
+    /// A switch: to the edge of its clock, and its pipeline.
+    Switch,
+    /// A link: SERDES and wire.
+    Link,
+    /// The message's own bits: its last packet's, and what its packets before that kept the slowest link
+    /// busy.
+    Serialization,
+    /// Others are served first, or a buffer is full.
+    Waiting,
+    /// The partner has not come so far in its program.
+    LatePartner,
+    /// The recording does not reach back so far.
+    NotRecorded,
+}
+
+/// The coarse categories.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Category {
+    /// The program computes.
+    Computation,
+    /// Messaging software.
+    Software,
+    /// Network interfaces.
+    Interface,
+    /// Links and switches at zero load.
+    Network,
+    /// The messages' own bits.
+    Serialization,
+    /// Others in links, switches and interfaces.
+    Contention,
+    /// Waiting for a partner that has not come so far.
+    LatePartner,
+    /// Before the recording.
+    NotRecorded,
+}
+
+impl Category {
+    /// All, in the order of reports.
+    pub const ALL: [Category; 8] = [
+        Category::Computation,
+        Category::Software,
+        Category::Interface,
+        Category::Network,
+        Category::Serialization,
+        Category::Contention,
+        Category::LatePartner,
+        Category::NotRecorded,
+    ];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Category::Computation => "computation",
+            Category::Software => "software",
+            Category::Interface => "interface",
+            Category::Network => "network latency",
+            Category::Serialization => "serialization",
+            Category::Contention => "contention",
+            Category::LatePartner => "late partner",
+            Category::NotRecorded => "not recorded",
+        }
+    }
+}
+
+impl What {
+    /// The category that it counts in.
+    pub const fn category(self) -> Category {
+        match self {
+            What::Compute => Category::Computation,
+            What::Software(..) => Category::Software,
+            What::Block(_) => Category::Interface,
+            What::Switch | What::Link => Category::Network,
+            What::Serialization => Category::Serialization,
+            What::Waiting => Category::Contention,
+            What::LatePartner => Category::LatePartner,
+            What::NotRecorded => Category::NotRecorded,
+        }
+    }
+}
+
+/// Where time is spent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// At a rank, counted over all programs.
+    Rank(RankId),
+    /// In a block of the interface of an endpoint.
+    Block(EndpointId, Block),
+    /// On the link that begins there, or before it in the switch.
+    Link(LinkEnd, LinkClass),
+}
+
+/// A span of time that one thing explains.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// From.
+    pub begin: Time,
+    /// To.
+    pub end: Time,
+    /// What it is spent on.
+    pub what: What,
+    /// Where.
+    pub place: Place,
+    /// The message that it is spent on, while that is on its way.
+    pub message: Option<MessageId>,
+}
+
+impl Piece {
+    /// How long it is.
+    pub fn span(&self) -> Span {
+        self.end - self.begin
+    }
+}

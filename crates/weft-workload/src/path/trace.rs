@@ -1,0 +1,107 @@
+//! What was recorded, sorted so that the walk finds what it needs.
+
+use crate::replay::{Cause, Finish, MessageId, Post, Record, Step};
+use weft_fabric::HopRecord;
+use weft_nic::Stage;
+use weft_units::{Bytes, RankId, Span, Time};
+
+/// At what pace the packets of one message follow each other, so that what they wait for one another can
+/// be told from what they wait for others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// Largest payload of a packet.
+    pub packet_payload: Bytes,
+    /// Least time from packet to packet at the receiving interface. That of links is in the hops of a
+    /// message's first packet.
+    pub receive_packet: Span,
+    /// A cycle of the switches' clock.
+    pub switch_cycle: Span,
+}
+
+/// The record of a replay.
+#[derive(Debug)]
+pub struct PathTrace {
+    /// By rank and number.
+    steps: Vec<Step>,
+    /// Of each rank: where its steps begin.
+    first_steps: Vec<usize>,
+    /// By message.
+    posts: Vec<Post>,
+    /// By message and time.
+    hops: Vec<HopRecord>,
+    /// By message and time.
+    stages: Vec<Stage>,
+    /// By rank.
+    finishes: Vec<Finish>,
+    /// The pace of packets.
+    pub(super) pace: Pace,
+}
+
+impl PathTrace {
+    /// Sorts what all partitions of a replay have recorded. The order in which it comes does not matter.
+    pub fn new(record: Record, mut hops: Vec<HopRecord>, mut stages: Vec<Stage>, pace: Pace) -> PathTrace {
+        let Record { mut steps, mut posts, mut finishes } = record;
+        steps.sort_unstable_by_key(|step| (step.rank, step.number));
+        posts.sort_unstable_by_key(|post| post.message);
+        finishes.sort_unstable_by_key(|finish| finish.rank);
+        hops.sort_unstable_by_key(|hop| (hop.source, hop.message, hop.came, hop.began, hop.from));
+        stages.sort_unstable_by_key(|s| (s.source, s.message, s.came, s.ended, s.began, s.block, s.endpoint));
+        let ranks = finishes.last().map_or(0, |finish| finish.rank.index() + 1);
+        let ranks = steps.last().map_or(ranks, |step| ranks.max(step.rank.index() + 1));
+        let first_steps =
+            (0..=ranks).map(|rank| steps.partition_point(|step| step.rank.index() < rank)).collect();
+        PathTrace { steps, first_steps, posts, hops, stages, finishes, pace }
+    }
+
+    /// The steps of a rank, in the order in which they were recorded.
+    pub fn steps(&self, rank: RankId) -> &[Step] {
+        match (self.first_steps.get(rank.index()), self.first_steps.get(rank.index() + 1)) {
+            (Some(&from), Some(&to)) => &self.steps[from..to],
+            _ => &[],
+        }
+    }
+
+    /// One step of a rank, if it is recorded.
+    pub fn step(&self, rank: RankId, number: u32) -> Option<&Step> {
+        self.steps(rank).get(number as usize)
+    }
+
+    /// A message, if its post is recorded.
+    pub fn post(&self, message: MessageId) -> Option<&Post> {
+        let place = self.posts.binary_search_by_key(&message, |post| post.message).ok()?;
+        Some(&self.posts[place])
+    }
+
+    /// The moment `at` of a rank, where one of its own steps ends; `None`: none ends then.
+    pub fn moment(&self, rank: RankId, at: Time) -> Option<Finish> {
+        let own = self.steps(rank).iter().rev().find(|step| step.end == at && !step.background)?;
+        Some(Finish { rank, at, last: Cause::After(own.number) })
+    }
+
+    /// The messages, by source and number.
+    pub fn posts(&self) -> &[Post] {
+        &self.posts
+    }
+
+    /// The ends of programs, by rank.
+    pub fn finishes(&self) -> &[Finish] {
+        &self.finishes
+    }
+
+    /// The hops of a message's watched packets.
+    pub(super) fn hops(&self, message: MessageId) -> &[HopRecord] {
+        range(&self.hops, message, |hop| MessageId { source: hop.source, number: hop.message })
+    }
+
+    /// The stages of a message.
+    pub(super) fn stages(&self, message: MessageId) -> &[Stage] {
+        range(&self.stages, message, |stage| MessageId { source: stage.source, number: stage.message })
+    }
+}
+
+/// The part of `all`, which is sorted by `key`, with that key.
+fn range<T>(all: &[T], wanted: MessageId, key: impl Fn(&T) -> MessageId) -> &[T] {
+    let from = all.partition_point(|one| key(one) < wanted);
+    let count = all[from..].partition_point(|one| key(one) == wanted);
+    &all[from..from + count]
+}

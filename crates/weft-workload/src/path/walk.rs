@@ -1,0 +1,131 @@
+//! The walk from an end back through steps and messages.
+
+use super::chain::chain;
+use super::piece::{Piece, Place, What};
+use super::trace::PathTrace;
+use crate::replay::{Cause, Doing, Finish, Step};
+use weft_units::{RankId, Time};
+
+/// A walk: its pieces, in order and without gaps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Walk {
+    /// Where it came to: where it was to go, or where the recording ends.
+    pub begin: Time,
+    /// Where it began.
+    pub end: Time,
+    /// The pieces between both.
+    pub pieces: Vec<Piece>,
+}
+
+/// Whether the walk is to explain why, or whose fault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follow {
+    /// To the partner, and what it did.
+    Everything,
+    /// To a partner that answers at once, on behalf of this rank; what else the partner did before makes it
+    /// late.
+    AnswersTo(RankId),
+}
+
+impl Walk {
+    /// The critical path to the end of a rank's program, or to a [moment](PathTrace::moment) in it: what
+    /// explains everything from `begin` on.
+    pub fn to(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
+        walk(trace, finish.rank, finish.last, (begin, finish.at), Follow::Everything)
+    }
+}
+
+/// A rank's own time from `begin` to the end of its program, or to a [moment](PathTrace::moment) in it: what its processor did, and what it waited for
+/// while it waited.
+pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
+    let Finish { rank, at: end, last } = *finish;
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut cursor = begin;
+    let wait = |pieces: &mut Vec<Piece>, cursor: Time, cause: Cause, until: Time| {
+        let walk = walk(trace, rank, cause, (cursor, until), Follow::AnswersTo(rank));
+        if walk.begin > cursor {
+            let (what, place) = (What::NotRecorded, Place::Rank(rank));
+            pieces.push(Piece { begin: cursor, end: walk.begin, what, place, message: None });
+        }
+        pieces.extend(walk.pieces);
+    };
+    let own = trace.steps(rank).iter().filter(|step| !step.background && step.end > begin && step.end <= end);
+    for step in own {
+        if step.begin > cursor {
+            wait(&mut pieces, cursor, step.cause, step.begin);
+            cursor = step.begin;
+        }
+        pieces.extend(piece(step, cursor));
+        cursor = step.end;
+    }
+    if end > cursor {
+        wait(&mut pieces, cursor, last, end);
+    }
+    exact(Walk { begin, end, pieces })
+}
+
+/// The piece that a step is, from `from` on.
+fn piece(step: &Step, from: Time) -> Option<Piece> {
+    let what = match step.doing {
+        Doing::Compute => What::Compute,
+        Doing::Software(work, call) => What::Software(work, call),
+        Doing::Pass => return None,
+    };
+    let (begin, end) = (step.begin.max(from), step.end);
+    (end > begin).then_some(Piece { begin, end, what, place: Place::Rank(step.rank), message: None })
+}
+
+fn walk(
+    trace: &PathTrace,
+    mut rank: RankId,
+    mut cause: Cause,
+    (begin, end): (Time, Time),
+    follow: Follow,
+) -> Walk {
+    // Backwards, and turned round at the end.
+    let mut pieces = Vec::new();
+    let mut cursor = end;
+    while cursor > begin {
+        match cause {
+            Cause::Beginning => break,
+            Cause::After(number) => {
+                let Some(step) = trace.step(rank, number) else { break };
+                debug_assert_eq!(step.end, cursor, "a step ends where what follows it begins");
+                pieces.extend(piece(step, begin));
+                cursor = step.begin.max(begin);
+                cause = step.cause;
+                let by_program = step.first && matches!(cause, Cause::After(_) | Cause::Beginning);
+                if by_program && matches!(follow, Follow::AnswersTo(own) if own != rank) && cursor > begin {
+                    let (what, place, message) = (What::LatePartner, Place::Rank(rank), None);
+                    pieces.push(Piece { begin, end: cursor, what, place, message });
+                    cursor = begin;
+                }
+            }
+            Cause::Arrived(message) | Cause::Sent(message) => {
+                let Some(post) = trace.post(message) else { break };
+                let on_its_way = chain(trace, post, cursor).into_iter().rev();
+                let after_begin = on_its_way.take_while(|piece| piece.end > begin);
+                pieces.extend(after_begin.map(|piece| Piece { begin: piece.begin.max(begin), ..piece }));
+                cursor = post.at.max(begin);
+                rank = post.rank;
+                cause = Cause::After(post.after);
+            }
+        }
+    }
+    pieces.reverse();
+    exact(Walk { begin: cursor, end, pieces })
+}
+
+/// Makes sure that every picosecond is in one piece.
+fn exact(walk: Walk) -> Walk {
+    let mut cursor = walk.begin;
+    for piece in &walk.pieces {
+        assert!(
+            piece.begin == cursor && piece.end > cursor,
+            "a gap or an overlap at {cursor} before {piece:?}"
+        );
+        cursor = piece.end;
+    }
+    assert_eq!(cursor, walk.end, "the pieces end where the walk began");
+    walk
+}

@@ -1,0 +1,82 @@
+//! What a replay runs: ranks on places, and where their operations come from.
+//!
+//! ```text
+//!   a trace:     rank ──▶ cursor ──▶ Op, Op, …            read from a file
+//!   a function:  (rank, position) ──▶ Op                  computed when it is needed
+//! ```
+//! A function keeps nothing: a rank that was saved goes on at its position, and a million operations
+//! take no memory.
+
+use crate::mapping::Place;
+use std::sync::Arc;
+use weft_trace::Trace;
+use weft_trace::op::Op;
+use weft_units::RankId;
+
+/// A program that is a function of rank and position.
+pub trait Generated: Send + Sync {
+    /// What it is called in messages, such as `osu_bcast`.
+    fn name(&self) -> &str;
+
+    /// How many ranks it has.
+    fn ranks(&self) -> u32;
+
+    /// How many operations `rank` does.
+    fn operations(&self, rank: RankId) -> u64;
+
+    /// Operation `position` of `rank`, the same whenever it is asked for; `None` at the end of the
+    /// program and after it.
+    fn operation(&self, rank: RankId, position: u64) -> Option<Op>;
+}
+
+/// Where operations come from.
+#[derive(Clone)]
+pub enum Operations {
+    /// A recorded program.
+    Recorded(Trace),
+    /// A function.
+    Generated(Arc<dyn Generated>),
+}
+
+impl Operations {
+    /// What the program is called in messages: of a trace, its file.
+    pub fn name(&self) -> &str {
+        match self {
+            Operations::Recorded(trace) => trace.file(),
+            Operations::Generated(program) => program.name(),
+        }
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        match self {
+            Operations::Recorded(trace) => trace.ranks(),
+            Operations::Generated(program) => program.ranks(),
+        }
+    }
+
+    /// How many operations all ranks do.
+    pub fn count(&self) -> u64 {
+        match self {
+            Operations::Recorded(trace) => trace.operations(),
+            Operations::Generated(program) => {
+                (0..program.ranks()).map(|rank| program.operations(RankId(rank))).sum()
+            }
+        }
+    }
+}
+
+impl From<Trace> for Operations {
+    fn from(trace: Trace) -> Operations {
+        Operations::Recorded(trace)
+    }
+}
+
+/// A program to be replayed.
+#[derive(Clone)]
+pub struct Program {
+    /// What it does.
+    pub operations: Operations,
+    /// The place of each rank.
+    pub places: Vec<Place>,
+}

@@ -1,0 +1,299 @@
+//! Critical paths against closed forms, and exact on random programs.
+
+use super::chain::{programs, step};
+use super::support::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use weft_engine::{Model, Progress, Simulation};
+use weft_fabric::parameters::{
+    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
+    SwitchParameters,
+};
+use weft_fabric::{Built, Ideal, Network, NetworkParameters};
+use weft_msg::{Protocol, Work};
+use weft_nic::SimpleNic;
+use weft_topo::{Layout, Star, StarRouting};
+use weft_trace::op::*;
+use weft_units::{BitRate, Bytes, Clock, LineCode, RankId, Span, Time};
+use weft_workload::mapping::Hosts;
+use weft_workload::path::{Category, Pace, PathTrace, Walk, What, rank_time};
+use weft_workload::replay::*;
+
+/// What a finished simulation has recorded.
+fn finished<M: Model<Output = ReplayOutput>>(mut simulation: Simulation<M>, pace: Pace) -> PathTrace {
+    assert_eq!(simulation.run_until(Time::MAX, &AtomicBool::new(false)), Progress::Dry);
+    let (mut record, mut hops, mut stages) = (Record::default(), Vec::new(), Vec::new());
+    for output in simulation.outputs_mut() {
+        let output = std::mem::take(output);
+        assert!(output.faults.is_empty(), "{:?}", output.faults);
+        record.append(output.record);
+        hops.extend(output.hops);
+        stages.extend(output.stages);
+    }
+    PathTrace::new(record, hops, stages, pace)
+}
+
+/// The record of some programs, on the ideal network or on a star with that switch.
+fn recorded(
+    setup: &Setup,
+    star: Option<SwitchParameters>,
+    ranks: &[Vec<Op>],
+    threads: usize,
+    from: Span,
+) -> PathTrace {
+    let trace = trace_of(ranks);
+    let endpoints = trace.ranks().div_ceil(setup.per_host);
+    let hosts = Hosts { hosts: endpoints, cores: setup.per_host, endpoints_per_host: 1 };
+    let places = hosts.linear(trace.ranks().into(), None).unwrap();
+    let programs = vec![Program { operations: trace.into(), places }];
+    let mut parameters = ReplayParameters::new(programs, setup.protocol.clone(), setup.progress);
+    parameters.record_from = Some(Time::ZERO + from);
+    let pace = Pace {
+        packet_payload: setup.simple.payload,
+        receive_packet: setup.simple.receive_packet,
+        switch_cycle: Span::from_ns(5),
+    };
+    let mut nics = parameters.hosts(endpoints).into_iter().map(SimpleNic::new);
+    let Some(switch) = star else {
+        let (model, sites, events, lookahead) =
+            Ideal::build(setup.ideal, endpoints, (setup.simple, parameters), |_, _| nics.next().unwrap());
+        return finished(Simulation::new(model, sites, events, lookahead, threads), pace);
+    };
+    let layout = Layout::Star(StarRouting::new(Star::new(endpoints.into()).unwrap()));
+    let link = LinkParameters {
+        rate: BitRate::from_gigabits(16),
+        code: LineCode::NONE,
+        latency: Span::from_ns(20),
+        framing: Bytes::ZERO,
+    };
+    let format = PacketFormat { header: Bytes::ZERO, footer: Bytes::ZERO, payload: setup.simple.payload };
+    let parameters_of_network = NetworkParameters { layout, format, links: vec![link; 2], switch, seed: 1 };
+    let Built { network, sites, events, lookahead } =
+        Network::build(parameters_of_network, (setup.simple, parameters), |_, _| nics.next().unwrap())
+            .unwrap();
+    finished(Simulation::new(network, sites, events, lookahead, threads), pace)
+}
+
+/// 200 MHz, a pipeline of 2 cycles: a packet of 250 bytes takes 25 cycles on the line of the star.
+fn switch(forwarding: Forwarding) -> SwitchParameters {
+    SwitchParameters {
+        kind: SwitchKind::VirtualOutputQueued,
+        arbiter: ArbiterKind::RoundRobin,
+        clock: Clock::from_hertz(200_000_000).unwrap(),
+        pipeline_cycles: 2,
+        forwarding,
+        faster_link: FasterLink::Bubble,
+        buffer: Bytes::new(4 * 256),
+        credit: CreditUnit::Bytes,
+        output_buffer: None,
+    }
+}
+
+/// How much of a walk is in each category that has any.
+fn shares(walk: &Walk) -> BTreeMap<Category, Span> {
+    let mut shares = BTreeMap::new();
+    for piece in &walk.pieces {
+        *shares.entry(piece.what.category()).or_insert(Span::ZERO) += piece.span();
+    }
+    shares
+}
+
+fn ns(spans: &[(Category, u64)]) -> BTreeMap<Category, Span> {
+    spans.iter().map(|&(category, ns)| (category, Span::from_ns(ns))).collect()
+}
+
+fn critical(trace: &PathTrace) -> Walk {
+    let last = trace.finishes().iter().max_by_key(|finish| finish.at).unwrap();
+    Walk::to(trace, last, Time::ZERO)
+}
+
+fn one_message(bytes: u64) -> Vec<Vec<Op>> {
+    vec![vec![compute(10), send(1, 7, bytes, 0), wait(0)], vec![receive(0, 7, bytes, 0), wait(0)]]
+}
+
+/// Catches a piece of a message's way that is left out, counted twice or in the wrong category.
+#[test]
+fn an_eager_message_is_split_into_its_parts() {
+    use Category::*;
+    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(200), 1, Span::ZERO);
+    // Software: send call; receive message, one entry looked at. Interface: 31 + 13 before, 5 + 41 behind.
+    // 224 bytes on the wire.
+    let software = 113 + 97 + 3;
+    let expected = [
+        (Computation, 10_000),
+        (Software, software),
+        (Interface, 31 + 13 + 5 + 41),
+        (Network, 1_003),
+        (Serialization, 112),
+    ];
+    let walk = critical(&trace);
+    assert_eq!(shares(&walk), ns(&expected));
+    assert_eq!((walk.begin, walk.end), (Time::ZERO, trace.finishes()[1].at));
+}
+
+/// Catches packets of the message itself that count as those of others, and legs that are left out.
+#[test]
+fn a_rendezvous_is_split_into_its_parts() {
+    use Category::*;
+    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(3_000), 1, Span::ZERO);
+    let interface = 31 + 13 + 5 + 41;
+    // Request to send, clear to send, data: 8 + 8 + 1500 ns on the line, in one, one and 12 packets.
+    let expected = [
+        (Computation, 10_000),
+        (Software, 113 + 61 + (59 + 3 + 61) + (59 + 67) + 97),
+        (Interface, 3 * interface),
+        (Network, 3 * 1_003),
+        (Serialization, 8 + 8 + 1_500),
+    ];
+    assert_eq!(shares(&critical(&trace)), ns(&expected));
+}
+
+/// Catches waiting for a partner that computes that is not told from waiting for the network.
+#[test]
+fn a_late_sender_is_late() {
+    use Category::*;
+    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(200), 1, Span::ZERO);
+    let receiver = rank_time(&trace, &trace.finishes()[1], Time::ZERO);
+    let before = 71 + 53;
+    let expected = [
+        (Software, before + 113 + 97 + 3),
+        (Interface, 31 + 13 + 5 + 41),
+        (Network, 1_003),
+        (Serialization, 112),
+        (LatePartner, 10_000 - before),
+    ];
+    assert_eq!(shares(&receiver), ns(&expected));
+    // The sender waits for the interface to take its data.
+    let sender = rank_time(&trace, &trace.finishes()[0], Time::ZERO);
+    let expected = [(Computation, 10_000), (Software, 113 + 53), (Interface, 0)];
+    let shares = shares(&sender);
+    assert_eq!(shares[&Computation], ns(&expected)[&Computation]);
+    assert_eq!(shares[&Software], ns(&expected)[&Software]);
+    assert!(!shares.contains_key(&LatePartner), "{shares:?}");
+}
+
+/// Catches a rendezvous whose partner answers at once and is called late all the same.
+#[test]
+fn a_partner_that_answers_at_once_is_not_late() {
+    let ranks = [vec![send(1, 7, 3_000, 0), wait(0)], vec![receive(0, 7, 3_000, 0), wait(0)]];
+    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &ranks, 1, Span::ZERO);
+    for finish in trace.finishes() {
+        let shares = shares(&rank_time(&trace, finish, Time::ZERO));
+        let late = shares.get(&Category::LatePartner).copied().unwrap_or_default();
+        // The receiver's wait begins after 71 + 53 ns, the sender has posted after 113 + 61.
+        assert_eq!(late, Span::ZERO, "{shares:?}");
+    }
+}
+
+/// Two endpoints send to a third at the same time. Catches contention that is lost among serialization:
+/// whoever comes second waits for as long as the other takes.
+#[test]
+fn contention_is_what_the_other_takes() {
+    let setup = Setup { simple: Setup::zero(ProgressRule::Call).simple, ..Setup::zero(ProgressRule::Call) };
+    let setup = Setup { protocol: Protocol { wait_call: Span::from_ns(1), ..Protocol::zero() }, ..setup };
+    let bytes = 250;
+    let ranks = [
+        vec![send(2, 7, bytes, 0), wait(0)],
+        vec![send(2, 7, bytes, 0), wait(0)],
+        vec![
+            receive(0, 7, bytes, 0),
+            receive(1, 7, bytes, 1),
+            Op::Waitall { requests: vec![RequestId(0), RequestId(1)] },
+        ],
+    ];
+    let trace = recorded(&setup, Some(switch(Forwarding::VirtualCutThrough)), &ranks, 1, Span::ZERO);
+    use Category::*;
+    // Links of 20 ns, a pipeline of 10 ns, 125 ns for a packet.
+    let expected = [(Network, 20 + 10 + 20), (Serialization, 125), (Contention, 125)];
+    assert_eq!(shares(&critical(&trace)), ns(&expected));
+}
+
+/// Catches a message's own packets that count as others' where a switch stores packets or holds them up.
+#[test]
+fn a_message_alone_meets_no_contention() {
+    for forwarding in [Forwarding::VirtualCutThrough, Forwarding::StoreAndForward] {
+        for bytes in [0, 100, 256, 257, 5_000] {
+            for progress in [ProgressRule::Call, ProgressRule::Background] {
+                let setup = Setup::costly(progress);
+                let trace = recorded(&setup, Some(switch(forwarding)), &one_message(bytes), 1, Span::ZERO);
+                let shares = shares(&critical(&trace));
+                assert!(!shares.contains_key(&Category::Contention), "{bytes} {forwarding:?}: {shares:?}");
+            }
+        }
+    }
+}
+
+/// Catches a cost of the protocol that is reported under another's name.
+#[test]
+fn software_is_named_by_its_cost() {
+    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(200), 1, Span::ZERO);
+    let named: Vec<_> = critical(&trace)
+        .pieces
+        .iter()
+        .filter_map(|piece| match piece.what {
+            What::Software(work, call) => Some((work, call.map_or("", |call| call.name()), piece.span())),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        (Work::SendCall, "isend", Span::from_ns(113)),
+        (Work::ReceiveMessage, "wait", Span::from_ns(97)),
+        (Work::Matching, "wait", Span::from_ns(3)),
+    ];
+    assert_eq!(named, expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Every picosecond of the critical path and of each rank's time is in exactly one piece, nothing is
+    /// left unexplained, and neither depends on threads. [`Walk`] itself asserts that pieces are in order
+    /// and without gaps.
+    #[test]
+    fn every_picosecond_is_explained_once(
+        steps in prop::collection::vec(step(true), 1..40),
+        background in any::<bool>(),
+        on_star in any::<bool>(),
+        per_host in 1..3u32,
+    ) {
+        let progress = if background { ProgressRule::Background } else { ProgressRule::Call };
+        let setup = Setup { per_host, ..Setup::costly(progress) };
+        let star = on_star.then(|| switch(Forwarding::VirtualCutThrough));
+        let ranks = programs(&steps);
+        let trace = recorded(&setup, star, &ranks, 1, Span::ZERO);
+        let path = critical(&trace);
+        prop_assert_eq!(path.begin, Time::ZERO);
+        prop_assert_eq!(trace.finishes().len(), ranks.len());
+        let again = recorded(&setup, star, &ranks, 2, Span::ZERO);
+        prop_assert_eq!(&critical(&again), &path);
+        for finish in trace.finishes() {
+            let time = rank_time(&trace, finish, Time::ZERO);
+            prop_assert_eq!((time.begin, time.end), (Time::ZERO, finish.at));
+            prop_assert!(!shares(&time).contains_key(&Category::NotRecorded));
+            prop_assert!(rank_time(&again, finish, Time::ZERO) == time);
+        }
+    }
+
+    /// A recording that begins late explains what it has, and the same as a whole one does.
+    #[test]
+    fn a_late_recording_agrees_with_a_whole_one(
+        steps in prop::collection::vec(step(true), 1..40),
+        from_ns in 0..20_000u64,
+    ) {
+        let setup = Setup::costly(ProgressRule::Call);
+        let ranks = programs(&steps);
+        let whole = critical(&recorded(&setup, None, &ranks, 1, Span::ZERO));
+        let late = critical(&recorded(&setup, None, &ranks, 1, Span::from_ns(from_ns)));
+        prop_assert_eq!(late.end, whole.end);
+        let common: Vec<_> = whole.pieces.iter().filter(|piece| piece.begin >= late.begin).collect();
+        prop_assert_eq!(common, late.pieces.iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn ranks_are_named_in_the_trace() {
+    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(8), 1, Span::ZERO);
+    assert!(trace.steps(RankId(0)).iter().all(|step| step.rank == RankId(0)));
+    assert!(trace.steps(RankId(9)).is_empty());
+}
