@@ -175,7 +175,6 @@ impl<N: Interface> Model for Ideal<N> {
     ) {
         let entity = event.order.entity();
         let endpoint = &mut site.endpoints[entity as usize];
-        let now = context.now();
         let mut at_interface = InterfaceContext {
             endpoint: endpoint.id,
             entity,
@@ -184,7 +183,7 @@ impl<N: Interface> Model for Ideal<N> {
             output,
             pump: false,
         };
-        let IdealEndpoint { interface, pump, .. } = &mut *endpoint;
+        let IdealEndpoint { interface, pump, .. } = endpoint;
         at_interface.hand(&event.payload, interface, pump, &self.interface);
         if at_interface.pump {
             self.pump(endpoint, &mut at_interface);

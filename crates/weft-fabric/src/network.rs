@@ -498,7 +498,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         }
         let index = entity as usize - 1;
         let endpoint = &mut site.endpoints[index];
-        let now = context.now();
         let mut at_interface = InterfaceContext {
             endpoint: endpoint.id,
             entity,
