@@ -132,7 +132,7 @@ fn what_has_no_program_is_refused() {
     json(&words);
     let said = refused(&["explain", out]);
     assert!(said.contains("explain is for programs"), "{said}");
-    assert!(refused(&["explain", folder.path().to_str().unwrap()]).contains("no result"));
+    assert!(refused(&["explain", folder.path().to_str().unwrap()]).contains("no finished run"));
 }
 
 /// Catches a nanosecond of a round trip that is in no piece or in two.

@@ -28,6 +28,7 @@ fn pages_and_help_name_the_same_options() {
         ("machine", &[&["machine", "show"] as &[&str], &["machine", "check"]] as &[&[&str]]),
         ("traffic", &[&["traffic"]]),
         ("replay", &[&["replay"]]),
+        ("osu", &[&["osu"]]),
         ("rerun", &[&["rerun"]]),
         ("explain", &[&["explain"]]),
         ("record", &[&["record"]]),

@@ -26,7 +26,8 @@ pub struct Packet {
     pub message: u32,
     /// Payload bytes.
     pub bytes: u32,
-    /// When its message was offered to the interface.
+    /// When its message was offered to the interface, or what else the interface writes there: the network
+    /// carries it and does not read it.
     pub born: Time,
     /// The destination's packed address.
     pub(crate) address: Address,
@@ -85,9 +86,9 @@ impl Packet {
         Bytes::new(u64::from(self.bytes))
     }
 
-    /// From head to tail on the last link.
+    /// From head to tail on the last link that it has crossed.
     #[inline]
-    pub(crate) fn stretch(&self) -> Span {
+    pub fn stretch(&self) -> Span {
         Span::from_ps(u64::from(self.stretch))
     }
 }
@@ -148,7 +149,8 @@ impl<T: Payload, A: Copy + Send + Sync> Payload for Wire<T, A> {
         match self {
             Wire::Packet(p) => {
                 let link = u128::from(p.port) << 8 | u128::from(p.vc);
-                link << 96 | u128::from(p.source.0) << 32 | u128::from(p.message)
+                let label = u128::from(p.label) << 64;
+                link << 96 | label | u128::from(p.source.0) << 32 | u128::from(p.message)
             }
             Wire::Credit(amount) => u128::from(*amount),
             Wire::Pump | Wire::Start => 0,

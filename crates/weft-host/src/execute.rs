@@ -72,6 +72,8 @@ pub enum Outcome {
     Deadlock,
     /// A rank has kept its turn for longer than the watchdog allows.
     Silent(u32),
+    /// The network has lost a message for good: why.
+    Lost(String),
     /// Virtual time has reached its limit.
     TimeLimit,
     /// So has real time.
@@ -89,6 +91,7 @@ impl Outcome {
             Outcome::Aborted(..) => "aborted",
             Outcome::Deadlock => "deadlock",
             Outcome::Silent(_) => "silent",
+            Outcome::Lost(_) => "lost data",
             Outcome::TimeLimit | Outcome::WallLimit => "limit reached",
             Outcome::Interrupted => "interrupted",
         }
@@ -100,7 +103,7 @@ impl Outcome {
             Outcome::Finished => 0,
             Outcome::RankEnded(_, death) => status_of(*death),
             Outcome::Aborted(_, status) => status_of(Death::Exited(*status)),
-            Outcome::Deadlock | Outcome::Silent(_) | Outcome::TimeLimit | Outcome::WallLimit => 1,
+            Outcome::Deadlock | Outcome::Silent(_) | Outcome::Lost(_) | Outcome::TimeLimit | Outcome::WallLimit => 1,
             Outcome::Interrupted => 130,
         }
     }
@@ -326,6 +329,7 @@ pub fn execute(
         (_, Some(outcome)) => outcome,
         (LiveEnd::Deadlock(_), None) => Outcome::Deadlock,
         (LiveEnd::Silent(rank), None) => Outcome::Silent(rank),
+        (LiveEnd::Lost(reason), None) => Outcome::Lost(reason),
         (LiveEnd::TimeLimit, None) => Outcome::TimeLimit,
         (LiveEnd::Finished | LiveEnd::Stopped, None) => Outcome::Finished,
     };
@@ -337,6 +341,7 @@ pub fn execute(
             }
         }
         Outcome::Aborted(rank, status) => detail = format!("rank {rank} called MPI_Abort with status {status}"),
+        Outcome::Lost(reason) => detail.clone_from(reason),
         Outcome::Silent(rank) => {
             detail = format!(
                 "rank {rank} computed or waited outside MPI for longer than the watchdog allows (--watchdog)"

@@ -68,6 +68,8 @@ struct Life {
     fenced: Vec<bool>,
     /// The rank that has kept its turn for too long.
     silent: Option<u32>,
+    /// Why the network has lost a message for good.
+    lost: Option<String>,
 }
 
 /// A job.
@@ -162,6 +164,7 @@ impl Job {
             deaths: vec![None; ranks.len()],
             fenced: vec![false; ranks.len()],
             silent: None,
+            lost: None,
         };
         Ok(Job {
             members,
@@ -236,6 +239,17 @@ impl Job {
     /// The rank that has kept its turn for longer than the watchdog allows.
     pub fn silent(&self) -> Option<u32> {
         lock(&self.life).silent
+    }
+
+    /// The network has lost a message for good: the run is to end.
+    pub(crate) fn message_failed(&self, reason: String) {
+        lock(&self.life).lost.get_or_insert(reason);
+        self.stop();
+    }
+
+    /// Why the network has lost a message for good.
+    pub fn lost(&self) -> Option<String> {
+        lock(&self.life).lost.clone()
     }
 
     /// What a waiting rank waits for, as it says.

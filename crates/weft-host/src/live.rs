@@ -18,15 +18,44 @@ use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind, RawEnvelope, State};
 use weft_engine::Payload;
 use weft_msg::{Envelope, EnvelopeKind};
-use weft_nic::{Delivered, Host, HostContext, Message, Offer, Primitive};
+use weft_nic::gvas::Pdid;
+use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_units::{Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::order::{Counters, Restore};
 use weft_workload::replay::{Delivery, ReplayOutput, ReplayedMessage};
+
+/// The protection domain of the job.
+pub(crate) const DOMAIN: u16 = 1;
+
+/// The payloads of messages under way.
+#[derive(Default)]
+struct Payloads {
+    next: u32,
+    kept: BTreeMap<u32, Data>,
+}
+
+/// A payload.
+enum Data {
+    /// Taken.
+    Bytes(Vec<u8>),
+    /// It lies in the memory of a rank, which has lent it until the send is complete.
+    At { rank: u32, address: u64, length: u64 },
+}
+
+impl Data {
+    fn bytes(self, job: &Job) -> Vec<u8> {
+        match self {
+            Data::Bytes(bytes) => bytes,
+            // A rank that has died has no memory.
+            Data::At { rank, address, length } => job.read(rank, address, length).unwrap_or_default(),
+        }
+    }
+}
 
 /// What all hosts of a run share.
 pub struct LiveParameters {
@@ -39,7 +68,7 @@ pub struct LiveParameters {
     pub report_messages: bool,
     /// Whether flows are to be reported.
     pub report_flows: bool,
-    payloads: Mutex<Slab<Vec<u8>>>,
+    payloads: Mutex<Payloads>,
 }
 
 impl LiveParameters {
@@ -75,8 +104,36 @@ impl LiveParameters {
         self.seats[rank as usize]
     }
 
-    fn payloads(&self) -> MutexGuard<'_, Slab<Vec<u8>>> {
+    fn payloads(&self) -> MutexGuard<'_, Payloads> {
         self.payloads.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Keeps a payload until its message has arrived.
+    fn store(&self, data: Data) -> u32 {
+        let mut payloads = self.payloads();
+        let mut number = payloads.next;
+        while payloads.kept.contains_key(&number) {
+            number = number.wrapping_add(1);
+        }
+        payloads.next = number.wrapping_add(1);
+        payloads.kept.insert(number, data);
+        number
+    }
+
+    /// The interface has taken the data of a message: its bytes are those that lie there now.
+    fn capture(&self, number: u32) {
+        let mut payloads = self.payloads();
+        if let Some(data @ Data::At { .. }) = payloads.kept.get_mut(&number) {
+            let bytes = std::mem::replace(data, Data::Bytes(Vec::new())).bytes(&self.job);
+            *data = Data::Bytes(bytes);
+        }
+    }
+
+    /// The bytes of a message that has arrived. An interface that says that it has taken the data only when the receiver has
+    /// acknowledged it has them read now.
+    fn take(&self, number: Option<u32>) -> Vec<u8> {
+        let data = number.and_then(|number| self.payloads().kept.remove(&number));
+        data.map_or_else(Vec::new, |data| data.bytes(&self.job))
     }
 }
 
@@ -106,8 +163,8 @@ struct Outgoing {
     seat: u32,
     /// What the rank wants to hear; 0: nothing.
     token: u32,
-    /// Memory to be read now: address, length, and where its bytes are to be put.
-    capture: Option<(u64, u64, u32)>,
+    /// The payload whose bytes are to be read now.
+    capture: Option<u32>,
 }
 
 /// A rank, as the simulation sees it.
@@ -122,6 +179,8 @@ struct LiveRank {
     notices: VecDeque<(Notice, Vec<u8>)>,
     /// When the messages that are announced were posted, by the send's number.
     announced: Vec<Time>,
+    /// Messages in the interface's queue for it that it has not taken.
+    in_mailbox: u32,
     messages_sent: u64,
     sent: Bytes,
 }
@@ -135,6 +194,7 @@ impl LiveRank {
             numbers: Counters::default(),
             notices: VecDeque::new(),
             announced: Vec::new(),
+            in_mailbox: 0,
             messages_sent: 0,
             sent: Bytes::ZERO,
         }
@@ -210,6 +270,9 @@ impl LiveHost {
                 }
                 rank.notices.pop_front();
             }
+            for _ in 0..std::mem::take(&mut rank.in_mailbox) {
+                context.taken(seat as u16, context.now());
+            }
             let quiet = if rank.notices.is_empty() { context.quiet_until() } else { Time::ZERO };
             let end = parameters.job.run(number, quiet.as_ps());
             self.carry(seat, parameters, context);
@@ -258,6 +321,7 @@ impl LiveHost {
         // What a rank says of times is believed as far as it can be: nothing is posted in the past.
         let at = Time::from_ps(post.at).max(context.now());
         let Some(&(to, to_seat)) = parameters.seats.get(post.to as usize) else { return };
+        let (interface, to_interface) = (seat as u16, to_seat as u16);
         let header = |kind| LiveHeader {
             kind,
             source: rank.rank,
@@ -282,7 +346,7 @@ impl LiveHost {
                 let mut capture = None;
                 let exchange = envelope.send as usize;
                 match envelope.kind {
-                    EnvelopeKind::Eager => header.payload = Some(store(parameters, bytes)),
+                    EnvelopeKind::Eager => header.payload = Some(parameters.store(Data::Bytes(bytes))),
                     EnvelopeKind::RequestToSend if exchange < 1 << 20 => {
                         if rank.announced.len() <= exchange {
                             rank.announced.resize(exchange + 1, Time::ZERO);
@@ -295,9 +359,10 @@ impl LiveHost {
                     }
                     EnvelopeKind::Data => {
                         born = rank.announced.get(exchange).copied().unwrap_or(at);
-                        let place = store(parameters, Vec::new());
+                        let (address, length) = (post.local, post.length);
+                        let place = parameters.store(Data::At { rank: rank.rank, address, length });
                         header.payload = Some(place);
-                        capture = Some((post.local, post.length, place));
+                        capture = Some(place);
                     }
                     _ => {}
                 }
@@ -315,7 +380,7 @@ impl LiveHost {
                 });
                 let bytes = Bytes::new(post.payload);
                 let message =
-                    Message { to, bytes, born, header: Some(header), token, primitive, watch: false };
+                    Message { to, bytes, born, header: Some(header), token, primitive, interface, to_interface, watch: false };
                 context.send(message, at);
             }
             kind if kind == PostKind::Register as u32 => {
@@ -332,24 +397,27 @@ impl LiveHost {
             }
             kind if kind == PostKind::Write as u32 => {
                 let mut header = header(Kind::Write { remote: post.remote, key: post.key });
-                let captured = post.local == 0;
-                let place = store(parameters, bytes);
+                let taken = post.local == 0;
+                let (address, length) = (post.local, post.length);
+                let data =
+                    if taken { Data::Bytes(bytes) } else { Data::At { rank: rank.rank, address, length } };
+                let place = parameters.store(data);
                 header.payload = Some(place);
-                let capture = (!captured).then_some((post.local, post.length, place));
+                let capture = (!taken).then_some(place);
                 let token = capture
                     .is_some()
                     .then(|| self.outgoing.insert(Outgoing { seat: seat as u32, token: 0, capture }) as u32);
                 let bytes = Bytes::new(post.length);
                 let primitive = Primitive::Write;
                 let message =
-                    Message { to, bytes, born: at, header: Some(header), token, primitive, watch: false };
+                    Message { to, bytes, born: at, header: Some(header), token, primitive, interface, to_interface, watch: false };
                 context.send(message, at);
             }
             kind if kind == PostKind::Read as u32 => {
                 let (remote, key, length, local) = (post.remote, post.key, post.length, post.local);
                 let opening = parameters.job.reach(rank.rank).opening;
                 let kind = Kind::Read { remote, key, length, local, opening };
-                send_control(header(kind), to, parameters.control, at, context);
+                send_control(header(kind), to, seat, parameters.control, at, context);
             }
             kind if kind == PostKind::Forget as u32 => {
                 let mut reach = parameters.job.reach(rank.rank);
@@ -386,8 +454,7 @@ impl LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<LiveHost>,
     ) {
-        let bytes =
-            header.payload.map(|place| parameters.payloads().remove(place as usize)).unwrap_or_default();
+        let bytes = parameters.take(header.payload);
         let seat = header.seat as usize;
         let mut small = Vec::new();
         match envelope.kind {
@@ -413,20 +480,18 @@ impl LiveHost {
     }
 }
 
-fn store(parameters: &LiveParameters, bytes: Vec<u8>) -> u32 {
-    parameters.payloads().insert(bytes) as u32
-}
-
 /// Sends what interfaces say to each other.
 fn send_control(
     header: LiveHeader,
     to: EndpointId,
+    seat: usize,
     bytes: Bytes,
     at: Time,
     context: &mut impl HostContext<LiveHost>,
 ) {
     let primitive = Primitive::Automatic;
-    let message = Message { to, bytes, born: at, header: Some(header), token: None, primitive, watch: false };
+    let (interface, to_interface) = (seat as u16, header.seat as u16);
+    let message = Message { to, bytes, born: at, header: Some(header), token: None, primitive, interface, to_interface, watch: false };
     context.send(message, at);
 }
 
@@ -451,7 +516,11 @@ impl Host for LiveHost {
     }
 
     // Ranks join when they first need the network: the run wakes them.
-    fn start(&mut self, _: &LiveParameters, _: &mut impl HostContext<Self>) {}
+    fn start(&mut self, _: &LiveParameters, context: &mut impl HostContext<Self>) {
+        for seat in 0..self.ranks.len() {
+            context.open(seat as u16, Pdid(DOMAIN));
+        }
+    }
 
     fn timer(
         &mut self,
@@ -464,12 +533,8 @@ impl Host for LiveHost {
 
     fn sent(&mut self, token: u32, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
         let Outgoing { seat, token, capture } = self.outgoing.remove(token as usize);
-        if let Some((address, length, place)) = capture {
-            let rank = self.ranks[seat as usize].rank;
-            let bytes = parameters.job.read(rank, address, length).unwrap_or_default();
-            if let Some(stored) = parameters.payloads().get_mut(place as usize) {
-                *stored = bytes;
-            }
+        if let Some(number) = capture {
+            parameters.capture(number);
         }
         if token != 0 {
             let notice = Notice { kind: NoticeKind::Sent as u32, token, ..Notice::default() };
@@ -486,6 +551,16 @@ impl Host for LiveHost {
         let header = *message.header.as_ref().expect("ranks send every message with a header");
         let seat = header.seat as usize;
         let own = self.ranks[seat].rank;
+        if message.in_mailbox {
+            let rank = &mut self.ranks[seat];
+            let takes = matches!(rank.wants, State::Ready | State::Wait | State::Run);
+            if takes && matches!(header.kind, Kind::Message(_)) {
+                rank.in_mailbox += 1;
+            } else {
+                // The interface's own, or for a rank that is outside virtual time: nothing waits for it.
+                context.taken(seat as u16, context.now());
+            }
+        }
         let (source, _) = parameters.seats[header.source as usize];
         let back = |kind| LiveHeader {
             kind,
@@ -514,17 +589,14 @@ impl Host for LiveHost {
                 }
             }
             Kind::Write { remote, key } => {
-                let bytes = header
-                    .payload
-                    .map(|place| parameters.payloads().remove(place as usize))
-                    .unwrap_or_default();
+                let bytes = parameters.take(header.payload);
                 let region = parameters.job.reach(own).regions.get(&key).copied();
                 let permitted = permits(region.as_ref(), remote, bytes.len() as u64, true);
                 let written = permitted && parameters.job.write(own, remote, &bytes);
                 let error = if written { 0 } else { libc::EACCES };
                 let now = context.now();
                 let answer = back(Kind::Done { token: header.token, error });
-                send_control(answer, source, parameters.control, now, context);
+                send_control(answer, source, seat, parameters.control, now, context);
                 if written {
                     // A rank that waits looks at memory that has changed.
                     let (kind, data) = (NoticeKind::Written as u32, header.data);
@@ -546,8 +618,9 @@ impl Host for LiveHost {
                 let now = context.now();
                 match bytes {
                     Some(bytes) => {
+                        let answer_seat = parameters.seats[header.source as usize].1;
                         let mut answer = back(Kind::Answer { local, token: header.token, opening });
-                        answer.payload = Some(store(parameters, bytes));
+                        answer.payload = Some(parameters.store(Data::Bytes(bytes)));
                         let message = Message {
                             to: source,
                             bytes: Bytes::new(length),
@@ -555,13 +628,15 @@ impl Host for LiveHost {
                             header: Some(answer),
                             token: None,
                             primitive: Primitive::Write,
+                            interface: seat as u16,
+                            to_interface: answer_seat as u16,
                             watch: false,
                         };
                         context.send(message, now);
                     }
                     None => {
                         let answer = back(Kind::Done { token: header.token, error: libc::EACCES });
-                        send_control(answer, source, parameters.control, now, context);
+                        send_control(answer, source, seat, parameters.control, now, context);
                     }
                 }
             }
@@ -570,10 +645,7 @@ impl Host for LiveHost {
                 self.tell(seat, notice, Vec::new(), parameters, context);
             }
             Kind::Answer { local, token, opening } => {
-                let bytes = header
-                    .payload
-                    .map(|place| parameters.payloads().remove(place as usize))
-                    .unwrap_or_default();
+                let bytes = parameters.take(header.payload);
                 // A rank that has been closed since has its memory back.
                 let lent = parameters.job.reach(own).opening == opening;
                 let error = if lent && parameters.job.write(own, local, &bytes) { 0 } else { libc::EFAULT };
@@ -581,6 +653,23 @@ impl Host for LiveHost {
                 self.tell(seat, notice, Vec::new(), parameters, context);
             }
         }
+    }
+
+    fn failed(
+        &mut self,
+        failure: &Failure,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        if let Some(Outgoing { seat, .. }) =
+            failure.token.and_then(|token| self.outgoing.try_remove(token as usize))
+        {
+            debug_assert_eq!(seat, u32::from(failure.interface));
+        }
+        let rank = self.ranks.get(usize::from(failure.interface)).map_or(0, |rank| rank.rank);
+        let reason = format!("a message of rank {rank} to endpoint {} failed: {}", failure.to, failure.reason);
+        parameters.job.message_failed(reason);
+        context.output().failed(failure);
     }
 
     fn next_offer(&self) -> Time {

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
-use crate::live::{LiveHost, LiveParameters, Resume};
+use crate::live::{DOMAIN, LiveHost, LiveParameters, Resume};
 use std::sync::Arc;
 use std::time::Duration;
 use weft_client::device::{DeviceError, HostModel, State};
@@ -61,6 +61,8 @@ pub enum LiveEnd {
     Deadlock(Vec<u32>),
     /// This rank has kept its turn for longer than it may.
     Silent(u32),
+    /// The network has lost a message for good: why.
+    Lost(String),
     /// Virtual time has reached its limit.
     TimeLimit,
     /// The job was [stopped](Job::stop).
@@ -88,7 +90,7 @@ impl LiveRun {
             &ranks,
             &JobSetup {
                 protocol: &protocol,
-                domain: 1,
+                domain: DOMAIN,
                 host: setup.host,
                 poll: setup.poll,
                 clock_read: setup.clock_read,
@@ -178,7 +180,11 @@ impl LiveRun {
     }
 
     fn stopped(&self) -> LiveEnd {
-        self.job.silent().map_or(LiveEnd::Stopped, LiveEnd::Silent)
+        match (self.job.silent(), self.job.lost()) {
+            (Some(rank), _) => LiveEnd::Silent(rank),
+            (None, Some(reason)) => LiveEnd::Lost(reason),
+            (None, None) => LiveEnd::Stopped,
+        }
     }
 
     /// Ranks that have joined go on when virtual time has reached their clocks.

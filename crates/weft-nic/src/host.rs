@@ -1,5 +1,7 @@
 //! What uses a network interface.
 
+use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
+use crate::gvas::Pdid;
 use crate::observer::Observer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,8 @@ pub enum Primitive {
     Small,
     /// Into the receiver's memory, with a notification that goes along with the data: an RDMA write.
     Write,
+    /// The same, in answer to a read of the receiver: by a channel for reads (TR-488 §4.5.1).
+    WriteBack,
 }
 
 /// A message to be sent.
@@ -34,6 +38,10 @@ pub struct Message<H> {
     pub token: Option<u32>,
     /// How it travels, where the interface has a choice.
     pub primitive: Primitive,
+    /// The virtual interface of the sender that it goes out by: that of the process that sends it.
+    pub interface: u16,
+    /// The virtual interface of the receiver that it is for.
+    pub to_interface: u16,
     /// Whether the [observer](Observer) is to be told of every stage and hop of its critical packet.
     pub watch: bool,
 }
@@ -55,6 +63,47 @@ pub struct Delivered<H> {
     pub hops: u8,
     /// What the sender said with it.
     pub header: Option<H>,
+    /// The virtual interface that it came for.
+    pub interface: u16,
+    /// Whether it lies in the queue of that interface, where it takes room until it is
+    /// [taken](HostContext::taken).
+    pub in_mailbox: bool,
+}
+
+/// A message that its sender is told will not arrive, unless it has without being acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// Where it was to go.
+    pub to: EndpointId,
+    /// Its number, counted by the sender.
+    pub number: u32,
+    /// The virtual interface that it went out by.
+    pub interface: u16,
+    /// What the sender calls it, as in [`Message::token`].
+    pub token: Option<u32>,
+    /// Why.
+    pub reason: FailureReason,
+}
+
+/// Why a message failed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, thiserror::Error)]
+#[non_exhaustive]
+pub enum FailureReason {
+    /// It was repeated up to the limit.
+    #[error("it was repeated until the limit and never acknowledged: is the way there down?")]
+    TimedOut,
+    /// Sender and receiver are not of one protection domain.
+    #[error("the receiver is of another protection domain; open both interfaces with the same one")]
+    Domain,
+    /// One of the two virtual interfaces does not exist.
+    #[error("it names a virtual interface that does not exist; use a lower number")]
+    NoInterface,
+    /// There is no such node.
+    #[error("it is for a node that does not exist; nodes are numbered as endpoints are")]
+    NoNode,
+    /// It is larger than the primitive that it asked for carries.
+    #[error("it is larger than a small message may be; send it as a write")]
+    TooLarge,
 }
 
 /// What a host has to send when the interface has nothing else to do.
@@ -95,6 +144,29 @@ pub trait HostContext<H: Host> {
     fn quiet_until(&self) -> Time {
         self.now()
     }
+
+    /// What the interface's allreduce accelerator can do; `None`: it has none.
+    fn accelerator(&self) -> Option<AcceleratorLimits> {
+        None
+    }
+
+    /// Hands a vector to the allreduce accelerator at `at`, now or later. Every member of the group must
+    /// do so with the same group and sequence. Comes back in [`Host::accelerated`].
+    ///
+    /// # Errors
+    /// A group beyond the [limits](HostContext::accelerator) of the accelerator, which it names.
+    fn allreduce(&mut self, _request: AllreduceRequest, _at: Time) -> Result<(), AcceleratorError> {
+        Err(AcceleratorError::Absent)
+    }
+
+    /// The system software gives a virtual interface to a process of protection domain `domain`. Those
+    /// that are not opened are of domain 0.
+    fn open(&mut self, _interface: u16, _domain: Pdid) {}
+
+    /// At `at`, now or later, the process of `interface` takes the oldest message out of its queue, which
+    /// makes room for another. Every message that was delivered [there](Delivered::in_mailbox) must be
+    /// taken; the interface does it for hosts that are [passive](Host::PASSIVE).
+    fn taken(&mut self, _interface: u16, _at: Time) {}
 }
 
 /// An interface of one of the models, with its host.
@@ -151,6 +223,25 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
         parameters: &Self::Parameters,
         context: &mut impl HostContext<Self>,
     );
+
+    /// The allreduce that was asked for with `token` is done: the reduced vector is in memory.
+    fn accelerated(
+        &mut self,
+        _token: u32,
+        _parameters: &Self::Parameters,
+        _context: &mut impl HostContext<Self>,
+    ) {
+    }
+
+    /// A message of this host has failed. Tells the observer where the host does not care.
+    fn failed(
+        &mut self,
+        failure: &Failure,
+        _parameters: &Self::Parameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        context.output().failed(failure);
+    }
 
     /// There will be nothing to offer before this time, unless something happens to the host;
     /// [`Time::MAX`]: nothing at all.

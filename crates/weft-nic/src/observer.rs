@@ -8,6 +8,10 @@
 //! packet of a message and the last: from the first packet's hops one reads how long the message's own packets
 //! take on the slowest link.
 
+use crate::host::Failure;
+use crate::mailbox::QueueChange;
+use crate::packetizer::ChannelChange;
+use crate::rdma::RdmaChange;
 use serde::{Deserialize, Serialize};
 use weft_fabric::HopRecord;
 use weft_units::{EndpointId, Time};
@@ -36,6 +40,10 @@ pub enum Block {
     Memory,
     /// The reduction modules of TR-488 §4.7.
     Allreduce,
+    /// Packets of all blocks take turns on the way into the network.
+    Transmit,
+    /// The process that polls for what has come.
+    Polling,
 }
 
 impl Block {
@@ -52,6 +60,8 @@ impl Block {
             Block::Iommu => "iommu",
             Block::Memory => "memory",
             Block::Allreduce => "allreduce",
+            Block::Transmit => "transmit",
+            Block::Polling => "polling",
         }
     }
 }
@@ -75,6 +85,29 @@ pub struct Stage {
     pub ended: Time,
 }
 
+/// A block has gone from one state to another: what telemetry and RTL tests compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StateChange {
+    /// Where.
+    pub endpoint: EndpointId,
+    /// When.
+    pub at: Time,
+    /// What.
+    pub change: BlockChange,
+}
+
+/// The change of state of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum BlockChange {
+    /// A channel of the packetizer.
+    Packetizer(ChannelChange),
+    /// A queue of the mailbox.
+    Mailbox(QueueChange),
+    /// A channel, block or context of the RDMA engine.
+    Rdma(RdmaChange),
+}
+
 /// Who wants to know. Must not influence the model.
 pub trait Observer {
     /// A watched packet was put on a link.
@@ -82,6 +115,12 @@ pub trait Observer {
 
     /// A block has dealt with a watched message.
     fn stage(&mut self, _stage: &Stage) {}
+
+    /// A block has changed its state.
+    fn state(&mut self, _change: &StateChange) {}
+
+    /// A message has failed, and its host did not want to know.
+    fn failed(&mut self, _failure: &Failure) {}
 }
 
 impl Observer for () {}

@@ -5,10 +5,11 @@
 //!  host ◄ deliver ─ per-message overhead ◄─ whole? ◄─ per-packet overhead ◄──────────────────── fabric
 //! ```
 //! # Not modelled
-//! Descriptors, completion queues, translation, the host's bus, retransmission: the block-level
+//! A message that loses a packet, or gets one corrupted, never arrives: nothing is sent again. Descriptors,
+//! completion queues, translation, the host's bus, retransmission: the block-level
 //! interface has them.
 
-use crate::host::{Delivered, Host, HostContext, Message, Nic, Offer};
+use crate::host::{Delivered, Host, HostContext, Message, Nic, Offer, Primitive};
 use crate::observer::{Block, Observer, Stage};
 use crate::watched::{self, Watched};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 pub struct SimpleParameters {
     /// From the host's post to the first packet. Messages overlap in it.
     pub send_message: Span,
+    /// From the host's post of an [RDMA write](Primitive::Write) to its first packet, instead.
+    pub send_write: Span,
     /// For each message before its first packet; the interface supplies no packets meanwhile.
     pub message_gap: Span,
     /// Least time between two packets that the interface supplies.
@@ -34,6 +37,16 @@ pub struct SimpleParameters {
     pub payload: Bytes,
     /// Messages whose packets are interleaved; later ones wait.
     pub channels: u32,
+}
+
+impl SimpleParameters {
+    /// From a message's post to its first packet.
+    fn start_of(&self, primitive: Primitive) -> Span {
+        match primitive {
+            Primitive::Write | Primitive::WriteBack => self.send_write,
+            Primitive::Automatic | Primitive::Small => self.send_message,
+        }
+    }
 }
 
 /// A message on its way out.
@@ -59,6 +72,7 @@ struct Incoming<H> {
     born: Time,
     header: Option<H>,
     watch: bool,
+    interface: u16,
 }
 
 /// What the receiving interface is told of a message.
@@ -68,6 +82,7 @@ pub struct Announcement<H> {
     born: Time,
     header: Option<H>,
     watch: bool,
+    interface: u16,
 }
 
 /// The simple interface's own events.
@@ -114,6 +129,7 @@ struct DueMessage<H> {
     born: Time,
     hops: u8,
     header: Option<H>,
+    interface: u16,
 }
 
 /// The sending side.
@@ -157,10 +173,11 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
 
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
-        let Message { to, bytes, born, header, token, watch, .. } = message;
-        self.interface.announce(to, number, Announcement { bytes, born, header, watch });
+        let Message { to, bytes, born, header, token, primitive, to_interface: interface, watch, .. } =
+            message;
+        self.interface.announce(to, number, Announcement { bytes, born, header, watch, interface });
         let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
-        let posted = at + self.parameters.send_message;
+        let posted = at + self.parameters.start_of(primitive);
         if watch {
             let endpoint = self.interface.endpoint();
             self.transmit.watched.post(endpoint, number, at, posted, self.interface.output());
@@ -251,8 +268,9 @@ impl<H: Host> SimpleNic<H> {
         parameters: &(SimpleParameters, H::Parameters),
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
-        let DueMessage { from, number, bytes, born, hops, header } = message;
-        let delivered = Delivered { from, number, bytes, born, noticed, hops, header };
+        let DueMessage { from, number, bytes, born, hops, header, interface } = message;
+        let in_mailbox = false;
+        let delivered = Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
         self.with_host(parameters, context, |host, shared, at_host| {
             host.delivered(&delivered, shared, at_host)
         });
@@ -373,8 +391,9 @@ impl<H: Host> Interface for SimpleNic<H> {
         _: &Self::Parameters,
         _: &mut InterfaceContext<'_, '_, Self>,
     ) {
-        let Announcement { bytes, born, header, watch } = what;
-        self.incoming.insert((from, message), Incoming { missing: bytes, bytes, born, header, watch });
+        let Announcement { bytes, born, header, watch, interface } = what;
+        let missing = bytes;
+        self.incoming.insert((from, message), Incoming { missing, bytes, born, header, watch, interface });
     }
 
     #[inline]
@@ -386,6 +405,9 @@ impl<H: Host> Interface for SimpleNic<H> {
     ) {
         let done = self.receiver_free.max(context.now()) + parameters.0.receive_packet;
         self.receiver_free = done;
+        if packet.bad {
+            return; // its check fails: the message will never be whole
+        }
         let Packet { source: from, message: number, hops, born, .. } = *packet;
         let bytes = packet.payload();
         let key = (from, number);
@@ -393,12 +415,13 @@ impl<H: Host> Interface for SimpleNic<H> {
         let announced = if self.incoming.is_empty() { None } else { self.incoming.get_mut(&key) };
         let Some(incoming) = announced else {
             debug_assert!(packet.part == Part::Whole, "pieces are announced");
-            let message = DueMessage { from, number, bytes, born, hops, header: None };
+            let (header, interface) = (None, 0);
+            let message = DueMessage { from, number, bytes, born, hops, header, interface };
             return self.arrived(message, done, parameters, context);
         };
         incoming.missing -= bytes;
         if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, born, header, watch, .. } = *incoming;
+            let Incoming { bytes, born, header, watch, interface, .. } = *incoming;
             self.incoming.remove(&key);
             if watch {
                 let (endpoint, block, came) = (context.endpoint(), Block::Interface, context.now());
@@ -408,7 +431,8 @@ impl<H: Host> Interface for SimpleNic<H> {
                 let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
                 context.output().stage(&stage);
             }
-            self.arrived(DueMessage { from, number, bytes, born, hops, header }, done, parameters, context);
+            let message = DueMessage { from, number, bytes, born, hops, header, interface };
+            self.arrived(message, done, parameters, context);
         }
     }
 
@@ -446,12 +470,13 @@ impl<H: Host> Interface for SimpleNic<H> {
                     return Supply::NotBefore(time.saturating_add(parameters.0.send_message));
                 }
                 Offer::Message(message) => {
-                    let Message { to, bytes, born, header, token, .. } = message;
+                    let Message { to, bytes, born, header, token, primitive, to_interface, .. } = message;
                     let number = self.transmit.take_number();
                     if header.is_some() || bytes > parameters.0.payload {
-                        context.announce(to, number, Announcement { bytes, born, header, watch: false });
+                        let (interface, watch) = (to_interface, false);
+                        context.announce(to, number, Announcement { bytes, born, header, watch, interface });
                     }
-                    let posted = born + parameters.0.send_message;
+                    let posted = born + parameters.0.start_of(primitive);
                     let gap = parameters.0.message_gap;
                     if posted > now || gap > Span::ZERO {
                         let next = posted.max(now) + gap;

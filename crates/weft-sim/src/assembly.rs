@@ -4,18 +4,24 @@
 //! ```text
 //!             ┌─ layout ──────────────► weft_topo::Layout
 //!             ├─ network_parameters ──► weft_fabric::Network
+//!             ├─ faults ──────────────► weft_fabric::FaultParameters of each link
 //!  Machine ───┼─ ideal_parameters ────► weft_fabric::Ideal
 //!             ├─ simple_parameters ───► weft_nic::SimpleNic
+//!             ├─ full_parameters ─────► weft_nic::FullNic
 //!             ├─ protocol ────────────► weft_msg::Process
 //!             └─ endpoint_of_core ────► where ranks sit
 //! ```
 
-use crate::machine::{Fabric, GlobalLinks, Machine, Nic, Profile, Routing, Rule, Topology};
+mod faults;
+
+pub use faults::{Faults, faults};
+
+use crate::machine::{self, Fabric, GlobalLinks, Machine, Profile, Routing, Rule, Topology};
 use crate::results::available_memory;
 use weft_fabric::parameters::{CreditUnit, IdealParameters, LinkParameters};
 use weft_fabric::{BuildError, NetworkParameters};
 use weft_msg::{AlgorithmError, AlgorithmTable, Protocol, Wildcards};
-use weft_nic::SimpleParameters;
+use weft_nic::{FullParameters, SimpleParameters};
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyMinimal, Exanest, ExanestOrder, KaryTree, Layout,
     SizeError, Star, StarRouting, Topology as _, Torus, Ugal, UpDown,
@@ -56,9 +62,30 @@ pub enum AssemblyError {
         /// The largest that works.
         limit: Bytes,
     },
+    /// A rule of faults that names what the machine does not have.
+    #[error(
+        "faults.{number}: {why}; ends are endpoints such as M1QAF1 or 3, and switches such as `switch 7`"
+    )]
+    Fault {
+        /// Which rule, counted from 0.
+        number: usize,
+        /// What it names wrongly.
+        why: String,
+    },
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]
     Algorithm(#[from] AlgorithmError),
+    /// More ranks at an endpoint than its interface serves processes.
+    #[error(
+        "an endpoint has {ranks} ranks, and its interface is for {interfaces} processes; put fewer ranks on a host, \
+         raise nic.packetizer.interfaces and nic.mailbox.interfaces, or set nic.model=simple, which has no limit"
+    )]
+    Interfaces {
+        /// Ranks.
+        ranks: u32,
+        /// Virtual interfaces.
+        interfaces: u32,
+    },
     /// The machine does not fit in memory. Nothing has been allocated.
     #[error(
         "{key}: simulating {endpoints} endpoints takes about {} of memory, and {} are available; make the machine \
@@ -210,10 +237,10 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
 }
 
 /// The simple network interface.
-pub fn simple_parameters(machine: &Machine) -> SimpleParameters {
-    let Nic::Simple(nic) = &machine.nic;
+pub fn simple_parameters(machine: &Machine, nic: &machine::SimpleNic) -> SimpleParameters {
     SimpleParameters {
         send_message: nic.message_send,
+        send_write: nic.write_start,
         message_gap: nic.message_gap,
         send_packet: nic.packet_send,
         receive_packet: nic.packet_receive,
@@ -221,6 +248,37 @@ pub fn simple_parameters(machine: &Machine) -> SimpleParameters {
         payload: machine.packet.payload,
         channels: nic.concurrent_messages,
     }
+}
+
+/// The block-level network interface.
+pub fn full_parameters(nic: &machine::FullNic) -> FullParameters {
+    let machine::FullNic { host_port, packetizer, mailbox, rdma } = *nic;
+    let machine::Rdma { engine: rdma, iommu, memory, allreduce } = rdma;
+    FullParameters { host_port, packetizer, mailbox, rdma, iommu, memory, allreduce }
+}
+
+/// Checks that the interface of an endpoint with so many ranks has one of its virtual interfaces for each.
+///
+/// # Errors
+/// More ranks than that.
+pub fn check_interfaces(machine: &Machine, ranks: u32) -> Result<(), AssemblyError> {
+    match &machine.nic {
+        machine::Nic::Full(nic) if ranks > nic.interfaces() => {
+            Err(AssemblyError::Interfaces { ranks, interfaces: nic.interfaces() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Processes that a busy host would have at each of its endpoints: one per core, as far as the interface
+/// serves so many.
+pub fn processes_per_endpoint(machine: &Machine) -> u16 {
+    let cores = machine.host.cores.div_ceil(machine.host.endpoints_per_host);
+    let most = match &machine.nic {
+        machine::Nic::Full(nic) => nic.interfaces(),
+        machine::Nic::Simple(_) => u32::from(u16::MAX),
+    };
+    u16::try_from(cores.min(most)).unwrap_or(u16::MAX)
 }
 
 /// What the messaging library costs, with its table of algorithms: the machine's rules first, then those

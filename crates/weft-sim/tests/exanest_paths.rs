@@ -57,7 +57,17 @@ impl Host for Pinger {
             let born = Time::ZERO + APART * ping;
             // An empty MPI message: the eager header alone.
             let (bytes, primitive) = (Bytes::new(24), Primitive::Automatic);
-            let message = Message { to, bytes, born, header: None, token: None, primitive, watch: false };
+            let message = Message {
+                to,
+                bytes,
+                born,
+                header: None,
+                token: None,
+                primitive,
+                interface: 0,
+                to_interface: 0,
+                watch: false,
+            };
             context.send(message, born);
         }
     }

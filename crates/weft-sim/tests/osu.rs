@@ -84,12 +84,6 @@ fn a_row_does_not_depend_on_the_others() {
 fn every_benchmark_runs_on_every_machine() {
     for name in ["exanest", "communication-ip", "bxi3-fattree", "bxi3-dragonfly"] {
         for benchmark in Benchmark::ALL {
-            if benchmark.name().starts_with("put") || benchmark.name().starts_with("get") {
-                continue;
-            }
-            if benchmark == Benchmark::FopLatency {
-                continue;
-            }
             let ranks = (!benchmark.is_for_two()).then_some(4);
             let report = osu(&OsuRequest { ranks, ..request(name, benchmark, &[64]) }, &options(1, None));
             let row = &report.rows[0].row;
@@ -132,6 +126,32 @@ fn every_algorithm_has_rows_of_its_own() {
     let binomial = rows.iter().find(|row| row.algorithm.as_deref() == Some("binomial")).unwrap();
     let by_table = osu(&OsuRequest { algorithm: None, ..request }, &options(1, None));
     assert_eq!(binomial.latency_us, by_table.rows[0].row.latency_us);
+}
+
+/// Catches an algorithm that cannot do with a number of ranks.
+#[test]
+fn every_algorithm_takes_any_number_of_ranks() {
+    for benchmark in Benchmark::ALL.into_iter().filter(|benchmark| benchmark.collective().is_some()) {
+        for ranks in [2, 5, 6, 7, 16] {
+            let algorithm = Some("all".to_owned());
+            let request =
+                OsuRequest { ranks: Some(ranks), algorithm, ..request("exanest", benchmark, &[1, 100]) };
+            assert!(osu(&request, &options(1, None)).rows.iter().all(|row| row.row.latency_us > Some(0.0)));
+        }
+    }
+}
+
+/// What exceeds the accelerator's limits, or has none, is no software allreduce under its name.
+#[test]
+fn the_accelerator_names_its_limit() {
+    let request = OsuRequest {
+        ranks: Some(4),
+        algorithm: Some("accelerator".to_owned()),
+        machine: machine("bxi3-fattree", &[]),
+        ..request("exanest", Benchmark::Allreduce, &[8])
+    };
+    let said = refused(&request);
+    assert!(said.contains("this machine has none"), "{said}");
 }
 
 #[test]

@@ -76,16 +76,21 @@ impl Clock {
             let before = self.periods(time.as_ps()) * self.numerator;
             return Time::from_ps(before + if before < time.as_ps() { self.numerator } else { 0 });
         }
+        self.edge(self.edges_before(time))
+    }
+
+    /// Edges before `time`, which is the number of the first edge at or after it.
+    #[inline]
+    pub const fn edges_before(&self, time: Time) -> u64 {
         // Edge n is at ceil(n·num/den): the first n with n·num/den > t - 1, i.e. n > (t-1)·den/num.
         let t = time.as_ps();
         if t == 0 {
-            return time;
+            return 0;
         }
-        let n = match (t - 1).checked_mul(self.denominator) {
+        match (t - 1).checked_mul(self.denominator) {
             Some(product) => product / self.numerator + 1,
             None => ((t - 1) as u128 * self.denominator as u128 / self.numerator as u128) as u64 + 1,
-        };
-        self.edge(n)
+        }
     }
 
     /// The first edge strictly after `time`.
@@ -199,6 +204,7 @@ mod tests {
             let n = edge * hertz as u128 / 1_000_000_000_000;
             prop_assert!(edge >= t as u128);
             prop_assert_eq!((n * 1_000_000_000_000).div_ceil(hertz as u128), edge);
+            prop_assert_eq!(clock.edges_before(Time::from_ps(t)) as u128, n);
             prop_assert_eq!(clock.edge_at_or_before(Time::from_ps(edge as u64)).as_ps(), edge as u64);
             prop_assert_eq!(clock.later_edge(clock.edge(n as u64), 7), clock.edge(n as u64 + 7));
             if t > 0 {

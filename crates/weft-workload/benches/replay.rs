@@ -89,6 +89,7 @@ fn main() {
     );
     let simple = SimpleParameters {
         send_message: Span::ZERO,
+        send_write: Span::ZERO,
         message_gap: Span::ZERO,
         send_packet: Span::ZERO,
         receive_packet: Span::ZERO,

@@ -177,6 +177,7 @@ where
     };
     let interface = SimpleParameters {
         send_message: Span::from_ns(50),
+        send_write: Span::from_ns(50),
         message_gap: Span::ZERO,
         send_packet: Span::ZERO,
         receive_packet: Span::ZERO,
@@ -187,6 +188,7 @@ where
     let traffic = TrafficParameters {
         pattern: pattern.clone(),
         bytes: packet,
+        interfaces: 1,
         report_messages: true,
         report_flows: false,
         flows_have_destinations: false,

@@ -11,7 +11,7 @@ use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream};
-use weft_nic::{Delivered, Host, HostContext, Message, Observer, Offer, Primitive};
+use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// What all sources of a run share.
@@ -20,6 +20,8 @@ pub struct TrafficParameters {
     pub pattern: Pattern,
     /// Payload of a message.
     pub bytes: Bytes,
+    /// Virtual interfaces that the messages of a source take in turn, as if it were so many processes.
+    pub interfaces: u16,
     /// Whether every message is to be reported.
     pub report_messages: bool,
     /// Whether flows are to be reported.
@@ -69,6 +71,8 @@ pub struct TrafficOutput {
     pub flows: BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
     /// Every message, if asked for; in no particular order.
     pub messages: Vec<MessageReport>,
+    /// Messages that failed.
+    pub failed: u64,
 }
 
 /// A source has no timers.
@@ -81,7 +85,11 @@ impl Payload for NoTimer {
     }
 }
 
-impl Observer for TrafficOutput {}
+impl Observer for TrafficOutput {
+    fn failed(&mut self, _: &Failure) {
+        self.failed += 1;
+    }
+}
 
 const PURPOSE_TRAFFIC: u32 = 2;
 
@@ -168,6 +176,7 @@ impl Host for Source {
         let to = parameters.pattern.destination(self.endpoint, self.messages, &mut random);
         let born = self.next;
         self.next = born.saturating_add(self.arrival.next_gap(&mut random));
+        let interface = (self.messages % u64::from(parameters.interfaces.max(1))) as u16;
         self.messages += 1;
         Offer::Message(Message {
             to,
@@ -176,6 +185,8 @@ impl Host for Source {
             header: None,
             token: None,
             primitive: Primitive::Automatic,
+            interface,
+            to_interface: interface,
             watch: false,
         })
     }

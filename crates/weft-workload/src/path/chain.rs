@@ -102,7 +102,13 @@ fn own_packets(
     let packets = post.payload.div_ceil(trace.pace.packet_payload).max(1);
     let slowest = first.iter().map(|hop| hop.free - hop.began).max().unwrap_or(Span::ZERO);
     let all = slowest.max(trace.pace.receive_packet) * (packets - 1);
-    let paced = stages.iter().filter(|stage| stage.came >= own_from && stage.endpoint == post.message.source);
+    // What the interface's own pace costs is told as its work, and not a second time.
+    let paces = |stage: &&Stage| {
+        matches!(stage.block, Block::Interface | Block::RdmaSend)
+            && stage.came >= own_from
+            && stage.endpoint == post.message.source
+    };
+    let paced = stages.iter().filter(paces);
     paced.fold(all, |left, stage| left.saturating_sub(stage.ended - stage.began))
 }
 

@@ -34,7 +34,8 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_engine::Payload;
 use weft_msg::{Blocked, Envelope, Protocol, SendToken};
-use weft_nic::{Delivered, Host, HostContext, Offer};
+use weft_nic::gvas::Pdid;
+use weft_nic::{Delivered, Failure, Host, HostContext, Offer};
 use weft_units::{EndpointId, RankId, Time};
 
 /// When a rank notices messages that have arrived, and messages that have gone out.
@@ -131,6 +132,12 @@ impl ReplayParameters {
     /// The endpoint of a rank that is counted over all programs.
     pub fn endpoint(&self, number: RankId) -> EndpointId {
         self.seats[number.index()].0
+    }
+
+    /// The endpoint with the most ranks, and how many it has.
+    pub fn fullest_endpoint(&self) -> Option<(EndpointId, u32)> {
+        let ranks = self.seats.iter().map(|(endpoint, seat)| (*endpoint, seat + 1));
+        ranks.max_by_key(|(endpoint, ranks)| (*ranks, std::cmp::Reverse(*endpoint)))
     }
 
     /// The hosts of endpoints `0..endpoints`, each with its ranks.
@@ -257,6 +264,10 @@ impl Host for ReplayHost {
     }
 
     fn start(&mut self, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
+        for (seat, rank) in self.ranks.iter().enumerate() {
+            // Each program is a protection domain.
+            context.open(seat as u16, Pdid(rank.program() as u16));
+        }
         for (seat, rank) in self.ranks.iter_mut().enumerate() {
             rank.advance(seat as u32, &mut self.tokens, parameters, context);
         }
@@ -294,6 +305,9 @@ impl Host for ReplayHost {
             ReplayHost::report_delivery(message, header, rank, parameters, context);
         }
         if let Some(answer) = parameters.protocol.by_interface(rank.rank(), &header.envelope) {
+            if message.in_mailbox {
+                context.taken(seat as u16, message.noticed);
+            }
             return rank.answer_by_interface(
                 answer,
                 (header.source, cause),
@@ -303,15 +317,33 @@ impl Host for ReplayHost {
                 context,
             );
         }
+        let mut in_mailbox = message.in_mailbox;
         if !header.envelope.is_matched() {
-            let notice = Notice::Message(header.envelope, cause);
+            let notice = Notice::Message { envelope: header.envelope, cause, in_mailbox };
             return rank.notice(notice, seat, &mut self.tokens, parameters, context);
         }
         let mut turn = rank.order.arrive(header.source, header.number, header.envelope);
+        if turn.is_none() && in_mailbox {
+            // What comes early must not keep out what it waits for: the library takes it out and keeps it.
+            context.taken(seat as u16, message.noticed);
+        }
         while let Some(envelope) = turn {
-            rank.notice(Notice::Message(envelope, cause), seat, &mut self.tokens, parameters, context);
+            let notice = Notice::Message { envelope, cause, in_mailbox };
+            rank.notice(notice, seat, &mut self.tokens, parameters, context);
+            in_mailbox = false;
             turn = rank.order.next(header.source);
         }
+    }
+
+    fn failed(
+        &mut self,
+        failure: &Failure,
+        parameters: &ReplayParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        let seat = u32::from(failure.interface);
+        let rank = &mut self.ranks[seat as usize];
+        rank.failed(failure, seat, &mut self.tokens, parameters, context);
     }
 
     fn next_offer(&self) -> Time {

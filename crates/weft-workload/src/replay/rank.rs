@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
 use weft_msg::{Blocked, Envelope, Nic, Process, Progress, SendToken, Work};
-use weft_nic::{HostContext, Message};
+use weft_nic::{Failure, HostContext, Message};
 use weft_trace::op::Op;
 use weft_trace::{Kind, RankCursor};
 use weft_units::{Bytes, RankId, Span, Time};
@@ -21,8 +21,15 @@ const OPERATIONS_AHEAD: u32 = 128;
 /// What the interface has for a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Notice {
-    /// A message can be taken: the arrival of that one allows it.
-    Message(Envelope, MessageId),
+    /// A message can be taken.
+    Message {
+        /// What it is.
+        envelope: Envelope,
+        /// The message whose arrival allows it.
+        cause: MessageId,
+        /// Whether it takes room in the rank's mailbox until it is noticed.
+        in_mailbox: bool,
+    },
     /// A message has gone out.
     Sent(SendToken, MessageId),
 }
@@ -31,7 +38,7 @@ impl Notice {
     /// What ends a wait with this notice.
     fn cause(&self) -> Cause {
         match *self {
-            Notice::Message(_, message) => Cause::Arrived(message),
+            Notice::Message { cause, .. } => Cause::Arrived(cause),
             Notice::Sent(_, message) => Cause::Sent(message),
         }
     }
@@ -104,6 +111,13 @@ pub(super) struct Surroundings<'s, C> {
     pub(super) tokens: &'s mut Slab<Taking>,
     pub(super) parameters: &'s ReplayParameters,
     pub(super) context: &'s mut C,
+}
+
+impl<C: HostContext<ReplayHost>> Surroundings<'_, C> {
+    /// The rank takes the oldest message out of its mailbox.
+    fn take_from_mailbox(&mut self, at: Time) {
+        self.context.taken(self.seat as u16, at);
+    }
 }
 
 /// The rank's interface and processor for one call of messaging.
@@ -183,6 +197,8 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
             header: Some(header),
             token,
             primitive,
+            interface: self.around.seat as u16,
+            to_interface: seat as u16,
             watch: after.is_some(),
         };
         let number = self.around.context.send(message, at);
@@ -304,7 +320,11 @@ impl ReplayRank {
         let mut around = Surroundings { seat, tokens, parameters, context };
         let now = around.context.now();
         match (parameters.progress, self.state) {
-            (_, State::Failed) => {}
+            (_, State::Failed) => {
+                if let Notice::Message { in_mailbox: true, .. } = notice {
+                    around.take_from_mailbox(now);
+                }
+            }
             (ProgressRule::Background, _) => self.notice_in_background(notice, now, &mut around),
             (ProgressRule::Call, State::Running) => self.notices.push_back((now, notice)),
             (ProgressRule::Call, State::Blocked | State::Finished) => {
@@ -312,6 +332,19 @@ impl ReplayRank {
                 self.go_on(&mut around);
             }
         }
+    }
+
+    /// A message of the rank has failed, and with it the rank.
+    pub fn failed(
+        &mut self,
+        failure: &Failure,
+        seat: u32,
+        tokens: &mut Slab<Taking>,
+        parameters: &ReplayParameters,
+        context: &mut impl HostContext<ReplayHost>,
+    ) {
+        let reason = format!("a message to endpoint {} failed: {}", failure.to, failure.reason);
+        self.fail(reason, &mut Surroundings { seat, tokens, parameters, context });
     }
 
     fn go_on(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
@@ -445,7 +478,12 @@ impl ReplayRank {
         let protocol = &around.parameters.protocol;
         let mut port = Port::new(begun, cause, call, &mut self.ledger, around);
         match notice {
-            Notice::Message(envelope, _) => self.process.delivered(envelope, protocol, &mut port),
+            Notice::Message { envelope, in_mailbox, .. } => {
+                if in_mailbox {
+                    port.around.take_from_mailbox(begun);
+                }
+                self.process.delivered(envelope, protocol, &mut port)
+            }
             Notice::Sent(token, _) => self.process.sent(token, protocol, &mut port),
         }
         if self.state == State::Blocked && self.process.resume(protocol, &mut port) == Progress::Ready {

@@ -68,6 +68,7 @@ pub fn begin<T: Topology + Routing + Sync>(
     let (header, footer, payload) = (Bytes::ZERO, Bytes::ZERO, Bytes::new(PACKET));
     let simple = SimpleParameters {
         send_message: Span::ZERO,
+        send_write: Span::ZERO,
         message_gap: Span::ZERO,
         send_packet: Span::ZERO,
         receive_packet: Span::ZERO,
@@ -78,6 +79,7 @@ pub fn begin<T: Topology + Routing + Sync>(
     let traffic = TrafficParameters {
         pattern: pattern.clone(),
         bytes: payload,
+        interfaces: 1,
         report_messages: false,
         report_flows: false,
         flows_have_destinations: false,

@@ -2,6 +2,7 @@
 
 use super::support::*;
 use std::sync::Arc;
+use weft_msg::OneSidedPath;
 use weft_units::{BitRate, Bytes, LineCode, LineRate, Span};
 use weft_workload::osu::{Benchmark, Figures, Repetitions, Stopwatch};
 use weft_workload::replay::{Generated, Operations, ProgressRule};
@@ -185,7 +186,7 @@ fn more_iterations_measure_the_same() {
 #[test]
 fn saving_and_resuming_changes_nothing() {
     let setup = Setup { per_host: 2, ..Setup::costly(ProgressRule::Call) };
-    for benchmark in Benchmark::ALL.into_iter().filter(|benchmark| !is_one_sided(*benchmark)) {
+    for benchmark in Benchmark::ALL {
         let ranks = if benchmark.is_for_two() { 2 } else { 6 };
         let whole = figures(&setup, benchmark, ranks, 700, REPETITIONS, None);
         let reloaded = figures(&setup, benchmark, ranks, 700, REPETITIONS, Some(Span::from_ns(3_001)));
@@ -193,8 +194,20 @@ fn saving_and_resuming_changes_nothing() {
     }
 }
 
-/// One-sided communication is not carried out yet.
-fn is_one_sided(benchmark: Benchmark) -> bool {
-    use Benchmark as B;
-    matches!(benchmark, B::PutLatency | B::PutBw | B::GetLatency | B::GetBw | B::FopLatency)
+/// Natively, an access goes to the target's interface and back, and only rank 0 does anything.
+#[test]
+fn an_access_is_there_and_back() {
+    let mut setup = costly();
+    (setup.protocol.one_sided, setup.protocol.atomics) = (OneSidedPath::Native, OneSidedPath::Native);
+    let protocol = &setup.protocol;
+    for benchmark in [Benchmark::PutLatency, Benchmark::GetLatency, Benchmark::FopLatency] {
+        let measured = figures(&setup, benchmark, 2, 8, REPETITIONS, None).latency_us.unwrap();
+        let wires = us(setup.ideal.latency) * 2.0;
+        let software = us(protocol.send_call + protocol.wait_call + protocol.control_send);
+        assert!(measured > wires && measured < wires + software + 1.0, "{benchmark}: {measured}");
+    }
+    // Many at a time go one behind the other, not one after the other.
+    let setup = wire();
+    let put = figures(&setup, Benchmark::PutBw, 2, 4096, REPETITIONS, None).bandwidth_gbps.unwrap();
+    assert!(put > 0.9 * 16.0 && put < 16.0, "{put}");
 }

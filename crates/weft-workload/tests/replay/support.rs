@@ -73,6 +73,7 @@ impl Setup {
             ideal: IdealParameters { latency: none, gap: none, rate: None },
             simple: SimpleParameters {
                 send_message: none,
+                send_write: none,
                 message_gap: none,
                 send_packet: none,
                 receive_packet: none,
@@ -99,6 +100,7 @@ impl Setup {
             },
             simple: SimpleParameters {
                 send_message: ns(31),
+                send_write: ns(31),
                 message_gap: ns(13),
                 send_packet: ns(7),
                 receive_packet: ns(5),

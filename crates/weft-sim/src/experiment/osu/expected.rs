@@ -11,7 +11,7 @@
 //! TR-488 §6.1.4: for 4 ranks two steps inside an MPSoC, for 512 ranks five, two and two.
 
 use super::plan::{self, Point};
-use super::protocol::{force, protocol};
+use super::protocol::{forced, protocol};
 use super::report::Task;
 use super::series::Outcome;
 use super::{Benchmark, Layer, Repetitions};
@@ -134,10 +134,9 @@ pub fn run(
     plan::check_iterations(request.repetitions)?;
     let sizes = plan::sizes(Benchmark::Bcast, &request.sizes)?;
     let groups = groups(request, &machine, &layout)?;
-    let mut bcast = protocol(&machine, Layer::Mpi)?;
     // The schedule that Eq. 1 counts the steps of.
-    force(&mut bcast, Collective::Broadcast, Algorithm::Binomial)?;
-    let bcast = Arc::new(bcast);
+    let bcast =
+        Arc::new(forced(protocol(&machine, Layer::Mpi)?, Collective::Broadcast, Algorithm::Binomial)?);
     let mut points = Vec::new();
     for &size in &sizes {
         for names in SINGLE_HOPS {

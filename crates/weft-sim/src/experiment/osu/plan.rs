@@ -1,6 +1,6 @@
 //! A request, checked, as points: what is run, one after another.
 
-use super::protocol::{algorithms, force, protocol};
+use super::protocol::{algorithms, forced, protocol};
 use super::{Benchmark, OsuRequest};
 use crate::assembly;
 use crate::experiment::{ExperimentError, ranks};
@@ -47,7 +47,7 @@ pub(super) fn points(
     for algorithm in algorithms(benchmark, request.algorithm.as_deref())? {
         let mut protocol = own.clone();
         if let (Some(collective), Some(algorithm)) = (benchmark.collective(), algorithm) {
-            force(&mut protocol, collective, algorithm)?;
+            protocol = forced(protocol, collective, algorithm)?;
         }
         let protocol = Arc::new(protocol);
         for &bytes in &sizes {

@@ -4,10 +4,10 @@ use super::{Benchmark, Layer};
 use crate::assembly;
 use crate::experiment::ExperimentError;
 use crate::machine::Machine;
-use weft_msg::{Algorithm, AlgorithmTable, Protocol, Rule, Wildcards, collective_name};
+use weft_msg::{Algorithm, OneSidedPath, Protocol, Wildcards, collective_name};
 use weft_trace::op::Collective;
 
-/// The word that stands for every algorithm.
+/// The word that stands for every algorithm of software.
 const ALL: &str = "all";
 
 /// What messaging costs at a layer.
@@ -16,10 +16,14 @@ pub(super) fn protocol(machine: &Machine, layer: Layer) -> Result<Protocol, Expe
     Ok(match layer {
         Layer::Mpi => mpi,
         // A send is over when the interface has taken it: nobody copies. Of whatever size, it goes by
-        // the primitive that suits it.
-        Layer::Nic => {
-            Protocol { eager_buffered: false, algorithms: mpi.algorithms.clone(), ..Protocol::zero() }
-        }
+        // the primitive that suits it, and the memory of others is the interfaces' affair alone.
+        Layer::Nic => Protocol {
+            eager_buffered: false,
+            one_sided: OneSidedPath::Native,
+            atomics: OneSidedPath::Native,
+            algorithms: mpi.algorithms,
+            ..Protocol::zero()
+        },
     })
 }
 
@@ -34,9 +38,10 @@ pub(super) fn algorithms(
             "--algorithm {name}: {benchmark} is no collective; leave --algorithm out"
         )));
     };
-    let able = || Algorithm::ALL.into_iter().filter(|algorithm| algorithm.performs(collective));
+    let able = || Algorithm::performing(collective);
     if name == ALL {
-        return Ok(able().map(Some).collect());
+        // The accelerator has limits, beyond which there would be no rows at all: it is run by its name.
+        return Ok(able().filter(|able| *able != Algorithm::Accelerator).map(Some).collect());
     }
     match able().find(|algorithm| algorithm.name() == name) {
         Some(algorithm) => Ok(vec![Some(algorithm)]),
@@ -53,14 +58,14 @@ fn unknown(name: &str, collective: Collective, able: impl Iterator<Item = Algori
     )
 }
 
-/// Takes `algorithm` for every `collective`, whatever the machine's table says.
-pub(super) fn force(
-    protocol: &mut Protocol,
+/// The protocol with `algorithm` for every `collective`, whatever the machine's table says.
+pub(super) fn forced(
+    protocol: Protocol,
     collective: Collective,
     algorithm: Algorithm,
-) -> Result<(), ExperimentError> {
-    let table: &mut AlgorithmTable = &mut protocol.algorithms;
-    table.prefer(Rule::always(collective, algorithm)).map_err(ExperimentError::input)
+) -> Result<Protocol, ExperimentError> {
+    let algorithms = protocol.algorithms.forced(collective, algorithm).map_err(ExperimentError::input)?;
+    Ok(Protocol { algorithms, ..protocol })
 }
 
 #[cfg(test)]

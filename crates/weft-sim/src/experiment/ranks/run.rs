@@ -139,6 +139,8 @@ impl RankRun {
         let seating = ReplayParameters::new(programs.clone(), protocol.clone(), rule);
         let mut parameters = ReplayParameters::new(programs, protocol, rule);
         adjust(&mut parameters);
+        let fullest = parameters.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
+        assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
         let path = parameters.record_from.map(|_| PathRecorder::default());
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let (tally, state) = match saved {
@@ -262,6 +264,15 @@ impl RankRun {
             return (Ending::Finished, None);
         }
         let waiting = self.who_waits();
+        let faults = self.network.crossed().faults;
+        if faults.lost() + faults.corrupted > 0 && self.network.buffered() == 0 {
+            let detail = format!(
+                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface did not \
+                 repair is missing, and ranks wait for it\n{waiting}",
+                faults.dropped, faults.dead, faults.corrupted
+            );
+            return (Ending::LostData, Some(detail));
+        }
         match self.network.stuck() {
             Some(ending @ weft_engine::Ending::Deadlock { .. }) => {
                 (Ending::Deadlock, Some(ending.to_string()))

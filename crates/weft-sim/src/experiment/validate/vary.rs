@@ -46,7 +46,7 @@ pub(super) fn sensitivity(
             continue;
         };
         for (row, base) in rows.iter().zip(measured) {
-            let mut change = |value: &str| -> Result<f64, ExperimentError> {
+            let change = |value: &str| -> Result<f64, ExperimentError> {
                 let mut sets = sets.to_vec();
                 sets.push(format!("{}={value}", constant.path));
                 let moved = measure_row(machine, &sets, row, context)?.simulated;

@@ -1,20 +1,31 @@
 //! `[nic]` and `[host]`: what the endpoints are.
 
+mod full;
+mod rdma;
+mod simple;
+
+pub use full::FullNic;
+pub use rdma::Rdma;
+pub use simple::SimpleNic;
+
 use super::diagnostic::Problem;
 use super::read::{Entry, Reader, names, section};
 use super::value::Cost;
 use serde::{Deserialize, Serialize};
+use weft_fabric::parameters::PacketFormat;
 use weft_units::{Clock, Span};
 
 section! {
     /// The network interface.
     struct RawNic {
-        /// Which model: `simple` has overheads per message and per packet.
+        /// Which model: `simple` has overheads per message and per packet, `full` has the blocks.
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
         /// Simple: from a message's descriptor to its first packet; messages overlap in it.
         message_send: Option<Entry<Cost>>,
+        /// Simple: from the descriptor of an RDMA write to its first packet; `message_send` where not said.
+        write_start: Option<Entry<Cost>>,
         /// Simple: for each message before its first packet, during which nothing else is sent.
         message_gap: Option<Entry<Cost>>,
         /// Simple: from a message's last packet to its notification.
@@ -25,6 +36,22 @@ section! {
         packet_receive: Option<Entry<Cost>>,
         /// Simple: messages whose packets take turns on the link.
         concurrent_messages: Option<Entry<u32>>,
+        /// Full: the port between processors, memory and interface.
+        host_port: Option<full::RawHostPort>,
+        /// Full: small messages out.
+        packetizer: Option<full::RawPacketizer>,
+        /// Full: small messages in.
+        mailbox: Option<full::RawMailbox>,
+        /// Full: RDMA.
+        rdma: Option<rdma::RawRdma>,
+        /// Full: the agent that splits transfers into blocks.
+        segmentation: Option<rdma::RawSegmentation>,
+        /// Full: address translation.
+        iommu: Option<rdma::RawIommu>,
+        /// Full: the memory channel.
+        memory: Option<rdma::RawMemory>,
+        /// Full: reductions without processors.
+        allreduce: Option<rdma::RawAllreduce>,
     }
 }
 
@@ -32,10 +59,12 @@ section! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NicModel {
     Simple,
+    Full,
 }
 
 names!(NicModel, "NicModel", "a model of the interface", {
     NicModel::Simple => NicModel::Simple, "simple";
+    NicModel::Full => NicModel::Full, "full";
 });
 
 section! {
@@ -57,23 +86,8 @@ section! {
 pub enum Nic {
     /// Overheads per message and per packet.
     Simple(SimpleNic),
-}
-
-/// The interface as overheads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SimpleNic {
-    /// From a message's descriptor to its first packet; messages overlap in it.
-    pub message_send: Span,
-    /// For each message before its first packet, during which nothing else is sent.
-    pub message_gap: Span,
-    /// From a message's last packet to its notification.
-    pub message_receive: Span,
-    /// Least time between packets sent.
-    pub packet_send: Span,
-    /// Least time between packets taken.
-    pub packet_receive: Span,
-    /// Messages whose packets take turns on the link.
-    pub concurrent_messages: u32,
+    /// Block by block.
+    Full(FullNic),
 }
 
 /// What endpoints are attached to.
@@ -89,44 +103,18 @@ pub struct Host {
     pub clock_read: Option<Span>,
 }
 
-/// Checks `[nic]`.
-pub(super) fn check_nic(raw: RawNic, reader: &mut Reader<'_>) -> Option<Nic> {
-    let NicModel::Simple = raw.model.value;
-    let clock = raw.clock.map(|entry| entry.value);
-    let mut span = |key: &str, cost: Option<Entry<Cost>>| match cost {
-        None => {
-            reader.missing(raw.location, "nic", key);
-            None
+/// Checks `[nic]`. The keys of the other model may stand in the file, and are not in use.
+pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Nic> {
+    match raw.model.value {
+        NicModel::Simple => {
+            full::SECTIONS.iter().for_each(|section| reader.forget(&format!("nic.{section}")));
+            simple::check(raw, reader).map(Nic::Simple)
         }
-        Some(Entry { value: Cost::Time(span), .. }) => Some(span),
-        Some(Entry { value: Cost::Cycles(cycles), location }) => {
-            if clock.is_none() {
-                let problem = Problem::new(
-                    format!("`nic.{key}` counts cycles of no clock"),
-                    "which clock?",
-                    "add `clock = \"150MHz\"` to [nic], or write a time",
-                );
-                reader.report(location, problem);
-            }
-            clock.map(|clock| clock.cycles(u64::from(cycles)))
+        NicModel::Full => {
+            simple::KEYS.iter().for_each(|key| reader.forget(&format!("nic.{key}")));
+            full::check(raw, format, reader).map(Nic::Full)
         }
-    };
-    let message_send = span("message_send", raw.message_send);
-    let message_gap = span("message_gap", raw.message_gap);
-    let message_receive = span("message_receive", raw.message_receive);
-    let packet_send = span("packet_send", raw.packet_send);
-    let packet_receive = span("packet_receive", raw.packet_receive);
-    if raw.concurrent_messages.is_none() {
-        reader.missing(raw.location, "nic", "concurrent_messages");
     }
-    Some(Nic::Simple(SimpleNic {
-        message_send: message_send?,
-        message_gap: message_gap?,
-        message_receive: message_receive?,
-        packet_send: packet_send?,
-        packet_receive: packet_receive?,
-        concurrent_messages: raw.concurrent_messages?.value,
-    }))
 }
 
 /// Checks `[host]` against the number of endpoints, where that is known.

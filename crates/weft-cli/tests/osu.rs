@@ -1,0 +1,104 @@
+//! `weft osu` as it is typed.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{json, refused, weft};
+use serde_json::Value;
+
+/// The rows of a benchmark on a small ExaNeSt machine.
+fn rows(words: &[&str]) -> Vec<Value> {
+    let small = ["-m", "exanest", "--set", "topology.mezzanines=1", "--json", "--quiet"];
+    let answer = json(&[&["osu"], words, &small].concat());
+    assert_eq!(answer["ended"], "finished");
+    answer["rows"].as_array().unwrap().clone()
+}
+
+/// Every benchmark in the shape that its page promises.
+#[test]
+fn benchmarks_answer_in_json() {
+    for (benchmark, more, key) in [
+        ("latency", &["--from", "M1QAF1", "--to", "M1QAF2"] as &[&str], "latency_us"),
+        ("latency", &["--layer", "nic"], "latency_us"),
+        ("one_way", &["--from", "M1QAF1", "--to", "M1QAF1"], "latency_us"),
+        ("bw", &["--from", "M1QAF1", "--to", "M1QBF1"], "bandwidth_gbps"),
+        ("bibw", &[], "bandwidth_gbps"),
+        ("mbw_mr", &["--ranks", "8"], "messages_per_second"),
+        ("osu_bcast", &["--ranks", "5", "--no-barrier"], "latency_max_us"),
+        ("allreduce", &["--algorithm", "ring"], "latency_min_us"),
+        ("reduce", &["--map", "random", "--ranks", "9"], "latency_us"),
+        ("allgather", &["--ranks", "8", "--ppn", "1"], "latency_us"),
+        ("alltoall", &["--ranks", "8"], "latency_us"),
+        ("put_latency", &[], "latency_us"),
+        ("get-bw", &["--from", "M1QAF1", "--to", "M1QAF2"], "bandwidth_gbps"),
+    ] {
+        let rows = rows(&[&[benchmark, "--sizes", "32:64"], more].concat());
+        assert_eq!(rows.len(), 2, "{benchmark}");
+        assert_eq!(rows[1]["size_bytes"], 64, "{benchmark}");
+        assert!(rows.iter().all(|row| row[key].as_f64().unwrap() > 0.0), "{benchmark}: {rows:?}");
+    }
+    assert_eq!(rows(&["fop_latency"])[0]["size_bytes"], 8);
+    assert_eq!(rows(&["barrier"])[0]["size_bytes"], 0);
+    assert_eq!(rows(&["latency", "--sizes", "0:4"]).len(), 4);
+}
+
+/// Catches a table that does not have OSU's columns.
+#[test]
+fn benchmarks_answer_in_tables() {
+    for (words, expected) in [
+        (&["latency", "--sizes", "0"] as &[&str], "latency (us)"),
+        (&["bw", "--sizes", "1K"], "bandwidth (Gb/s)"),
+        (&["bcast", "--ranks", "4", "--sizes", "8", "--algorithm", "all"], "binomial"),
+        (&["expected-bcast", "--ranks", "4,16", "--sizes", "1"], "2 + 2 + 0"),
+    ] {
+        let output = weft(&[&["osu"], words, &["-m", "exanest", "--quiet"]].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(expected), "{words:?}: {text}");
+    }
+}
+
+/// Catches a request that is not whole in `run.json`.
+#[test]
+fn benchmarks_can_be_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, words) in [
+        &["bcast", "--ranks", "20", "--sizes", "1:4", "--algorithm", "all"] as &[&str],
+        &["latency", "--from", "M1QAF1", "--to", "M2QAF1", "--layer", "nic", "--sizes", "300"],
+        &["expected-bcast", "--ranks", "8", "--sizes", "64"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let directory = folder.path().join(number.to_string());
+        let directory = directory.to_str().unwrap();
+        let end = ["-m", "exanest", "-o", directory, "--quiet", "--tables", "messages,flows,links,ranks"];
+        assert!(weft(&[&["osu"], words, &end].concat()).status.success(), "{words:?}");
+        let again = json(&["rerun", directory, "--threads", "2", "--quiet", "--json"]);
+        assert_eq!(again["same"], true, "{words:?}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let said = |words: &[&str]| refused(&[&["osu"], words, &["-m", "exanest", "--quiet"]].concat());
+    for (words, expected) in [
+        (&["latencies"] as &[&str], "did you mean `latency`"),
+        (&["latency", "--from", "M1QAF1"], "--to"),
+        (&["latency", "--from", "M1QAF1", "--to", "M9QAF1"], "nearest is"),
+        (&["latency", "--from", "M1QAF1", "--to", "M1QAF2", "--ranks", "2"], "--ranks"),
+        (&["latency", "--ranks", "2,4"], "one number"),
+        (&["mbw_mr", "--ranks", "3"], "even number"),
+        (&["bcast", "--ranks", "1"], "at least 2"),
+        (&["bcast", "--ranks", "1000"], "512 cores"),
+        (&["bcast", "--algorithm", "accelerater"], "there are"),
+        (&["bcast", "--ppn", "5"], "--ppn 5"),
+        (&["bw", "--sizes", "0"], "0 bytes"),
+        (&["bw", "--sizes", "4G"], "at most"),
+        (&["bw", "--no-barrier"], "--no-barrier"),
+        (&["expected-bcast", "--map", "random"], "--map"),
+    ] {
+        let said = said(words);
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}

@@ -1,0 +1,117 @@
+//! What the packets of the block-level interface are.
+
+use crate::mailbox::Refusal;
+use crate::rdma::{Answer, Refusal as BlockRefusal};
+
+/// What a packet is, as its header says: [`weft_fabric::Packet::label`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Label {
+    /// From a packetizer to a mailbox.
+    Small = 1,
+    /// The mailbox has it.
+    Acknowledgement = 2,
+    /// It was damaged.
+    RefusedDamaged = 3,
+    /// It is of another protection domain.
+    RefusedDomain = 4,
+    /// There is no such virtual interface.
+    RefusedInterface = 5,
+    /// The mailbox is full.
+    RefusedFull = 6,
+    /// A cell of an RDMA write.
+    Cell = 7,
+    /// A block of cells is in memory.
+    BlockAcknowledgement = 8,
+    /// There was no context for it.
+    BlockWithoutContext = 9,
+    /// It met a page fault.
+    BlockFaulted = 10,
+    /// It is of another protection domain.
+    BlockOfDomain = 11,
+    /// The vector of a client module, for the server of its board.
+    Contribution = 12,
+    /// The vector of a server module, for another one.
+    Exchange = 13,
+    /// The reduced vector, for the clients.
+    Result = 14,
+}
+
+impl Label {
+    const ALL: [Label; 14] = [
+        Label::Small,
+        Label::Acknowledgement,
+        Label::RefusedDamaged,
+        Label::RefusedDomain,
+        Label::RefusedInterface,
+        Label::RefusedFull,
+        Label::Cell,
+        Label::BlockAcknowledgement,
+        Label::BlockWithoutContext,
+        Label::BlockFaulted,
+        Label::BlockOfDomain,
+        Label::Contribution,
+        Label::Exchange,
+        Label::Result,
+    ];
+
+    /// The label of a packet; `None`: no packet of this interface.
+    #[inline]
+    pub fn of(label: u8) -> Option<Label> {
+        Label::ALL.get(usize::from(label).checked_sub(1)?).copied()
+    }
+
+    /// The answer to a packet that a mailbox refuses.
+    pub fn refusal(why: Refusal) -> Label {
+        match why {
+            Refusal::Damaged => Label::RefusedDamaged,
+            Refusal::Domain => Label::RefusedDomain,
+            Refusal::Interface => Label::RefusedInterface,
+            Refusal::Full => Label::RefusedFull,
+        }
+    }
+
+    /// The answer to a block of cells.
+    pub fn block_answer(answer: Answer) -> Label {
+        match answer {
+            Answer::Ack => Label::BlockAcknowledgement,
+            Answer::Nack(BlockRefusal::NoContext) => Label::BlockWithoutContext,
+            Answer::Nack(BlockRefusal::PageFault) => Label::BlockFaulted,
+            Answer::Nack(BlockRefusal::Protection) => Label::BlockOfDomain,
+        }
+    }
+
+    /// What it says of a block; `None`: it does not answer one.
+    pub fn as_block_answer(self) -> Option<Answer> {
+        match self {
+            Label::BlockAcknowledgement => Some(Answer::Ack),
+            Label::BlockWithoutContext => Some(Answer::Nack(BlockRefusal::NoContext)),
+            Label::BlockFaulted => Some(Answer::Nack(BlockRefusal::PageFault)),
+            Label::BlockOfDomain => Some(Answer::Nack(BlockRefusal::Protection)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is from one reduction module to another.
+    pub fn is_of_reduction(self) -> bool {
+        matches!(self, Label::Contribution | Label::Exchange | Label::Result)
+    }
+
+    /// Whether it answers a packet, so that nothing is sent because of it.
+    pub fn is_answer(self) -> bool {
+        !matches!(self, Label::Small | Label::Cell) && !self.is_of_reduction()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_read_as_they_are_written() {
+        for label in Label::ALL {
+            assert_eq!(Label::of(label as u8), Some(label));
+        }
+        assert_eq!((Label::of(0), Label::of(200)), (None, None));
+    }
+}

@@ -1,0 +1,179 @@
+//! The host port: the coherent on-chip port between processors and memory on one side and the network
+//! interface in programmable logic on the other.
+//!
+//! ```text
+//!   processors ── stores ═══════════════════════► interface      a word per cycle, then half a round trip
+//!   memory     ── data of reads ════════════════► interface      a round trip, then a word per cycle
+//!   memory    ◄═══════════════════ writes ── interface           a word per cycle, then half a round trip
+//! ```
+//! Each direction carries a word of 128 bits per cycle, one burst after the other. Up to eight bursts of
+//! reads are outstanding, which hides the round trip. Writes and stores are posted: nobody waits for
+//! their completion.
+//!
+//! # Source
+//! FORTH-ICS / TR-488 §4.2: AXI-4 with separate read and write channels of 128 bit at 150 MHz, 100 to
+//! 150 ns per round trip, saturated by eight outstanding bursts of 16 words.
+//!
+//! # Not modelled
+//! Snoops of the coherence protocol, contention with the cores inside the processing system (see the
+//! memory channel), write responses.
+
+use crate::server::{Server, Service};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_units::{Bytes, Clock, Span, Time};
+
+/// What a machine file says of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HostPortParameters {
+    /// The clock of the logic.
+    pub clock: Clock,
+    /// What a channel carries per cycle.
+    pub word: Bytes,
+    /// From a request at the logic to the first word of its answer.
+    pub round_trip: Span,
+    /// Words of a burst.
+    pub burst_words: u32,
+    /// Bursts of reads that may be outstanding.
+    pub outstanding: u32,
+}
+
+impl HostPortParameters {
+    /// One way without waiting: half of a round trip.
+    pub fn one_way(&self) -> Span {
+        Span::from_ps(self.round_trip.as_ps() / 2)
+    }
+
+    /// Words that carry `bytes`; what carries nothing is a word all the same.
+    fn words(&self, bytes: Bytes) -> u64 {
+        bytes.div_ceil(self.word).max(1)
+    }
+}
+
+/// The port.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct HostPort {
+    stores: Server,
+    reads: Server,
+    writes: Server,
+    /// When the last bursts of reads were or will be answered, oldest first.
+    answers: VecDeque<Time>,
+}
+
+/// A transfer over the port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// When it was asked for.
+    pub came: Time,
+    /// When its first word was on the port, or its first request.
+    pub began: Time,
+    /// When its initiator is done with it: all its words have been put on the port.
+    pub issued: Time,
+    /// When all of it is at the other side.
+    pub ended: Time,
+}
+
+impl HostPort {
+    /// A processor stores `bytes` into a page of the interface.
+    pub fn store(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
+        let service = self.stores.serve(came, parameters.words(bytes), &parameters.clock);
+        posted(service, parameters)
+    }
+
+    /// The interface writes `bytes` into memory, by way of the last-level cache.
+    pub fn write(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
+        let service = self.writes.serve(came, parameters.words(bytes), &parameters.clock);
+        posted(service, parameters)
+    }
+
+    /// The interface reads `bytes` of memory, in as many bursts as that takes.
+    pub fn read(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
+        let mut words = parameters.words(bytes);
+        let mut whole: Option<Transfer> = None;
+        loop {
+            let burst = words.min(u64::from(parameters.burst_words));
+            words -= burst;
+            let full = self.answers.len() >= parameters.outstanding as usize;
+            let free = if full { self.answers.pop_front() } else { None };
+            let asked = free.unwrap_or(Time::ZERO).max(came);
+            let service = self.reads.serve(asked + parameters.round_trip, burst, &parameters.clock);
+            self.answers.push_back(service.ended);
+            let began = whole.map_or(asked, |whole| whole.began);
+            let transfer = Transfer { came, began, issued: service.ended, ended: service.ended };
+            whole = Some(transfer);
+            if words == 0 {
+                return transfer;
+            }
+        }
+    }
+}
+
+/// What is put on the port and not waited for.
+fn posted(service: Service, parameters: &HostPortParameters) -> Transfer {
+    let Service { came, began, ended } = service;
+    Transfer { came, began, issued: ended, ended: ended + parameters.one_way() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn port() -> HostPortParameters {
+        HostPortParameters {
+            clock: Clock::from_hertz(150_000_000).unwrap(),
+            word: Bytes::new(16),
+            round_trip: Span::from_ns(125),
+            burst_words: 16,
+            outstanding: 8,
+        }
+    }
+
+    #[test]
+    fn a_store_takes_its_words_and_half_a_round_trip() {
+        let mut host_port = HostPort::default();
+        let first = host_port.store(Time::ZERO, Bytes::new(80), &port());
+        assert_eq!(first.issued, port().clock.edge(5));
+        assert_eq!(first.ended, port().clock.edge(5) + Span::from_ps(62_500));
+        let second = host_port.store(Time::ZERO, Bytes::new(1), &port());
+        assert_eq!((second.began, second.issued), (first.issued, port().clock.edge(6)));
+        // The other direction is free.
+        assert_eq!(host_port.write(Time::ZERO, Bytes::new(16), &port()).began, Time::ZERO);
+    }
+
+    /// Catches outstanding bursts that are not counted: the text's two figures, latency with one burst
+    /// at a time and the full rate of the channel with eight.
+    #[test]
+    fn eight_outstanding_bursts_saturate_the_port_and_one_does_not() {
+        let rate = |outstanding| {
+            let parameters = HostPortParameters { outstanding, ..port() };
+            let mut host_port = HostPort::default();
+            let bytes = Bytes::new(1 << 20);
+            let ended = host_port.read(Time::ZERO, bytes, &parameters).ended;
+            bytes.get() as f64 * 8e3 / ended.as_ps() as f64
+        };
+        assert!((rate(8) - 19.2).abs() < 0.01, "{} Gb/s", rate(8));
+        // A burst is 16 cycles and its round trip 125 ns more.
+        assert!((rate(1) - 2048.0 / (106.67 + 125.0 + 3.3)).abs() < 0.4, "{} Gb/s", rate(1));
+    }
+
+    proptest! {
+        /// Catches a transfer that ends before one that came earlier, or faster than its channel.
+        #[test]
+        fn transfers_of_a_channel_keep_their_order(
+            transfers in prop::collection::vec((0u64..10_000_000, 0u64..5_000), 1..40),
+        ) {
+            let mut host_port = HostPort::default();
+            let mut came = Time::ZERO;
+            let mut last = Time::ZERO;
+            for (gap, bytes) in transfers {
+                came += Span::from_ps(gap);
+                let read = host_port.read(came, Bytes::new(bytes), &port());
+                prop_assert!(read.began >= came && read.ended >= last);
+                prop_assert!(read.ended >= read.began + port().round_trip);
+                prop_assert!(host_port.answers.len() <= 8);
+                last = read.ended;
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Address translation for the interface: TLB, page-table walks, page faults without pinning.
+//!
+//! ```text
+//!  page ─► TLB ── hit ──────────────────────────────► translated
+//!           └─ miss ─► page-table walk ── mapped ───► translated, and in the TLB
+//!                             └─ not mapped ─► fault: the system maps it, the block is replayed
+//! ```
+//! # Source
+//! TR-488 §4.5.3: the SMMU walks the page tables of user processes, a miss costs no software, a fault
+//! raises an interrupt that modules of the operating system handle; no page is pinned, blocks that met a
+//! fault are transmitted again.
+//!
+//! # Not modelled
+//! Pages that the system takes away again, several page sizes, walks that share the memory channel.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_units::{Bytes, Span, Time};
+
+/// When pages are not mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FaultModel {
+    /// Never: programs have touched their buffers.
+    Off,
+    /// Until the interface or [the program](Iommu::map) has touched them.
+    FirstTouch,
+}
+
+/// What a machine file says of address translation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IommuParameters {
+    /// Bytes of a page.
+    pub page: Bytes,
+    /// Translations that the TLB holds; 0: none, every page is walked for.
+    pub entries: u32,
+    /// Entries that a page may be in.
+    pub ways: u32,
+    /// A page-table walk.
+    pub walk: Span,
+    /// When pages are not mapped.
+    pub faults: FaultModel,
+    /// From a fault to the page's being mapped: interrupt and operating system.
+    pub fault: Span,
+}
+
+/// A page of one address space.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Page {
+    /// The process: its rank within the node.
+    pub space: u32,
+    /// The page's number.
+    pub number: u64,
+}
+
+/// How far the system is with a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum PageState {
+    /// Nobody has touched it.
+    Unmapped,
+    /// The system is at it.
+    Faulting,
+    /// It can be translated.
+    Mapped,
+}
+
+/// What happens to a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageEvent {
+    /// The interface wants to access it.
+    Access,
+    /// The system has mapped it.
+    Handled,
+    /// The program touches it.
+    Touch,
+}
+
+impl PageState {
+    /// All states.
+    pub const ALL: [PageState; 3] = [PageState::Unmapped, PageState::Faulting, PageState::Mapped];
+
+    /// The transition table.
+    pub const fn next(self, event: PageEvent) -> PageState {
+        match (self, event) {
+            (PageState::Unmapped, PageEvent::Access) => PageState::Faulting,
+            (PageState::Unmapped, PageEvent::Handled) => PageState::Unmapped,
+            (PageState::Faulting, PageEvent::Access) => PageState::Faulting,
+            (_, PageEvent::Touch) | (PageState::Faulting, PageEvent::Handled) | (PageState::Mapped, _) => {
+                PageState::Mapped
+            }
+        }
+    }
+}
+
+/// The outcome of a translation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Translation {
+    /// The physical address is known at this time.
+    At(Time),
+    /// The page is not mapped; it will be at this time.
+    Fault(Time),
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Entry {
+    page: Page,
+    used: u64,
+}
+
+/// The unit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Iommu {
+    /// By set, the entries of a set in no order.
+    sets: Vec<Vec<Entry>>,
+    /// Counts translations: the clock of least recent use.
+    translations: u64,
+    /// Pages that are faulting, until when, or have been mapped; empty without faults.
+    pages: BTreeMap<Page, (PageState, Time)>,
+    /// When the page-table walker is free.
+    walker: Time,
+    misses: u64,
+    faults: u64,
+}
+
+impl Iommu {
+    /// Translations that the TLB did not hold, and such that faulted.
+    pub fn misses_and_faults(&self) -> (u64, u64) {
+        (self.misses, self.faults)
+    }
+
+    /// The page of `address` in `space`.
+    #[inline]
+    pub fn page(space: u32, address: u64, parameters: &IommuParameters) -> Page {
+        Page { space, number: address / parameters.page.get().max(1) }
+    }
+
+    /// How far the system is with a page.
+    pub fn state(&self, page: Page, now: Time, parameters: &IommuParameters) -> PageState {
+        if parameters.faults == FaultModel::Off {
+            return PageState::Mapped;
+        }
+        match self.pages.get(&page) {
+            None => PageState::Unmapped,
+            Some((PageState::Faulting, until)) if *until <= now => {
+                PageState::Faulting.next(PageEvent::Handled)
+            }
+            Some((state, _)) => *state,
+        }
+    }
+
+    /// The program touches a page, which maps it.
+    pub fn map(&mut self, page: Page, now: Time, parameters: &IommuParameters) {
+        if parameters.faults != FaultModel::Off {
+            let state = self.state(page, now, parameters).next(PageEvent::Touch);
+            self.pages.insert(page, (state, now));
+        }
+    }
+
+    /// Translates an address of a page at `now`.
+    pub fn translate(&mut self, page: Page, now: Time, parameters: &IommuParameters) -> Translation {
+        self.translations += 1;
+        let used = self.translations;
+        let ways = parameters.ways.clamp(1, parameters.entries.max(1));
+        let sets = (parameters.entries / ways).max(1) as usize;
+        if self.sets.len() != sets {
+            self.sets.resize(sets, Vec::new());
+        }
+        let set = &mut self.sets[((page.number ^ u64::from(page.space)) % sets as u64) as usize];
+        if let Some(entry) = set.iter_mut().find(|entry| entry.page == page) {
+            entry.used = used;
+            return Translation::At(now);
+        }
+        self.misses += 1;
+        let walked = now.max(self.walker) + parameters.walk;
+        self.walker = walked;
+        let before = self.state(page, walked, parameters);
+        let state = before.next(PageEvent::Access);
+        if state != PageState::Mapped {
+            let until = match before {
+                PageState::Unmapped => walked + parameters.fault,
+                _ => self.pages.get(&page).map_or(walked, |(_, until)| *until),
+            };
+            self.faults += u64::from(before == PageState::Unmapped);
+            self.pages.insert(page, (state, until));
+            return Translation::Fault(until);
+        }
+        if parameters.entries > 0 {
+            let set = &mut self.sets[((page.number ^ u64::from(page.space)) % sets as u64) as usize];
+            if set.len() < ways as usize {
+                set.push(Entry { page, used });
+            } else if let Some(oldest) = set.iter_mut().min_by_key(|entry| entry.used) {
+                *oldest = Entry { page, used };
+            }
+        }
+        Translation::At(walked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(faults: FaultModel) -> IommuParameters {
+        IommuParameters {
+            page: Bytes::new(4096),
+            entries: 2,
+            ways: 2,
+            walk: Span::from_ns(100),
+            faults,
+            fault: Span::from_us(10),
+        }
+    }
+
+    fn page(number: u64) -> Page {
+        Page { space: 0, number }
+    }
+
+    /// Catches a transition that was forgotten or changed: the whole table is here once more.
+    #[test]
+    fn every_pair_of_state_and_event_is_as_documented() {
+        use PageEvent::*;
+        use PageState::*;
+        let table = [
+            (Unmapped, Access, Faulting),
+            (Unmapped, Handled, Unmapped),
+            (Unmapped, Touch, Mapped),
+            (Faulting, Access, Faulting),
+            (Faulting, Handled, Mapped),
+            (Faulting, Touch, Mapped),
+            (Mapped, Access, Mapped),
+            (Mapped, Handled, Mapped),
+            (Mapped, Touch, Mapped),
+        ];
+        assert_eq!(table.len(), PageState::ALL.len() * 3);
+        for (state, event, next) in table {
+            assert_eq!(state.next(event), next, "{state:?} {event:?}");
+        }
+    }
+
+    /// Catches a TLB that forgets the page used last, or keeps more than its entries.
+    #[test]
+    fn the_least_recently_used_page_leaves() {
+        let (parameters, mut iommu) = (parameters(FaultModel::Off), Iommu::default());
+        let mut now = Time::ZERO + Span::from_us(1);
+        let mut misses = |number| {
+            now += Span::from_us(1);
+            iommu.translate(page(number), now, &parameters) != Translation::At(now)
+        };
+        assert_eq!([1, 2, 1, 3, 1, 2].map(&mut misses), [true, true, false, true, false, true]);
+    }
+
+    /// Catches walks that overlap in the one walker.
+    #[test]
+    fn walks_queue() {
+        let (parameters, mut iommu) = (parameters(FaultModel::Off), Iommu::default());
+        let ended = [1, 2].map(|number| iommu.translate(page(number), Time::ZERO, &parameters));
+        assert_eq!(ended, [100, 200].map(|ns| Translation::At(Time::ZERO + Span::from_ns(ns))));
+    }
+
+    /// Catches a fault that is handled twice, never ends, or befalls a page that the program touched.
+    #[test]
+    fn a_page_faults_once() {
+        let (parameters, mut iommu) = (parameters(FaultModel::FirstTouch), Iommu::default());
+        let first = iommu.translate(page(7), Time::ZERO, &parameters);
+        let mapped = Time::ZERO + Span::from_ns(10_100);
+        assert_eq!(first, Translation::Fault(mapped));
+        assert_eq!(iommu.translate(page(7), Time::ZERO, &parameters), Translation::Fault(mapped));
+        let later = mapped + Span::from_us(1);
+        assert_eq!(iommu.translate(page(7), later, &parameters), Translation::At(later + parameters.walk));
+        assert_eq!(iommu.misses_and_faults(), (3, 1));
+        iommu.map(page(9), later, &parameters);
+        let end = later + parameters.walk + parameters.walk;
+        assert_eq!(iommu.translate(page(9), later, &parameters), Translation::At(end));
+    }
+}

@@ -1,0 +1,347 @@
+//! The mailbox: queues in host memory, one for each virtual interface, into which packets of other nodes
+//! are written.
+//!
+//! ```text
+//!   packet ──► good? ── domain? ── room? ──► entry at the tail ──► written to the cache ──► process polls
+//!                │         │         │
+//!                └─────────┴─────────┴──► negative acknowledgement
+//!
+//!   empty ◄── take ── holding ◄── take ── full      the hardware moves the tail, the process the head
+//!         ── put ──►         ── put ──►
+//! ```
+//! # Source
+//! FORTH-ICS / TR-488 §4.4; footnote 1 of §4.6: payload buffers are in host memory. The text does not say
+//! how many entries a queue has.
+//!
+//! # Not modelled
+//! The order of writes by several sources into one queue beside that of their arrival; the cache's own
+//! evictions.
+
+use crate::gvas::Pdid;
+use crate::server::{Server, Service};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_units::{Bytes, Clock, Span, Time};
+
+/// What a machine file says of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MailboxParameters {
+    /// The block's clock.
+    pub clock: Clock,
+    /// Virtual interfaces.
+    pub interfaces: u32,
+    /// Entries of a queue.
+    pub entries: u32,
+    /// Cycles for a packet from its header on: checks, tail, and the acknowledgement.
+    pub check: u32,
+    /// An entry in memory, which is written whole.
+    pub entry: Bytes,
+    /// From an entry in the cache to its process, which polls.
+    pub poll: Span,
+}
+
+/// Why a packet is refused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Refusal {
+    /// It was damaged on the way.
+    Damaged,
+    /// It is of another protection domain than the queue.
+    Domain,
+    /// There is no such interface.
+    Interface,
+    /// The queue has no room.
+    Full,
+}
+
+/// The state of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub enum QueueState {
+    /// Head and tail agree.
+    #[default]
+    Empty,
+    /// Some entries are taken, some free.
+    Holding,
+    /// No entry is free.
+    Full,
+}
+
+/// What happens to a queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum QueueInput {
+    /// The hardware moves the tail.
+    Put,
+    /// The process moves the head.
+    Take,
+}
+
+impl QueueState {
+    /// All states.
+    pub const ALL: [QueueState; 3] = [QueueState::Empty, QueueState::Holding, QueueState::Full];
+
+    /// The table of transitions of a queue that holds `held` of `entries` before `input`; `None` where it
+    /// must not happen.
+    pub const fn after(self, input: QueueInput, held: u32, entries: u32) -> Option<QueueState> {
+        let held = match (self, input) {
+            (QueueState::Empty | QueueState::Holding, QueueInput::Put) => held + 1,
+            (QueueState::Holding | QueueState::Full, QueueInput::Take) => held - 1,
+            (QueueState::Full, QueueInput::Put) | (QueueState::Empty, QueueInput::Take) => return None,
+        };
+        Some(match held {
+            0 => QueueState::Empty,
+            held if held == entries => QueueState::Full,
+            _ => QueueState::Holding,
+        })
+    }
+}
+
+/// A change of a queue's state, to be reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueChange {
+    /// The virtual interface.
+    pub interface: u16,
+    /// When: the head's moves are seen when the hardware next looks at the queue.
+    pub at: Time,
+    /// What happened.
+    pub input: QueueInput,
+    /// Its state before.
+    pub from: QueueState,
+    /// Its state after.
+    pub to: QueueState,
+}
+
+/// The queue of one virtual interface.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Queue {
+    domain: Pdid,
+    state: QueueState,
+    held: u32,
+    /// When the process moves the head, as far as that is known, ascending.
+    takes: VecDeque<Time>,
+}
+
+/// The block.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Mailbox {
+    /// Queues in use; others take no memory.
+    queues: Vec<Queue>,
+    checks: Server,
+}
+
+impl Mailbox {
+    /// The system software gives a queue to a process of `domain`.
+    pub fn open(&mut self, interface: u16, domain: Pdid) {
+        self.queue(interface).domain = domain;
+    }
+
+    fn queue(&mut self, interface: u16) -> &mut Queue {
+        let index = usize::from(interface);
+        if self.queues.len() <= index {
+            self.queues.resize_with(index + 1, Queue::default);
+        }
+        &mut self.queues[index]
+    }
+
+    /// The block looks at a packet whose header has come at `head`, and which is whole at `tail`: its time,
+    /// whatever comes of it. It is done when the checks are and the packet is whole.
+    #[inline]
+    pub fn check(&mut self, head: Time, tail: Time, parameters: &MailboxParameters) -> Service {
+        let looked = self.checks.serve(head, parameters.check.into(), &parameters.clock);
+        let ended = self.checks.hold(tail, &parameters.clock);
+        Service { came: tail, began: looked.began.max(tail), ended }
+    }
+
+    /// A packet of `domain` for `interface` has come at `now`.
+    ///
+    /// # Errors
+    /// Why it is refused; nothing is changed then.
+    #[inline]
+    pub fn put(
+        &mut self,
+        now: Time,
+        interface: u16,
+        domain: Pdid,
+        damaged: bool,
+        parameters: &MailboxParameters,
+        report: &mut impl FnMut(QueueChange),
+    ) -> Result<(), Refusal> {
+        if damaged {
+            return Err(Refusal::Damaged);
+        }
+        if u32::from(interface) >= parameters.interfaces {
+            return Err(Refusal::Interface);
+        }
+        let queue = self.queue(interface);
+        domain.check(queue.domain).map_err(|_| Refusal::Domain)?;
+        queue.apply_takes(now, interface, parameters, report);
+        queue.go(now, interface, QueueInput::Put, parameters, report).ok_or(Refusal::Full)
+    }
+
+    /// The process moves the head at `at`, now or later: it has taken the oldest entry.
+    #[inline]
+    pub fn take(&mut self, interface: u16, at: Time) {
+        let queue = self.queue(interface);
+        match queue.takes.back() {
+            Some(last) if *last > at => {
+                let place = queue.takes.partition_point(|other| *other <= at);
+                queue.takes.insert(place, at);
+            }
+            _ => queue.takes.push_back(at),
+        }
+    }
+
+    /// Entries in use at `now`, over all queues.
+    pub fn held(&self, now: Time) -> usize {
+        let taken = |queue: &Queue| queue.takes.iter().filter(|at| **at <= now).count();
+        self.queues.iter().map(|queue| (queue.held as usize).saturating_sub(taken(queue))).sum()
+    }
+}
+
+impl Queue {
+    /// Looks where the head is.
+    #[inline]
+    fn apply_takes(
+        &mut self,
+        now: Time,
+        interface: u16,
+        parameters: &MailboxParameters,
+        report: &mut impl FnMut(QueueChange),
+    ) {
+        while let Some(at) = self.takes.front().copied().filter(|at| *at <= now) {
+            self.takes.pop_front();
+            // A process that takes more than there is moves no head: the queue stays empty.
+            self.go(at, interface, QueueInput::Take, parameters, report);
+        }
+    }
+
+    #[inline]
+    fn go(
+        &mut self,
+        at: Time,
+        interface: u16,
+        input: QueueInput,
+        parameters: &MailboxParameters,
+        report: &mut impl FnMut(QueueChange),
+    ) -> Option<()> {
+        let from = self.state;
+        let to = from.after(input, self.held, parameters.entries)?;
+        self.state = to;
+        match input {
+            QueueInput::Put => self.held += 1,
+            QueueInput::Take => self.held -= 1,
+        }
+        report(QueueChange { interface, at, input, from, to });
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parameters() -> MailboxParameters {
+        MailboxParameters {
+            clock: Clock::from_hertz(150_000_000).unwrap(),
+            interfaces: 64,
+            entries: 3,
+            check: 10,
+            entry: Bytes::new(64),
+            poll: Span::from_ns(20),
+        }
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Span::from_ns(ns)
+    }
+
+    /// Catches a transition that is missing or too much: a queue of three entries.
+    #[test]
+    fn the_table_of_transitions() {
+        use QueueState::{Empty, Full, Holding};
+        let row = |state: QueueState, held| {
+            [QueueInput::Put, QueueInput::Take].map(|input| state.after(input, held, 3))
+        };
+        assert_eq!(row(Empty, 0), [Some(Holding), None]);
+        assert_eq!(row(Holding, 1), [Some(Holding), Some(Empty)]);
+        assert_eq!(row(Holding, 2), [Some(Full), Some(Holding)]);
+        assert_eq!(row(Full, 3), [None, Some(Holding)]);
+        assert_eq!(Empty.after(QueueInput::Put, 0, 1), Some(Full), "a queue of one entry");
+        assert_eq!(Full.after(QueueInput::Take, 1, 1), Some(Empty));
+    }
+
+    /// Catches checks that begin with the tail, or end before it.
+    #[test]
+    fn checks_begin_with_the_header_and_end_with_the_packet() {
+        let (mut mailbox, p) = (Mailbox::default(), parameters());
+        let edge = |n| p.clock.edge(n);
+        let short = mailbox.check(edge(3), edge(5), &p);
+        assert_eq!((short.came, short.began, short.ended), (edge(5), edge(5), edge(13)));
+        let long = mailbox.check(edge(20), edge(50), &p);
+        assert_eq!((long.came, long.began, long.ended), (edge(50), edge(50), edge(50)));
+        // One that came meanwhile.
+        let behind = mailbox.check(edge(49), edge(52), &p);
+        assert_eq!((behind.began, behind.ended), (edge(52), edge(60)));
+    }
+
+    /// Catches a packet that changes anything although it must not: foreign, damaged, or for nobody.
+    #[test]
+    fn what_is_refused_changes_nothing() {
+        let (mut mailbox, p, silent) = (Mailbox::default(), parameters(), &mut |_: QueueChange| {});
+        mailbox.open(2, Pdid(7));
+        let mut put =
+            |interface, domain, damaged| mailbox.put(at(0), interface, Pdid(domain), damaged, &p, silent);
+        assert_eq!(put(2, 8, false), Err(Refusal::Domain));
+        assert_eq!(put(1, 7, false), Err(Refusal::Domain), "an interface that is not open is of domain 0");
+        assert_eq!(put(2, 7, true), Err(Refusal::Damaged));
+        assert_eq!(put(64, 7, false), Err(Refusal::Interface));
+        assert_eq!(put(2, 7, false), Ok(()));
+        assert_eq!(mailbox.held(at(0)), 1);
+    }
+
+    /// Catches a head that moves too early, and room that does not come back.
+    #[test]
+    fn a_full_queue_refuses_until_its_process_takes() {
+        let (mut mailbox, p, silent) = (Mailbox::default(), parameters(), &mut |_: QueueChange| {});
+        let mut put = |mailbox: &mut Mailbox, now, to| mailbox.put(now, to, Pdid(0), false, &p, silent);
+        for _ in 0..3 {
+            assert_eq!(put(&mut mailbox, at(0), 0), Ok(()));
+        }
+        assert_eq!(put(&mut mailbox, at(1), 0), Err(Refusal::Full));
+        assert_eq!(put(&mut mailbox, at(1), 1), Ok(()), "another queue");
+        mailbox.take(0, at(50));
+        mailbox.take(0, at(20));
+        assert_eq!(put(&mut mailbox, at(19), 0), Err(Refusal::Full));
+        assert_eq!(put(&mut mailbox, at(20), 0), Ok(()));
+        assert_eq!(put(&mut mailbox, at(49), 0), Err(Refusal::Full));
+        assert_eq!(put(&mut mailbox, at(50), 0), Ok(()));
+    }
+
+    proptest! {
+        /// Catches a queue that holds more than it has entries or less than nothing, and reported changes
+        /// that are not those of the table: processes that take as they like, more than there is included.
+        #[test]
+        fn a_queue_holds_what_was_put_and_not_taken(
+            steps in prop::collection::vec((any::<bool>(), 0u64..40), 0..200),
+        ) {
+            let (mut mailbox, p) = (Mailbox::default(), parameters());
+            let (mut now, mut state, mut held) = (Time::ZERO, QueueState::Empty, 0u32);
+            for (put, ns) in steps {
+                now += Span::from_ns(ns);
+                if !put {
+                    mailbox.take(0, now);
+                    continue;
+                }
+                let mut changes = Vec::new();
+                let result = mailbox.put(now, 0, Pdid(0), false, &p, &mut |change| changes.push(change));
+                for change in changes {
+                    prop_assert_eq!(change.from, state);
+                    prop_assert_eq!(Some(change.to), state.after(change.input, held, p.entries));
+                    state = change.to;
+                    held = if change.input == QueueInput::Put { held + 1 } else { held - 1 };
+                }
+                prop_assert_eq!(result.is_err(), state == QueueState::Full && result == Err(Refusal::Full));
+                prop_assert!(held <= p.entries && mailbox.held(now) == held as usize);
+            }
+        }
+    }
+}

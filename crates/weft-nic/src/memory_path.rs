@@ -1,0 +1,77 @@
+//! The way between the interface and the memory of its host: translation, port, memory channel.
+//!
+//! ```text
+//!   unit ─► translation ─► host port ─► memory channel
+//! ```
+//! A cell is through when both the port and the memory channel are done with it: words pass one while the
+//! other works on the next.
+
+use crate::host_port::{HostPort, HostPortParameters};
+use crate::iommu::{Iommu, IommuParameters, Page as MemoryPage, Translation};
+use crate::memory::{MemoryChannel, MemoryParameters};
+use crate::rdma::Location;
+use weft_units::{Bytes, Time};
+
+/// The way to memory, which all units of an interface share.
+pub struct MemoryPath<'a> {
+    /// To and from memory.
+    pub port: &'a mut HostPort,
+    /// Its parameters.
+    pub port_parameters: &'a HostPortParameters,
+    /// The memory channel.
+    pub memory: &'a mut MemoryChannel,
+    /// Its parameters.
+    pub memory_parameters: &'a MemoryParameters,
+    /// Address translation.
+    pub iommu: &'a mut Iommu,
+    /// Its parameters.
+    pub iommu_parameters: &'a IommuParameters,
+}
+
+impl MemoryPath<'_> {
+    /// Translates the pages of `bytes` at `location`, those in `known` excepted, which then holds the last.
+    #[inline]
+    pub(crate) fn translate(
+        &mut self,
+        location: Location,
+        bytes: Bytes,
+        known: &mut Option<MemoryPage>,
+        now: Time,
+    ) -> Translation {
+        let (space, parameters) = (location.space, self.iommu_parameters);
+        let first = Iommu::page(space, location.address, parameters);
+        let end = location.address.saturating_add(bytes.get().saturating_sub(1));
+        let last = Iommu::page(space, end, parameters);
+        let mut time = now;
+        for number in first.number..=last.number {
+            let page = MemoryPage { space, number };
+            if *known != Some(page) {
+                match self.iommu.translate(page, time, parameters) {
+                    Translation::At(translated) => time = translated,
+                    fault => return fault,
+                }
+                *known = Some(page);
+            }
+        }
+        Translation::At(time)
+    }
+
+    /// Reads `bytes` from memory through the port, from `from` on; returns when the last word has come.
+    #[inline]
+    pub(crate) fn read(&mut self, bytes: Bytes, from: Time) -> Time {
+        let one_way = self.port_parameters.one_way();
+        let port = self.port.read(from, bytes, self.port_parameters).ended;
+        let memory = self.memory.access(bytes, from + one_way, self.memory_parameters) + one_way;
+        if memory > port { self.port_parameters.clock.edge_at_or_after(memory) } else { port }
+    }
+
+    /// Writes `bytes` into memory through the port, their words having come from `from` on; returns when
+    /// the last one has left the interface, and when it is in memory.
+    #[inline]
+    pub(crate) fn write(&mut self, bytes: Bytes, from: Time) -> (Time, Time) {
+        let port = self.port.write(from, bytes, self.port_parameters);
+        let one_way = self.port_parameters.one_way();
+        let memory = self.memory.access(bytes, port.began + one_way, self.memory_parameters);
+        (port.issued, port.ended.max(memory))
+    }
+}

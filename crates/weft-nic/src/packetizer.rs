@@ -1,0 +1,563 @@
+//! The packetizer: turns what a process stores into a page of the interface into one packet, and watches
+//! over it until the receiver has answered.
+//!
+//! ```text
+//!              ┌─ interface 0 ─ channels 0 1 2 3 ─┐
+//!   stores ───►│      …                           ├──► engine ──► packet
+//!              └─ interface 63 ─ channels 0 1 2 3 ┘
+//!
+//!                      ┌──────── acknowledge ──────► acknowledged ─┐
+//!   idle ── post ──► ongoing ─── refuse ───► negatively acknowledged ─┼─ clear ──► idle
+//!     ▲                │ ▲ │                                       │
+//!     │                └─┘ └──── give up ──────────► timed out ────┘
+//!     │               repeat                            
+//!     └────────── an acknowledged channel is posted to again without further ado
+//! ```
+//! A process stores the payload into a channel, then size and destination, which starts the engine. The
+//! channel is busy until the packet is acknowledged, refused, or given up; the process sees its state in
+//! the page. A process whose channels are all busy waits: nothing is lost.
+//!
+//! # Source
+//! FORTH-ICS / TR-488 §4.4. States and numbers of interfaces and channels are the text's; the inputs and
+//! what happens on those that the text does not name are ours.
+//!
+//! # Not modelled
+//! The process's loads of the status bits: it is told. Packets that a process begins to store and never
+//! starts.
+
+use crate::gvas::Pdid;
+use crate::reliability::{Expiry, ReliabilityParameters, Retry};
+use crate::server::{Server, Service};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_units::{Bytes, Clock, EndpointId, Span, Time};
+
+/// What a machine file says of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PacketizerParameters {
+    /// The engine's clock.
+    pub clock: Clock,
+    /// Virtual interfaces, each in a page of its own.
+    pub interfaces: u32,
+    /// Channels of an interface.
+    pub channels: u32,
+    /// Largest payload.
+    pub payload: Bytes,
+    /// What the last store carries beside the payload: size and destination.
+    pub descriptor: Bytes,
+    /// Cycles of the engine for a packet.
+    pub engine: u32,
+    /// Time-outs and repetitions.
+    pub reliability: ReliabilityParameters,
+    /// How long the library waits before it posts again what a full mailbox has refused.
+    pub pause: Span,
+    /// The longest such wait: it doubles each time.
+    pub longest_pause: Span,
+}
+
+/// The state of a channel, as its status bits show it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub enum ChannelState {
+    /// Never used, or looked at after a failure.
+    #[default]
+    Idle,
+    /// A packet has been posted and not been answered.
+    Ongoing,
+    /// The receiver has it.
+    Acknowledged,
+    /// The receiver has refused it.
+    NegativelyAcknowledged,
+    /// Nobody has answered.
+    TimedOut,
+}
+
+/// What happens to a channel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum ChannelInput {
+    /// The process has stored a packet.
+    Post,
+    /// An acknowledgement has come.
+    Acknowledge,
+    /// A negative acknowledgement has come.
+    Refuse,
+    /// Time is up, and the packet is sent again.
+    Repeat,
+    /// Time is up for the last time.
+    GiveUp,
+    /// The process has seen the failure.
+    Clear,
+}
+
+impl ChannelState {
+    /// All states.
+    pub const ALL: [ChannelState; 5] = [
+        ChannelState::Idle,
+        ChannelState::Ongoing,
+        ChannelState::Acknowledged,
+        ChannelState::NegativelyAcknowledged,
+        ChannelState::TimedOut,
+    ];
+
+    /// The table of transitions: the state after `input`; `None` where it cannot or must not happen.
+    #[inline]
+    pub const fn after(self, input: ChannelInput) -> Option<ChannelState> {
+        use ChannelInput::{Acknowledge, Clear, GiveUp, Post, Refuse, Repeat};
+        use ChannelState::{Acknowledged, Idle, NegativelyAcknowledged, Ongoing, TimedOut};
+        match (self, input) {
+            (Idle | Acknowledged, Post) => Some(Ongoing),
+            (Ongoing, Acknowledge) => Some(Acknowledged),
+            (Ongoing, Refuse) => Some(NegativelyAcknowledged),
+            (Ongoing, Repeat) => Some(Ongoing),
+            (Ongoing, GiveUp) => Some(TimedOut),
+            (NegativelyAcknowledged | TimedOut, Clear) => Some(Idle),
+            _ => None,
+        }
+    }
+}
+
+/// A channel: virtual interface, and channel within it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct ChannelId {
+    /// The virtual interface.
+    pub interface: u16,
+    /// The channel of that interface.
+    pub channel: u16,
+}
+
+/// A change of a channel's state, to be reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChannelChange {
+    /// Which channel.
+    pub channel: ChannelId,
+    /// What happened.
+    pub input: ChannelInput,
+    /// Its state before.
+    pub from: ChannelState,
+    /// Its state after.
+    pub to: ChannelState,
+}
+
+/// A packet in a channel: what the process has stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Parcel {
+    /// Where to.
+    pub to: EndpointId,
+    /// Its message, counted by this interface.
+    pub message: u32,
+    /// Payload.
+    pub bytes: Bytes,
+    /// When the message was offered.
+    pub born: Time,
+    /// How often a full mailbox has refused it.
+    pub refused: u32,
+    /// What its sender calls it; `None`: it does not want to know.
+    pub token: Option<u32>,
+    /// Whether it is watched.
+    pub watch: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Channel {
+    state: ChannelState,
+    parcel: Option<Parcel>,
+    retry: Retry,
+}
+
+/// A page that a process has.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct VirtualInterface {
+    domain: Pdid,
+    channels: Vec<Channel>,
+    /// What processes want to post and has no channel, in the order in which they want it.
+    waiting: VecDeque<(Time, Parcel)>,
+}
+
+/// The block.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Packetizer {
+    /// Pages in use; others take no memory.
+    interfaces: Vec<VirtualInterface>,
+    engine: Server,
+    /// The ongoing packets by message, ascending.
+    ongoing: Vec<(u32, ChannelId)>,
+    /// Parcels that wait for a channel, over all pages.
+    waiting: usize,
+}
+
+impl Packetizer {
+    /// The system software gives a page to a process of `domain`.
+    pub fn open(&mut self, interface: u16, domain: Pdid) {
+        self.interface(interface).domain = domain;
+    }
+
+    /// The protection domain that packets of a page carry.
+    pub fn domain(&self, interface: u16) -> Pdid {
+        self.interfaces.get(usize::from(interface)).map_or(Pdid(0), |page| page.domain)
+    }
+
+    fn interface(&mut self, interface: u16) -> &mut VirtualInterface {
+        let index = usize::from(interface);
+        if self.interfaces.len() <= index {
+            self.interfaces.resize_with(index + 1, VirtualInterface::default);
+        }
+        &mut self.interfaces[index]
+    }
+
+    /// A process wants to post at `now`: the channel that takes it, or `None` where it waits its turn.
+    #[inline]
+    pub fn post(
+        &mut self,
+        now: Time,
+        interface: u16,
+        parcel: Parcel,
+        parameters: &PacketizerParameters,
+        report: &mut impl FnMut(ChannelChange),
+    ) -> Option<ChannelId> {
+        let page = self.interface(interface);
+        // Who came earlier goes first, even where a channel has become free at this instant.
+        let free = if page.waiting.is_empty() { page.free(parameters) } else { None };
+        let Some(channel) = free else {
+            page.waiting.push_back((now, parcel));
+            self.waiting += 1;
+            return None;
+        };
+        Some(self.take(ChannelId { interface, channel }, parcel, report))
+    }
+
+    /// After a channel of `interface` has become free: the parcel that has waited longest, since when, and
+    /// its channel.
+    #[inline]
+    pub fn next_waiting(
+        &mut self,
+        interface: u16,
+        parameters: &PacketizerParameters,
+        report: &mut impl FnMut(ChannelChange),
+    ) -> Option<(Time, Parcel, ChannelId)> {
+        let page = self.interfaces.get_mut(usize::from(interface))?;
+        page.waiting.front()?;
+        let channel = page.free(parameters)?;
+        let (since, parcel) = page.waiting.pop_front()?;
+        self.waiting -= 1;
+        Some((since, parcel, self.take(ChannelId { interface, channel }, parcel, report)))
+    }
+
+    fn take(&mut self, id: ChannelId, parcel: Parcel, report: &mut impl FnMut(ChannelChange)) -> ChannelId {
+        let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
+        channel.go(id, ChannelInput::Post, report).expect("only free channels are taken");
+        channel.parcel = Some(parcel);
+        let entry = (parcel.message, id);
+        match self.ongoing.last() {
+            Some(last) if last.0 > parcel.message => {
+                let place = self.ongoing.partition_point(|other| other.0 < parcel.message);
+                self.ongoing.insert(place, entry);
+            }
+            _ => self.ongoing.push(entry),
+        }
+        id
+    }
+
+    /// The last store to a channel has come at `came`: the engine makes its packet.
+    #[inline]
+    pub fn start(&mut self, came: Time, parameters: &PacketizerParameters) -> Service {
+        self.engine.serve(came, parameters.engine.into(), &parameters.clock)
+    }
+
+    /// What a channel holds.
+    #[inline]
+    pub fn parcel(&self, id: ChannelId) -> Option<&Parcel> {
+        self.channel(id)?.parcel.as_ref()
+    }
+
+    /// The state of a channel.
+    pub fn state(&self, id: ChannelId) -> ChannelState {
+        self.channel(id).map_or(ChannelState::Idle, |channel| channel.state)
+    }
+
+    fn channel(&self, id: ChannelId) -> Option<&Channel> {
+        self.interfaces.get(usize::from(id.interface))?.channels.get(usize::from(id.channel))
+    }
+
+    /// The packet of a channel has been put on the link. Returns when a timer is to be set.
+    #[inline]
+    pub fn sent(&mut self, now: Time, id: ChannelId, parameters: &PacketizerParameters) -> Option<Time> {
+        let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
+        channel.retry.sent(now, &parameters.reliability)
+    }
+
+    /// An answer to `message` has come. Returns the channel, free again, with what it held; `None` where
+    /// the answer is to what has been answered before.
+    #[inline]
+    pub fn answered(
+        &mut self,
+        message: u32,
+        accepted: bool,
+        report: &mut impl FnMut(ChannelChange),
+    ) -> Option<(ChannelId, Parcel)> {
+        let input = if accepted { ChannelInput::Acknowledge } else { ChannelInput::Refuse };
+        let place = self.ongoing.binary_search_by_key(&message, |entry| entry.0).ok()?;
+        let id = self.ongoing.remove(place).1;
+        let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
+        channel.go(id, input, report)?;
+        channel.retry.settled();
+        let parcel = channel.parcel.take()?;
+        if !accepted {
+            channel.go(id, ChannelInput::Clear, report);
+        }
+        Some((id, parcel))
+    }
+
+    /// The timer of a channel has fired. [`Expiry::GiveUp`] comes with what the channel held; it is free
+    /// again.
+    pub fn expired(
+        &mut self,
+        now: Time,
+        id: ChannelId,
+        parameters: &PacketizerParameters,
+        report: &mut impl FnMut(ChannelChange),
+    ) -> (Expiry, Option<Parcel>) {
+        let page = self.interfaces.get_mut(usize::from(id.interface));
+        let Some(channel) = page.and_then(|page| page.channels.get_mut(usize::from(id.channel))) else {
+            return (Expiry::Settled, None);
+        };
+        let expiry = channel.retry.expired(now, &parameters.reliability);
+        match expiry {
+            Expiry::Settled | Expiry::NotBefore(_) => (expiry, None),
+            Expiry::Repeat => {
+                channel.go(id, ChannelInput::Repeat, report);
+                (expiry, None)
+            }
+            Expiry::GiveUp => {
+                channel.go(id, ChannelInput::GiveUp, report);
+                channel.go(id, ChannelInput::Clear, report);
+                let parcel = channel.parcel.take();
+                self.ongoing.retain(|entry| entry.1 != id);
+                (expiry, parcel)
+            }
+        }
+    }
+
+    /// Parcels that wait for a channel.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// How long the library waits before it posts again what has been refused so often.
+    pub fn pause(refused: u32, parameters: &PacketizerParameters) -> Span {
+        let factor = 1u64.checked_shl(refused.saturating_sub(1)).unwrap_or(u64::MAX);
+        let longest = parameters.longest_pause.max(parameters.pause);
+        parameters.pause.checked_mul(factor).unwrap_or(longest).min(longest)
+    }
+
+    /// Parcels in channels and such that wait for one.
+    pub fn unfinished(&self) -> usize {
+        self.ongoing.len() + self.waiting
+    }
+}
+
+impl VirtualInterface {
+    /// The first channel that can be posted to, if it exists or may be made.
+    #[inline]
+    fn idle(&self, parameters: &PacketizerParameters) -> Option<usize> {
+        let free = self.channels.iter().position(|c| c.state.after(ChannelInput::Post).is_some());
+        free.or((self.channels.len() < parameters.channels as usize).then_some(self.channels.len()))
+    }
+
+    /// The first channel that can be posted to.
+    #[inline]
+    fn free(&mut self, parameters: &PacketizerParameters) -> Option<u16> {
+        let free = self.idle(parameters)?;
+        if free == self.channels.len() {
+            self.channels.push(Channel::default());
+        }
+        Some(free as u16)
+    }
+}
+
+impl Channel {
+    /// Takes an input, where it may happen.
+    #[inline]
+    fn go(
+        &mut self,
+        channel: ChannelId,
+        input: ChannelInput,
+        report: &mut impl FnMut(ChannelChange),
+    ) -> Option<()> {
+        let from = self.state;
+        let to = from.after(input)?;
+        self.state = to;
+        report(ChannelChange { channel, input, from, to });
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parameters() -> PacketizerParameters {
+        PacketizerParameters {
+            clock: Clock::from_hertz(150_000_000).unwrap(),
+            interfaces: 64,
+            channels: 4,
+            payload: Bytes::new(64),
+            descriptor: Bytes::new(16),
+            engine: 10,
+            reliability: ReliabilityParameters {
+                timeout: Span::from_us(10),
+                backoff: 2,
+                longest: Span::from_us(40),
+                repetitions: 2,
+            },
+            pause: Span::from_us(1),
+            longest_pause: Span::from_us(8),
+        }
+    }
+
+    fn parcel(message: u32) -> Parcel {
+        let (to, bytes, born) = (EndpointId(1), Bytes::new(8), Time::ZERO);
+        Parcel { to, message, bytes, born, refused: 0, token: None, watch: false }
+    }
+
+    /// Catches a transition that is missing or too much: the table as a reviewer can read it.
+    #[test]
+    fn the_table_of_transitions() {
+        use ChannelInput::{Acknowledge, Clear, GiveUp, Post, Refuse, Repeat};
+        use ChannelState::{Acknowledged, Idle, NegativelyAcknowledged, Ongoing, TimedOut};
+        let inputs = [Post, Acknowledge, Refuse, Repeat, GiveUp, Clear];
+        let rows = ChannelState::ALL.map(|state| (state, inputs.map(|input| state.after(input))));
+        let no = None;
+        let expected = [
+            (Idle, [Some(Ongoing), no, no, no, no, no]),
+            (
+                Ongoing,
+                [no, Some(Acknowledged), Some(NegativelyAcknowledged), Some(Ongoing), Some(TimedOut), no],
+            ),
+            (Acknowledged, [Some(Ongoing), no, no, no, no, no]),
+            (NegativelyAcknowledged, [no, no, no, no, no, Some(Idle)]),
+            (TimedOut, [no, no, no, no, no, Some(Idle)]),
+        ];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn the_engine_makes_one_packet_at_a_time() {
+        let mut packetizer = Packetizer::default();
+        let first = packetizer.start(Time::ZERO, &parameters());
+        let second = packetizer.start(Time::ZERO, &parameters());
+        assert_eq!((first.ended, second.began), (parameters().clock.edge(10), parameters().clock.edge(10)));
+        assert_eq!(second.ended, parameters().clock.edge(20));
+    }
+
+    /// Catches a post that is lost or overtakes another when channels are exhausted.
+    #[test]
+    fn posts_wait_for_a_channel_in_their_order() {
+        let mut packetizer = Packetizer::default();
+        let (p, silent) = (parameters(), &mut |_: ChannelChange| {});
+        for message in 0..7 {
+            let channel = packetizer.post(Time::ZERO, 5, parcel(message), &p, silent);
+            assert_eq!(channel.is_some(), message < 4, "four channels");
+        }
+        assert_eq!((packetizer.waiting(), packetizer.unfinished()), (3, 7));
+        // Another process is not in the way.
+        assert!(packetizer.post(Time::ZERO, 6, parcel(7), &p, silent).is_some());
+        let (freed, held) = packetizer.answered(2, true, silent).unwrap();
+        assert_eq!(held.message, 2);
+        // Who comes now is behind those that wait, although a channel is free.
+        assert_eq!(packetizer.post(Time::ZERO, 5, parcel(8), &p, silent), None);
+        let (_, next, channel) = packetizer.next_waiting(5, &p, silent).unwrap();
+        assert_eq!((next.message, channel), (4, freed));
+        assert_eq!(packetizer.next_waiting(5, &p, silent), None);
+        assert_eq!(packetizer.answered(2, true, silent), None, "answered before");
+        assert_eq!(packetizer.answered(99, false, silent), None, "never posted");
+    }
+
+    #[test]
+    fn a_channel_without_answer_times_out_and_is_used_again() {
+        let mut packetizer = Packetizer::default();
+        let p = parameters();
+        let mut changes = Vec::new();
+        let channel = packetizer.post(Time::ZERO, 0, parcel(1), &p, &mut |c| changes.push(c)).unwrap();
+        let mut now = Time::ZERO;
+        let given_up = loop {
+            now = packetizer.sent(now, channel, &p).unwrap();
+            match packetizer.expired(now, channel, &p, &mut |c| changes.push(c)) {
+                (Expiry::Repeat, None) => {}
+                (Expiry::GiveUp, parcel) => break parcel,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(given_up, Some(parcel(1)));
+        assert_eq!(now, Time::ZERO + Span::from_us(10 + 20 + 40));
+        assert_eq!((packetizer.unfinished(), packetizer.state(channel)), (0, ChannelState::Idle));
+        let inputs: Vec<ChannelInput> = changes.iter().map(|change| change.input).collect();
+        use ChannelInput::{Clear, GiveUp, Post, Repeat};
+        assert_eq!(inputs, [Post, Repeat, Repeat, GiveUp, Clear]);
+        assert!(changes.iter().all(|c| c.from.after(c.input) == Some(c.to)));
+        assert!(packetizer.post(now, 0, parcel(2), &p, &mut |_| {}).is_some());
+    }
+
+    #[test]
+    fn the_pause_doubles_up_to_its_limit() {
+        let us = [0, 1, 2, 3, 4, 5, 200].map(|refused| Packetizer::pause(refused, &parameters()));
+        assert_eq!(us.map(|pause| pause.as_ps() / 1_000_000), [1, 1, 2, 4, 8, 8, 8]);
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Post(u16),
+        Answer(u32, bool),
+        Expire(u16, u16),
+    }
+
+    proptest! {
+        /// Catches a parcel that is lost or handed back twice, and a panic: any posts, answers to anything
+        /// and timers of any channel.
+        #[test]
+        fn every_parcel_is_in_one_place(
+            steps in prop::collection::vec(
+                prop_oneof![
+                    (0u16..3).prop_map(Step::Post),
+                    (0u32..40, any::<bool>()).prop_map(|(message, good)| Step::Answer(message, good)),
+                    (0u16..70, 0u16..6).prop_map(|(interface, channel)| Step::Expire(interface, channel)),
+                ],
+                0..200,
+            ),
+        ) {
+            let (mut packetizer, p) = (Packetizer::default(), parameters());
+            let (mut posted, mut over) = (0u32, std::collections::BTreeSet::new());
+            let mut now = Time::ZERO;
+            let silent = &mut |_: ChannelChange| {};
+            for step in steps {
+                now += Span::from_us(3);
+                match step {
+                    Step::Post(interface) => {
+                        if let Some(channel) = packetizer.post(now, interface, parcel(posted), &p, silent) {
+                            packetizer.sent(now, channel, &p);
+                        }
+                        posted += 1;
+                    }
+                    Step::Answer(message, good) => {
+                        if let Some((id, parcel)) = packetizer.answered(message, good, silent) {
+                            prop_assert_eq!(parcel.message, message);
+                            prop_assert!(over.insert(message), "twice");
+                            while let Some((_, _, id)) = packetizer.next_waiting(id.interface, &p, silent) {
+                                packetizer.sent(now, id, &p);
+                            }
+                        }
+                    }
+                    Step::Expire(interface, channel) => {
+                        let id = ChannelId { interface, channel };
+                        match packetizer.expired(now, id, &p, silent) {
+                            (Expiry::Repeat, _) => drop(packetizer.sent(now, id, &p)),
+                            (_, Some(parcel)) => prop_assert!(over.insert(parcel.message), "twice"),
+                            _ => {}
+                        }
+                    }
+                }
+                prop_assert_eq!(packetizer.unfinished() + over.len(), posted as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The channels of the RDMA send unit: what they hold, and how far each of their blocks is.
+//!
+//! ```text
+//!   page ─ write channels ─► transfer ─► blocks that are started: at most `outstanding_blocks`
+//!        └ read channels
+//! ```
+//! The agent drives them: it starts a channel, deals with acknowledgements, sends blocks again.
+
+use super::channel::{ChannelEvent, ChannelState, RdmaChange};
+use super::send::SendParameters;
+use super::transfer::{ChannelId, ChannelKind, Descriptor};
+use crate::iommu::Page as MemoryPage;
+use crate::reliability::ReliabilityParameters;
+use crate::segmentation::{BlockEvent, BlockState};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_units::Time;
+
+/// A block that has been started.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Block {
+    /// Within the transfer.
+    pub(super) index: u32,
+    pub(super) state: BlockState,
+    /// How often it has been sent before.
+    pub(super) attempt: u32,
+    /// How often no answer came.
+    pub(super) timeouts: u32,
+    /// Its next cell to be read.
+    pub(super) next: u8,
+    /// When time is up for an answer.
+    pub(super) deadline: Time,
+}
+
+/// What a channel is at.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Transfer {
+    pub(super) descriptor: Descriptor,
+    /// The transaction of its first block.
+    pub(super) first: u32,
+    /// The next block to start.
+    pub(super) next_block: u32,
+    /// Blocks that are started and not done, in their order.
+    pub(super) blocks: VecDeque<Block>,
+    /// When the agent was done with starting it.
+    pub(super) started: Time,
+    /// Whether the channel is in the engine's round.
+    pub(super) queued: bool,
+    /// The page translated last.
+    pub(super) page: Option<MemoryPage>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Channel {
+    pub(super) state: ChannelState,
+    pub(super) transfer: Option<Box<Transfer>>,
+    /// Transactions so far.
+    pub(super) transactions: u32,
+    /// Whether its timer is pending.
+    pub(super) armed: bool,
+}
+
+/// The channels of one page that have been used.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Page {
+    write: Vec<Channel>,
+    read: Vec<Channel>,
+}
+
+/// How a transfer stands after one of its blocks is dealt with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Retired {
+    /// There was no such block.
+    Nothing,
+    /// Others are under way.
+    Running,
+    /// All have arrived; the channel is free.
+    Finished(Descriptor),
+}
+
+/// What an expired timer asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Blocks to be sent again.
+    pub again: Vec<u32>,
+    /// Whether the channel is to be given up.
+    pub give_up: bool,
+    /// When to call again.
+    pub timer: Option<Time>,
+}
+
+/// All channels of a send unit, with the round in which the engine serves them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Channels {
+    pages: Vec<Page>,
+    /// Channels with cells to be read, in the order of their turns.
+    pub(super) turns: VecDeque<ChannelId>,
+    /// Changes of state that have not been reported.
+    #[serde(skip)]
+    pub(super) changes: Vec<RdmaChange>,
+}
+
+impl Channels {
+    /// Takes a descriptor into a free channel of a page; `None`: there is none, the post must wait.
+    pub fn post(
+        &mut self,
+        page: u32,
+        kind: ChannelKind,
+        descriptor: Descriptor,
+        parameters: &SendParameters,
+    ) -> Option<ChannelId> {
+        if page >= parameters.pages {
+            return None;
+        }
+        if self.pages.len() <= page as usize {
+            self.pages.resize_with(page as usize + 1, Page::default);
+        }
+        let of_page = &mut self.pages[page as usize];
+        let (channels, offset) = match kind {
+            ChannelKind::Write => (&mut of_page.write, 0),
+            ChannelKind::Read => (&mut of_page.read, parameters.write_channels),
+        };
+        let free = channels.iter().position(|channel| channel.state == ChannelState::Free);
+        let index = free.unwrap_or(channels.len());
+        if index >= parameters.channels(kind) as usize {
+            return None;
+        }
+        if index == channels.len() {
+            channels.push(Channel::default());
+        }
+        let channel = &mut channels[index];
+        let first = channel.transactions;
+        channel.transactions = first.wrapping_add(parameters.cut.blocks(descriptor.bytes));
+        channel.transfer = Some(Box::new(Transfer {
+            descriptor,
+            first,
+            next_block: 0,
+            blocks: VecDeque::with_capacity(parameters.outstanding_blocks as usize),
+            started: Time::ZERO,
+            queued: false,
+            page: None,
+        }));
+        let per_page = parameters.write_channels + parameters.read_channels;
+        let id = ChannelId((page * per_page + offset + index as u32) as u16);
+        self.channel_event(id, ChannelEvent::Post, parameters)?;
+        Some(id)
+    }
+
+    pub(super) fn channel(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<&mut Channel> {
+        let per_page = parameters.write_channels + parameters.read_channels;
+        let (page, index) = (u32::from(id.0) / per_page, u32::from(id.0) % per_page);
+        let page = self.pages.get_mut(page as usize)?;
+        if index < parameters.write_channels {
+            page.write.get_mut(index as usize)
+        } else {
+            page.read.get_mut((index - parameters.write_channels) as usize)
+        }
+    }
+
+    pub(super) fn transfer(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<&mut Transfer> {
+        self.channel(id, parameters)?.transfer.as_deref_mut()
+    }
+
+    /// What a channel is at, and the transaction of its first block.
+    pub fn descriptor(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<(Descriptor, u32)> {
+        self.transfer(id, parameters).map(|transfer| (transfer.descriptor, transfer.first))
+    }
+
+    pub(super) fn block(
+        &mut self,
+        id: ChannelId,
+        transaction: u32,
+        parameters: &SendParameters,
+    ) -> Option<&mut Block> {
+        let transfer = self.transfer(id, parameters)?;
+        let index = transaction.wrapping_sub(transfer.first);
+        transfer.blocks.iter_mut().find(|block| block.index == index)
+    }
+
+    /// Gives a block of a channel an event; `None`: it means nothing.
+    pub(super) fn block_event(
+        &mut self,
+        id: ChannelId,
+        transaction: u32,
+        event: BlockEvent,
+        parameters: &SendParameters,
+    ) -> Option<&mut Block> {
+        let block = self.block(id, transaction, parameters)?;
+        let from = block.state;
+        let to = from.next(event)?;
+        block.state = to;
+        self.changes.push(RdmaChange::Block { channel: id, transaction, from: Some(from), to });
+        self.block(id, transaction, parameters)
+    }
+
+    /// Gives a channel an event; `None`: it means nothing.
+    fn channel_event(
+        &mut self,
+        id: ChannelId,
+        event: ChannelEvent,
+        parameters: &SendParameters,
+    ) -> Option<&mut Channel> {
+        let channel = self.channel(id, parameters)?;
+        let from = channel.state;
+        let to = from.next(event)?;
+        channel.state = to;
+        self.changes.push(RdmaChange::Channel { channel: id, from, to });
+        self.channel(id, parameters)
+    }
+
+    /// Starts as many blocks of a channel as may be outstanding.
+    fn start_blocks(&mut self, id: ChannelId, parameters: &SendParameters) {
+        while let Some(transaction) = self.transfer(id, parameters).and_then(|it| it.start_block(parameters))
+        {
+            let to = BlockState::Sending;
+            self.changes.push(RdmaChange::Block { channel: id, transaction, from: None, to });
+        }
+        self.queue(id, parameters);
+    }
+
+    /// The agent starts a channel at `now`.
+    pub fn start(&mut self, id: ChannelId, now: Time, parameters: &SendParameters) {
+        let Some(channel) = self.channel_event(id, ChannelEvent::Start, parameters) else { return };
+        if let Some(transfer) = channel.transfer.as_deref_mut() {
+            transfer.started = now;
+        }
+        self.start_blocks(id, parameters);
+    }
+
+    /// Puts a channel into the engine's round if it has cells to be read.
+    pub(super) fn queue(&mut self, id: ChannelId, parameters: &SendParameters) {
+        if let Some(transfer) = self.transfer(id, parameters)
+            && !transfer.queued
+            && transfer.sending().is_some()
+        {
+            transfer.queued = true;
+            self.turns.push_back(id);
+        }
+    }
+
+    /// An acknowledgement has come; whether the agent is to be invoked.
+    pub fn acknowledge(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) -> bool {
+        self.block_event(id, transaction, BlockEvent::Ack, parameters).is_some()
+    }
+
+    /// A NACK of an attempt has come; whether the agent is to be invoked.
+    pub fn refuse(
+        &mut self,
+        id: ChannelId,
+        transaction: u32,
+        attempt: u8,
+        parameters: &SendParameters,
+    ) -> bool {
+        let block = self.block(id, transaction, parameters).filter(|block| block.attempt as u8 == attempt);
+        let Some(block) = block else { return false };
+        // The destination is alive.
+        block.timeouts = 0;
+        self.block_event(id, transaction, BlockEvent::Nack, parameters).is_some()
+    }
+
+    /// The agent sends a block again.
+    pub fn restart(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) {
+        if let Some(block) = self.block_event(id, transaction, BlockEvent::Restart, parameters) {
+            block.next = 0;
+            block.attempt += 1;
+            self.queue(id, parameters);
+        }
+    }
+
+    /// The agent deals with an acknowledgement: the next block may start.
+    pub fn retire(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) -> Retired {
+        if self.block_event(id, transaction, BlockEvent::Retire, parameters).is_none() {
+            return Retired::Nothing;
+        }
+        let Some(transfer) = self.transfer(id, parameters) else { return Retired::Nothing };
+        transfer.blocks.retain(|block| block.state != BlockState::Done);
+        self.start_blocks(id, parameters);
+        if self.transfer(id, parameters).is_some_and(|transfer| !transfer.blocks.is_empty()) {
+            return Retired::Running;
+        }
+        match self.finish(id, parameters) {
+            Some(descriptor) => Retired::Finished(descriptor),
+            None => Retired::Nothing,
+        }
+    }
+
+    /// The timer of a channel has fired.
+    pub fn expired(
+        &mut self,
+        id: ChannelId,
+        now: Time,
+        parameters: &SendParameters,
+        reliability: &ReliabilityParameters,
+    ) -> Expired {
+        let mut outcome = Expired::default();
+        let Some(channel) = self.channel(id, parameters) else { return outcome };
+        channel.armed = false;
+        let Some(transfer) = channel.transfer.as_deref_mut() else { return outcome };
+        if channel.state != ChannelState::Running {
+            return outcome;
+        }
+        for block in transfer.blocks.iter_mut().filter(|block| block.state == BlockState::Unacknowledged) {
+            if block.deadline > now {
+                let earliest = outcome.timer.map_or(block.deadline, |timer| timer.min(block.deadline));
+                outcome.timer = Some(earliest);
+            } else if block.timeouts >= reliability.repetitions {
+                outcome.give_up = true;
+            } else {
+                block.timeouts += 1;
+                outcome.again.push(transfer.first.wrapping_add(block.index));
+            }
+        }
+        channel.armed = outcome.timer.is_some();
+        for &transaction in &outcome.again {
+            self.block_event(id, transaction, BlockEvent::Timeout, parameters);
+        }
+        outcome
+    }
+
+    /// A channel cannot be finished; whether the agent is to be invoked.
+    pub fn abort(&mut self, id: ChannelId, parameters: &SendParameters) -> bool {
+        let Some(channel) = self.channel_event(id, ChannelEvent::Abort, parameters) else { return false };
+        let transfer = channel.transfer.as_deref();
+        let transactions: Vec<u32> = transfer.map_or(Vec::new(), |transfer| {
+            transfer.blocks.iter().map(|block| transfer.first.wrapping_add(block.index)).collect()
+        });
+        for transaction in transactions {
+            self.block_event(id, transaction, BlockEvent::GiveUp, parameters);
+        }
+        true
+    }
+
+    /// Frees a channel whose transfer has ended.
+    pub fn finish(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<Descriptor> {
+        let transfer = self.channel_event(id, ChannelEvent::Finish, parameters)?.transfer.take()?;
+        if transfer.queued {
+            self.turns.retain(|other| *other != id);
+        }
+        Some(transfer.descriptor)
+    }
+}
+
+impl Transfer {
+    /// Starts another block, if there is one and it may be outstanding; returns its transaction.
+    fn start_block(&mut self, parameters: &SendParameters) -> Option<u32> {
+        let index = self.next_block;
+        if index >= parameters.cut.blocks(self.descriptor.bytes)
+            || self.blocks.len() >= parameters.outstanding_blocks as usize
+        {
+            return None;
+        }
+        self.blocks.push_back(Block {
+            index,
+            state: BlockState::Sending,
+            attempt: 0,
+            timeouts: 0,
+            next: 0,
+            deadline: Time::MAX,
+        });
+        self.next_block += 1;
+        Some(self.first.wrapping_add(index))
+    }
+
+    /// The first block with cells to be read.
+    #[inline]
+    pub(super) fn sending(&self) -> Option<usize> {
+        let cut_off = |block: &Block| block.state == BlockState::Sending && block.next != ALL_READ;
+        self.blocks.iter().position(cut_off)
+    }
+}
+
+/// In place of the next cell of a block: all have been read.
+pub(super) const ALL_READ: u8 = u8::MAX;

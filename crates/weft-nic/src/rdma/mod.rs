@@ -1,0 +1,447 @@
+//! The RDMA engine: send unit, segmentation agent and receive unit of one node, put together.
+//!
+//! ```text
+//!             ┌───────── source ──────────┐                    ┌──── destination ────┐
+//!  descriptor ─► channel ─► agent ─► send engine ═══ cells ═══► receive unit ─► memory
+//!                             ▲                                      │     └─► notification
+//!                             └──────────── ACK, NACK per block ◄────┘
+//! ```
+//! A read is a request to the node that has the data, whose send unit answers with a write. The engine is
+//! plain data and knows no fabric and no event queue: it is told what comes, asked for what goes, and says
+//! through its [`Surface`] when it wants to be woken.
+//!
+//! # Source
+//! TR-488 §4.5 and Fig. 9.
+//!
+//! # Not modelled
+//! Completion by polling of channel status: the user is told when the agent has dealt with the last
+//! acknowledgement.
+
+mod channel;
+mod channels;
+mod receive;
+mod send;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use channel::{ChannelEvent, ChannelState, RdmaChange};
+pub use channels::{Channels, Expired, Retired};
+pub use receive::{Arrival, ContextEvent, ContextState, Receipt, ReceiveParameters, ReceiveUnit};
+pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
+pub use transfer::{
+    Answer, CellId, ChannelId, ChannelKind, Descriptor, Location, Refusal, TransferError, TransferHeader,
+};
+
+use crate::memory_path::MemoryPath;
+use crate::observer::Block;
+use crate::reliability::ReliabilityParameters;
+use crate::segmentation::{Agent, SegmentationParameters};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use weft_units::{EndpointId, Time};
+
+/// What a machine file says of the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RdmaParameters {
+    /// The send unit.
+    pub send: SendParameters,
+    /// The receive unit.
+    pub receive: ReceiveParameters,
+    /// The segmentation agent.
+    pub segmentation: SegmentationParameters,
+    /// When blocks are sent again.
+    pub reliability: ReliabilityParameters,
+}
+
+/// What the engine wants to be woken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Task {
+    /// The agent starts a channel.
+    Start(ChannelId),
+    /// The agent has dealt with an acknowledgement.
+    Retire(ChannelId, u32),
+    /// The agent sends a block again.
+    Restart(ChannelId, u32),
+    /// The system has mapped a page of a block.
+    Mapped(ChannelId, u32),
+    /// The agent gives a channel up.
+    GiveUp(ChannelId, TransferError),
+    /// A channel's timer.
+    Timeout(ChannelId),
+}
+
+impl Task {
+    /// A number that no other task of one time has.
+    pub fn tie(&self) -> u64 {
+        let (kind, channel, transaction) = match *self {
+            Task::Start(channel) => (0u64, channel, 0),
+            Task::Retire(channel, transaction) => (1, channel, transaction),
+            Task::Restart(channel, transaction) => (2, channel, transaction),
+            Task::Mapped(channel, transaction) => (3, channel, transaction),
+            Task::GiveUp(channel, _) => (4, channel, 0),
+            Task::Timeout(channel) => (5, channel, 0),
+        };
+        kind << 48 | u64::from(channel.0) << 32 | u64::from(transaction)
+    }
+}
+
+/// A stage of a watched transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TransferStage {
+    /// Where the transfer comes from; `None`: from here.
+    pub source: Option<EndpointId>,
+    /// Its number.
+    pub message: u32,
+    /// The block of the interface.
+    pub block: Block,
+    /// When it came to it.
+    pub came: Time,
+    /// When the block began.
+    pub began: Time,
+    /// When the block was done.
+    pub ended: Time,
+}
+
+/// Whoever drives an engine.
+pub trait Surface {
+    /// The engine wants [`Rdma::wake`] to be called at `at`.
+    fn wake(&mut self, at: Time, task: Task);
+    /// A transfer has a channel: its destination is to learn its header before its first cell comes.
+    fn announce(&mut self, to: EndpointId, header: TransferHeader);
+    /// A transfer has ended: all of it has arrived, or has been given up.
+    fn ended(&mut self, descriptor: &Descriptor, outcome: Result<(), TransferError>);
+    /// A watched transfer has passed a stage.
+    fn stage(&mut self, _stage: TransferStage) {}
+    /// A channel, a block or a context has changed its state.
+    fn changed(&mut self, _change: RdmaChange) {}
+}
+
+/// An answer to a block, to be put on the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Reply {
+    /// Where to.
+    pub to: EndpointId,
+    /// The transfer.
+    pub message: u32,
+    /// The block and its attempt.
+    pub id: CellId,
+    /// What the receive unit says of it.
+    pub answer: Answer,
+    /// Not before.
+    due: Time,
+}
+
+/// What became of a cell that has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Landing {
+    /// Whether its data is in memory.
+    pub stored: bool,
+    /// When the notification of its transfer is written, if it completed it.
+    pub notified: Option<Time>,
+}
+
+/// What goes onto the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outgoing {
+    /// A cell.
+    Cell(Cell),
+    /// An answer.
+    Reply(Reply),
+}
+
+/// The engine of one node.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Rdma {
+    send: SendUnit,
+    receive: ReceiveUnit,
+    agent: Agent,
+    /// Answers, in the order in which they are due.
+    replies: VecDeque<Reply>,
+    /// Transfers that have been posted and have not ended.
+    under_way: u32,
+    /// Posts that wait for a channel of their page.
+    waiting: BTreeMap<(u32, ChannelKind), VecDeque<Descriptor>>,
+}
+
+impl Rdma {
+    /// A process writes a descriptor into a channel of its page at `now`, or as soon as one is free.
+    pub fn post(
+        &mut self,
+        page: u32,
+        kind: ChannelKind,
+        descriptor: Descriptor,
+        now: Time,
+        parameters: &RdmaParameters,
+        surface: &mut impl Surface,
+    ) {
+        self.under_way += 1;
+        let queue = self.waiting.get(&(page, kind));
+        let others_wait = queue.is_some_and(|queue| !queue.is_empty());
+        if others_wait || !self.take(page, kind, descriptor, now, parameters, surface) {
+            self.waiting.entry((page, kind)).or_default().push_back(descriptor);
+        }
+    }
+
+    /// Puts a descriptor into a free channel; whether there was one.
+    fn take(
+        &mut self,
+        page: u32,
+        kind: ChannelKind,
+        descriptor: Descriptor,
+        now: Time,
+        parameters: &RdmaParameters,
+        surface: &mut impl Surface,
+    ) -> bool {
+        let now = now.max(descriptor.posted);
+        let Some(channel) = self.send.channels.post(page, kind, descriptor, &parameters.send) else {
+            return false;
+        };
+        let Some((_, first)) = self.send.channels.descriptor(channel, &parameters.send) else { return false };
+        let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = descriptor;
+        surface.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
+        let service = self.agent.invoke(now, &parameters.segmentation);
+        if watch {
+            let mut stage = |block, came, began, ended| {
+                surface.stage(TransferStage { source: None, message, block, came, began, ended });
+            };
+            if now > posted {
+                stage(Block::RdmaSend, posted, now, now);
+            }
+            stage(Block::Segmentation, service.came, service.began, service.ended);
+        }
+        surface.wake(service.ended, Task::Start(channel));
+        self.report(surface);
+        true
+    }
+
+    /// What the engine wanted to be woken for. Ask it for cells afterwards.
+    pub fn wake(
+        &mut self,
+        task: Task,
+        now: Time,
+        parameters: &RdmaParameters,
+        around: &mut MemoryPath<'_>,
+        surface: &mut impl Surface,
+    ) {
+        match task {
+            Task::Start(channel) => self.send.channels.start(channel, now, &parameters.send),
+            Task::Restart(channel, transaction) => {
+                self.send.channels.restart(channel, transaction, &parameters.send);
+            }
+            Task::Mapped(channel, transaction) => {
+                self.invoke(Task::Restart(channel, transaction), now, parameters, surface);
+            }
+            Task::Retire(channel, transaction) => {
+                let retired = self.send.channels.retire(channel, transaction, &parameters.send);
+                if let Retired::Finished(descriptor) = retired {
+                    self.ended(channel, &descriptor, Ok(()), now, parameters, surface);
+                }
+            }
+            Task::GiveUp(channel, error) => {
+                if let Some(descriptor) = self.send.channels.finish(channel, &parameters.send) {
+                    self.ended(channel, &descriptor, Err(error), now, parameters, surface);
+                }
+            }
+            Task::Timeout(channel) => {
+                let expired =
+                    self.send.channels.expired(channel, now, &parameters.send, &parameters.reliability);
+                if let Some(timer) = expired.timer {
+                    surface.wake(timer, Task::Timeout(channel));
+                }
+                if expired.give_up {
+                    self.abort(channel, TransferError::TimedOut, now, parameters, surface);
+                } else {
+                    for transaction in expired.again {
+                        self.invoke(Task::Restart(channel, transaction), now, parameters, surface);
+                    }
+                }
+            }
+        }
+        self.fetch(now, parameters, around, surface);
+    }
+
+    fn invoke(&mut self, task: Task, now: Time, parameters: &RdmaParameters, surface: &mut impl Surface) {
+        surface.wake(self.agent.invoke(now, &parameters.segmentation).ended, task);
+    }
+
+    fn abort(
+        &mut self,
+        channel: ChannelId,
+        error: TransferError,
+        now: Time,
+        parameters: &RdmaParameters,
+        surface: &mut impl Surface,
+    ) {
+        if self.send.channels.abort(channel, &parameters.send) {
+            self.invoke(Task::GiveUp(channel, error), now, parameters, surface);
+        }
+    }
+
+    /// A channel is free again: its user is told, and the next post takes it.
+    fn ended(
+        &mut self,
+        channel: ChannelId,
+        descriptor: &Descriptor,
+        outcome: Result<(), TransferError>,
+        now: Time,
+        parameters: &RdmaParameters,
+        surface: &mut impl Surface,
+    ) {
+        self.under_way -= 1;
+        surface.ended(descriptor, outcome);
+        let (page, kind) = parameters.send.place(channel);
+        if let Some(next) = self.waiting.get_mut(&(page, kind)).and_then(VecDeque::pop_front) {
+            let taken = self.take(page, kind, next, now, parameters, surface);
+            debug_assert!(taken, "a channel of the page has just become free");
+        }
+    }
+
+    fn report(&mut self, surface: &mut impl Surface) {
+        for change in self.send.channels.changes.drain(..).chain(self.receive.changes.drain(..)) {
+            surface.changed(change);
+        }
+    }
+
+    fn fetch(
+        &mut self,
+        now: Time,
+        parameters: &RdmaParameters,
+        around: &mut MemoryPath<'_>,
+        surface: &mut impl Surface,
+    ) {
+        while let Some(fault) = self.send.fetch(now, &parameters.send, around) {
+            surface.wake(fault.until, Task::Mapped(fault.channel, fault.transaction));
+        }
+        self.report(surface);
+    }
+
+    /// When there is something to put on the link; [`Time::MAX`]: not unless something happens.
+    #[inline]
+    pub fn next_outgoing(&self) -> Time {
+        let reply = self.replies.front().map_or(Time::MAX, |reply| reply.due);
+        reply.min(self.send.next_cell())
+    }
+
+    /// What goes onto the link at `now`; answers go first.
+    #[inline]
+    pub fn take_outgoing(
+        &mut self,
+        now: Time,
+        parameters: &RdmaParameters,
+        around: &mut MemoryPath<'_>,
+        surface: &mut impl Surface,
+    ) -> Option<Outgoing> {
+        if self.replies.front().is_some_and(|reply| reply.due <= now) {
+            return self.replies.pop_front().map(Outgoing::Reply);
+        }
+        let Sent { cell, times, timer } = self.send.take(now, &parameters.send, &parameters.reliability)?;
+        if let Some(timer) = timer {
+            surface.wake(timer, Task::Timeout(cell.id.channel));
+        }
+        if cell.watch {
+            let mut stage = |block, came, began, ended| {
+                let (source, message) = (None, cell.message);
+                surface.stage(TransferStage { source, message, block, came, began, ended });
+            };
+            let FetchTimes { started, issued, translated, ready } = times;
+            stage(Block::RdmaSend, started, issued, issued);
+            if translated > issued {
+                stage(Block::Iommu, issued, issued, translated);
+            }
+            stage(Block::Memory, translated, translated, ready);
+            stage(Block::RdmaSend, ready, now, now);
+        }
+        self.fetch(now, parameters, around, surface);
+        Some(Outgoing::Cell(cell))
+    }
+
+    /// A cell has come.
+    pub fn cell(
+        &mut self,
+        arrival: &Arrival<'_>,
+        parameters: &RdmaParameters,
+        around: &mut MemoryPath<'_>,
+        surface: &mut impl Surface,
+    ) -> Landing {
+        let receipt = self.receive.cell(arrival, &parameters.send.cut, &parameters.receive, around);
+        self.report(surface);
+        let Arrival { source, id, transfer, tail, .. } = *arrival;
+        let (answer, due, notified) = match receipt {
+            Receipt::Written(_) => return Landing { stored: true, notified: None },
+            Receipt::Duplicate { acknowledge: false } | Receipt::Refused { answer: None, .. } => {
+                return Landing { stored: false, notified: None };
+            }
+            Receipt::Block { written, notified } => (Answer::Ack, written, notified),
+            Receipt::Duplicate { acknowledge: true } => (Answer::Ack, tail, None),
+            Receipt::Refused { refusal, answer: Some(due) } => (Answer::Nack(refusal), due, None),
+        };
+        self.reply(Reply { to: source, message: transfer.message, id, answer, due });
+        if let Some(notified) = notified.filter(|_| transfer.watch) {
+            let (source, message) = (Some(source), transfer.message);
+            let (came, began, ended) = (tail, tail, notified);
+            surface.stage(TransferStage { source, message, block: Block::RdmaReceive, came, began, ended });
+        }
+        Landing { stored: matches!(receipt, Receipt::Block { .. }), notified }
+    }
+
+    /// An answer to a block of this node has come.
+    pub fn answer(
+        &mut self,
+        id: CellId,
+        answer: Answer,
+        now: Time,
+        parameters: &RdmaParameters,
+        surface: &mut impl Surface,
+    ) {
+        let CellId { channel, transaction, attempt, .. } = id;
+        match answer {
+            Answer::Ack => {
+                if self.send.channels.acknowledge(channel, transaction, &parameters.send) {
+                    self.invoke(Task::Retire(channel, transaction), now, parameters, surface);
+                }
+            }
+            Answer::Nack(Refusal::Protection) => {
+                if self.send.channels.refuse(channel, transaction, attempt, &parameters.send) {
+                    self.abort(channel, TransferError::Protection, now, parameters, surface);
+                }
+            }
+            Answer::Nack(Refusal::NoContext | Refusal::PageFault) => {
+                if self.send.channels.refuse(channel, transaction, attempt, &parameters.send) {
+                    self.invoke(Task::Restart(channel, transaction), now, parameters, surface);
+                }
+            }
+        }
+        self.report(surface);
+    }
+
+    /// A cell has come of a transfer that is not known any more: it has been notified, or given up by its
+    /// source. In hardware the unit sees that by the transaction.
+    pub fn late_cell(&mut self, source: EndpointId, message: u32, id: CellId, now: Time) {
+        if id.last {
+            self.reply(Reply { to: source, message, id, answer: Answer::Ack, due: now });
+        }
+    }
+
+    /// Queues an answer by when it is due.
+    fn reply(&mut self, reply: Reply) {
+        let place = self.replies.partition_point(|other| other.due <= reply.due);
+        self.replies.insert(place, reply);
+    }
+
+    /// Transfers that have been posted and have not ended, such that wait for a channel included.
+    #[inline]
+    pub fn under_way(&self) -> usize {
+        self.under_way as usize
+    }
+
+    /// Blocks that are coming in.
+    pub fn coming_in(&self) -> usize {
+        self.receive.in_use()
+    }
+
+    /// How often the agent has been invoked.
+    pub fn invocations(&self) -> u64 {
+        self.agent.invocations()
+    }
+}

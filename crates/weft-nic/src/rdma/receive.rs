@@ -1,0 +1,340 @@
+//! The RDMA receive unit: writes each cell where it belongs as it comes, and answers for whole blocks.
+//!
+//! ```text
+//!  cell ─► domain? ─► seen before? ─► context of its block ─► translate ─► write (cut-through)
+//!            │ no        │ yes          │ none left             │ fault
+//!            ▼           ▼              ▼                       ▼
+//!          NACK         ACK            NACK                    NACK when it is handled
+//!                  all cells of a block written ─► ACK;  all blocks of a transfer ─► notification
+//! ```
+//! A context exists from a block's first cell to its last: it is a bit per cell. Beside contexts the unit
+//! remembers for every channel that sends to it which blocks of the transfer under way have come, so that
+//! a block that is repeated because its acknowledgement was lost is acknowledged and not written again.
+//! Blocks that are refused or seen before are answered at their last cell.
+//!
+//! # Source
+//! TR-488 §4.5: the payload of each cell goes directly to its final destination as it arrives, dynamic
+//! contexts, block-level acknowledgements and notifications; §4.2: fast recycling of contexts; §4.3: domains
+//! are checked in the interface; §4.5.3: blocks that met page faults are transmitted again. How repeated
+//! blocks are recognized is not in the text: ours.
+//!
+//! # Not modelled
+//! Words of one cell that reach memory out of order.
+
+use super::channel::RdmaChange;
+use super::transfer::{CellId, ChannelId, Location, Refusal, TransferHeader};
+use crate::gvas::Pdid;
+use crate::iommu::{Page, Translation};
+use crate::memory_path::MemoryPath;
+use crate::segmentation::Cut;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// What a machine file says of the receive unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReceiveParameters {
+    /// Blocks that may be coming in at a time.
+    pub contexts: u32,
+    /// A context without a cell for this long may be given to another block.
+    pub context_timeout: Span,
+    /// Cycles of the port's clock from a word's arrival to its write.
+    pub cycles: u32,
+    /// Bytes of a notification.
+    pub notification: Bytes,
+}
+
+/// How far a block is that is coming in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ContextState {
+    /// Cells are missing.
+    Receiving,
+    /// A page is being mapped; cells are dropped until the block is sent again.
+    Faulted,
+    /// All its cells are written: the context is free.
+    Complete,
+}
+
+/// What happens to a block that is coming in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ContextEvent {
+    /// A cell is written that is not the last one missing.
+    Cell,
+    /// The last cell missing is written.
+    LastCell,
+    /// A cell meets a page that is not mapped.
+    Fault,
+    /// The page is mapped.
+    Handled,
+}
+
+impl ContextState {
+    /// All states.
+    pub const ALL: [ContextState; 3] =
+        [ContextState::Receiving, ContextState::Faulted, ContextState::Complete];
+
+    /// The transition table; `None`: the event means nothing in this state and is ignored.
+    pub const fn next(self, event: ContextEvent) -> Option<ContextState> {
+        Some(match (self, event) {
+            (ContextState::Receiving, ContextEvent::Cell) => ContextState::Receiving,
+            (ContextState::Receiving, ContextEvent::LastCell) => ContextState::Complete,
+            (ContextState::Receiving, ContextEvent::Fault) => ContextState::Faulted,
+            (ContextState::Faulted, ContextEvent::Handled) => ContextState::Receiving,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Context {
+    /// A bit per cell.
+    written: u64,
+    state: ContextState,
+    /// While it is faulted: until when.
+    until: Time,
+    /// Its last cell.
+    touched: Time,
+    /// The page translated last.
+    page: Option<Page>,
+}
+
+/// What is known of a channel that sends here.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Connection {
+    /// The transfer under way.
+    first: u32,
+    /// Blocks before this transaction have come, or their transfer has ended.
+    base: u32,
+    /// A bit per block from there on.
+    done: u64,
+    /// Blocks of the transfer that have not come.
+    missing: u32,
+}
+
+/// What became of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Receipt {
+    /// It is written at this time; others of its block are missing.
+    Written(Time),
+    /// It completed its block.
+    Block {
+        /// When the block is in memory, to be acknowledged.
+        written: Time,
+        /// When the notification of the transfer is, if this was its last block.
+        notified: Option<Time>,
+    },
+    /// Its block has come before.
+    Duplicate {
+        /// Whether to acknowledge it once more.
+        acknowledge: bool,
+    },
+    /// It was dropped.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// When to answer its block with a NACK; `None`: not on account of this cell.
+        answer: Option<Time>,
+    },
+}
+
+/// A cell, as it comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// Where from.
+    pub source: EndpointId,
+    /// Which.
+    pub id: CellId,
+    /// Its transfer.
+    pub transfer: &'a TransferHeader,
+    /// The domain of the process at the destination.
+    pub owner: Pdid,
+    /// When its last word has come.
+    pub tail: Time,
+}
+
+/// The unit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ReceiveUnit {
+    contexts: BTreeMap<(EndpointId, ChannelId, u32), Context>,
+    connections: BTreeMap<(EndpointId, ChannelId), Connection>,
+    /// Changes of state that have not been reported.
+    #[serde(skip)]
+    pub(super) changes: Vec<RdmaChange>,
+}
+
+impl ReceiveUnit {
+    /// Takes a cell.
+    pub fn cell(
+        &mut self,
+        arrival: &Arrival<'_>,
+        cut: &Cut,
+        parameters: &ReceiveParameters,
+        around: &mut MemoryPath<'_>,
+    ) -> Receipt {
+        let Arrival { source, id, transfer, owner, tail } = *arrival;
+        let CellId { channel, transaction, index, last, .. } = id;
+        let block = transaction.wrapping_sub(transfer.first);
+        let block_bytes = cut.block_bytes(transfer.bytes, block);
+        let cells = cut.cells(block_bytes);
+        if transfer.domain.check(owner).is_err() {
+            return Receipt::Refused { refusal: Refusal::Protection, answer: last.then_some(tail) };
+        }
+        if self.has_come(source, channel, transaction, transfer, cut) {
+            return Receipt::Duplicate { acknowledge: last };
+        }
+        let key = (source, channel, transaction);
+        if !self.contexts.contains_key(&key) && !self.admit(tail, parameters) {
+            return Receipt::Refused { refusal: Refusal::NoContext, answer: last.then_some(tail) };
+        }
+        let context = self.contexts.entry(key).or_insert_with(|| {
+            let (from, to) = (None, ContextState::Receiving);
+            self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
+            Context { written: 0, state: to, until: Time::ZERO, touched: tail, page: None }
+        });
+        let mut change = |context: &mut Context, event| {
+            let from = context.state;
+            let Some(to) = from.next(event) else { return };
+            context.state = to;
+            if from != to {
+                let from = Some(from);
+                self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
+            }
+        };
+        context.touched = tail;
+        if context.state == ContextState::Faulted && context.until <= tail {
+            change(context, ContextEvent::Handled);
+        }
+        if context.state == ContextState::Faulted {
+            return Receipt::Refused { refusal: Refusal::PageFault, answer: None };
+        }
+        if context.written >> index & 1 == 1 {
+            // Of an earlier attempt, of which others are missing.
+            return Receipt::Written(tail);
+        }
+        let bytes = cut.cell_bytes(block_bytes, index);
+        let address = transfer.destination.address.wrapping_add(cut.offset(block, index).get());
+        let location = Location { address, ..transfer.destination };
+        // Words are written as they come: when the last one is there, only it is left.
+        let clock = &around.port_parameters.clock;
+        let words = clock.cycles(bytes.div_ceil(around.port_parameters.word));
+        let through = tail + clock.cycles(u64::from(parameters.cycles));
+        let translated = match around.translate(location, bytes, &mut context.page, through) {
+            Translation::At(translated) => translated,
+            Translation::Fault(until) => {
+                change(context, ContextEvent::Fault);
+                context.until = until;
+                context.written = 0;
+                return Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) };
+            }
+        };
+        let from = Time::from_ps(translated.as_ps().saturating_sub(words.as_ps()));
+        let (issued, written) = around.write(bytes, from);
+        context.written |= 1 << index;
+        let whole = context.written.count_ones() == u32::from(cells);
+        change(context, if whole { ContextEvent::LastCell } else { ContextEvent::Cell });
+        if context.state != ContextState::Complete {
+            return Receipt::Written(written);
+        }
+        self.contexts.remove(&key);
+        let finished = self.block_done(source, channel, transaction);
+        let notified = finished.then(|| {
+            // Behind the data on the same way, and not before it.
+            let (_, notified) = around.write(parameters.notification, issued);
+            notified.max(written)
+        });
+        Receipt::Block { written, notified }
+    }
+
+    /// Whether a block has come before, or belongs to a transfer that has ended. A newer transfer of a
+    /// channel ends the one before.
+    fn has_come(
+        &mut self,
+        source: EndpointId,
+        channel: ChannelId,
+        transaction: u32,
+        transfer: &TransferHeader,
+        cut: &Cut,
+    ) -> bool {
+        let first = transfer.first;
+        let fresh = || Connection { first, base: first, done: 0, missing: cut.blocks(transfer.bytes) };
+        let connection = self.connections.entry((source, channel)).or_insert_with(fresh);
+        if is_before(connection.first, first) {
+            *connection = fresh();
+            let (low, high) = ((source, channel, 0), (source, channel, u32::MAX));
+            let contexts = self.contexts.range(low..=high).map(|(key, _)| *key);
+            let ended: Vec<_> = contexts.filter(|key| is_before(key.2, first)).collect();
+            for key in ended {
+                self.contexts.remove(&key);
+            }
+        }
+        let connection = self.connections.entry((source, channel)).or_insert_with(fresh);
+        if is_before(transaction, connection.base) {
+            return true;
+        }
+        let place = transaction.wrapping_sub(connection.base);
+        place < 64 && connection.done >> place & 1 == 1
+    }
+
+    /// Notes that a block has come; whether it was the last of its transfer.
+    fn block_done(&mut self, source: EndpointId, channel: ChannelId, transaction: u32) -> bool {
+        let Some(connection) = self.connections.get_mut(&(source, channel)) else { return false };
+        let place = transaction.wrapping_sub(connection.base);
+        connection.done |= 1u64.checked_shl(place).unwrap_or(0);
+        let leading = connection.done.trailing_ones();
+        connection.done = connection.done.checked_shr(leading).unwrap_or(0);
+        connection.base = connection.base.wrapping_add(leading);
+        connection.missing = connection.missing.saturating_sub(1);
+        connection.missing == 0
+    }
+
+    /// Whether there is a context for another block at `now`, if need be one whose sender has fallen silent.
+    fn admit(&mut self, now: Time, parameters: &ReceiveParameters) -> bool {
+        if self.contexts.len() < parameters.contexts as usize {
+            return true;
+        }
+        let silent = self.contexts.iter().min_by_key(|(key, context)| (context.touched, **key));
+        match silent {
+            Some((&key, context)) if now.saturating_since(context.touched) >= parameters.context_timeout => {
+                self.contexts.remove(&key);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Blocks that are coming in.
+    pub fn in_use(&self) -> usize {
+        self.contexts.len()
+    }
+}
+
+/// Whether transaction `a` comes before `b`, with numbers that wrap around.
+const fn is_before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a transition that was forgotten, added or changed: the table once more.
+    #[test]
+    fn every_pair_of_state_and_event_is_as_documented() {
+        use ContextState::*;
+        let events = [ContextEvent::Cell, ContextEvent::LastCell, ContextEvent::Fault, ContextEvent::Handled];
+        let table = [
+            (Receiving, [Some(Receiving), Some(Complete), Some(Faulted), None]),
+            (Faulted, [None, None, None, Some(Receiving)]),
+            (Complete, [None; 4]),
+        ];
+        assert_eq!(table.map(|(state, _)| state), ContextState::ALL);
+        for (state, row) in table {
+            assert_eq!(events.map(|event| state.next(event)), row, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_wrap_around() {
+        assert!(is_before(u32::MAX, 0) && is_before(3, 4) && !is_before(4, 4) && !is_before(0, u32::MAX));
+    }
+}

@@ -1,0 +1,253 @@
+//! The RDMA send unit: channels that take descriptors, and the engine that makes cells of blocks.
+//!
+//! ```text
+//!  descriptor ─► channel of the rank's page            (agent: which blocks may go)
+//!                   │ round robin over channels with blocks, cell by cell
+//!                   ▼
+//!                translate ─► burst of reads ─► cell buffer ─ whole? ─► link
+//!                             └────── as many as there are buffers ────┘
+//! ```
+//! A channel has at most `outstanding_blocks` blocks that are not acknowledged. A cell goes when all of
+//! its payload has come from memory; the reads of the next cells are under way meanwhile. The engine is
+//! occupied by a cell for its words, header, footer, and some cycles of turnaround.
+//!
+//! # Source
+//! TR-488 §4.5: 16 pages of 32 write and 32 read channels, 64-byte descriptors, blocks of 16 KB, an engine
+//! that waits for the entire payload of a cell; §4.2: bursts of 16 words of 128 bits, eight outstanding,
+//! 150 MHz; §4.4: requests are serialized cell by cell.
+//!
+//! # Not modelled
+//! The order in which answers of the memory overtake each other: cells leave in the order of their reads.
+
+use super::channels::{ALL_READ, Channels};
+use super::transfer::{CellId, ChannelId, ChannelKind, Descriptor, Location};
+use crate::iommu::Translation;
+use crate::memory_path::MemoryPath;
+use crate::reliability::ReliabilityParameters;
+use crate::segmentation::{BlockEvent, Cut};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_units::{Bytes, Clock, EndpointId, Time};
+
+/// What a machine file says of the send unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SendParameters {
+    /// Pages, each for one process at a time.
+    pub pages: u32,
+    /// Write channels of a page.
+    pub write_channels: u32,
+    /// Read channels of a page.
+    pub read_channels: u32,
+    /// Bytes of a descriptor.
+    pub descriptor: Bytes,
+    /// Blocks and cells.
+    pub cut: Cut,
+    /// Blocks of a channel that may wait for acknowledgement.
+    pub outstanding_blocks: u32,
+    /// Cells that are read from memory or wait for the link.
+    pub cell_buffers: u32,
+    /// The engine's clock.
+    pub clock: Clock,
+    /// What its datapath carries per cycle.
+    pub word: Bytes,
+    /// Words of header and footer.
+    pub control_words: u32,
+    /// Cycles from the last word of a cell to the first of the next.
+    pub cell_overhead_cycles: u32,
+}
+
+impl SendParameters {
+    /// Cycles that a cell of `bytes` occupies the engine.
+    #[inline]
+    pub fn cell_cycles(&self, bytes: Bytes) -> u64 {
+        bytes.div_ceil(self.word) + u64::from(self.control_words + self.cell_overhead_cycles)
+    }
+
+    /// The page of a channel, and its kind.
+    pub fn place(&self, id: ChannelId) -> (u32, ChannelKind) {
+        let per_page = self.write_channels + self.read_channels;
+        let is_write = u32::from(id.0) % per_page < self.write_channels;
+        (u32::from(id.0) / per_page, if is_write { ChannelKind::Write } else { ChannelKind::Read })
+    }
+
+    pub(super) fn channels(&self, kind: ChannelKind) -> u32 {
+        match kind {
+            ChannelKind::Write => self.write_channels,
+            ChannelKind::Read => self.read_channels,
+        }
+    }
+}
+
+/// A cell that is read from memory.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Fetch {
+    cell: Cell,
+    /// When its reads were issued, its page translated, its data there.
+    times: FetchTimes,
+}
+
+/// When what happened to a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FetchTimes {
+    /// The agent had started its transfer.
+    pub started: Time,
+    /// The engine took it up.
+    pub issued: Time,
+    /// Its address was translated.
+    pub translated: Time,
+    /// All its data had come.
+    pub ready: Time,
+}
+
+/// A cell to be put on the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    /// Where it goes.
+    pub to: EndpointId,
+    /// Its transfer.
+    pub message: u32,
+    /// Its payload.
+    pub bytes: Bytes,
+    /// What tells it from others.
+    pub id: CellId,
+    /// Whether it is the last of its transfer and the observer is to be told of it.
+    pub watch: bool,
+}
+
+/// What a cell that was put on the link entails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// The cell.
+    pub cell: Cell,
+    /// When what happened to it.
+    pub times: FetchTimes,
+    /// When the timer of its channel is to fire; `None`: it need not be set.
+    pub timer: Option<Time>,
+}
+
+/// A block of which a page was not mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SourceFault {
+    /// Its channel.
+    pub channel: ChannelId,
+    /// The block.
+    pub transaction: u32,
+    /// When the page will be mapped.
+    pub until: Time,
+}
+
+/// The unit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SendUnit {
+    /// The channels, with the round in which the engine serves them.
+    pub(super) channels: Channels,
+    /// Cells in the buffers, in the order of their reads.
+    fetched: VecDeque<Fetch>,
+    /// When the engine can begin with another cell: an edge of its clock.
+    free: Time,
+}
+
+impl SendUnit {
+    /// Fills the cell buffers: issues reads for the channels whose turn it is. To be called whenever a
+    /// buffer or a block may have become free. Returns a block that met a page fault; call again then.
+    pub fn fetch(
+        &mut self,
+        now: Time,
+        parameters: &SendParameters,
+        around: &mut MemoryPath<'_>,
+    ) -> Option<SourceFault> {
+        while self.fetched.len() < parameters.cell_buffers as usize
+            && let Some(id) = self.channels.turns.pop_front()
+        {
+            let Some(transfer) = self.channels.transfer(id, parameters) else { continue };
+            let Some(place) = transfer.sending() else {
+                transfer.queued = false;
+                continue;
+            };
+            let Descriptor { source, to, bytes: whole, message, watch, .. } = transfer.descriptor;
+            let block = &mut transfer.blocks[place];
+            let transaction = transfer.first.wrapping_add(block.index);
+            let block_bytes = parameters.cut.block_bytes(whole, block.index);
+            let bytes = parameters.cut.cell_bytes(block_bytes, block.next);
+            let offset = parameters.cut.offset(block.index, block.next).get();
+            let location = Location { address: source.address.wrapping_add(offset), ..source };
+            let translated = match around.translate(location, bytes, &mut transfer.page, now) {
+                Translation::At(translated) => translated,
+                Translation::Fault(until) => {
+                    transfer.queued = false;
+                    self.channels.block_event(id, transaction, BlockEvent::SourceFault, parameters);
+                    self.channels.queue(id, parameters);
+                    return Some(SourceFault { channel: id, transaction, until });
+                }
+            };
+            let last_of_block = block.next + 1 == parameters.cut.cells(block_bytes);
+            let last = last_of_block && block.index + 1 == parameters.cut.blocks(whole);
+            let attempt = block.attempt as u8;
+            let index = block.next;
+            let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
+            let cell = Cell { to, message, bytes, id: cell, watch: watch && last };
+            block.next = if last_of_block { ALL_READ } else { block.next + 1 };
+            let started = transfer.started;
+            if transfer.sending().is_some() {
+                self.channels.turns.push_back(id);
+            } else {
+                transfer.queued = false;
+            }
+            let ready = around.read(bytes, translated);
+            let times = FetchTimes { started, issued: now, translated, ready };
+            self.fetched.push_back(Fetch { cell, times });
+        }
+        None
+    }
+
+    /// When the next cell can go; [`Time::MAX`]: there is none.
+    #[inline]
+    pub fn next_cell(&self) -> Time {
+        match self.fetched.front() {
+            Some(fetch) => fetch.times.ready.max(self.free),
+            None => Time::MAX,
+        }
+    }
+
+    /// Takes the next cell, which goes onto the link at `now`. Call [`SendUnit::fetch`] afterwards.
+    #[inline]
+    pub fn take(
+        &mut self,
+        now: Time,
+        parameters: &SendParameters,
+        reliability: &ReliabilityParameters,
+    ) -> Option<Sent> {
+        if self.next_cell() > now {
+            return None;
+        }
+        let Fetch { cell, times } = self.fetched.pop_front()?;
+        let begin = parameters.clock.edges_before(now);
+        self.free = parameters.clock.edge(begin + parameters.cell_cycles(cell.bytes));
+        let mut timer = None;
+        if cell.id.last {
+            timer = self.sent(cell.id, now, parameters, reliability);
+        }
+        Some(Sent { cell, times, timer })
+    }
+
+    /// The last cell of a block has gone: from now on its answer is waited for.
+    fn sent(
+        &mut self,
+        cell: CellId,
+        now: Time,
+        parameters: &SendParameters,
+        reliability: &ReliabilityParameters,
+    ) -> Option<Time> {
+        let CellId { channel, transaction, attempt, .. } = cell;
+        // A cell of an attempt that was refused before its cells had gone says nothing of the present one.
+        self.channels
+            .block(channel, transaction, parameters)
+            .filter(|block| block.attempt as u8 == attempt)?;
+        let block = self.channels.block_event(channel, transaction, BlockEvent::LastCell, parameters)?;
+        block.deadline = now.saturating_add(reliability.timeout_after(block.timeouts));
+        let deadline = block.deadline;
+        let armed = &mut self.channels.channel(channel, parameters)?.armed;
+        let pending = std::mem::replace(armed, true);
+        (!pending).then_some(deadline)
+    }
+}

@@ -1,0 +1,81 @@
+//! A clocked server: does one thing at a time, in the order in which things come, each for a number of
+//! cycles.
+//!
+//! ```text
+//!   came ── until the clock's edge and the server is free ──► began ══ cycles ══► ended
+//! ```
+//! Blocks of hardware whose throughput matters are servers: they are asked for their service ahead of
+//! time, and answer with times.
+
+use serde::{Deserialize, Serialize};
+use weft_units::{Clock, Time};
+
+/// What a server did, or will do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Service {
+    /// When the work came.
+    pub came: Time,
+    /// When the server began on it, at an edge of its clock.
+    pub began: Time,
+    /// When it was done.
+    pub ended: Time,
+}
+
+/// A server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Server {
+    /// The edge of its clock at which it is free, counted from 0.
+    free: u64,
+}
+
+impl Server {
+    /// Serves what comes at `came` for so many cycles of `clock`, after all that it was given before.
+    #[inline]
+    pub fn serve(&mut self, came: Time, cycles: u64, clock: &Clock) -> Service {
+        let first = self.free.max(clock.edges_before(came));
+        self.free = first + cycles;
+        Service { came, began: clock.edge(first), ended: clock.edge(self.free) }
+    }
+
+    /// Keeps it busy until the first edge at or after `time`, and returns that or when it is free, whichever
+    /// is later.
+    #[inline]
+    pub fn hold(&mut self, time: Time, clock: &Clock) -> Time {
+        self.free = self.free.max(clock.edges_before(time));
+        clock.edge(self.free)
+    }
+
+    /// When it is done with all that it was given.
+    pub fn free(&self, clock: &Clock) -> Time {
+        clock.edge(self.free)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches rounding that accumulates: a million services of one cycle end at the millionth edge.
+    #[test]
+    fn a_busy_server_keeps_to_its_clock() {
+        let clock = Clock::from_hertz(150_000_000).unwrap();
+        let mut server = Server::default();
+        let last = (0..1_500_000).map(|_| server.serve(Time::ZERO, 100, &clock)).last().unwrap();
+        assert_eq!(last.ended, Time::from_ps(1_000_000_000_000));
+        assert_eq!(server.free(&clock), last.ended);
+    }
+
+    #[test]
+    fn service_begins_at_the_next_edge_when_idle_and_behind_others_when_not() {
+        let clock = Clock::from_hertz(100_000_000).unwrap();
+        let ns = |ns: u64| Time::from_ps(ns * 1000);
+        let mut server = Server::default();
+        let service = server.serve(ns(3), 2, &clock);
+        assert_eq!((service.began, service.ended), (ns(10), ns(30)));
+        let service = server.serve(ns(11), 0, &clock);
+        assert_eq!((service.came, service.began, service.ended), (ns(11), ns(30), ns(30)));
+        let service = server.serve(ns(50), 1, &clock);
+        assert_eq!((service.began, service.ended), (ns(50), ns(60)));
+        assert_eq!((server.hold(ns(55), &clock), server.hold(ns(71), &clock)), (ns(60), ns(80)));
+    }
+}

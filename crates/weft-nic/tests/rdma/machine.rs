@@ -1,0 +1,312 @@
+//! A board or more of the ExaNeSt machine, with hosts that follow a script.
+
+use serde::{Deserialize, Serialize};
+use weft_engine::{Payload, Simulation};
+use weft_fabric::parameters::{
+    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
+    SwitchParameters,
+};
+use weft_fabric::{Built, FaultParameters, LinkEnd, Network, NetworkParameters};
+use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceParameters, AllreduceRequest};
+use weft_nic::host_port::HostPortParameters;
+use weft_nic::iommu::{FaultModel, IommuParameters};
+use weft_nic::mailbox::MailboxParameters;
+use weft_nic::memory::MemoryParameters;
+use weft_nic::packetizer::PacketizerParameters;
+use weft_nic::rdma::{RdmaParameters, ReceiveParameters, SendParameters};
+use weft_nic::reliability::ReliabilityParameters;
+use weft_nic::segmentation::{Cut, SegmentationParameters};
+use weft_nic::{
+    Delivered, Failure, FullNic, FullParameters, Host, HostContext, Message, Nic as _, Observer, Offer,
+    Primitive, Stage, StateChange,
+};
+use weft_topo::{Exanest, ExanestOrder, Layout, Topology};
+use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+
+/// A message that a host is to send.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Planned {
+    pub at: Time,
+    pub to: EndpointId,
+    pub bytes: u64,
+    pub interface: u16,
+    pub watch: bool,
+}
+
+/// What hosts report.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Report {
+    /// (at, source, its count, destination, bytes, what the source said)
+    Delivered(Time, EndpointId, u32, EndpointId, Bytes, u64),
+    /// (at, source, token)
+    Sent(Time, EndpointId, u32),
+    /// (at, source, token)
+    Failed(Time, EndpointId, Option<u32>),
+    /// (at, where, token)
+    Reduced(Time, EndpointId, u32),
+}
+
+#[derive(Default)]
+pub struct Output {
+    pub reports: Vec<Report>,
+    pub stages: Vec<Stage>,
+    pub changes: Vec<StateChange>,
+    pub refused: Vec<AcceleratorError>,
+}
+
+impl Observer for Output {
+    fn stage(&mut self, stage: &Stage) {
+        self.stages.push(*stage);
+    }
+    fn state(&mut self, change: &StateChange) {
+        self.changes.push(*change);
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum NoTimer {}
+
+impl Payload for NoTimer {
+    fn tie(&self) -> u128 {
+        match *self {}
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Script {
+    plan: Vec<Planned>,
+    /// What it reduces at the start, if anything.
+    allreduce: Option<AllreduceRequest>,
+}
+
+impl Host for Script {
+    type Parameters = ();
+    type Timer = NoTimer;
+    type Header = u64;
+    type Output = Output;
+
+    fn is_active(&self) -> bool {
+        !self.plan.is_empty() || self.allreduce.is_some()
+    }
+
+    fn start(&mut self, (): &(), context: &mut impl HostContext<Self>) {
+        for (token, planned) in (0..).zip(&self.plan) {
+            let Planned { at, to, bytes, interface, watch } = *planned;
+            let message = Message {
+                to,
+                bytes: Bytes::new(bytes),
+                born: at,
+                header: Some(u64::from(token) << 32 | u64::from(interface)),
+                token: Some(token),
+                primitive: Primitive::Write,
+                interface,
+                to_interface: interface,
+                watch,
+            };
+            context.send(message, at);
+        }
+        if let Some(request) = self.allreduce.take() {
+            let now = context.now();
+            if let Err(error) = context.allreduce(request, now) {
+                context.output().refused.push(error);
+            }
+        }
+    }
+
+    fn timer(&mut self, timer: NoTimer, (): &(), _: &mut impl HostContext<Self>) {
+        match timer {}
+    }
+
+    fn sent(&mut self, token: u32, (): &(), context: &mut impl HostContext<Self>) {
+        let report = Report::Sent(context.now(), context.endpoint(), token);
+        context.output().reports.push(report);
+    }
+
+    fn accelerated(&mut self, token: u32, (): &(), context: &mut impl HostContext<Self>) {
+        let report = Report::Reduced(context.now(), context.endpoint(), token);
+        context.output().reports.push(report);
+    }
+
+    fn delivered(&mut self, message: &Delivered<u64>, (): &(), context: &mut impl HostContext<Self>) {
+        let Delivered { from, number, bytes, header, .. } = *message;
+        let header = header.expect("every message of a script has one");
+        let report = Report::Delivered(context.now(), from, number, context.endpoint(), bytes, header);
+        context.output().reports.push(report);
+    }
+
+    fn failed(&mut self, failure: &Failure, (): &(), context: &mut impl HostContext<Self>) {
+        let report = Report::Failed(context.now(), context.endpoint(), failure.token);
+        context.output().reports.push(report);
+    }
+
+    fn next_offer(&self) -> Time {
+        Time::MAX
+    }
+
+    fn offer(&mut self, (): &(), _: Time) -> Offer<u64> {
+        Offer::Nothing
+    }
+}
+
+pub fn parameters() -> FullParameters {
+    let clock = Clock::from_hertz(150_000_000).unwrap();
+    let reliability = ReliabilityParameters {
+        timeout: Span::from_us(500),
+        backoff: 2,
+        longest: Span::from_us(4000),
+        repetitions: 5,
+    };
+    FullParameters {
+        host_port: HostPortParameters {
+            clock,
+            word: Bytes::new(16),
+            round_trip: Span::from_ns(125),
+            burst_words: 16,
+            outstanding: 8,
+        },
+        packetizer: PacketizerParameters {
+            clock,
+            interfaces: 64,
+            channels: 4,
+            payload: Bytes::new(64),
+            descriptor: Bytes::new(16),
+            engine: 10,
+            reliability,
+            pause: Span::from_us(1),
+            longest_pause: Span::from_us(8),
+        },
+        mailbox: MailboxParameters {
+            clock,
+            interfaces: 64,
+            entries: 512,
+            check: 4,
+            entry: Bytes::new(64),
+            poll: Span::from_ns(20),
+        },
+        rdma: RdmaParameters {
+            send: SendParameters {
+                pages: 16,
+                write_channels: 32,
+                read_channels: 32,
+                descriptor: Bytes::new(64),
+                cut: Cut::new(Bytes::new(16384), Bytes::new(256)).unwrap(),
+                outstanding_blocks: 2,
+                cell_buffers: 8,
+                clock,
+                word: Bytes::new(16),
+                control_words: 2,
+                cell_overhead_cycles: 5,
+            },
+            receive: ReceiveParameters {
+                contexts: 256,
+                context_timeout: Span::from_us(2000),
+                cycles: 2,
+                notification: Bytes::new(16),
+            },
+            segmentation: SegmentationParameters::Firmware { invocation: Span::from_us(2) },
+            reliability,
+        },
+        iommu: IommuParameters {
+            page: Bytes::new(4096),
+            entries: 64,
+            ways: 4,
+            walk: Span::from_ns(200),
+            faults: FaultModel::Off,
+            fault: Span::from_us(10),
+        },
+        memory: MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+        allreduce: Some(AllreduceParameters {
+            limits: AcceleratorLimits { ranks: 1024, board: 4, vector: Bytes::new(256) },
+            clock,
+            word: Bytes::new(16),
+            latency_cycles: 8,
+            start: Span::from_us(1),
+            finish: Span::from_us(1),
+        }),
+    }
+}
+
+pub type Run = Simulation<Network<Layout, FullNic<Script>>>;
+
+fn build(plans: &[Vec<Planned>], parameters: FullParameters) -> Built<Layout, FullNic<Script>> {
+    build_hosts(parameters, |endpoint| {
+        let plan = plans.get(endpoint.index()).cloned().unwrap_or_default();
+        Script { plan, allreduce: None }
+    })
+}
+
+fn build_hosts(
+    parameters: FullParameters,
+    mut host: impl FnMut(EndpointId) -> Script,
+) -> Built<Layout, FullNic<Script>> {
+    let layout = Layout::Exanest(ExanestOrder::new(Exanest::new(1).unwrap(), true));
+    let links = layout.link_classes().iter().map(|class| {
+        let gigabits = |rate, code, latency, framing| LinkParameters {
+            rate: BitRate::from_bits_per_second(rate),
+            code,
+            latency: Span::from_ns(latency),
+            framing: Bytes::new(framing),
+        };
+        match *class {
+            "endpoint" | "router" => gigabits(19_200_000_000, LineCode::NONE, 7, 0),
+            "qfdb" => gigabits(16_000_000_000, LineCode::B64_66, 100, 0),
+            _ => gigabits(10_000_000_000, LineCode::B64_66, 249, 99),
+        }
+    });
+    let network = NetworkParameters {
+        links: links.collect(),
+        layout,
+        format: PacketFormat { header: Bytes::new(16), footer: Bytes::new(16), payload: Bytes::new(256) },
+        switch: SwitchParameters {
+            kind: SwitchKind::InputQueued,
+            arbiter: ArbiterKind::RoundRobin,
+            clock: Clock::from_hertz(150_000_000).unwrap(),
+            pipeline_cycles: 2,
+            forwarding: Forwarding::VirtualCutThrough,
+            faster_link: FasterLink::Bubble,
+            buffer: Bytes::new(4096),
+            credit: CreditUnit::Bytes,
+            output_buffer: None,
+        },
+        seed: 1,
+    };
+    Network::build(network, (parameters, ()), |endpoint, parameters| {
+        FullNic::new(host(endpoint), endpoint, parameters)
+    })
+    .unwrap()
+}
+
+/// As [`begin`], on links of which every one, to and from endpoints included, fails as said.
+pub fn begin_with_faults(
+    plans: &[Vec<Planned>],
+    parameters: FullParameters,
+    seed: u64,
+    mut faults: impl FnMut(LinkEnd) -> FaultParameters,
+) -> Run {
+    let mut built = build(plans, parameters);
+    built.inject_faults(seed, |from, _, _| faults(from));
+    let Built { network, sites, events, lookahead } = built;
+    Simulation::new(network, sites, events, lookahead, 1)
+}
+
+/// A run that is about to begin: what each endpoint sends.
+pub fn begin(plans: &[Vec<Planned>], parameters: FullParameters, threads: usize) -> Run {
+    let Built { network, sites, events, lookahead } = build(plans, parameters);
+    Simulation::new(network, sites, events, lookahead, threads)
+}
+
+/// A run in which the endpoints of `requests` reduce.
+pub fn begin_allreduce(requests: &[AllreduceRequest], parameters: FullParameters, threads: usize) -> Run {
+    let built = build_hosts(parameters, |endpoint| {
+        let of_endpoint = requests.iter().find(|it| it.members[it.own as usize] == endpoint);
+        Script { plan: Vec::new(), allreduce: of_endpoint.cloned() }
+    });
+    let Built { network, sites, events, lookahead } = built;
+    Simulation::new(network, sites, events, lookahead, threads)
+}
+
+/// A run that goes on from a snapshot.
+pub fn resume(plans: &[Vec<Planned>], parameters: FullParameters, bytes: &[u8], threads: usize) -> Run {
+    let Built { network, sites, lookahead, .. } = build(plans, parameters);
+    Simulation::resume(network, bytes, sites.len(), lookahead, threads).unwrap()
+}
