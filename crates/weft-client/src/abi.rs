@@ -8,7 +8,7 @@
 use crate::clock;
 use crate::device::Shared;
 use crate::operation::{Completion, Lent, flag};
-use crate::rank::{INJECT_LIMIT, Rank};
+use crate::rank::{INJECT_LIMIT, Rank, RemotePlace};
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -278,18 +278,12 @@ unsafe extern "C" fn weft_write(
 ) -> c_int {
     // SAFETY: the header's contract.
     let handle = unsafe { of(rank) };
-    if to >= handle.rank.count() {
+    if to >= handle.rank.count() || flags & flag::INJECT != 0 && length > INJECT_LIMIT {
         return -libc::EINVAL;
     }
-    handle.rank.write(
-        to,
-        Lent { address: local as usize, length },
-        remote,
-        key,
-        data,
-        flags,
-        context as usize,
-    );
+    let place = RemotePlace { rank: to, address: remote, key };
+    let local = Lent { address: local as usize, length };
+    handle.rank.write(place, local, data, flags, context as usize);
     0
 }
 
@@ -309,6 +303,7 @@ unsafe extern "C" fn weft_read(
     if from >= handle.rank.count() {
         return -libc::EINVAL;
     }
-    handle.rank.read(from, Lent { address: local as usize, length }, remote, key, flags, context as usize);
+    let place = RemotePlace { rank: from, address: remote, key };
+    handle.rank.read(place, Lent { address: local as usize, length }, flags, context as usize);
     0
 }

@@ -324,8 +324,12 @@ const INBOX: usize = OUT_ARENA + ARENA;
 const IN_ARENA: usize = INBOX + NOTICES * size_of::<Notice>();
 const LENGTH: usize = (IN_ARENA + ARENA).next_multiple_of(4096);
 
-const _: () =
-    assert!(size_of::<Page>() <= AWAITED_AT && AWAITED_AT + AWAITED * size_of::<Awaited>() <= 4096 && size_of::<Post>() % 8 == 0 && size_of::<Notice>() % 8 == 0);
+const _: () = assert!(
+    size_of::<Page>() <= AWAITED_AT
+        && AWAITED_AT + AWAITED * size_of::<Awaited>() <= 4096
+        && size_of::<Post>().is_multiple_of(8)
+        && size_of::<Notice>().is_multiple_of(8)
+);
 
 /// A device that cannot be made or used.
 #[derive(Debug, thiserror::Error)]

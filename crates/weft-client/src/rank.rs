@@ -357,32 +357,17 @@ impl Rank {
     }
 
     /// RDMA write; see `weft_write`.
-    pub fn write(
-        &mut self,
-        to: u32,
-        local: Lent,
-        remote: u64,
-        key: u64,
-        data: u64,
-        flags: u64,
-        context: usize,
-    ) {
+    pub fn write(&mut self, to: RemotePlace, local: Lent, data: u64, flags: u64, context: usize) {
         let completion = Completion::of(context, flag::WRITTEN);
         let flags_of_post = if flags & flag::DATA != 0 { Post::WITH_DATA } else { 0 };
-        let post = Post { to, flags: flags_of_post, remote, key, data, ..Post::default() };
+        let post = Post { flags: flags_of_post, data, ..to.post() };
         self.remote(PostKind::Write, post, local, flags, completion);
     }
 
     /// RDMA read; see `weft_read`.
-    pub fn read(&mut self, from: u32, local: Lent, remote: u64, key: u64, flags: u64, context: usize) {
+    pub fn read(&mut self, from: RemotePlace, local: Lent, flags: u64, context: usize) {
         let completion = Completion::of(context, flag::READ);
-        self.remote(
-            PostKind::Read,
-            Post { to: from, remote, key, ..Post::default() },
-            local,
-            flags,
-            completion,
-        );
+        self.remote(PostKind::Read, from.post(), local, flags, completion);
     }
 
     fn remote(&mut self, kind: PostKind, post: Post, local: Lent, flags: u64, completion: Completion) {
@@ -521,6 +506,23 @@ impl Rank {
             self.process.withdraw(key);
             self.port.release(key);
         }
+    }
+}
+
+/// Memory of a peer.
+#[derive(Clone, Copy, Debug)]
+pub struct RemotePlace {
+    /// The peer.
+    pub rank: u32,
+    /// The address there.
+    pub address: u64,
+    /// Under which key it is registered.
+    pub key: u64,
+}
+
+impl RemotePlace {
+    fn post(self) -> Post {
+        Post { to: self.rank, remote: self.address, key: self.key, ..Post::default() }
     }
 }
 

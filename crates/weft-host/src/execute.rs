@@ -12,17 +12,18 @@ use crate::launch::program::ProgramError;
 use crate::launch::{Libraries, Missing, program};
 use crate::run::{LiveEnd, LiveError, LiveRun, LiveSetup};
 use crate::waiting;
+use crate::wall::Stopwatch;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weft_client::device::HostModel;
 use weft_msg::{ClearToSend, Rendezvous, Wildcards};
+use weft_sim::assembly;
 use weft_sim::experiment::replay::Mapping;
 use weft_sim::experiment::{self, ExperimentError, Interrupt, MachineInput};
 use weft_sim::machine::Machine;
-use weft_sim::assembly;
 use weft_units::{Bytes, Span, Time};
 
 /// How often limits in real time are looked at.
@@ -103,7 +104,11 @@ impl Outcome {
             Outcome::Finished => 0,
             Outcome::RankEnded(_, death) => status_of(*death),
             Outcome::Aborted(_, status) => status_of(Death::Exited(*status)),
-            Outcome::Deadlock | Outcome::Silent(_) | Outcome::Lost(_) | Outcome::TimeLimit | Outcome::WallLimit => 1,
+            Outcome::Deadlock
+            | Outcome::Silent(_)
+            | Outcome::Lost(_)
+            | Outcome::TimeLimit
+            | Outcome::WallLimit => 1,
             Outcome::Interrupted => 130,
         }
     }
@@ -142,7 +147,9 @@ pub enum ExecuteError {
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
     /// The machine does not say what real programs need.
-    #[error("the machine does not say what {what} costs; add `{key}` to its [host], such as {key} = \"50ns\", or --set host.{key}=50ns")]
+    #[error(
+        "the machine does not say what {what} costs; add `{key}` to its [host], such as {key} = \"50ns\", or --set host.{key}=50ns"
+    )]
     Cost {
         /// In words.
         what: &'static str,
@@ -162,7 +169,9 @@ pub enum ExecuteError {
     #[error(transparent)]
     Live(#[from] LiveError),
     /// A process cannot be started.
-    #[error("a rank's process cannot be started: {0}; ask for fewer ranks, or raise the limits of processes and open files (ulimit -u, -n)")]
+    #[error(
+        "a rank's process cannot be started: {0}; ask for fewer ranks, or raise the limits of processes and open files (ulimit -u, -n)"
+    )]
     Start(#[source] io::Error),
 }
 
@@ -214,7 +223,13 @@ struct Guard {
 }
 
 impl Guard {
-    fn start(job: Arc<Job>, interrupt: Interrupt, limit: Option<Instant>, first: Arc<Mutex<Option<Outcome>>>) -> Guard {
+    fn start(
+        job: Arc<Job>,
+        interrupt: Interrupt,
+        since: Stopwatch,
+        limit: Option<Duration>,
+        first: Arc<Mutex<Option<Outcome>>>,
+    ) -> Guard {
         let done = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&done);
         let thread = std::thread::spawn(move || {
@@ -222,7 +237,7 @@ impl Guard {
                 let outcome = if interrupt.is_requested() {
                     Some(Outcome::Interrupted)
                 } else {
-                    limit.filter(|limit| Instant::now() >= *limit).map(|_| Outcome::WallLimit)
+                    limit.filter(|limit| since.elapsed() >= *limit).map(|_| Outcome::WallLimit)
                 };
                 if let Some(outcome) = outcome {
                     lock(&first).get_or_insert(outcome);
@@ -264,7 +279,7 @@ pub fn execute(
     interrupt: &Interrupt,
     begins: &mut dyn FnMut(&std::path::Path),
 ) -> Result<Execution, ExecuteError> {
-    let since = Instant::now();
+    let since = Stopwatch::start();
     let (name, arguments) = request.command.split_first().ok_or(ExecuteError::NoProgram)?;
     let machine = experiment::machine::checked(&request.machine)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
@@ -309,8 +324,8 @@ pub fn execute(
         Hearer { job: Arc::clone(&job), first: Arc::clone(&first), output_to_error: request.output_to_error };
     let (processes, watcher) =
         Processes::start(&job, &start, Box::new(hearer)).map_err(ExecuteError::Start)?;
-    let limit = request.wall_limit.map(|limit| since + limit);
-    let guard = Guard::start(Arc::clone(&job), interrupt.clone(), limit, Arc::clone(&first));
+    let guard =
+        Guard::start(Arc::clone(&job), interrupt.clone(), since, request.wall_limit, Arc::clone(&first));
     let until = request.time_limit.map_or(Time::MAX, |limit| Time::ZERO + limit);
     let end = run.simulate(until, &mut || processes.release());
     let virtual_time = run.now();
@@ -340,7 +355,9 @@ pub fn execute(
                 detail += " without MPI_Finalize";
             }
         }
-        Outcome::Aborted(rank, status) => detail = format!("rank {rank} called MPI_Abort with status {status}"),
+        Outcome::Aborted(rank, status) => {
+            detail = format!("rank {rank} called MPI_Abort with status {status}")
+        }
         Outcome::Lost(reason) => detail.clone_from(reason),
         Outcome::Silent(rank) => {
             detail = format!(

@@ -11,12 +11,13 @@
 //! end a turn from outside.
 
 use crate::memory::{ProcessMemory, descends};
+use crate::wall::Stopwatch;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weft_client::device::{Awaited, DeviceError, HostModel, Identity, Notice, Post, Shared, State, Turn};
 use weft_units::Span;
 
@@ -342,7 +343,7 @@ impl Job {
             device.set_state(State::Run);
             device.give_turn(Turn::Rank);
         }
-        let since = Instant::now();
+        let since = Stopwatch::start();
         while device.turn() == Turn::Rank {
             device.sleep_while(Turn::Rank, Some(LOOK));
             if device.turn() == Turn::Simulator {

@@ -24,6 +24,7 @@ pub mod live;
 mod memory;
 pub mod run;
 mod waiting;
+mod wall;
 
 pub use execute::{ExecuteError, Execution, Outcome, Request, execute};
 pub use weft_client::device::HostModel;

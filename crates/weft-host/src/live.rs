@@ -379,8 +379,17 @@ impl LiveHost {
                     self.outgoing.insert(Outgoing { seat: seat as u32, token: post.token, capture }) as u32
                 });
                 let bytes = Bytes::new(post.payload);
-                let message =
-                    Message { to, bytes, born, header: Some(header), token, primitive, interface, to_interface, watch: false };
+                let message = Message {
+                    to,
+                    bytes,
+                    born,
+                    header: Some(header),
+                    token,
+                    primitive,
+                    interface,
+                    to_interface,
+                    watch: false,
+                };
                 context.send(message, at);
             }
             kind if kind == PostKind::Register as u32 => {
@@ -409,8 +418,17 @@ impl LiveHost {
                     .then(|| self.outgoing.insert(Outgoing { seat: seat as u32, token: 0, capture }) as u32);
                 let bytes = Bytes::new(post.length);
                 let primitive = Primitive::Write;
-                let message =
-                    Message { to, bytes, born: at, header: Some(header), token, primitive, interface, to_interface, watch: false };
+                let message = Message {
+                    to,
+                    bytes,
+                    born: at,
+                    header: Some(header),
+                    token,
+                    primitive,
+                    interface,
+                    to_interface,
+                    watch: false,
+                };
                 context.send(message, at);
             }
             kind if kind == PostKind::Read as u32 => {
@@ -491,7 +509,17 @@ fn send_control(
 ) {
     let primitive = Primitive::Automatic;
     let (interface, to_interface) = (seat as u16, header.seat as u16);
-    let message = Message { to, bytes, born: at, header: Some(header), token: None, primitive, interface, to_interface, watch: false };
+    let message = Message {
+        to,
+        bytes,
+        born: at,
+        header: Some(header),
+        token: None,
+        primitive,
+        interface,
+        to_interface,
+        watch: false,
+    };
     context.send(message, at);
 }
 
@@ -667,7 +695,8 @@ impl Host for LiveHost {
             debug_assert_eq!(seat, u32::from(failure.interface));
         }
         let rank = self.ranks.get(usize::from(failure.interface)).map_or(0, |rank| rank.rank);
-        let reason = format!("a message of rank {rank} to endpoint {} failed: {}", failure.to, failure.reason);
+        let reason =
+            format!("a message of rank {rank} to endpoint {} failed: {}", failure.to, failure.reason);
         parameters.job.message_failed(reason);
         context.output().failed(failure);
     }

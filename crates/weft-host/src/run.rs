@@ -8,6 +8,7 @@
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
 use crate::live::{DOMAIN, LiveHost, LiveParameters, Resume};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use weft_client::device::{DeviceError, HostModel, State};
 use weft_engine::Progress;
@@ -102,7 +103,7 @@ impl LiveRun {
         let parameters = LiveParameters::new(Arc::clone(&job), setup.endpoints, setup.protocol.control_bytes);
         let seats = (0..job.ranks()).map(|rank| parameters.seat(rank)).collect();
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
-        let network = network::build(
+        let mut network = network::build(
             machine,
             layout,
             setup.seed,
@@ -111,6 +112,8 @@ impl LiveRun {
             |_| hosts.next().unwrap_or_default(),
             None,
         )?;
+        // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
+        network.run_until(Time::ZERO + Span::from_ps(1), &AtomicBool::new(false));
         let outside = vec![true; setup.endpoints.len()];
         Ok(LiveRun { network, job, seats, outside })
     }

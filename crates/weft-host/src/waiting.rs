@@ -17,7 +17,8 @@ pub(crate) fn describe(job: &Job, waiting: &[u32]) -> String {
     for rank in waiting.iter().take(RANKS_SHOWN) {
         let (_, clock) = job.state(*rank);
         let awaited = job.awaited(*rank);
-        let mut operations: Vec<String> = awaited.iter().take(OPERATIONS_SHOWN).filter_map(operation).collect();
+        let mut operations: Vec<String> =
+            awaited.iter().take(OPERATIONS_SHOWN).filter_map(operation).collect();
         if awaited.len() > OPERATIONS_SHOWN {
             operations.push(format!("{} more", awaited.len() - OPERATIONS_SHOWN));
         }
@@ -59,14 +60,17 @@ fn signal_name(signal: i32) -> &'static str {
 
 fn operation(awaited: &Awaited) -> Option<String> {
     let bytes = awaited.bytes;
-    let peer = if awaited.peer == u32::MAX { "any rank".to_owned() } else { format!("rank {}", awaited.peer) };
+    let peer =
+        if awaited.peer == u32::MAX { "any rank".to_owned() } else { format!("rank {}", awaited.peer) };
     // MPICH keeps the tag of the program in the low 31 bits.
     let tag = match awaited.tag >> 31 {
         0 => format!("tag {}", awaited.tag),
         _ => format!("tag {} ({:#x})", awaited.tag & 0x7fff_ffff, awaited.tag),
     };
     match awaited.kind {
-        kind if kind == AwaitedKind::Send as u32 => Some(format!("its send of {bytes} bytes to {peer}, {tag}")),
+        kind if kind == AwaitedKind::Send as u32 => {
+            Some(format!("its send of {bytes} bytes to {peer}, {tag}"))
+        }
         kind if kind == AwaitedKind::Receive as u32 => Some(format!("a message from {peer}, {tag}")),
         kind if kind == AwaitedKind::Remote as u32 => Some(format!("its RDMA of {bytes} bytes with {peer}")),
         // It has written nonsense there.

@@ -25,7 +25,9 @@ pub enum ProgramError {
         place: &'static str,
     },
     /// It may not be run.
-    #[error("{0} cannot be run: it is {1}; make it an executable file (chmod +x), or write its interpreter before it")]
+    #[error(
+        "{0} cannot be run: it is {1}; make it an executable file (chmod +x), or write its interpreter before it"
+    )]
     NotExecutable(PathBuf, &'static str),
     /// It cannot be read.
     #[error("{0} cannot be read: {1}")]

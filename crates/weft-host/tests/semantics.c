@@ -1,0 +1,223 @@
+/* Two ranks over weft.h: what a library above relies on, beside messages that arrive. */
+#include "weft.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static weft_rank *rank;
+static uint32_t me, peer;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "rank %u, line %d: %s\n", me, __LINE__, #condition);                   \
+            exit(9);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static weft_completion next(void)
+{
+    weft_completion done;
+    while (weft_poll(rank, &done, 1) != 1)
+        weft_yield(rank);
+    return done;
+}
+
+static void nothing_more(void)
+{
+    weft_completion done;
+    for (int i = 0; i < 20; i++)
+        CHECK(weft_poll(rank, &done, 1) == 0);
+}
+
+/* Both come here before either goes on. */
+static void meet(uint64_t tag)
+{
+    char in, out = 1;
+    CHECK(weft_send(rank, peer, tag, &out, 1, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+    CHECK(weft_receive(rank, peer, tag, 0, &in, 1, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+    CHECK(next().flags & WEFT_RECEIVED);
+}
+
+static void keys(void)
+{
+    static char memory[64];
+    uint64_t key = 5, same = 5, any = UINT64_MAX;
+    CHECK(weft_register(rank, memory, sizeof memory, WEFT_ACCESS_WRITE, &key) == 0);
+    CHECK(weft_register(rank, memory, sizeof memory, WEFT_ACCESS_WRITE, &same) == -EEXIST);
+    CHECK(weft_register(rank, memory, sizeof memory, WEFT_ACCESS_WRITE, &any) == 0 && any != 5);
+    CHECK(weft_unregister(rank, 5) == 0 && weft_unregister(rank, any) == 0);
+    CHECK(weft_register(rank, memory, sizeof memory, WEFT_ACCESS_WRITE, &key) == 0);
+    CHECK(weft_unregister(rank, 5) == 0);
+}
+
+/* A synchronous send completes when its receive is posted, a delivered one may lie unexpected. */
+static void completions_of_sends(void)
+{
+    char byte = 3;
+    if (me == 0) {
+        CHECK(weft_send(rank, peer, 1, &byte, 1, 0, WEFT_TAGGED | WEFT_COMPLETION | WEFT_DELIVERY_COMPLETE, NULL) == 0);
+        CHECK(next().flags & WEFT_SENT);
+        CHECK(weft_send(rank, peer, 2, &byte, 1, 0, WEFT_TAGGED | WEFT_COMPLETION | WEFT_MATCH_COMPLETE, NULL) == 0);
+        nothing_more();
+        CHECK(weft_send(rank, peer, 3, &byte, 1, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+        CHECK(next().flags & WEFT_SENT);
+    } else {
+        for (uint64_t tag = 3; tag > 0; tag--) {
+            CHECK(weft_receive(rank, peer, tag, 0, &byte, 1, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+            weft_completion done = next();
+            CHECK(done.tag == tag && done.context == NULL);
+        }
+    }
+    nothing_more();
+    /* To itself. */
+    CHECK(weft_send(rank, me, 4, &byte, 1, 77, WEFT_TAGGED | WEFT_COMPLETION | WEFT_MATCH_COMPLETE | WEFT_DATA, &byte) == 0);
+    nothing_more();
+    char got = 0;
+    CHECK(weft_receive(rank, me, 4, 0, &got, 1, WEFT_TAGGED | WEFT_COMPLETION, &got) == 0);
+    int sent = 0, received = 0;
+    for (int i = 0; i < 2; i++) {
+        weft_completion done = next();
+        if (done.flags & WEFT_SENT)
+            sent += done.context == &byte;
+        else
+            received += done.context == &got && done.data == 77 && done.source == me;
+    }
+    CHECK(sent == 1 && received == 1 && got == byte);
+}
+
+static void claims_and_cancels(void)
+{
+    int contexts[2];
+    char text[8] = {0};
+    weft_completion found;
+    if (me == 0) {
+        CHECK(weft_send(rank, peer, 20, "first", 6, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+        CHECK(weft_send(rank, peer, 20, "second", 7, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+    } else {
+        for (int i = 0; i < 2; i++)
+            while (!weft_peek(rank, peer, 20, 0, WEFT_TAGGED | WEFT_CLAIM, &contexts[i], &found))
+                ;
+        CHECK(found.length == 7);
+        CHECK(weft_receive(rank, peer, 20, 0, text, 8, WEFT_TAGGED | WEFT_CLAIM | WEFT_COMPLETION, &contexts[1]) == 0);
+        CHECK(next().context == &contexts[1] && !strcmp(text, "second"));
+        CHECK(weft_receive(rank, peer, 20, 0, text, 8, WEFT_TAGGED | WEFT_CLAIM | WEFT_COMPLETION, &contexts[0]) == 0);
+        CHECK(next().context == &contexts[0] && !strcmp(text, "first"));
+        CHECK(weft_receive(rank, peer, 20, 0, text, 8, WEFT_TAGGED | WEFT_CLAIM, &contexts[0]) == -ENOENT);
+    }
+    CHECK(weft_receive(rank, peer, 21, 0, text, 8, WEFT_TAGGED | WEFT_COMPLETION, contexts) == 0);
+    CHECK(weft_cancel(rank, contexts) == 0 && weft_cancel(rank, contexts) == -ENOENT);
+    weft_completion done = next();
+    CHECK(done.error == ECANCELED && done.context == contexts);
+    nothing_more();
+}
+
+/* A multi-receive buffer is given back when it is full, and no message is cut. */
+static void multi_receive(void)
+{
+    enum { MESSAGES = 10, LENGTH = 100 };
+    static _Alignas(16) char buffer[4 * 112], second[10 * 112];
+    char text[LENGTH] = {0};
+    meet(30);
+    if (me == 0) {
+        for (int i = 0; i < MESSAGES; i++) {
+            text[0] = (char)i;
+            CHECK(weft_send(rank, peer, 0, text, LENGTH, 0, WEFT_INJECT, NULL) == 0);
+        }
+    } else {
+        weft_set_min_multi_receive(rank, LENGTH);
+        uint64_t flags = WEFT_MULTI_RECEIVE | WEFT_COMPLETION;
+        CHECK(weft_receive(rank, WEFT_ANY_SOURCE, 0, 0, buffer, sizeof buffer, flags, buffer) == 0);
+        CHECK(weft_receive(rank, WEFT_ANY_SOURCE, 0, 0, second, sizeof second, flags, second) == 0);
+        int released = 0;
+        for (int i = 0; i < MESSAGES;) {
+            weft_completion done = next();
+            CHECK(done.error == 0);
+            if (done.flags & WEFT_MULTI_RECEIVE) {
+                CHECK(done.length == LENGTH && *(char *)done.buffer == i);
+                i++;
+            }
+            released += (done.flags & WEFT_BUFFER_RELEASED) != 0;
+        }
+        CHECK(released == 1 && weft_cancel(rank, second) == 0 && next().error == ECANCELED);
+    }
+    meet(31);
+}
+
+/* What is open when a rank is closed touches no buffer; what was injected arrives; it can be opened again. */
+static void close_and_open(void)
+{
+    static char stays[5000], large[5000];
+    memset(large, 7, sizeof large);
+    meet(40);
+    if (me == 0) {
+        CHECK(weft_receive(rank, peer, 41, 0, stays, sizeof stays, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+        CHECK(weft_send(rank, peer, 42, large, 4000, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+        weft_close(rank);
+        CHECK(weft_open(&rank) == 0 && weft_number(rank) == 0);
+        meet(43);
+        nothing_more();
+        for (size_t i = 0; i < sizeof stays; i++)
+            CHECK(stays[i] == 0);
+        CHECK(weft_receive(rank, peer, 41, 0, stays, sizeof stays, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+        CHECK(next().length == sizeof large && stays[4999] == 7);
+    } else {
+        CHECK(weft_receive(rank, peer, 42, 0, stays, sizeof stays, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+        CHECK(next().length == 4000 && stays[3999] == 7);
+        meet(43);
+        CHECK(weft_send(rank, peer, 41, large, sizeof large, 0, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+        CHECK(next().flags & WEFT_SENT);
+    }
+    meet(44);
+}
+
+/* RDMA reaches what is registered, and nothing else. */
+static void remote_memory(void)
+{
+    static char window[3][20000], source[20000];
+    memset(source, 9, sizeof source);
+    uint64_t key = 1;
+    CHECK(weft_register(rank, window[1], sizeof window[1], WEFT_ACCESS_WRITE | WEFT_ACCESS_READ, &key) == 0);
+    uint64_t own = (uint64_t)(uintptr_t)window[1], base;
+    CHECK(weft_send(rank, peer, 50, &own, sizeof own, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+    CHECK(weft_receive(rank, peer, 50, 0, &base, sizeof base, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+    CHECK(next().length == sizeof base);
+    if (me == 0) {
+        CHECK(weft_write(rank, peer, source, sizeof source, base, 1, 0, WEFT_COMPLETION, NULL) == 0);
+        weft_completion written = next();
+        CHECK(written.flags == WEFT_WRITTEN && written.error == 0);
+        CHECK(weft_write(rank, peer, source, 8, base - 8, 1, 0, 0, source) == 0);
+        weft_completion refused = next();
+        CHECK(refused.error == EACCES && refused.context == source);
+        CHECK(weft_write(rank, peer, source, 8, base, 2, 0, 0, NULL) == 0 && next().error == EACCES);
+        CHECK(weft_read(rank, peer, window[0], sizeof source, base, 1, WEFT_COMPLETION, NULL) == 0);
+        weft_completion read = next();
+        CHECK(read.flags == WEFT_READ && read.error == 0 && !memcmp(window[0], source, sizeof source));
+        CHECK(weft_write(rank, peer, source, 8, base, 1, 99, WEFT_DATA | WEFT_INJECT, NULL) == 0);
+    } else {
+        weft_completion done = next();
+        CHECK(done.flags & WEFT_REMOTE_WRITE && done.data == 99 && done.source == 0 && done.length == 8);
+        CHECK(!memcmp(window[1], source, sizeof source) && !window[0][19999] && !window[2][0]);
+    }
+    meet(51);
+    nothing_more();
+    CHECK(weft_unregister(rank, 1) == 0);
+}
+
+int main(void)
+{
+    if (weft_open(&rank))
+        return 2;
+    me = weft_number(rank);
+    peer = 1 - me;
+    keys();
+    completions_of_sends();
+    claims_and_cancels();
+    multi_receive();
+    close_and_open();
+    remote_memory();
+    if (me == 0)
+        printf("all at %llu ps\n", (unsigned long long)weft_clock_ps(rank));
+    return 0;
+}
