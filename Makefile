@@ -10,7 +10,7 @@ MDBOOK_VERSION := 0.5.4
 MPI_ENVIRONMENT := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LD_LIBRARY_PATH="$(CURDIR)/$(VENV)/lib:$$LD_LIBRARY_PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean openmpi
+.PHONY: help demo run libraries test lint bench docs clean openmpi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,15 @@ demo: $(STAMPS)/rust $(STAMPS)/venv ## Record LAMMPS on 8 ranks and replay it on
 	cargo build --locked --release -p weft-cli
 	$(MAKE) --no-print-directory -C recorder
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python demo/rhodopsin.py $(if $(STEPS),--steps $(STEPS))
+
+run: $(STAMPS)/rust $(STAMPS)/venv libraries ## Run a real MPI program on the ExaNeSt rack in virtual time (RANKS=4)
+	$(VENV)/bin/mpicc -O2 -Wall -Wextra demo/ping_pong.c -o $(BUILD)/ping_pong
+	target/release/weft run -m exanest -n $(or $(RANKS),4) --ppn 1 -- $(BUILD)/ping_pong
+
+# What `weft run` needs: the command, with the library that ranks load beside it, and the libfabric provider.
+libraries: | $(STAMPS)/rust
+	cargo build --locked --release -p weft-cli
+	$(MAKE) --no-print-directory -C libfabric
 
 test: $(STAMPS)/rust $(STAMPS)/venv openmpi ## All checks and tests, under 20 minutes from nothing on 2 cores
 	cargo fetch --locked

@@ -39,6 +39,17 @@ TESTS = [
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
     Check("recorder", ["make", "-C", "recorder", "check"]),
     Check("provider", ["make", "-C", "libfabric", "check"]),
+    Check(
+        "MPI in virtual time",
+        [
+            sys.executable,
+            "tests/mpi/run.py",
+            "--launch",
+            "target/debug/weft run --quiet -m exanest --wall-limit 2min -n {ranks} --",
+            "--ranks",
+            "2,5",
+        ],
+    ),
     Check("docs", [sys.executable, "tools/check_docs.py"]),
 ]
 
