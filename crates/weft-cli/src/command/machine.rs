@@ -116,7 +116,8 @@ fn check(one: &OneMachine) -> Result<Status, Failure> {
 
 fn check_text(check: &MachineCheck) -> String {
     let verdict = if check.deadlock_free { "free of deadlock" } else { "NOT free of deadlock" };
-    let proof: String = check.proof.iter().chain(&check.endpoint_proof).map(|line| format!("  {line}\n")).collect();
+    let proof: String =
+        check.proof.iter().chain(&check.endpoint_proof).map(|line| format!("  {line}\n")).collect();
     let assumed = match check.assumed.as_slice() {
         [] => "every value is known of the hardware\n".to_owned(),
         values => format!("values that are not known of the hardware:\n{}", values_text(values)),

@@ -260,14 +260,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
         let (machine, deadlock_free) = (machine.name, true);
-        return Ok(MachineCheck {
-            machine,
-            deadlock_free,
-            proof,
-            endpoint_proof,
-            message_classes,
-            assumed,
-        });
+        return Ok(MachineCheck { machine, deadlock_free, proof, endpoint_proof, message_classes, assumed });
     }
     let classes = message_classes(&machine.nic, &layout);
     let channels = prove(&layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
