@@ -164,6 +164,7 @@ fn measure(
     measure: &Measure,
     context: Context<'_>,
 ) -> Result<f64, ExperimentError> {
+    let usual = Repetitions::default();
     let request = OsuRequest {
         machine: machines::input(machine, sets)?,
         benchmark: measure.benchmark.parse().map_err(ExperimentError::input)?,
@@ -172,7 +173,11 @@ fn measure(
         ranks: measure.ranks,
         map: Mapping::Linear,
         ranks_per_host: measure.ranks_per_host,
-        repetitions: Repetitions::default(),
+        repetitions: Repetitions {
+            warm_up: measure.warm_up.unwrap_or(usual.warm_up),
+            iterations: measure.iterations.unwrap_or(usual.iterations),
+            ..usual
+        },
         layer: measure.layer.unwrap_or(Layer::Mpi),
         algorithm: measure.algorithm.clone(),
         seed: 1,

@@ -5,9 +5,12 @@ use super::rank::{Ledger, Port, ReplayRank, Surroundings};
 use super::record::{Cause, MessageId};
 use super::{ReplayHost, ReplayParameters, Taking};
 use slab::Slab;
-use weft_msg::{Envelope, EnvelopeKind, InterfaceAnswer, Nic, OneSidedPath, Protocol};
+use weft_msg::{
+    AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, InterfaceAnswer, Nic, OneSidedPath, Protocol,
+};
+use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest, DataType, Operation};
 use weft_nic::{HostContext, Primitive};
-use weft_units::{RankId, Time};
+use weft_units::{EndpointId, RankId, Time};
 
 /// How a message travels: into a queue of the receiver, or into memory that the sender knows of.
 pub(super) fn primitive(envelope: &Envelope, protocol: &Protocol) -> Primitive {
@@ -23,6 +26,65 @@ pub(super) fn primitive(envelope: &Envelope, protocol: &Protocol) -> Primitive {
             _ => Primitive::Write,
         },
         _ => Primitive::Automatic,
+    }
+}
+
+/// Why the accelerator cannot carry out an allreduce among ranks at these endpoints; `None`: it can.
+pub(super) fn accelerator_limit(
+    limits: Option<AcceleratorLimits>,
+    members: &[EndpointId],
+    element: u32,
+) -> Option<AcceleratorLimit> {
+    let Some(limits) = limits else { return Some(AcceleratorLimit::Absent) };
+    if data_type(element).is_none() {
+        let what = format!("elements of {element} bytes");
+        return Some(AcceleratorLimit::Unsupported { what });
+    }
+    limits.check(members).err().map(|error| match error {
+        AcceleratorError::Absent => AcceleratorLimit::Absent,
+        AcceleratorError::TooManyRanks { ranks, limit } => AcceleratorLimit::TooManyRanks { ranks, limit },
+        AcceleratorError::SharedEndpoint { first, second } => {
+            AcceleratorLimit::SharedEndpoint { first, second }
+        }
+        AcceleratorError::PartialBoard { ranks, board } => AcceleratorLimit::PartialBoard { ranks, board },
+        AcceleratorError::ScatteredBoard { first, board } => {
+            AcceleratorLimit::ScatteredBoard { first, board }
+        }
+        AcceleratorError::Unpaired { ranks, boards, board } => {
+            AcceleratorLimit::Unpaired { ranks, boards, board }
+        }
+        AcceleratorError::Unsupported { what } => AcceleratorLimit::Unsupported { what },
+    })
+}
+
+/// A type of elements of this size: traces do not say more, and all of one size take the same time.
+fn data_type(element: u32) -> Option<DataType> {
+    match element {
+        4 => Some(DataType::Float),
+        8 => Some(DataType::Double),
+        _ => None,
+    }
+}
+
+/// An allreduce as the accelerator is asked for it. Groups are told apart by their first rank and the count
+/// of its communicators, as far as the 16 bits of the modules' packets go: two that agree there and overlap
+/// in a module and in time would be taken for one.
+pub(super) fn accelerated(
+    allreduce: &Allreduce<'_>,
+    members: Vec<EndpointId>,
+    token: u32,
+) -> AllreduceRequest {
+    let comm = allreduce.group.comm().0;
+    let (leader, count) = ((comm >> 32) as u32, comm as u32);
+    AllreduceRequest {
+        group: (count & 0x3F) << 10 | leader & 0x3FF,
+        sequence: allreduce.number,
+        members,
+        own: allreduce.group.me(),
+        bytes: allreduce.bytes,
+        operation: Operation::Sum,
+        data_type: data_type(allreduce.element).unwrap_or(DataType::Float),
+        token,
     }
 }
 

@@ -335,6 +335,17 @@ impl Host for ReplayHost {
         }
     }
 
+    fn accelerated(
+        &mut self,
+        token: u32,
+        parameters: &ReplayParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        let Taking { seat, token, .. } = self.tokens.remove(token as usize);
+        let rank = &mut self.ranks[seat as usize];
+        rank.notice(Notice::Accelerated(token), seat, &mut self.tokens, parameters, context);
+    }
+
     fn failed(
         &mut self,
         failure: &Failure,

@@ -1,6 +1,6 @@
 //! One rank: its operations, its clock, and its side of messaging.
 
-use super::interface::primitive;
+use super::interface::{self, primitive};
 use super::order::{Counters, Restore};
 use super::record::{Cause, Finish, MessageId, Post, Recorder, Trail};
 use super::report::{Activity, ClockReading, Fault, RankReport, TimelineEvent};
@@ -8,11 +8,11 @@ use super::{Operations, ProgressRule, RankTimer, ReplayHeader, ReplayHost, Repla
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
-use weft_msg::{Blocked, Envelope, Nic, Process, Progress, SendToken, Work};
+use weft_msg::{AcceleratorLimit, Allreduce, Blocked, Envelope, Nic, Process, Progress, SendToken, Work};
 use weft_nic::{Failure, HostContext, Message};
 use weft_trace::op::Op;
 use weft_trace::{Kind, RankCursor};
-use weft_units::{Bytes, RankId, Span, Time};
+use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
 /// Operations that a rank does in one go, ahead of the virtual time: what it posts meanwhile takes
 /// memory in the interface. The results do not depend on it.
@@ -32,6 +32,8 @@ pub(super) enum Notice {
     },
     /// A message has gone out.
     Sent(SendToken, MessageId),
+    /// The interface has carried out an allreduce.
+    Accelerated(SendToken),
 }
 
 impl Notice {
@@ -40,6 +42,7 @@ impl Notice {
         match *self {
             Notice::Message { cause, .. } => Cause::Arrived(cause),
             Notice::Sent(_, message) => Cause::Sent(message),
+            Notice::Accelerated(_) => Cause::Beginning,
         }
     }
 }
@@ -145,6 +148,13 @@ impl<'p, 's, C: HostContext<ReplayHost>> Port<'p, 's, C> {
         Port { ledger, around, begun, clock: begun, trail }
     }
 
+    /// The endpoints of the members of an allreduce, in order.
+    fn endpoints(&self, allreduce: &Allreduce<'_>) -> Vec<EndpointId> {
+        let parameters = self.around.parameters;
+        let number = |rank| parameters.number(self.ledger.program, rank);
+        allreduce.group.ranks().map(|rank| parameters.endpoint(number(rank))).collect()
+    }
+
     /// How far it has come, and what follows then.
     pub(super) fn end(self) -> (Time, Cause) {
         let Port { ledger, around, clock, trail, .. } = self;
@@ -211,6 +221,22 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
             let post = Post { message, rank, to, kind, payload, at, after };
             self.around.context.output().record.posts.push(post);
         }
+    }
+
+    fn accelerator_limit(&self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
+        let limits = self.around.context.accelerator();
+        interface::accelerator_limit(limits, &self.endpoints(allreduce), allreduce.element)
+    }
+
+    fn allreduce(&mut self, allreduce: &Allreduce<'_>, token: SendToken) {
+        let taking = Taking { seat: self.around.seat, token, number: 0 };
+        let token = self.around.tokens.insert(taking) as u32;
+        let request = interface::accelerated(allreduce, self.endpoints(allreduce), token);
+        // A trail that is recorded ends here and begins again when the module is done.
+        self.around
+            .context
+            .allreduce(request, self.clock)
+            .expect("messaging asks for what is within the accelerator's limits only");
     }
 }
 
@@ -485,6 +511,7 @@ impl ReplayRank {
                 self.process.delivered(envelope, protocol, &mut port)
             }
             Notice::Sent(token, _) => self.process.sent(token, protocol, &mut port),
+            Notice::Accelerated(token) => self.process.accelerated(token, protocol, &mut port),
         }
         if self.state == State::Blocked && self.process.resume(protocol, &mut port) == Progress::Ready {
             self.state = State::Running;

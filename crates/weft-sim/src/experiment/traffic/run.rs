@@ -160,14 +160,14 @@ impl Run {
     }
 
     /// How far into a window this phase began.
-    fn into_window(&self) -> Span {
+    fn within_window(&self) -> Span {
         let began = self.began - Time::ZERO;
         began.as_ps().checked_rem(self.window.as_ps()).map_or(Span::ZERO, Span::from_ps)
     }
 
     /// Epochs of the measured time.
     fn epochs(&self) -> u64 {
-        let time = self.time + self.into_window();
+        let time = self.time + self.within_window();
         time.as_ps().div_ceil(self.epoch_length().as_ps()).max(1)
     }
 
@@ -192,7 +192,7 @@ impl Run {
     /// When the next epoch ends.
     fn next_epoch(&self) -> Time {
         let into = Span::from_ps(self.epoch_length().as_ps().saturating_mul(self.epoch + 1));
-        let into = into.saturating_sub(self.into_window());
+        let into = into.saturating_sub(self.within_window());
         let into = match self.phase {
             Phase::WarmUp => self.fixed_warm_up.map_or(into, |warm_up| into.min(warm_up)),
             Phase::Measure => into.min(self.time),

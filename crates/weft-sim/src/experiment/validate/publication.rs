@@ -43,6 +43,9 @@ pub(super) struct Measure {
     pub to: Option<String>,
     pub ranks: Option<u32>,
     pub ranks_per_host: Option<u32>,
+    /// Of OSU's two and five, where that many would take long.
+    pub warm_up: Option<u32>,
+    pub iterations: Option<u32>,
     pub layer: Option<Layer>,
     pub algorithm: Option<String>,
 }
