@@ -151,11 +151,12 @@ pub trait HostContext<H: Host> {
     }
 
     /// Hands a vector to the allreduce accelerator at `at`, now or later. Every member of the group must
-    /// do so with the same group and sequence. Comes back in [`Host::accelerated`].
+    /// do so with the same group and sequence. Comes back in [`Host::accelerated`]. Returns its number,
+    /// counted among the messages.
     ///
     /// # Errors
     /// A group beyond the [limits](HostContext::accelerator) of the accelerator, which it names.
-    fn allreduce(&mut self, _request: AllreduceRequest, _at: Time) -> Result<(), AcceleratorError> {
+    fn allreduce(&mut self, _request: AllreduceRequest, _at: Time) -> Result<u32, AcceleratorError> {
         Err(AcceleratorError::Absent)
     }
 

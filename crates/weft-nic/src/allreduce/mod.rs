@@ -75,6 +75,8 @@ pub struct AllreduceRequest {
     pub data_type: DataType,
     /// Comes back when it is done.
     pub token: u32,
+    /// Whether the observer is to be told of it.
+    pub watch: bool,
 }
 
 /// An operation of a group on one block of the vector.
@@ -201,8 +203,9 @@ impl Module {
     fn program(&mut self, parameters: &AllreduceParameters, surface: &mut impl ModuleSurface) {
         let Some(pending) = self.pending.front() else { return };
         let Pending { request, block, at, values } = pending;
-        let AllreduceRequest { group, sequence, ref members, own, bytes, operation, data_type, token } =
-            *request;
+        let AllreduceRequest {
+            group, sequence, ref members, own, bytes, operation, data_type, token, ..
+        } = *request;
         let AcceleratorLimits { board: width, vector, .. } = parameters.limits;
         let id = OperationId { group, sequence, block: *block };
         let offset = vector * u64::from(*block);

@@ -111,6 +111,7 @@ fn request(members: &[u32], own: u32, bytes: u64, sequence: u32) -> AllreduceReq
         operation: Operation::Sum,
         data_type: DataType::Double,
         token: 77,
+        watch: false,
     }
 }
 

@@ -1,7 +1,6 @@
 //! The way in from the host: what it posts enters the blocks in the order of time.
 
 use super::rdma::descriptor;
-use super::reduction::as_in_packets;
 use super::{Announcement, FullNic, FullParameters, FullTimer, Hardware, Header};
 use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
 use crate::gvas::Pdid;
@@ -62,8 +61,8 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         self.parameters.allreduce.map(|allreduce| allreduce.limits)
     }
 
-    fn allreduce(&mut self, request: AllreduceRequest, at: Time) -> Result<(), AcceleratorError> {
-        self.hardware.allreduce(as_in_packets(request), at, self.parameters, self.interface)
+    fn allreduce(&mut self, request: AllreduceRequest, at: Time) -> Result<u32, AcceleratorError> {
+        self.hardware.allreduce(request, at, self.parameters, self.interface)
     }
 
     fn request_offer(&mut self) {

@@ -7,8 +7,9 @@ use crate::allreduce::{
 };
 use crate::host::Host;
 use crate::memory_path::MemoryPath;
+use crate::observer::{Block, Observer as _, Stage};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::{InterfaceContext, Packet, Part};
 use weft_units::{Bytes, EndpointId, Time};
 
@@ -27,6 +28,8 @@ struct Waiting {
 pub(super) struct Reductions {
     module: Module,
     packets: VecDeque<Waiting>,
+    /// By token: requests that the observer is to be told of, with their numbers and since when.
+    watched: BTreeMap<u32, (u32, Time)>,
 }
 
 impl Reductions {
@@ -46,6 +49,7 @@ impl Reductions {
 struct Outlet<'a, 'b, 'c, H: Host> {
     context: &'a mut InterfaceContext<'b, 'c, FullNic<H>>,
     packets: &'a mut VecDeque<Waiting>,
+    watched: &'a mut BTreeMap<u32, (u32, Time)>,
 }
 
 impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
@@ -61,6 +65,11 @@ impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
     }
 
     fn finished(&mut self, at: Time, token: u32, _: Option<Vec<u8>>) {
+        if let Some((message, came)) = self.watched.remove(&token) {
+            let (endpoint, block) = (self.context.endpoint(), Block::Allreduce);
+            let (source, began, ended) = (endpoint, came, at);
+            self.context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+        }
         self.context.set_timer(at, FullTimer::Accelerated(token));
     }
 }
@@ -80,24 +89,30 @@ impl<H: Host> Hardware<H> {
             iommu: &mut self.iommu,
             iommu_parameters: &parameters.iommu,
         };
-        let Reductions { module, packets } = &mut self.reductions;
-        let mut outlet = Outlet { context, packets };
+        let Reductions { module, packets, watched } = &mut self.reductions;
+        let mut outlet = Outlet { context, packets, watched };
         let allreduce = parameters.allreduce.as_ref()?;
         Some(call(module, allreduce, &mut path, &mut outlet))
     }
 
-    /// A rank asks for an allreduce at `at`, now or later.
+    /// A rank asks for an allreduce at `at`, now or later. Returns its number.
     pub(super) fn allreduce(
         &mut self,
         request: AllreduceRequest,
         at: Time,
         parameters: &FullParameters,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
-    ) -> Result<(), AcceleratorError> {
+    ) -> Result<u32, AcceleratorError> {
+        let (token, watch) = (request.token, request.watch);
         let asked = self.with_module(parameters, context, |module, allreduce, _, outlet| {
             module.request(request, None, at, allreduce, outlet)
         });
-        asked.unwrap_or(Err(AcceleratorError::Absent))
+        asked.unwrap_or(Err(AcceleratorError::Absent))?;
+        let number = self.take_number();
+        if watch {
+            self.reductions.watched.insert(token, (number, at));
+        }
+        Ok(number)
     }
 
     /// What the module wanted to be woken for.
@@ -122,7 +137,7 @@ impl<H: Host> Hardware<H> {
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) {
         let now = context.now();
-        let Some((id, step)) = unpack(label, packet.born.as_ps()) else { return };
+        let Some((id, step)) = unpack(label, packet.message, packet.born.as_ps()) else { return };
         self.with_module(parameters, context, |module, allreduce, _, outlet| {
             module.received(id, step, None, now, allreduce, outlet);
         });
@@ -134,32 +149,28 @@ impl<H: Host> Hardware<H> {
             return None;
         }
         let Waiting { to, id, step, bytes, .. } = self.reductions.packets.pop_front()?;
-        let number = self.take_number();
-        let (label, header) = pack(id, step);
+        let (label, group, header) = pack(id, step);
         let header = Time::from_ps(header);
-        let mut packet = Packet::new(from, to, number, bytes.get() as u32, header, Part::Whole);
+        let mut packet = Packet::new(from, to, group, bytes.get() as u32, header, Part::Whole);
         packet.label = label as u8;
         Some(packet)
     }
 }
 
-/// An operation and its step in the label and the eight bytes of a packet that the network carries unread.
-fn pack(id: OperationId, step: Step) -> (Label, u64) {
+/// An operation and its step as the label, the message and the eight bytes of a packet that the network
+/// carries unread.
+fn pack(id: OperationId, step: Step) -> (Label, u32, u64) {
     let OperationId { group, sequence, block } = id;
     let (label, number) = match step {
         Step::Contribution(member) => (Label::Contribution, member),
         Step::Exchange(level) => (Label::Exchange, level),
         Step::Result => (Label::Result, 0),
     };
-    let fields = u64::from(group & 0xFFFF) << 48
-        | u64::from(sequence & 0xFF_FFFF) << 24
-        | u64::from(block & 0xFFFF) << 8
-        | u64::from(number);
-    (label, fields)
+    (label, group, u64::from(sequence) << 32 | u64::from(block & 0xFF_FFFF) << 8 | u64::from(number))
 }
 
 /// What [`pack`] packed.
-fn unpack(label: Label, fields: u64) -> Option<(OperationId, Step)> {
+fn unpack(label: Label, group: u32, fields: u64) -> Option<(OperationId, Step)> {
     let number = fields as u8;
     let step = match label {
         Label::Contribution => Step::Contribution(number),
@@ -167,16 +178,8 @@ fn unpack(label: Label, fields: u64) -> Option<(OperationId, Step)> {
         Label::Result => Step::Result,
         _ => return None,
     };
-    let group = (fields >> 48) as u32;
-    let sequence = (fields >> 24 & 0xFF_FFFF) as u32;
-    let block = (fields >> 8 & 0xFFFF) as u32;
+    let (sequence, block) = ((fields >> 32) as u32, (fields >> 8 & 0xFF_FFFF) as u32);
     Some((OperationId { group, sequence, block }, step))
-}
-
-/// A request whose numbers fit the packets of the modules: they wrap around as the packets' fields do.
-pub(super) fn as_in_packets(request: AllreduceRequest) -> AllreduceRequest {
-    let (group, sequence) = (request.group & 0xFFFF, request.sequence & 0xFF_FFFF);
-    AllreduceRequest { group, sequence, ..request }
 }
 
 #[cfg(test)]
@@ -185,11 +188,11 @@ mod tests {
 
     #[test]
     fn packets_are_read_as_they_are_written() {
-        let id = OperationId { group: 0xFFFF, sequence: 0xFF_FFFE, block: 0xFFFD };
+        let id = OperationId { group: 0xFFFF_FFFE, sequence: 0xFFFF_FFFD, block: 0xFF_FFFC };
         for step in [Step::Contribution(3), Step::Exchange(8), Step::Result] {
-            let (label, fields) = pack(id, step);
-            assert_eq!(unpack(label, fields), Some((id, step)));
+            let (label, group, fields) = pack(id, step);
+            assert_eq!(unpack(label, group, fields), Some((id, step)));
         }
-        assert_eq!(unpack(Label::Cell, 0), None);
+        assert_eq!(unpack(Label::Cell, 0, 0), None);
     }
 }

@@ -18,6 +18,7 @@ fn requests(members: impl IntoIterator<Item = u32>, bytes: u64) -> Vec<Allreduce
         operation: Operation::Sum,
         data_type: DataType::Float,
         token: own,
+        watch: true,
     };
     (0..members.len() as u32).map(request).collect()
 }

@@ -66,18 +66,17 @@ fn data_type(element: u32) -> Option<DataType> {
     }
 }
 
-/// An allreduce as the accelerator is asked for it. Groups are told apart by their first rank and the count
-/// of its communicators, as far as the 16 bits of the modules' packets go: two that agree there and overlap
-/// in a module and in time would be taken for one.
+/// An allreduce as the accelerator is asked for it. Groups are told apart by program, first rank and the
+/// count of its communicators, folded into 32 bits.
 pub(super) fn accelerated(
     allreduce: &Allreduce<'_>,
+    program: u32,
     members: Vec<EndpointId>,
-    token: u32,
+    (token, watch): (u32, bool),
 ) -> AllreduceRequest {
     let comm = allreduce.group.comm().0;
-    let (leader, count) = ((comm >> 32) as u32, comm as u32);
     AllreduceRequest {
-        group: (count & 0x3F) << 10 | leader & 0x3FF,
+        group: (comm ^ comm >> 32 << 20 ^ comm >> 44) as u32 ^ program.wrapping_mul(0x9E37_79B9),
         sequence: allreduce.number,
         members,
         own: allreduce.group.me(),
@@ -85,6 +84,7 @@ pub(super) fn accelerated(
         operation: Operation::Sum,
         data_type: data_type(allreduce.element).unwrap_or(DataType::Float),
         token,
+        watch,
     }
 }
 
@@ -103,6 +103,7 @@ impl ReplayRank {
         let (now, to) = (context.now(), parameters.program_rank(self.ledger.program, RankId(to)));
         let mut around = Surroundings { seat, tokens, parameters, context };
         let mut port = Port::new(now, Cause::Arrived(cause), None, &mut self.ledger, &mut around);
+        port.by_interface = true;
         port.post(to, answer.envelope, answer.payload, answer.token);
         port.end();
     }

@@ -341,9 +341,10 @@ impl Host for ReplayHost {
         parameters: &ReplayParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        let Taking { seat, token, .. } = self.tokens.remove(token as usize);
+        let Taking { seat, token, number } = self.tokens.remove(token as usize);
+        let message = MessageId { source: context.endpoint(), number };
         let rank = &mut self.ranks[seat as usize];
-        rank.notice(Notice::Accelerated(token), seat, &mut self.tokens, parameters, context);
+        rank.notice(Notice::Accelerated(token, message), seat, &mut self.tokens, parameters, context);
     }
 
     fn failed(

@@ -8,8 +8,10 @@ use super::{Operations, ProgressRule, RankTimer, ReplayHeader, ReplayHost, Repla
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
-use weft_msg::{AcceleratorLimit, Allreduce, Blocked, Envelope, Nic, Process, Progress, SendToken, Work};
-use weft_nic::{Failure, HostContext, Message};
+use weft_msg::{
+    AcceleratorLimit, Allreduce, Blocked, Envelope, EnvelopeKind, Nic, Process, Progress, SendToken, Work,
+};
+use weft_nic::{Failure, HostContext, Message, Primitive};
 use weft_trace::op::Op;
 use weft_trace::{Kind, RankCursor};
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
@@ -33,7 +35,7 @@ pub(super) enum Notice {
     /// A message has gone out.
     Sent(SendToken, MessageId),
     /// The interface has carried out an allreduce.
-    Accelerated(SendToken),
+    Accelerated(SendToken, MessageId),
 }
 
 impl Notice {
@@ -41,8 +43,7 @@ impl Notice {
     fn cause(&self) -> Cause {
         match *self {
             Notice::Message { cause, .. } => Cause::Arrived(cause),
-            Notice::Sent(_, message) => Cause::Sent(message),
-            Notice::Accelerated(_) => Cause::Beginning,
+            Notice::Sent(_, message) | Notice::Accelerated(_, message) => Cause::Sent(message),
         }
     }
 }
@@ -131,6 +132,8 @@ pub(super) struct Port<'p, 's, C> {
     pub(super) begun: Time,
     /// How far it has come.
     pub(super) clock: Time,
+    /// Whether it is the interface that answers, without the processor.
+    pub(super) by_interface: bool,
     /// What is recorded of it.
     trail: Option<Trail>,
 }
@@ -145,7 +148,7 @@ impl<'p, 's, C: HostContext<ReplayHost>> Port<'p, 's, C> {
         around: &'p mut Surroundings<'s, C>,
     ) -> Port<'p, 's, C> {
         let trail = around.parameters.records(begun).then(|| Trail::new(cause, call));
-        Port { ledger, around, begun, clock: begun, trail }
+        Port { ledger, around, begun, clock: begun, by_interface: false, trail }
     }
 
     /// The endpoints of the members of an allreduce, in order.
@@ -199,7 +202,10 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
         });
         let taking = Taking { seat: self.around.seat, token, number: 0 };
         let token = token.is_awaited().then(|| self.around.tokens.insert(taking) as u32);
-        let primitive = primitive(&envelope, &parameters.protocol);
+        let primitive = match primitive(&envelope, &parameters.protocol) {
+            Primitive::Write if self.by_interface => Primitive::WriteBack,
+            other => other,
+        };
         let message = Message {
             to: endpoint,
             bytes: payload,
@@ -229,14 +235,25 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
     }
 
     fn allreduce(&mut self, allreduce: &Allreduce<'_>, token: SendToken) {
+        let (rank, at) = (self.ledger.number, self.clock);
+        let after = self.trail.as_mut().map(|trail| {
+            let record = &mut self.around.context.output().record;
+            trail.before_post(rank, at, &mut self.ledger.recorder, record)
+        });
         let taking = Taking { seat: self.around.seat, token, number: 0 };
-        let token = self.around.tokens.insert(taking) as u32;
-        let request = interface::accelerated(allreduce, self.endpoints(allreduce), token);
-        // A trail that is recorded ends here and begins again when the module is done.
-        self.around
-            .context
-            .allreduce(request, self.clock)
-            .expect("messaging asks for what is within the accelerator's limits only");
+        let key = self.around.tokens.insert(taking) as u32;
+        let (program, members) = (self.ledger.program, self.endpoints(allreduce));
+        let request = interface::accelerated(allreduce, program, members, (key, after.is_some()));
+        let number = self.around.context.allreduce(request, at);
+        let number = number.expect("messaging asks for what is within the accelerator's limits only");
+        self.around.tokens[key as usize].number = number;
+        if let Some(after) = after {
+            // On paths it is a message of the rank to itself: what the module does is its only stage.
+            let message = MessageId { source: self.around.context.endpoint(), number };
+            let (kind, payload) = (EnvelopeKind::Data, allreduce.bytes);
+            let post = Post { message, rank, to: rank, kind, payload, at, after };
+            self.around.context.output().record.posts.push(post);
+        }
     }
 }
 
@@ -511,7 +528,7 @@ impl ReplayRank {
                 self.process.delivered(envelope, protocol, &mut port)
             }
             Notice::Sent(token, _) => self.process.sent(token, protocol, &mut port),
-            Notice::Accelerated(token) => self.process.accelerated(token, protocol, &mut port),
+            Notice::Accelerated(token, _) => self.process.accelerated(token, protocol, &mut port),
         }
         if self.state == State::Blocked && self.process.resume(protocol, &mut port) == Progress::Ready {
             self.state = State::Running;
