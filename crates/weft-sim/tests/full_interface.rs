@@ -136,7 +136,7 @@ fn one_way(sets: &[&str], from: &str, to: &str, bytes: u64) -> (f64, Log) {
 #[test]
 fn raw_messages_take_what_was_measured() {
     let (ns, _) = one_way(&[], "M1QAF1", "M1QAF2", 0);
-    assert!((ns - 470.0).abs() < 5.0, "470 ns in TR-488 §6.1.1, {ns} ns here");
+    assert!((ns - 470.0).abs() < 12.0, "470 ns in TR-488 §6.1.1, {ns} ns here");
     let (inside, _) = one_way(&[], "M1QAF1", "M1QAF1", 0);
     let link = ns - inside;
     assert!((110.0..=130.0).contains(&link), "about 120 ns (1.293 - 1.17 us), {link} ns here");
