@@ -32,10 +32,23 @@ static void keep_handles(int count, const MPI_Request *handles)
         memcpy(scratch.handles, handles, (size_t)count * sizeof *handles);
 }
 
-/* Statuses are asked for where a match or a cancellation has to be looked up. */
-static bool statuses_needed(void)
+/* The status that MPI is to fill: the program's, or our own where it wants none. */
+static MPI_Status *given_or(MPI_Status *given, MPI_Status *own)
 {
-    return requests.wildcards > 0 || requests.cancels > 0;
+    return given == MPI_STATUS_IGNORE ? own : given;
+}
+
+/* The same for several: our own only where a match or a cancellation has to be looked up. */
+static MPI_Status *asked_for(MPI_Status *given)
+{
+    bool needed = requests.wildcards > 0 || requests.cancels > 0;
+    return given == MPI_STATUSES_IGNORE && needed ? scratch.statuses : given;
+}
+
+/* Statuses to look at after a call with these; not filled where nothing has to be looked up. */
+static const MPI_Status *found(const MPI_Status *statuses)
+{
+    return statuses == MPI_STATUSES_IGNORE ? scratch.statuses : statuses;
 }
 
 static void note_match(struct request *request, const MPI_Status *status)
@@ -173,6 +186,17 @@ static void all_completed(int count, const MPI_Request *now, const MPI_Status *s
     record_waitall(scratch.numbers, waited);
 }
 
+/* A call has found this one request complete. */
+static void one_completed(MPI_Request handle, const MPI_Status *status)
+{
+    lock();
+    uint32_t number = complete(handle, status);
+    if (number)
+        record_wait(number);
+    unlock();
+    leave();
+}
+
 /* ---- The calls ---------------------------------------------------------------------------------------------------- */
 
 int MPI_Start(MPI_Request *request)
@@ -208,15 +232,9 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
         return PMPI_Wait(request, status);
     MPI_Request handle = *request;
     MPI_Status own;
-    if (status == MPI_STATUS_IGNORE)
-        status = &own;
+    status = given_or(status, &own);
     int result = PMPI_Wait(request, status);
-    lock();
-    uint32_t number = complete(handle, status);
-    if (number)
-        record_wait(number);
-    unlock();
-    leave();
+    one_completed(handle, status);
     return result;
 }
 
@@ -225,11 +243,10 @@ int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
     if (!enter(F_MPI_Waitall))
         return PMPI_Waitall(count, handles, statuses);
     keep_handles(count, handles);
-    if (statuses == MPI_STATUSES_IGNORE && statuses_needed())
-        statuses = scratch.statuses;
+    statuses = asked_for(statuses);
     int result = PMPI_Waitall(count, handles, statuses);
     lock();
-    all_completed(count, handles, statuses == MPI_STATUSES_IGNORE ? scratch.statuses : statuses, result);
+    all_completed(count, handles, found(statuses), result);
     unlock();
     leave();
     return result;
@@ -241,8 +258,7 @@ int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status *status
         return PMPI_Waitany(count, handles, index, status);
     keep_handles(count, handles);
     MPI_Status own;
-    if (status == MPI_STATUS_IGNORE)
-        status = &own;
+    status = given_or(status, &own);
     int result = PMPI_Waitany(count, handles, index, status);
     lock();
     if (result == MPI_SUCCESS && *index != MPI_UNDEFINED) {
@@ -261,17 +277,16 @@ int MPI_Waitsome(int count, MPI_Request handles[], int *out_count, int indices[]
     if (!enter(F_MPI_Waitsome))
         return PMPI_Waitsome(count, handles, out_count, indices, statuses);
     keep_handles(count, handles);
-    if (statuses == MPI_STATUSES_IGNORE && statuses_needed())
-        statuses = scratch.statuses;
+    statuses = asked_for(statuses);
     int result = PMPI_Waitsome(count, handles, out_count, indices, statuses);
     lock();
     if (result == MPI_SUCCESS && *out_count != MPI_UNDEFINED) {
         /* It waited until one had completed, and found the others complete at that time. */
         int listed = list_active(count);
-        const MPI_Status *found = statuses == MPI_STATUSES_IGNORE ? scratch.statuses : statuses;
+        const MPI_Status *filled = found(statuses);
         bool first = true;
         for (int i = 0; i < *out_count; i++) {
-            uint32_t number = complete(scratch.handles[indices[i]], &found[i]);
+            uint32_t number = complete(scratch.handles[indices[i]], &filled[i]);
             if (number && first)
                 record_waitany(scratch.numbers, listed, number);
             else if (number)
@@ -290,19 +305,13 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
         return PMPI_Test(request, flag, status);
     MPI_Request handle = *request;
     MPI_Status own;
-    if (status == MPI_STATUS_IGNORE)
-        status = &own;
+    status = given_or(status, &own);
     int result = PMPI_Test(request, flag, status);
     if (result != MPI_SUCCESS || !*flag) {
         leave_as_computation();
         return result;
     }
-    lock();
-    uint32_t number = complete(handle, status);
-    if (number)
-        record_wait(number);
-    unlock();
-    leave();
+    one_completed(handle, status);
     return result;
 }
 
@@ -311,15 +320,14 @@ int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status statuses
     if (!enter(F_MPI_Testall))
         return PMPI_Testall(count, handles, flag, statuses);
     keep_handles(count, handles);
-    if (statuses == MPI_STATUSES_IGNORE && statuses_needed())
-        statuses = scratch.statuses;
+    statuses = asked_for(statuses);
     int result = PMPI_Testall(count, handles, flag, statuses);
     if (result != MPI_SUCCESS || !*flag) {
         leave_as_computation();
         return result;
     }
     lock();
-    all_completed(count, handles, statuses == MPI_STATUSES_IGNORE ? scratch.statuses : statuses, result);
+    all_completed(count, handles, found(statuses), result);
     unlock();
     leave();
     return result;
@@ -331,19 +339,13 @@ int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Sta
         return PMPI_Testany(count, handles, index, flag, status);
     keep_handles(count, handles);
     MPI_Status own;
-    if (status == MPI_STATUS_IGNORE)
-        status = &own;
+    status = given_or(status, &own);
     int result = PMPI_Testany(count, handles, index, flag, status);
     if (result != MPI_SUCCESS || !*flag || *index == MPI_UNDEFINED) {
         leave_as_computation();
         return result;
     }
-    lock();
-    uint32_t number = complete(scratch.handles[*index], status);
-    if (number)
-        record_wait(number);
-    unlock();
-    leave();
+    one_completed(scratch.handles[*index], status);
     return result;
 }
 
@@ -352,18 +354,17 @@ int MPI_Testsome(int count, MPI_Request handles[], int *out_count, int indices[]
     if (!enter(F_MPI_Testsome))
         return PMPI_Testsome(count, handles, out_count, indices, statuses);
     keep_handles(count, handles);
-    if (statuses == MPI_STATUSES_IGNORE && statuses_needed())
-        statuses = scratch.statuses;
+    statuses = asked_for(statuses);
     int result = PMPI_Testsome(count, handles, out_count, indices, statuses);
     if (result != MPI_SUCCESS || *out_count == MPI_UNDEFINED || *out_count == 0) {
         leave_as_computation();
         return result;
     }
     lock();
-    const MPI_Status *found = statuses == MPI_STATUSES_IGNORE ? scratch.statuses : statuses;
+    const MPI_Status *filled = found(statuses);
     int waited = 0;
     for (int i = 0; i < *out_count; i++) {
-        uint32_t number = complete(scratch.handles[indices[i]], &found[i]);
+        uint32_t number = complete(scratch.handles[indices[i]], &filled[i]);
         if (number)
             scratch.numbers[waited++] = number;
     }

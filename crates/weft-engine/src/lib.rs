@@ -35,5 +35,5 @@ pub use event::{Event, Order, Payload, SiteId};
 pub use lookahead::{Lookahead, ZeroLatencyCut};
 pub use model::{Context, Model};
 pub use prefetch::prefetch;
-pub use random::Stream;
+pub use random::{Stream, below};
 pub use simulation::{Progress, Simulation, SnapshotError};

@@ -32,20 +32,31 @@ impl Stream {
         mix(self.key.wrapping_add(self.counter.wrapping_mul(GOLDEN)))
     }
 
-    /// The next number, uniform over 0..`bound` (Lemire 2019: multiply, reject the few that would
-    /// favour some). `bound` must not be zero.
+    /// The next number, uniform over 0..`bound`, which must not be zero: [`below`].
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
-        debug_assert!(bound > 0);
-        let mut product = (self.next_u64() >> 32) * u64::from(bound);
-        if (product as u32) < bound {
-            let threshold = bound.wrapping_neg() % bound;
-            while (product as u32) < threshold {
-                product = (self.next_u64() >> 32) * u64::from(bound);
-            }
-        }
-        (product >> 32) as u32
+        below(bound, &mut || self.next_u64())
     }
+}
+
+/// A uniform integer in `0..bound` from 64 uniform bits per call of `random`. `bound` must not be 0.
+///
+/// Multiply-shift with rejection: D. Lemire, "Fast random integer generation in an interval", ACM
+/// TOMACS 29(1), 2019. The high half of `random × bound` is the result; the few products whose low
+/// half is below 2⁶⁴ mod `bound` would favour some results and are drawn again. The division is
+/// reached only with probability `bound` / 2⁶⁴.
+#[inline]
+pub fn below(bound: u32, random: &mut impl FnMut() -> u64) -> u32 {
+    debug_assert!(bound > 0, "no integer is below zero");
+    let bound = u64::from(bound);
+    let mut product = u128::from(random()) * u128::from(bound);
+    if (product as u64) < bound {
+        let threshold = bound.wrapping_neg() % bound;
+        while (product as u64) < threshold {
+            product = u128::from(random()) * u128::from(bound);
+        }
+    }
+    (product >> 64) as u32
 }
 
 #[cfg(test)]
@@ -61,15 +72,27 @@ mod tests {
         assert_eq!(seen.len(), 5);
     }
 
+    /// Catches a result that a modulo or a float would favour, and one that is never drawn.
     #[test]
-    fn below_is_uniform() {
-        let mut stream = Stream::new(7, 0, 0);
-        let mut counts = [0u32; 6];
-        for _ in 0..60_000 {
-            counts[stream.below(6) as usize] += 1;
+    fn all_results_are_equally_likely() {
+        for bound in [1u32, 2, 3, 6, 7, 342, 1000] {
+            let mut stream = Stream::new(7, bound.into(), 0);
+            let mut counts = vec![0u32; bound as usize];
+            for _ in 0..bound * 1000 {
+                counts[stream.below(bound) as usize] += 1;
+            }
+            // Pearson's chi-square within four standard deviations of its mean.
+            let chi: f64 = counts.iter().map(|&c| (f64::from(c) - 1000.0).powi(2) / 1000.0).sum();
+            let freedom = f64::from(bound) - 1.0;
+            assert!((chi - freedom).abs() <= 4.0 * (2.0 * freedom).sqrt(), "{bound}: {chi}");
         }
-        // Chi-square with 5 degrees of freedom: 20.5 is exceeded once in a thousand.
-        let chi: f64 = counts.iter().map(|&c| (f64::from(c) - 10_000.0).powi(2) / 10_000.0).sum();
-        assert!(chi < 20.5, "{counts:?}");
+    }
+
+    /// Catches a missing rejection: for bound 3, 2⁶⁴ mod 3 = 1, so exactly the draw 0 is refused.
+    #[test]
+    fn the_surplus_draw_is_rejected() {
+        let mut draws = [0, u64::MAX].into_iter();
+        assert_eq!(below(3, &mut || draws.next().unwrap()), 2);
+        assert_eq!(draws.next(), None);
     }
 }

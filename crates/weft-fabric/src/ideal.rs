@@ -95,11 +95,11 @@ impl<N: Interface> Ideal<N> {
             let now = context.now();
             let free = endpoint.line.busy_until();
             if free > now {
-                return schedule_pump(endpoint, free, context);
+                return context.schedule_pump(&mut endpoint.pump, free);
             }
             let mut packet = match endpoint.interface.supply(&self.interface, context) {
                 Supply::Packet(packet) => packet,
-                Supply::NotBefore(time) => return schedule_pump(endpoint, time, context),
+                Supply::NotBefore(time) => return context.schedule_pump(&mut endpoint.pump, time),
                 Supply::Nothing => return,
             };
             let end = endpoint.line.send(&self.rate, now, packet.payload());
@@ -132,18 +132,6 @@ impl<N: Interface> Ideal<N> {
             let time = end + self.parameters.latency;
             context.events.send(Event { time, site, order, payload: Wire::Packet(packet) });
         }
-    }
-}
-
-fn schedule_pump<N: Interface>(
-    endpoint: &mut IdealEndpoint<N>,
-    at: Time,
-    context: &mut InterfaceContext<'_, '_, N>,
-) {
-    if at < endpoint.pump {
-        endpoint.pump = at;
-        let (site, order) = (context.events.site(), Order::new(context.entity, kind::PUMP));
-        context.events.send(Event { time: at, site, order, payload: Wire::Pump });
     }
 }
 
@@ -187,7 +175,6 @@ impl<N: Interface> Model for Ideal<N> {
     ) {
         let entity = event.order.entity();
         let endpoint = &mut site.endpoints[entity as usize];
-        let now = context.now();
         let mut at_interface = InterfaceContext {
             endpoint: endpoint.id,
             entity,
@@ -196,23 +183,8 @@ impl<N: Interface> Model for Ideal<N> {
             output,
             pump: false,
         };
-        match event.payload {
-            Wire::Packet(packet) => {
-                endpoint.interface.received(&packet, &self.interface, &mut at_interface);
-            }
-            Wire::Pump => {
-                if endpoint.pump == now {
-                    endpoint.pump = Time::MAX;
-                    at_interface.pump = true;
-                }
-            }
-            Wire::Start => endpoint.interface.start(&self.interface, &mut at_interface),
-            Wire::Timer(timer) => endpoint.interface.timer(timer, &self.interface, &mut at_interface),
-            Wire::Announcement { from, message, what } => {
-                endpoint.interface.announced(from, message, what, &self.interface, &mut at_interface);
-            }
-            Wire::Credit(_) => unreachable!("the ideal network has no credits"),
-        }
+        let IdealEndpoint { interface, pump, .. } = endpoint;
+        at_interface.hand(&event.payload, interface, pump, &self.interface);
         if at_interface.pump {
             self.pump(endpoint, &mut at_interface);
         }

@@ -148,6 +148,42 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.events.send(Event { time, site, order, payload });
     }
 
+    /// Hands an event to the interface. A pump counts if it is the one that is `due`.
+    #[inline]
+    pub(crate) fn hand(
+        &mut self,
+        event: &Wire<N::Timer, N::Announcement>,
+        interface: &mut N,
+        due: &mut Time,
+        parameters: &N::Parameters,
+    ) {
+        match *event {
+            Wire::Packet(packet) => interface.received(&packet, parameters, self),
+            Wire::Pump => {
+                if *due == self.now() {
+                    *due = Time::MAX;
+                    self.pump = true;
+                }
+            }
+            Wire::Start => interface.start(parameters, self),
+            Wire::Timer(timer) => interface.timer(timer, parameters, self),
+            Wire::Announcement { from, message, what } => {
+                interface.announced(from, message, what, parameters, self);
+            }
+            Wire::Credit(_) => unreachable!("credits are the link's, not the interface's"),
+        }
+    }
+
+    /// Makes sure that the fabric asks for a packet at `at`; `due` is when it will anyway.
+    #[inline]
+    pub(crate) fn schedule_pump(&mut self, due: &mut Time, at: Time) {
+        if at < *due {
+            *due = at;
+            let (site, order) = (self.events.site(), Order::new(self.entity, kind::PUMP));
+            self.events.send(Event { time: at, site, order, payload: Wire::Pump });
+        }
+    }
+
     /// Asks the fabric to ask for a packet.
     #[inline]
     pub fn request_pump(&mut self) {

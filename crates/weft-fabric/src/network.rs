@@ -498,7 +498,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         }
         let index = entity as usize - 1;
         let endpoint = &mut site.endpoints[index];
-        let now = context.now();
         let mut at_interface = InterfaceContext {
             endpoint: endpoint.id,
             entity,
@@ -507,27 +506,16 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
             output,
             pump: false,
         };
-        match event.payload {
-            Wire::Packet(packet) => {
+        if let Wire::Credit(amount) = event.payload {
+            endpoint.credits += amount;
+            at_interface.pump = endpoint.staged.is_some();
+        } else {
+            if let Wire::Packet(packet) = &event.payload {
                 endpoint.received += 1;
                 endpoint.received_payload += u64::from(packet.bytes);
-                endpoint.interface.received(&packet, &self.interface, &mut at_interface);
             }
-            Wire::Credit(amount) => {
-                endpoint.credits += amount;
-                at_interface.pump = endpoint.staged.is_some();
-            }
-            Wire::Pump => {
-                if endpoint.pump == now {
-                    endpoint.pump = Time::MAX;
-                    at_interface.pump = true;
-                }
-            }
-            Wire::Start => endpoint.interface.start(&self.interface, &mut at_interface),
-            Wire::Timer(timer) => endpoint.interface.timer(timer, &self.interface, &mut at_interface),
-            Wire::Announcement { from, message, what } => {
-                endpoint.interface.announced(from, message, what, &self.interface, &mut at_interface);
-            }
+            let Endpoint { interface, pump, .. } = endpoint;
+            at_interface.hand(&event.payload, interface, pump, &self.interface);
         }
         if at_interface.pump {
             self.pump(endpoint, site.endpoint_ports[index], rules, &mut at_interface);
@@ -582,7 +570,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let now = context.now();
         if endpoint.line.busy_until() > now {
             let free = endpoint.line.busy_until();
-            return schedule_pump(endpoint, free, context);
+            return context.schedule_pump(&mut endpoint.pump, free);
         }
         let (mut packet, since) = match endpoint.staged.take() {
             Some(staged) => staged,
@@ -591,7 +579,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                     endpoint.supplied += 1;
                     (packet, now)
                 }
-                Supply::NotBefore(time) => return schedule_pump(endpoint, time, context),
+                Supply::NotBefore(time) => return context.schedule_pump(&mut endpoint.pump, time),
                 Supply::Nothing => return,
             },
         };
@@ -643,18 +631,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         };
         context.events.send(Event { time, site, order, payload });
         let next = end.max(endpoint.interface.next_supply());
-        schedule_pump(endpoint, next, context);
-    }
-}
-
-fn schedule_pump<N: Interface>(
-    endpoint: &mut Endpoint<N>,
-    at: Time,
-    context: &mut InterfaceContext<'_, '_, N>,
-) {
-    if at < endpoint.pump {
-        endpoint.pump = at;
-        let (site, order) = (context.events.site(), Order::new(context.entity, kind::PUMP));
-        context.events.send(Event { time: at, site, order, payload: Wire::Pump });
+        context.schedule_pump(&mut endpoint.pump, next);
     }
 }

@@ -86,9 +86,9 @@ impl Packet {
         Bytes::new(u64::from(self.bytes))
     }
 
-    /// From head to tail on the last link.
+    /// From head to tail on the last link that it has crossed.
     #[inline]
-    pub(crate) fn stretch(&self) -> Span {
+    pub fn stretch(&self) -> Span {
         Span::from_ps(u64::from(self.stretch))
     }
 }

@@ -32,10 +32,10 @@ pub struct MailboxParameters {
     pub interfaces: u32,
     /// Entries of a queue.
     pub entries: u32,
-    /// Cycles for a packet: checks, tail, and the acknowledgement.
+    /// Cycles for a packet from its header on: checks, tail, and the acknowledgement.
     pub check: u32,
-    /// What an entry has in memory beside its payload.
-    pub entry_header: Bytes,
+    /// An entry in memory, which is written whole.
+    pub entry: Bytes,
     /// From an entry in the cache to its process, which polls.
     pub poll: Span,
 }
@@ -141,10 +141,13 @@ impl Mailbox {
         &mut self.queues[index]
     }
 
-    /// The block looks at a packet that has come at `came`: its time, whatever comes of it.
+    /// The block looks at a packet whose header has come at `head`, and which is whole at `tail`: its time,
+    /// whatever comes of it. It is done when the checks are and the packet is whole.
     #[inline]
-    pub fn check(&mut self, came: Time, parameters: &MailboxParameters) -> Service {
-        self.checks.serve(came, parameters.check.into(), &parameters.clock)
+    pub fn check(&mut self, head: Time, tail: Time, parameters: &MailboxParameters) -> Service {
+        let looked = self.checks.serve(head, parameters.check.into(), &parameters.clock);
+        let ended = self.checks.hold(tail, &parameters.clock);
+        Service { came: tail, began: looked.began.max(tail), ended }
     }
 
     /// A packet of `domain` for `interface` has come at `now`.
@@ -242,7 +245,7 @@ mod tests {
             interfaces: 64,
             entries: 3,
             check: 10,
-            entry_header: Bytes::ZERO,
+            entry: Bytes::new(64),
             poll: Span::from_ns(20),
         }
     }
@@ -264,6 +267,20 @@ mod tests {
         assert_eq!(row(Full, 3), [None, Some(Holding)]);
         assert_eq!(Empty.after(QueueInput::Put, 0, 1), Some(Full), "a queue of one entry");
         assert_eq!(Full.after(QueueInput::Take, 1, 1), Some(Empty));
+    }
+
+    /// Catches checks that begin with the tail, or end before it.
+    #[test]
+    fn checks_begin_with_the_header_and_end_with_the_packet() {
+        let (mut mailbox, p) = (Mailbox::default(), parameters());
+        let edge = |n| p.clock.edge(n);
+        let short = mailbox.check(edge(3), edge(5), &p);
+        assert_eq!((short.came, short.began, short.ended), (edge(5), edge(5), edge(13)));
+        let long = mailbox.check(edge(20), edge(50), &p);
+        assert_eq!((long.came, long.began, long.ended), (edge(50), edge(50), edge(50)));
+        // One that came meanwhile.
+        let behind = mailbox.check(edge(49), edge(52), &p);
+        assert_eq!((behind.began, behind.ended), (edge(52), edge(60)));
     }
 
     /// Catches a packet that changes anything although it must not: foreign, damaged, or for nobody.

@@ -37,6 +37,14 @@ impl Server {
         Service { came, began: clock.edge(first), ended: clock.edge(self.free) }
     }
 
+    /// Keeps it busy until the first edge at or after `time`, and returns that or when it is free, whichever
+    /// is later.
+    #[inline]
+    pub fn hold(&mut self, time: Time, clock: &Clock) -> Time {
+        self.free = self.free.max(clock.edges_before(time));
+        clock.edge(self.free)
+    }
+
     /// When it is done with all that it was given.
     pub fn free(&self, clock: &Clock) -> Time {
         clock.edge(self.free)
@@ -68,5 +76,6 @@ mod tests {
         assert_eq!((service.came, service.began, service.ended), (ns(11), ns(30), ns(30)));
         let service = server.serve(ns(50), 1, &clock);
         assert_eq!((service.began, service.ended), (ns(50), ns(60)));
+        assert_eq!((server.hold(ns(55), &clock), server.hold(ns(71), &clock)), (ns(60), ns(80)));
     }
 }

@@ -5,7 +5,8 @@
 //!  host ◄ deliver ─ per-message overhead ◄─ whole? ◄─ per-packet overhead ◄──────────────────── fabric
 //! ```
 //! # Not modelled
-//! Descriptors, completion queues, translation, the host's bus, retransmission: the block-level
+//! A message that loses a packet, or gets one corrupted, never arrives: nothing is sent again. Descriptors,
+//! completion queues, translation, the host's bus, retransmission: the block-level
 //! interface has them.
 
 use crate::host::{Delivered, Host, HostContext, Message, Nic, Offer, Primitive};
@@ -400,6 +401,9 @@ impl<H: Host> Interface for SimpleNic<H> {
     ) {
         let done = self.receiver_free.max(context.now()) + parameters.0.receive_packet;
         self.receiver_free = done;
+        if packet.bad {
+            return; // its check fails: the message will never be whole
+        }
         let Packet { source: from, message: number, hops, born, .. } = *packet;
         let bytes = packet.payload();
         let key = (from, number);

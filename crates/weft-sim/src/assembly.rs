@@ -4,12 +4,17 @@
 //! ```text
 //!             ┌─ layout ──────────────► weft_topo::Layout
 //!             ├─ network_parameters ──► weft_fabric::Network
+//!             ├─ faults ──────────────► weft_fabric::FaultParameters of each link
 //!  Machine ───┼─ ideal_parameters ────► weft_fabric::Ideal
 //!             ├─ simple_parameters ───► weft_nic::SimpleNic
 //!             ├─ full_parameters ─────► weft_nic::FullNic
 //!             ├─ protocol ────────────► weft_msg::Process
 //!             └─ endpoint_of_core ────► where ranks sit
 //! ```
+
+mod faults;
+
+pub use faults::{Faults, faults};
 
 use crate::machine::{self, Fabric, GlobalLinks, Machine, Profile, Routing, Rule, Topology};
 use crate::results::available_memory;
@@ -56,6 +61,16 @@ pub enum AssemblyError {
         value: Bytes,
         /// The largest that works.
         limit: Bytes,
+    },
+    /// A rule of faults that names what the machine does not have.
+    #[error(
+        "faults.{number}: {why}; ends are endpoints such as M1QAF1 or 3, and switches such as `switch 7`"
+    )]
+    Fault {
+        /// Which rule, counted from 0.
+        number: usize,
+        /// What it names wrongly.
+        why: String,
     },
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]

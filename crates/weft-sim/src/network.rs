@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Ending, Model, Progress, Simulation, SnapshotError};
-use weft_fabric::{Ideal, LinkEnd, Network, Wire, check_credits, stuck};
+use weft_fabric::{FaultCounts, Ideal, LinkEnd, Network, Wire, check_credits, check_packets, stuck};
 use weft_nic::{FullNic, Host, Nic, SimpleNic};
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
@@ -40,6 +40,8 @@ pub struct LinkUse {
     pub busy: Span,
     /// How long a packet stood ready while the buffer behind it was full.
     pub stalled: Span,
+    /// Which of the packets it lost or corrupted.
+    pub faults: FaultCounts,
 }
 
 /// What has crossed links.
@@ -50,12 +52,15 @@ pub struct Crossed {
     pub packet_hops: u64,
     /// Packets that left the network for an endpoint.
     pub packets: u64,
+    /// What links lost and corrupted.
+    pub faults: FaultCounts,
 }
 
 impl std::ops::AddAssign for Crossed {
     fn add_assign(&mut self, other: Crossed) {
         self.packet_hops += other.packet_hops;
         self.packets += other.packets;
+        self.faults += other.faults;
     }
 }
 
@@ -176,8 +181,13 @@ impl At<'_> {
         if let Some(parameters) = assembly::network_parameters(machine, layout, seed)? {
             let rates = parameters.links.iter().map(|link| link.rate).collect();
             let envelope = machine.packet.header + machine.packet.footer;
-            let built = Network::build(parameters, interface, |e, shared| N::new(make_host(e), e, shared))
-                .map_err(AssemblyError::network)?;
+            let faults = assembly::faults(machine, &parameters.layout)?;
+            let mut built =
+                Network::build(parameters, interface, |e, shared| N::new(make_host(e), e, shared))
+                    .map_err(AssemblyError::network)?;
+            if let Some(faults) = faults {
+                built.inject_faults(seed, |from, to, class| faults.of(from, to, class));
+            }
             let simulation = match saved {
                 None => Simulation::new(built.network, built.sites, built.events, built.lookahead, threads),
                 Some(bytes) => {
@@ -287,6 +297,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 payload: link.payload,
                 busy: link.busy,
                 stalled: link.stalled,
+                faults: link.faults,
             }
         };
         let is_injection = |link: &weft_fabric::LinkReport| matches!(link.from, LinkEnd::Endpoint(_));
@@ -300,8 +311,10 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     fn crossed(&self) -> Crossed {
         let mut crossed = Crossed::default();
         for link in self.links() {
-            let packets = if matches!(link.to, Attachment::Endpoint(_)) { link.packets } else { 0 };
-            crossed += Crossed { packet_hops: link.packets, packets };
+            let faults = link.faults;
+            let left = link.packets - faults.lost();
+            let packets = if matches!(link.to, Attachment::Endpoint(_)) { left } else { 0 };
+            crossed += Crossed { packet_hops: link.packets, packets, faults };
         }
         crossed
     }
@@ -315,7 +328,8 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     }
 
     fn check(&self) -> Result<(), LostData> {
-        check_credits(&self.simulation).map_err(|error| LostData(error.to_string()))
+        let checked = check_credits(&self.simulation).and_then(|()| check_packets(&self.simulation));
+        checked.map_err(|error| LostData(error.to_string()))
     }
 }
 
@@ -345,6 +359,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 payload,
                 busy: self.rate.map_or(Span::ZERO, |rate| rate.span(payload)),
                 stalled: Span::ZERO,
+                faults: FaultCounts::default(),
             });
         }
     }
@@ -352,7 +367,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
     fn crossed(&self) -> Crossed {
         let sent = self.simulation.sites().flat_map(|(_, site)| site.sent());
         let packets = sent.map(|(_, packets, _)| packets).sum();
-        Crossed { packet_hops: packets, packets }
+        Crossed { packet_hops: packets, packets, faults: FaultCounts::default() }
     }
 
     fn buffered(&self) -> usize {

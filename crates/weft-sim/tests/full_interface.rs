@@ -148,7 +148,9 @@ fn raw_messages_take_what_was_measured() {
 /// a chain, so that a breakdown adds up exactly.
 #[test]
 fn stages_and_hops_of_a_message_are_a_chain() {
-    for (to, bytes) in [("M1QAF2", 0), ("M1QAF2", 64), ("M1QAF1", 8), ("M2QBF3", 40)] {
+    let cases =
+        [("M1QAF2", 0), ("M1QAF2", 64), ("M1QAF1", 8), ("M2QBF3", 40), ("M1QAF2", 256), ("M2QBF3", 100_000)];
+    for (to, bytes) in cases {
         let log = one_way(&[], "M1QAF1", to, bytes).1;
         let last = log.stages.iter().map(|stage| (stage.source, stage.message)).max().unwrap();
         let mut links: Vec<(Time, Time)> = Vec::new();

@@ -267,3 +267,31 @@ fn a_deadlocking_program_says_who_waits_for_what() {
         assert_eq!(weft_sim::results::read_manifest(&directory).unwrap().ended, Ending::NoProgress);
     }
 }
+
+/// Catches a loss that goes unnoticed, that depends on the threads, or that ends a run without saying why.
+#[test]
+fn lost_packets_end_a_replay_with_their_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("halo.weft");
+    write(&path, 16, |rank| halo(16, rank));
+    let ended = |sets: &[&str], threads| {
+        let request =
+            ReplayRequest { ranks_per_host: Some(1), ..request(machine("exanest", sets), &[&path]) };
+        let options = RunOptions { check: true, ..options(threads, None) };
+        replay(&request, &options)
+    };
+    let simple = "nic.model=simple";
+    let whole = ended(&[simple], 1);
+    assert_eq!((whole.ended, whole.rows[0].row.packets_dropped), (Ending::Finished, 0));
+    for rule in
+        ["faults=[{drop=2_000}]", "faults=[{corrupt=2_000}]", "faults=[{class=\"x\",off_at=\"30us\"}]"]
+    {
+        let report = ended(&[simple, rule], 1);
+        let detail = report.detail.clone().unwrap();
+        assert_eq!(report.ended, Ending::LostData, "{rule}: {detail}");
+        assert!(detail.contains("packets were lost by chance") && detail.contains("rank"), "{detail}");
+        assert_eq!(report.rows[0].row.packets_dropped > 0, !rule.contains("corrupt"), "{rule}: {detail}");
+        let again = ended(&[simple, rule], 3);
+        assert_eq!((again.detail, &again.rows[0].row), (report.detail, &report.rows[0].row), "{rule}");
+    }
+}

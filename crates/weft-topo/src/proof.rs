@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Endpoints are sinks: they take every packet whatever it asks for, so that requests and the replies
-//! or data they cause share the channels; and they are sources: no packet of the network waits for
+//! or data they cause share the channels ([`prove_classes`](crate::prove_classes) asks whether they do); and they are sources: no packet of the network waits for
 //! injection. Links to and from endpoints therefore lie on no cycle.
 //!
 //! Where a turn does not raise the rank, the channel dependency graph is searched: either it has a

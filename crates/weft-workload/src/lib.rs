@@ -18,7 +18,6 @@
 //! bits; the caller keys it by seed, endpoint and purpose.
 
 pub mod arrival;
-mod bounded;
 pub mod flow;
 pub mod histogram;
 pub mod mapping;
@@ -32,4 +31,4 @@ pub mod traffic;
 #[cfg(test)]
 mod dice;
 
-pub use bounded::below;
+pub use weft_engine::below;

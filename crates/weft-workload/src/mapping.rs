@@ -7,7 +7,7 @@
 //! ```
 //! A host has cores, each for one rank, and one or more endpoints, which its cores use in turn.
 
-use crate::bounded::below;
+use crate::below;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_engine::Stream;
 use weft_units::EndpointId;

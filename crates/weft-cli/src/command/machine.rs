@@ -4,7 +4,9 @@ use crate::exit::{Failure, Status};
 use crate::options::{SayOptions, SetOptions};
 use crate::output;
 use clap::{Args, Subcommand};
-use weft_sim::experiment::machine::{self, MachineCheck, MachineFigures, MachineValue, ShippedMachine};
+use weft_sim::experiment::machine::{
+    self, MachineCheck, MachineFigures, MachineValue, MessageClassLine, ShippedMachine,
+};
 
 /// The subcommands of `weft machine`.
 #[derive(Subcommand)]
@@ -114,10 +116,26 @@ fn check(one: &OneMachine) -> Result<Status, Failure> {
 
 fn check_text(check: &MachineCheck) -> String {
     let verdict = if check.deadlock_free { "free of deadlock" } else { "NOT free of deadlock" };
-    let proof: String = check.proof.iter().map(|line| format!("  {line}\n")).collect();
+    let proof: String = check.proof.iter().chain(&check.endpoint_proof).map(|line| format!("  {line}\n")).collect();
     let assumed = match check.assumed.as_slice() {
         [] => "every value is known of the hardware\n".to_owned(),
         values => format!("values that are not known of the hardware:\n{}", values_text(values)),
     };
-    format!("{}: {verdict}\n{proof}{assumed}", check.machine)
+    let classes = match check.message_classes.as_slice() {
+        [] => String::new(),
+        classes => format!("classes of messages at endpoints:\n{}\n", classes_text(classes)),
+    };
+    format!("{}: {verdict}\n{proof}{classes}{assumed}", check.machine)
+}
+
+fn classes_text(classes: &[MessageClassLine]) -> String {
+    let rows = classes.iter().map(|line| {
+        let channels: Vec<String> = line.virtual_channels.iter().map(ToString::to_string).collect();
+        let taken = match line.refused_until.as_slice() {
+            [] => "whatever comes".to_owned(),
+            needed => format!("when {} can be sent", needed.join(", ")),
+        };
+        [line.class.clone(), line.causes.join(", "), channels.join(", "), taken]
+    });
+    output::table(["class", "causes", "virtual channels", "taken"], [false; 4], rows)
 }

@@ -22,6 +22,7 @@
 //! # Not modelled
 //! See the blocks.
 
+mod class;
 mod label;
 mod parameters;
 mod post;
@@ -30,6 +31,7 @@ mod receive;
 mod reduction;
 mod transmit;
 
+pub use class::Class;
 pub use label::Label;
 pub use parameters::FullParameters;
 

@@ -55,7 +55,7 @@ impl<H: Host> Hardware<H> {
     ) -> Option<Due<H::Header>> {
         let now = context.now();
         let Packet { source: from, message: number, hops, born, .. } = *packet;
-        let checked = self.mailbox.check(now, &parameters.mailbox);
+        let checked = self.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by the sequence number of its source's channel.
         let Some(&header) = self.headers.get(&(from, number)) else {
@@ -71,7 +71,7 @@ impl<H: Host> Hardware<H> {
         context.request_pump();
         put.ok()?;
         self.headers.remove(&(from, number));
-        let entry = bytes + parameters.mailbox.entry_header;
+        let entry = parameters.mailbox.entry.max(bytes);
         let written = self.host_port.write(checked.ended, entry, &parameters.host_port);
         let noticed = written.ended + parameters.mailbox.poll;
         if packet.watch {

@@ -180,7 +180,7 @@ pub fn parameters() -> FullParameters {
             interfaces: 64,
             entries: 512,
             check: 4,
-            entry_header: Bytes::ZERO,
+            entry: Bytes::new(64),
             poll: Span::from_ns(20),
         },
         rdma: RdmaParameters {
@@ -219,7 +219,7 @@ pub fn parameters() -> FullParameters {
             limits: AcceleratorLimits { ranks: 1024, board: 4, vector: Bytes::new(256) },
             clock,
             word: Bytes::new(16),
-            latency_cycles: 4,
+            latency_cycles: 8,
             start: Span::from_us(1),
             finish: Span::from_us(1),
         }),
@@ -248,9 +248,9 @@ fn build_hosts(
             framing: Bytes::new(framing),
         };
         match *class {
-            "endpoint" => gigabits(19_200_000_000, LineCode::NONE, 7, 0),
+            "endpoint" | "router" => gigabits(19_200_000_000, LineCode::NONE, 7, 0),
             "qfdb" => gigabits(16_000_000_000, LineCode::B64_66, 100, 0),
-            _ => gigabits(10_000_000_000, LineCode::B64_66, 380, 99),
+            _ => gigabits(10_000_000_000, LineCode::B64_66, 249, 99),
         }
     });
     let network = NetworkParameters {

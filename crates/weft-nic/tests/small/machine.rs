@@ -201,7 +201,7 @@ pub fn parameters() -> FullParameters {
             interfaces: 4,
             entries: ENTRIES,
             check: 10,
-            entry_header: Bytes::ZERO,
+            entry: Bytes::new(64),
             poll: Span::from_ns(20),
         },
         rdma: RdmaParameters {

@@ -164,7 +164,7 @@ fn busy() -> Script {
 fn results_are_the_same_for_any_number_of_threads() {
     let faults = FaultParameters { drop: 50_000, corrupt: 50_000, off_at: None };
     let one = run(&busy(), faults, 1);
-    assert!(one.len() >= 400);
+    assert!(one.len() > 300);
     for threads in [2, 3, 6] {
         assert_eq!(run(&busy(), faults, threads), one, "{threads} threads");
     }
@@ -215,4 +215,12 @@ fn a_channel_keeps_its_order() {
         })
         .collect();
     assert!(times.len() == 50 && times.is_sorted(), "{times:?}");
+}
+
+/// Catches tables that are there before anybody uses them: a machine of many idle endpoints has 2 KB for
+/// each, with its port and its share of a switch.
+#[test]
+fn an_idle_interface_is_small() {
+    let idle = size_of::<weft_nic::FullNic<machine::Scripted>>();
+    assert!(idle <= 1024, "{idle} bytes");
 }

@@ -2,8 +2,8 @@
 
 use crate::network::LinkUse;
 use weft_fabric::LinkEnd;
-use weft_topo::{Attachment, Layout, Topology};
-use weft_units::{PortId, Span, SwitchId};
+use weft_topo::{Attachment, Layout};
+use weft_units::Span;
 
 /// `part` of `whole`; 0 of nothing.
 pub(crate) fn share(part: Span, whole: Span) -> f64 {
@@ -48,27 +48,14 @@ pub(crate) fn link_name(layout: &Layout, link: &LinkUse) -> String {
 pub(crate) fn name_of_link(layout: &Layout, from: LinkEnd, to: Attachment) -> String {
     let from = match from {
         LinkEnd::Endpoint(endpoint) => format!("endpoint {}", layout.endpoint_name(endpoint)),
-        LinkEnd::Port(switch, _) => switch_name(layout, switch),
+        LinkEnd::Port(switch, _) => layout.switch_name(switch),
     };
     let to = match to {
         Attachment::Endpoint(endpoint) => format!("endpoint {}", layout.endpoint_name(endpoint)),
-        Attachment::Switch(switch, _) => switch_name(layout, switch),
+        Attachment::Switch(switch, _) => layout.switch_name(switch),
         Attachment::Nothing => "all".to_owned(),
     };
     format!("{from} → {to}")
-}
-
-/// A switch that belongs to one endpoint is called after it, others by their number.
-fn switch_name(layout: &Layout, switch: SwitchId) -> String {
-    let ports = (0..layout.ports(switch)).map(PortId);
-    let mut endpoints = ports.filter_map(|port| match layout.peer(switch, port) {
-        Attachment::Endpoint(endpoint) => Some(endpoint),
-        _ => None,
-    });
-    match (endpoints.next(), endpoints.next()) {
-        (Some(endpoint), None) => format!("switch of {}", layout.endpoint_name(endpoint)),
-        _ => format!("switch {switch}"),
-    }
 }
 
 #[cfg(test)]
@@ -76,7 +63,8 @@ mod tests {
     use super::*;
     use crate::assembly::layout;
     use crate::machine::load;
-    use weft_units::{BitRate, Bytes, EndpointId};
+    use weft_fabric::FaultCounts;
+    use weft_units::{BitRate, Bytes, EndpointId, PortId, SwitchId};
 
     fn link(from: u32, busy_ps: u64) -> LinkUse {
         LinkUse {
@@ -89,6 +77,7 @@ mod tests {
             payload: Bytes::new(1),
             busy: Span::from_ps(busy_ps),
             stalled: Span::ZERO,
+            faults: FaultCounts::default(),
         }
     }
 

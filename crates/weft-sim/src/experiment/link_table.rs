@@ -46,6 +46,9 @@ pub(crate) fn write_links<H: Host>(
             busy_ps: link.busy,
             utilization: link.busy.as_ps() as f64 / time.as_ps().max(1) as f64,
             stall_ps: link.stalled,
+            dropped: link.faults.dropped,
+            dropped_dead: link.faults.dead,
+            corrupted: link.faults.corrupted,
         });
     });
     outcome

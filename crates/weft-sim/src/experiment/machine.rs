@@ -2,10 +2,12 @@
 
 use super::{ExperimentError, MachineInput};
 use crate::assembly;
-use crate::machine::{Constant, Diagnostics, Fabric, Machine, SHIPPED, check_text, list as shipped_machines};
+use crate::machine::{
+    Constant, Diagnostics, Fabric, Machine, Nic, SHIPPED, check_text, list as shipped_machines,
+};
 use crate::results::AssumedConstant;
 use serde::Serialize;
-use weft_topo::{Layout, PatternLoad, figures, prove};
+use weft_topo::{ClassUse, Layout, MessageClasses, PatternLoad, Routing, figures, prove, prove_classes};
 use weft_units::Bytes;
 
 /// A machine that ships with weft.
@@ -99,8 +101,26 @@ pub struct MachineCheck {
     pub deadlock_free: bool,
     /// How that was shown, or the cycle.
     pub proof: Vec<String>,
+    /// Why classes of messages do not wait for each other at endpoints, or how they can; empty on the ideal
+    /// network.
+    pub endpoint_proof: Vec<String>,
+    /// How endpoints treat the classes of messages; empty on the ideal network.
+    pub message_classes: Vec<MessageClassLine>,
     /// The values that are not known of the hardware.
     pub assumed: Vec<MachineValue>,
+}
+
+/// A class of messages in [`MachineCheck`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct MessageClassLine {
+    /// The class: RTS, CTS, data, ACK or NACK.
+    pub class: String,
+    /// What its arrival makes an endpoint send.
+    pub causes: Vec<String>,
+    /// The virtual channels on which it travels.
+    pub virtual_channels: Vec<u32>,
+    /// What an endpoint must be able to send before it takes one; empty: it takes whatever comes.
+    pub refused_until: Vec<String>,
 }
 
 /// The machines that ship.
@@ -234,14 +254,51 @@ pub fn show(input: &MachineInput) -> Result<MachineFigures, ExperimentError> {
 /// A machine that does not check.
 pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     let (machine, layout) = assembled(input)?;
-    let lines = |text: String| text.lines().map(|line| line.trim().to_owned()).collect();
-    let (deadlock_free, proof) = match machine.fabric {
-        Fabric::Ideal(_) => (true, vec!["the ideal network has no buffers to wait for".to_owned()]),
-        Fabric::Packet { .. } => match prove(&layout) {
-            Ok(proof) => (true, lines(proof.to_string())),
-            Err(cycle) => (false, lines(cycle.to_string())),
-        },
-    };
+    let lines = |text: String| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
     let assumed = machine.doubtful().map(value).collect();
-    Ok(MachineCheck { machine: machine.name, deadlock_free, proof, assumed })
+    if let Fabric::Ideal(_) = machine.fabric {
+        let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
+        let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
+        let (machine, deadlock_free) = (machine.name, true);
+        return Ok(MachineCheck {
+            machine,
+            deadlock_free,
+            proof,
+            endpoint_proof,
+            message_classes,
+            assumed,
+        });
+    }
+    let classes = message_classes(&machine.nic, &layout);
+    let channels = prove(&layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
+    let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
+    let deadlock_free = channels.is_ok() && endpoints.is_ok();
+    let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
+    Ok(MachineCheck {
+        machine: machine.name,
+        deadlock_free,
+        proof: said(channels),
+        endpoint_proof: said(endpoints),
+        message_classes: classes.0.iter().map(class_line).collect(),
+        assumed,
+    })
+}
+
+/// How an interface treats the classes of messages.
+fn message_classes(nic: &Nic, layout: &Layout) -> MessageClasses {
+    match nic {
+        // It has room for whatever comes, and for the messages that its host sends in answer.
+        // So has the simple one; the full one refuses by a NACK, for which its queue of answers has room: it is
+        // bounded by what senders have outstanding (weft_nic::full).
+        Nic::Simple(_) | Nic::Full(_) => MessageClasses::consumed(layout.virtual_channels()),
+    }
+}
+
+fn class_line(known: &ClassUse) -> MessageClassLine {
+    MessageClassLine {
+        class: known.class.to_string(),
+        causes: known.class.causes().iter().map(ToString::to_string).collect(),
+        virtual_channels: known.virtual_channels.iter().copied().collect(),
+        refused_until: known.refused_until.iter().map(ToString::to_string).collect(),
+    }
 }

@@ -23,7 +23,8 @@ pub mod trace;
 pub mod traffic;
 pub mod validate;
 
-use crate::results::{Ending, Existing, Performance, ResultsError, ResultsWriter, Table};
+use crate::network::Crossed;
+use crate::results::{Ending, Existing, Performance, ResultsError, ResultsWriter, Table, Totals};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -211,6 +212,15 @@ pub enum ExperimentError {
     /// Results cannot be written or read.
     #[error(transparent)]
     Results(#[from] ResultsError),
+}
+
+/// Adds to the totals of a command what has crossed links in one of its runs.
+pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
+    totals.packets += crossed.packets;
+    totals.packet_hops += crossed.packet_hops;
+    totals.dropped += crossed.faults.dropped;
+    totals.dropped_dead += crossed.faults.dead;
+    totals.corrupted += crossed.faults.corrupted;
 }
 
 /// How a run of the engine ended, in the words of results, and what there is to say about it.

@@ -122,6 +122,8 @@ pub struct ReplayRow {
     pub completion_time_p99_us: Option<f64>,
     /// Links crossed by data packets, of all traces together.
     pub packet_hops: u64,
+    /// Packets that links lost, of all traces together.
+    pub packets_dropped: u64,
     /// The seed.
     pub seed: u64,
     /// The five busiest links under all traces together, the busiest first.

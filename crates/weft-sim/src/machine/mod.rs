@@ -19,6 +19,7 @@ mod constant;
 mod diagnostic;
 mod document;
 mod fabric;
+mod faults;
 mod interface;
 mod messaging;
 mod read;
@@ -33,6 +34,7 @@ mod value;
 pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
+pub use faults::{FaultRule, FaultyLinks};
 pub use interface::{FullNic, Host, Nic, Rdma, SimpleNic};
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use schema::schema;
@@ -72,6 +74,8 @@ section! {
         switch: Option<fabric::RawSwitch>,
         /// The ideal network.
         ideal: Option<fabric::RawIdeal>,
+        /// Links that lose or corrupt packets, or fail for good; none where not said.
+        faults: Option<Vec<faults::FaultRule>>,
         /// The network interface.
         nic: interface::RawNic,
         /// What an endpoint is attached to.
@@ -110,6 +114,9 @@ pub struct Machine {
     pub packet: PacketFormat,
     /// What carries the packets.
     pub fabric: Fabric,
+    /// Links that fail. The ideal network has none that could.
+    #[serde(default)]
+    pub faults: Vec<FaultRule>,
     /// The network interface.
     pub nic: Nic,
     /// What endpoints are attached to.
@@ -280,9 +287,15 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     };
     let fabric = fabric::check(sections, shape, shape_is_set, reader);
     let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
+    let rules = faults::check(raw.faults.unwrap_or_default(), raw.location, shape, reader);
     let host = interface::check_host(raw.host, shape.map(Topology::endpoints), reader);
     let ((topology, routing), (packet, fabric)) = (topology?, fabric?);
+    let is_ideal = matches!(fabric, Fabric::Ideal(_));
+    if is_ideal {
+        reader.forget("faults");
+    }
     Some(Machine {
+        faults: if is_ideal { Vec::new() } else { rules? },
         name: raw.machine.name,
         title: raw.machine.title,
         description: raw.machine.description.unwrap_or_default(),

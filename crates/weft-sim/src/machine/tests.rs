@@ -389,6 +389,44 @@ fn rules_are_read_and_attributed() {
     assert_eq!(set.get("messaging.algorithms.0").unwrap().kind, Kind::Set);
 }
 
+/// Catches a rule that is read as another, or that `--set` cannot write.
+#[test]
+fn faults_are_read_and_attributed() {
+    let text = SHIPPED.iter().find(|shipped| shipped.name == "exanest").unwrap().text;
+    let rule = "[[faults]]\nclass = \"x\"\ndrop = 100\ncorrupt = 7\noff_at = \"20us\"\n\
+                kind = \"assumed\"\nhow = \"for the test\"\n";
+    let text = format!("{text}\n{rule}");
+    let machine = check_text("own.toml", &text, &NO_SETS).unwrap();
+    let expected = FaultRule {
+        links: FaultyLinks::Class("x".to_owned()),
+        drop: 100,
+        corrupt: 7,
+        off_at: Some(weft_units::Span::from_us(20)),
+    };
+    assert_eq!(machine.faults, [expected]);
+    assert_eq!(machine.get("faults.0").unwrap().kind, Kind::Assumed);
+    let set = check_text("own.toml", &text, &["faults.0.drop=3"]).unwrap();
+    assert_eq!((set.faults[0].drop, set.get("faults.0").unwrap().kind), (3, Kind::Set));
+    let new = load("exanest", &["faults=[{between=[\"M1QAF1\",\"switch 0\"],corrupt=2}]"]).unwrap();
+    let between = FaultyLinks::Between("M1QAF1".to_owned(), "switch 0".to_owned());
+    assert_eq!((&new.faults[0].links, new.faults[0].corrupt), (&between, 2));
+    // The ideal network has no links that could fail.
+    assert_eq!(check_text("own.toml", &text, &["fabric.kind=ideal"]).unwrap().faults, []);
+    for (set, why) in [
+        ("faults=[{class=\"w\"}]", "no links of class `w`"),
+        ("faults=[{drop=1_000_001}]", "in a million"),
+        ("faults=[{drop=0.5}]", "in a million"),
+        ("faults=[{drop=600_000,corrupt=600_000}]", "more packets than there are"),
+        ("faults=[{class=\"x\",of=\"M1QAF1\"}]", "says twice"),
+        ("faults=[{between=[\"M1QAF1\"]}]", "two ends"),
+        ("faults=[{droop=1}]", "did you mean"),
+        ("faults=3", "list"),
+    ] {
+        let error = refused("exanest", set);
+        assert!(error.contains(why), "{set}: {error}");
+    }
+}
+
 /// Deep nesting and long lines end in diagnostics, not in a full stack.
 #[test]
 fn hostile_texts_are_refused() {

@@ -78,8 +78,15 @@ pub struct Totals {
     pub packets: u64,
     /// Links crossed by data packets, injection and ejection included.
     pub packet_hops: u64,
-    /// Packets dropped, by cause.
+    /// Packets that links lost by chance.
+    #[serde(default)]
     pub dropped: u64,
+    /// Packets that were lost on links that were off.
+    #[serde(default)]
+    pub dropped_dead: u64,
+    /// Packets that links corrupted.
+    #[serde(default)]
+    pub corrupted: u64,
 }
 
 /// What a table's file holds.

@@ -72,7 +72,7 @@ row! {
 row! {
     /// One direction of one link, from an endpoint or a switch to an endpoint or a switch. Links that
     /// leave endpoints come first, by endpoint; then those that leave switches, by switch and port.
-    LinkRow in "links" version 1
+    LinkRow in "links" version 2
         ordered by |row| {
             let from = match (row.from_endpoint, row.from_switch) {
                 (Some(endpoint), _) => u64::from(endpoint.0),
@@ -98,7 +98,7 @@ row! {
     class: String,
     /// Bits per second on the line, coding included.
     rate_bits_per_second: BitRate,
-    /// Packets that crossed it.
+    /// Packets that it carried, those that it lost included.
     packets: u64,
     /// Bytes of these packets: header, payload and footer.
     packet_bytes: Bytes,
@@ -108,6 +108,12 @@ row! {
     utilization: f64,
     /// How long a packet stood ready for it while the buffer behind it was full.
     stall_ps: Span,
+    /// Packets among them that it lost by chance.
+    dropped: u64,
+    /// Packets among them that it lost because it was off.
+    dropped_dead: u64,
+    /// Packets among them that it corrupted.
+    corrupted: u64,
 }
 
 row! {

@@ -78,6 +78,9 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
         busy_ps: Span::ZERO,
         utilization: 0.25,
         stall_ps: Span::ZERO,
+        dropped: 0,
+        dropped_dead: 0,
+        corrupted: 0,
     }
 }
 

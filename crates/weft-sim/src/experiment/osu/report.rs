@@ -5,7 +5,7 @@ use super::series::{Done, Outcome, Series, read_saved};
 use crate::assembly;
 use crate::experiment::machine::{assumed, described};
 use crate::experiment::ranks::Drawing;
-use crate::experiment::{Context, ExperimentError, Measured, Report, Request, RunOptions};
+use crate::experiment::{Context, ExperimentError, Measured, Report, Request, RunOptions, add_crossed};
 use crate::machine::Machine;
 use crate::results::{Performance, RunManifest, Stopwatch, Totals, date};
 use serde::Serialize;
@@ -79,8 +79,7 @@ fn totals(outcomes: &[Outcome]) -> Totals {
         totals.end = totals.end.max(outcome.end);
         totals.messages += outcome.messages;
         totals.payload += outcome.payload;
-        totals.packets += outcome.crossed.packets;
-        totals.packet_hops += outcome.crossed.packet_hops;
+        add_crossed(&mut totals, &outcome.crossed);
     }
     totals
 }

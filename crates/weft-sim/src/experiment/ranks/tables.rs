@@ -78,6 +78,8 @@ pub struct Shared<'a> {
     pub busiest: &'a Busiest,
     /// Links crossed by packets.
     pub packet_hops: u64,
+    /// Packets that links lost.
+    pub packets_dropped: u64,
     /// The request's.
     pub seed: u64,
 }
@@ -119,6 +121,7 @@ pub fn report_row(
         completion_time_mean_us: delivered.completion.mean().map(Span::as_us_f64),
         completion_time_p99_us: delivered.completion.percentile(99).map(Span::as_us_f64),
         packet_hops: shared.packet_hops,
+        packets_dropped: shared.packets_dropped,
         seed: shared.seed,
         busiest_links: busiest_links.collect(),
     }

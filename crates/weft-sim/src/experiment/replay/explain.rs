@@ -32,7 +32,7 @@ pub(crate) fn explain(
     if ended == Ending::Interrupted {
         return Ok(None);
     }
-    let again = rows(&run, request, &layout, run.crossed().packet_hops);
+    let again = rows(&run, request, &layout, &run.crossed());
     check_same(&again, manifest)?;
     let trace = run.take_path().finish(pace(&machine));
     let last = last_to_finish(&trace).ok_or_else(|| {

@@ -14,7 +14,7 @@ use crate::experiment::machine::{assumed, described};
 use crate::experiment::ranks::{
     self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, next_multiple, report_row,
 };
-use crate::experiment::{Context, Estimate, ExperimentError, Measured, Request, RunOptions};
+use crate::experiment::{Context, Estimate, ExperimentError, Measured, Request, RunOptions, add_crossed};
 use crate::machine::{self, Machine};
 use crate::network::{Crossed, LinkUse};
 use crate::results::{
@@ -75,7 +75,7 @@ pub fn run(
     let (ended, detail) = epochs(&mut run, options, context, writer.as_mut(), drawing.as_mut())?;
     let simulated = simulating.seconds();
     let crossed = run.crossed();
-    let rows = rows(&run, request, &layout, crossed.packet_hops);
+    let rows = rows(&run, request, &layout, &crossed);
     let mut performance = Performance::measured(options, started, &stopwatch, crossed.packet_hops);
     let packet_hops_per_second = if simulated > 0.0 { crossed.packet_hops as f64 / simulated } else { 0.0 };
     performance.packet_hops_per_second = packet_hops_per_second;
@@ -84,7 +84,7 @@ pub fn run(
     }
     if let Some(mut writer) = writer {
         run.write_tables(&mut writer)?;
-        let totals = totals(&rows, run.end(), crossed);
+        let totals = totals(&rows, run.end(), &crossed);
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let manifest = RunManifest {
             detail: detail.clone(),
@@ -182,12 +182,19 @@ pub(super) fn rows(
     run: &RankRun,
     request: &ReplayRequest,
     layout: &Layout,
-    packet_hops: u64,
+    crossed: &Crossed,
 ) -> Vec<ReplayRow> {
     let ranks = run.ranks();
     let mut busiest = Busiest::new(BUSIEST);
     run.visit_links(&mut |link: LinkUse| busiest.see(link));
-    let shared = Shared { layout, end: run.end(), busiest: &busiest, packet_hops, seed: request.seed };
+    let shared = Shared {
+        layout,
+        end: run.end(),
+        busiest: &busiest,
+        packet_hops: crossed.packet_hops,
+        packets_dropped: crossed.faults.lost(),
+        seed: request.seed,
+    };
     let row = |(program, trace): (u32, &super::TraceInput)| {
         let own: Vec<RankReport> = ranks.iter().copied().filter(|rank| rank.program == program).collect();
         let delivered = run.delivered(program as usize);
@@ -196,13 +203,13 @@ pub(super) fn rows(
     (0..).zip(&request.traces).map(row).collect()
 }
 
-fn totals(rows: &[ReplayRow], end: Time, crossed: Crossed) -> Totals {
-    Totals {
+fn totals(rows: &[ReplayRow], end: Time, crossed: &Crossed) -> Totals {
+    let mut totals = Totals {
         end,
         messages: rows.iter().map(|row| row.messages).sum(),
         payload: Bytes::new(rows.iter().map(|row| row.bytes).sum()),
-        packets: crossed.packets,
-        packet_hops: crossed.packet_hops,
-        dropped: 0,
-    }
+        ..Totals::default()
+    };
+    add_crossed(&mut totals, crossed);
+    totals
 }

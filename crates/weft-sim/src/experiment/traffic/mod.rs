@@ -11,7 +11,8 @@ mod run;
 
 use super::load::Load;
 use super::{
-    Context, Estimate, ExperimentError, MachineInput, Measured, Report, Request, RunOptions, machine,
+    Context, Estimate, ExperimentError, MachineInput, Measured, Report, Request, RunOptions, add_crossed,
+    machine,
 };
 use crate::assembly;
 use crate::machine::Machine;
@@ -113,6 +114,9 @@ pub struct TrafficRow {
     pub messages: u64,
     /// Links crossed by data packets, warm-up included, over all seeds.
     pub packet_hops: u64,
+    /// Packets that links lost, warm-up included, over all seeds; their messages never arrive.
+    #[serde(default)]
+    pub packets_dropped: u64,
 }
 
 /// What came of `weft traffic`.
@@ -332,8 +336,7 @@ impl Curve<'_> {
                 self.totals.end = self.totals.end.max(network.now());
                 self.totals.messages += run.delivered().messages;
                 self.totals.payload += run.delivered().bytes;
-                self.totals.packets += crossed.packets;
-                self.totals.packet_hops += crossed.packet_hops;
+                add_crossed(&mut self.totals, &crossed);
                 match outcome {
                     Ok(result) => self.runs.push(result),
                     Err(ended) => return Ok(ended),

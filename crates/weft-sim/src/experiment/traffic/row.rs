@@ -38,6 +38,7 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         seeds: runs.len() as u32,
         messages: runs.iter().map(|run| run.latency.count()).sum(),
         packet_hops: runs.iter().map(|run| run.crossed.packet_hops).sum(),
+        packets_dropped: runs.iter().map(|run| run.crossed.faults.lost()).sum(),
     }
 }
 

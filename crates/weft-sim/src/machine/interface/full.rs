@@ -66,10 +66,11 @@ section! {
         interfaces: Entry<u32>,
         /// Entries of a queue.
         entries: Entry<u32>,
-        /// The time for a packet, in whole cycles: checks, tail, acknowledgement; one at a time.
+        /// The time for a packet from its header on, in whole cycles: checks, tail, acknowledgement; one at a
+        /// time.
         check: Entry<Cost>,
-        /// Bytes of an entry in memory beside its payload.
-        entry_header: Entry<Bytes>,
+        /// Bytes of an entry in memory, which is written whole.
+        entry: Entry<Bytes>,
         /// From an entry in the cache to its process, which polls.
         poll: Entry<Span>,
     }
@@ -164,7 +165,7 @@ pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Rea
         interfaces: mailbox.interfaces.value,
         entries: mailbox.entries.value,
         check: cycles(mailbox.check.value, &clock),
-        entry_header: mailbox.entry_header.value,
+        entry: mailbox.entry.value,
         poll: mailbox.poll.value,
     };
     let rdma = rdma::check(sections, format?, &host_port, reader)?;
