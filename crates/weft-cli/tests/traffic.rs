@@ -193,7 +193,8 @@ fn run_json_says_what_was_used() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let timeline = folder.path().join("timeline.json");
-    let command = "traffic -m exanest --set nic.model=simple --set switch.buffer=8K --load 0.1 --time 5us --quiet";
+    let command =
+        "traffic -m exanest --set nic.model=simple --set switch.buffer=8K --load 0.1 --time 5us --quiet";
     let more = ["-o", out.to_str().unwrap(), "--timeline", timeline.to_str().unwrap()];
     assert!(weft(&[&words(command)[..], &more].concat()).status.success());
     let read =
