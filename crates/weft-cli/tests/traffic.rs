@@ -20,7 +20,7 @@ const CASES: [(&str, &str); 5] = [
         "-m bxi3-fattree --set topology.k=6 --set topology.n=3 --pattern permutation --load 0.5 --seeds 2",
         "4us",
     ),
-    ("-m exanest --set fabric.kind=ideal --pattern all-to-all --load 0.3", "8us"),
+    ("-m exanest --set nic.model=simple --set fabric.kind=ideal --pattern all-to-all --load 0.3", "8us"),
 ];
 
 const TABLES: &str = "--tables messages,flows,links,ranks --quiet";
