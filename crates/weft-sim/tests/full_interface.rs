@@ -105,7 +105,7 @@ fn one_way(sets: &[&str], from: &str, to: &str, bytes: u64) -> (f64, Log) {
     let find = |name: &str| {
         (0..layout.endpoints())
             .map(EndpointId)
-            .find(|e| layout.endpoint_name(*e).to_string() == name)
+            .find(|e| layout.endpoint_name(*e) == name)
             .unwrap()
     };
     let (from, to) = (find(from), find(to));
