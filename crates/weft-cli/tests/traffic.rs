@@ -14,13 +14,13 @@ use weft_sim::results::{Digest, Stopwatch, digest};
 /// Machines and what is put on them, with a time that takes few seconds.
 const CASES: [(&str, &str); 5] = [
     ("-m communication-ip --set topology.dims=[8,8,8] --pattern uniform --load 0.6 --size 256", "4us"),
-    ("-m exanest --pattern tornado --load 0.9 --load-of capacity --size 300", "8us"),
+    ("-m exanest --set nic.model=simple --pattern tornado --load 0.9 --load-of capacity --size 300", "8us"),
     ("-m bxi3-dragonfly --pattern hotspot --load 0.2:0.4:0.2 --size 5000", "4us"),
     (
         "-m bxi3-fattree --set topology.k=6 --set topology.n=3 --pattern permutation --load 0.5 --seeds 2",
         "4us",
     ),
-    ("-m exanest --set fabric.kind=ideal --pattern all-to-all --load 0.3", "8us"),
+    ("-m exanest --set nic.model=simple --set fabric.kind=ideal --pattern all-to-all --load 0.3", "8us"),
 ];
 
 const TABLES: &str = "--tables messages,flows,links,ranks --quiet";
@@ -134,7 +134,7 @@ fn a_curve_saturates_where_channels_are_full() {
 #[test]
 fn seeds_give_intervals() {
     let report = json(&words(
-        "traffic -m exanest --load 0.1 --time 20us --warm-up 5us --seed 7 --seeds 4 --quiet --json",
+        "traffic -m exanest --set nic.model=simple --load 0.1 --time 20us --warm-up 5us --seed 7 --seeds 4 --quiet --json",
     ));
     let row = &report["rows"][0];
     assert_eq!((row["seed"].as_u64(), row["seeds"].as_u64()), (Some(7), Some(4)));
@@ -193,7 +193,8 @@ fn run_json_says_what_was_used() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let timeline = folder.path().join("timeline.json");
-    let command = "traffic -m exanest --set switch.buffer=8K --load 0.1 --time 5us --quiet";
+    let command =
+        "traffic -m exanest --set nic.model=simple --set switch.buffer=8K --load 0.1 --time 5us --quiet";
     let more = ["-o", out.to_str().unwrap(), "--timeline", timeline.to_str().unwrap()];
     assert!(weft(&[&words(command)[..], &more].concat()).status.success());
     let read =

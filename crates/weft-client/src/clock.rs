@@ -1,7 +1,8 @@
 //! The virtual clock in place of the system's, for the thread that is the rank.
 //!
 //! ```text
-//!   before the rank joins     real time passes from 500 s on: start-up code that waits for time to pass does
+//!   before the rank joins     from 500 s on, every look and every sleep moves it: start-up code that waits for time
+//!                             to pass ends, and what it keeps of the clock is the same in every run
 //!   from then on              1000 s + the rank's clock; every look costs time, so that a loop on the
 //!                             clock ends
 //! ```
@@ -27,8 +28,10 @@ const PS_PER_NS: u64 = 1000;
 static DEVICE: OnceLock<&'static Shared> = OnceLock::new();
 static OWNER: AtomicI32 = AtomicI32::new(0);
 static READS: AtomicU32 = AtomicU32::new(0);
-/// The real time of the first look.
-static FIRST_LOOK: AtomicU64 = AtomicU64::new(0);
+/// What looks and sleeps have amounted to before the rank joined, in ns.
+static BEFORE: AtomicU64 = AtomicU64::new(0);
+/// What a look moves the clock by before the rank has joined, in ns.
+const EARLY_LOOK: u64 = 10_000;
 
 thread_local! {
     static THREAD: Cell<i32> = const { Cell::new(0) };
@@ -98,12 +101,8 @@ fn shown_ns() -> Option<u64> {
         // Between two times in virtual time: it must not go back.
         return Some(BASE_S * NS_PER_S + device.clock() / PS_PER_NS);
     }
-    let now = real_ns(libc::CLOCK_MONOTONIC);
-    let first = match FIRST_LOOK.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
-        Ok(_) => now,
-        Err(first) => first,
-    };
-    Some((START_S * NS_PER_S + (now - first)).min(BASE_S * NS_PER_S))
+    let before = BEFORE.fetch_add(EARLY_LOOK, Ordering::Relaxed);
+    Some((START_S * NS_PER_S + before).min(BASE_S * NS_PER_S))
 }
 
 /// The CPU time that the clock shows, in ns; `None`: the system's.
@@ -113,7 +112,12 @@ fn cpu_ns() -> Option<u64> {
 
 /// Lets the rank's clock pass; says whether it is a rank's.
 fn sleep_ns(ns: u64) -> bool {
-    let Some(device) = device() else { return false };
+    let Some(device) = device() else {
+        if is_job() {
+            BEFORE.fetch_add(ns, Ordering::Relaxed);
+        }
+        return false;
+    };
     READS.fetch_add(1, Ordering::Relaxed);
     device.set_clock(device.clock().saturating_add(ns.saturating_mul(PS_PER_NS)));
     true

@@ -29,6 +29,9 @@ use weft_units::{Bytes, RankId, Span};
 
 /// Pairs of an empty poll and a yield after which a rank is taken to wait.
 const PAIRS: u32 = 2;
+/// Empty polls in a row after which a rank is taken to wait, with fast polling: MPICH empties its queues by some, at its
+/// end, without waiting.
+const JUMP: u32 = 64;
 /// Messages up to this size can be sent without keeping the buffer.
 pub const INJECT_LIMIT: usize = 4096;
 /// Payloads up to this size are copied when they are posted; others are read when the interface does.
@@ -75,6 +78,7 @@ struct Port {
     min_multi_receive: usize,
     pairs: u32,
     polled_empty: bool,
+    empty_polls: u32,
     clock_reads: u32,
 }
 
@@ -104,6 +108,7 @@ impl Rank {
             min_multi_receive: MIN_MULTI_RECEIVE,
             pairs: 0,
             polled_empty: false,
+            empty_polls: 0,
             clock_reads: 0,
         };
         Some(Rank { process: Process::new(RankId(identity.rank), identity.ranks), protocol, port })
@@ -430,7 +435,8 @@ impl Rank {
         let port = &mut self.port;
         let clock = port.shared.clock().saturating_add(port.poll.as_ps());
         port.shared.set_clock(clock);
-        let waits = polls && (port.pairs >= PAIRS || port.jumps);
+        port.empty_polls += u32::from(polls);
+        let waits = polls && (port.pairs >= PAIRS || port.jumps && port.empty_polls >= JUMP);
         port.polled_empty = polls;
         if waits {
             port.wait();
@@ -568,7 +574,7 @@ impl Port {
 
     /// Whatever looked like waiting is not.
     fn begin_again(&mut self) {
-        (self.pairs, self.polled_empty) = (0, false);
+        (self.pairs, self.polled_empty, self.empty_polls) = (0, false, 0);
     }
 
     /// Gives the turn away and sleeps until it is back.

@@ -73,6 +73,6 @@ pub use nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 pub use process::{Process, Progress};
 pub use protocol::{ClearToSend, OneSidedPath, Protocol, Rendezvous, Wildcards};
 pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
-pub use support::unsupported;
+pub use support::{supports, unsupported};
 pub use tagged::{TaggedReceive, TaggedSend};
 pub use work::Work;

@@ -2,27 +2,25 @@
 
 use crate::algorithms::{Algorithm, collective_name};
 use crate::one_sided::sync_name;
+use weft_trace::Kind;
 use weft_trace::op::{Op, WindowSync as Sync};
 
-/// The name of an operation that messaging does not carry out; `None`: it does. A replay asks before it
-/// starts, and says how many of each there are.
-pub fn unsupported(op: &Op) -> Option<&'static str> {
-    match op {
-        Op::Collective { kind, .. } => {
-            Algorithm::performing(*kind).next().is_none().then(|| collective_name(*kind))
-        }
+/// Whether messaging carries out operations of this kind: a replay asks before it starts.
+pub fn supports(kind: Kind) -> bool {
+    match kind {
+        Kind::Collective(collective) => Algorithm::performing(collective).next().is_some(),
         // The trace does not say for which group they are.
-        Op::Sync { kind: kind @ (Sync::Post | Sync::Start | Sync::Complete | Sync::Wait), .. } => {
-            Some(sync_name(*kind))
-        }
-        Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. } => None,
-        Op::Compute { .. }
-        | Op::Isend { .. }
-        | Op::Irecv { .. }
-        | Op::Wait { .. }
-        | Op::Waitall { .. }
-        | Op::Waitany { .. }
-        | Op::Communicator { .. }
-        | Op::Marker { .. } => None,
+        Kind::Sync(Sync::Post | Sync::Start | Sync::Complete | Sync::Wait) => false,
+        _ => true,
     }
+}
+
+/// The name of an operation that messaging does not carry out; `None`: it does.
+pub fn unsupported(op: &Op) -> Option<&'static str> {
+    let kind = op.kind();
+    (!supports(kind)).then(|| match kind {
+        Kind::Collective(collective) => collective_name(collective),
+        Kind::Sync(sync) => sync_name(sync),
+        other => other.name(),
+    })
 }

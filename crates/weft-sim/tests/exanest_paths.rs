@@ -80,6 +80,9 @@ impl Host for Pinger {
 
     fn delivered(&mut self, message: &Delivered<()>, (): &(), context: &mut impl HostContext<Self>) {
         let latency = context.now() - message.born;
+        if message.in_mailbox {
+            context.taken(0, context.now());
+        }
         let output = context.output();
         output.sum += latency;
         output.count += 1;

@@ -164,6 +164,9 @@ struct Pending {
     at: Time,
 }
 
+/// When a vector came, with its values where they are carried.
+type EarlyVector = (Time, Option<Vec<u8>>);
+
 /// The module of one MPSoC.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Module {
@@ -171,7 +174,7 @@ pub struct Module {
     /// Requests that are not done, in their order; the first has an operation running.
     pending: VecDeque<Pending>,
     /// Vectors that came before they could be reduced, and when.
-    early: BTreeMap<(OperationId, Step), (Time, Option<Vec<u8>>)>,
+    early: BTreeMap<(OperationId, Step), EarlyVector>,
     arithmetic: Server,
     /// Results of earlier blocks of the request under way.
     result: Vec<u8>,

@@ -185,7 +185,8 @@ impl SendUnit {
             let attempt = block.attempt as u8;
             let index = block.next;
             let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
-            let cell = Cell { to, message, bytes, id: cell, watch: watch && last };
+            let first = block.index == 0 && index == 0;
+            let cell = Cell { to, message, bytes, id: cell, watch: watch && (first || last) };
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
             let started = transfer.started;
             if transfer.sending().is_some() {

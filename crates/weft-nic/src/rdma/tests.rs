@@ -115,6 +115,9 @@ impl Surface for Asked {
     }
 }
 
+/// When a transfer ended, and how.
+type Ended = (Time, Result<(), TransferError>);
+
 struct World {
     parameters: RdmaParameters,
     faults: IommuParameters,
@@ -126,7 +129,7 @@ struct World {
     now: Time,
     /// (source, message): when the notification was written, how its sender was told.
     notified: BTreeMap<(u32, u32), Vec<Time>>,
-    ended: BTreeMap<(u32, u32), Vec<(Time, Result<(), TransferError>)>>,
+    ended: BTreeMap<(u32, u32), Vec<Ended>>,
     stages: Vec<TransferStage>,
     cells: u64,
     posted: BTreeMap<(u32, u32), Descriptor>,

@@ -17,7 +17,8 @@ use weft_nic::{Block, Stage};
 use weft_units::{Span, Time};
 
 /// Lays pieces one behind the other.
-struct Chain {
+struct Chain<'t> {
+    trace: &'t PathTrace,
     post: Post,
     /// Up to here all is explained.
     cursor: Time,
@@ -41,6 +42,7 @@ pub(super) fn chain(trace: &PathTrace, post: &Post, until: Time) -> Vec<Piece> {
     let last = last.unwrap_or_else(|| first.clone());
     let own_from = first.first().map_or(Time::MAX, |hop| hop.came);
     let mut chain = Chain {
+        trace,
         post: *post,
         cursor: post.at,
         until,
@@ -53,7 +55,7 @@ pub(super) fn chain(trace: &PathTrace, post: &Post, until: Time) -> Vec<Piece> {
     };
     let mut stages = stages.iter().peekable();
     // A stage that ends when a packet is supplied comes before its hop.
-    let mut stages_before = |chain: &mut Chain, came: Time| {
+    let mut stages_before = |chain: &mut Chain<'_>, came: Time| {
         while let Some(stage) = stages.next_if(|stage| stage.ended <= came) {
             chain.stage(stage);
         }
@@ -125,7 +127,7 @@ fn delays(trace: &PathTrace, first: &[HopRecord], last: &[HopRecord]) -> Span {
     sum
 }
 
-impl Chain {
+impl Chain<'_> {
     /// Up to `end`, the time is spent on `what`.
     fn spend(&mut self, end: Time, what: What, place: Place) {
         let end = end.min(self.until);
@@ -150,7 +152,9 @@ impl Chain {
         let place = Place::Block(stage.endpoint, stage.block);
         // Before a stage, no block has told what happens.
         self.spend(stage.came, What::Block(Block::Interface), Place::Block(stage.endpoint, Block::Interface));
-        self.wait(stage.began, place);
+        if stage.began.saturating_since(stage.came.max(self.cursor)) >= self.trace.pace.interface_cycle {
+            self.wait(stage.began, place);
+        }
         self.spend(stage.ended, What::Block(stage.block), place);
     }
 

@@ -16,6 +16,8 @@ pub struct Pace {
     pub receive_packet: Span,
     /// A cycle of the switches' clock.
     pub switch_cycle: Span,
+    /// A cycle of the interfaces' clock: what waits for less in a block waits for an edge of it.
+    pub interface_cycle: Span,
 }
 
 /// The record of a replay.
@@ -29,7 +31,7 @@ pub struct PathTrace {
     posts: Vec<Post>,
     /// By message and time.
     hops: Vec<HopRecord>,
-    /// By message and time.
+    /// By message and the time at which they ended.
     stages: Vec<Stage>,
     /// By rank.
     finishes: Vec<Finish>,
@@ -45,7 +47,7 @@ impl PathTrace {
         posts.sort_unstable_by_key(|post| post.message);
         finishes.sort_unstable_by_key(|finish| finish.rank);
         hops.sort_unstable_by_key(|hop| (hop.source, hop.message, hop.came, hop.began, hop.from));
-        stages.sort_unstable_by_key(|s| (s.source, s.message, s.came, s.ended, s.began, s.block, s.endpoint));
+        stages.sort_unstable_by_key(|s| (s.source, s.message, s.ended, s.came, s.began, s.block, s.endpoint));
         let ranks = finishes.last().map_or(0, |finish| finish.rank.index() + 1);
         let ranks = steps.last().map_or(ranks, |step| ranks.max(step.rank.index() + 1));
         let first_steps =

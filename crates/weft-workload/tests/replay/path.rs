@@ -53,6 +53,7 @@ fn recorded(
         packet_payload: setup.simple.payload,
         receive_packet: setup.simple.receive_packet,
         switch_cycle: Span::from_ns(5),
+        interface_cycle: Span::ZERO,
     };
     let mut nics = parameters.hosts(endpoints).into_iter().map(SimpleNic::new);
     let Some(switch) = star else {

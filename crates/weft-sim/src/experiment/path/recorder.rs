@@ -56,14 +56,14 @@ impl PathRecorder {
 
 /// At what pace packets of one message follow each other on a machine.
 pub(crate) fn pace(machine: &Machine) -> Pace {
-    let receive_packet = match &machine.nic {
-        Nic::Simple(nic) => nic.packet_receive,
+    let (receive_packet, interface_cycle) = match &machine.nic {
+        Nic::Simple(nic) => (nic.packet_receive, Span::ZERO),
         // Its receive unit writes cells as they come: its stages say what else they wait for.
-        Nic::Full(_) => Span::ZERO,
+        Nic::Full(nic) => (Span::ZERO, nic.host_port.clock.cycles(1)),
     };
     let switch_cycle = match &machine.fabric {
         Fabric::Packet { switch, .. } => switch.clock.cycles(1),
         Fabric::Ideal(_) => Span::ZERO,
     };
-    Pace { packet_payload: machine.packet.payload, receive_packet, switch_cycle }
+    Pace { packet_payload: machine.packet.payload, receive_packet, switch_cycle, interface_cycle }
 }

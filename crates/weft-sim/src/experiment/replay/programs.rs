@@ -4,7 +4,6 @@ use super::ReplayRequest;
 use crate::experiment::ExperimentError;
 use crate::experiment::ranks::places;
 use crate::machine::Machine;
-use weft_msg::Algorithm;
 use weft_topo::Layout;
 use weft_trace::{Kind, Trace, TraceError};
 use weft_workload::mapping::Place;
@@ -39,7 +38,7 @@ pub fn open(request: &ReplayRequest) -> Result<Vec<Trace>, ExperimentError> {
         let counts = &trace.metadata().operations;
         let operations: Vec<_> = Kind::ALL
             .iter()
-            .filter(|kind| !is_supported(**kind))
+            .filter(|kind| !weft_msg::supports(**kind))
             .filter_map(|kind| counts.get(kind.name()).map(|&count| (kind.name(), count)))
             .filter(|(_, count)| *count > 0)
             .collect();
@@ -50,14 +49,6 @@ pub fn open(request: &ReplayRequest) -> Result<Vec<Trace>, ExperimentError> {
         traces.push(trace);
     }
     Ok(traces)
-}
-
-fn is_supported(kind: Kind) -> bool {
-    match kind {
-        Kind::Collective(collective) => Algorithm::ALL.iter().any(|algorithm| algorithm.performs(collective)),
-        Kind::Window | Kind::OneSided(_) | Kind::Sync(_) => false,
-        _ => true,
-    }
 }
 
 /// Puts the ranks of the traces, one trace after another, on places of the machine.

@@ -83,6 +83,7 @@ section! {
 
 /// A network interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "a machine has one")]
 pub enum Nic {
     /// Overheads per message and per packet.
     Simple(SimpleNic),
