@@ -103,10 +103,7 @@ fn one_way(sets: &[&str], from: &str, to: &str, bytes: u64) -> (f64, Log) {
     let machine = load("exanest", sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let find = |name: &str| {
-        (0..layout.endpoints())
-            .map(EndpointId)
-            .find(|e| layout.endpoint_name(*e) == name)
-            .unwrap()
+        (0..layout.endpoints()).map(EndpointId).find(|e| layout.endpoint_name(*e) == name).unwrap()
     };
     let (from, to) = (find(from), find(to));
     let host = |endpoint| {
