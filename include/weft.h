@@ -121,32 +121,6 @@ int weft_write(weft_rank *rank, uint32_t to, const void *local, size_t length, u
 int weft_read(weft_rank *rank, uint32_t from, void *local, size_t length, uint64_t remote, uint64_t key,
               uint64_t flags, void *context);
 
-/* ---- The network interface (TR-488 section 5.1) ------------------------------------------------------- */
-
-/* A global virtual address: protection domain, endpoint, rank at that endpoint, virtual address. */
-typedef struct weft_address {
-    uint16_t domain;
-    uint32_t endpoint;
-    uint8_t rank;
-    uint64_t virtual_address;
-} weft_address;
-
-typedef struct weft_interface weft_interface;
-
-/* A virtual interface of packetizer and mailbox in protection domain `domain` (which must be the job's). */
-int weft_interface_allocate(weft_rank *rank, uint16_t domain, weft_interface **interface);
-void weft_interface_free(weft_interface *interface);
-
-/* States of a packetizer channel. */
-enum { WEFT_IDLE, WEFT_ONGOING, WEFT_ACKNOWLEDGED, WEFT_NACKED, WEFT_TIMED_OUT };
-
-/* Sends up to 64 bytes to the mailbox at `to`; returns the channel, or -EAGAIN if all are ongoing. */
-int weft_small_send(weft_interface *interface, weft_address to, const void *payload, size_t length);
-int weft_channel_state(weft_interface *interface, int channel);
-
-/* Takes a message from the mailbox: its length, or -EAGAIN. */
-ssize_t weft_small_receive(weft_interface *interface, void *payload, size_t room, weft_address *from);
-
 #ifdef __cplusplus
 }
 #endif

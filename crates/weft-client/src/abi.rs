@@ -307,3 +307,35 @@ unsafe extern "C" fn weft_read(
     handle.rank.read(place, Lent { address: local as usize, length }, flags, context as usize);
     0
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// The names of functions that follow `before` in a text.
+    fn functions<'a>(text: &'a str, before: &str) -> BTreeSet<&'a str> {
+        let mut names = BTreeSet::new();
+        for (at, _) in text.match_indices(before) {
+            let name = &text[at + before.len() - "weft_".len()..];
+            let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+            if name[end..].starts_with('(') {
+                names.insert(&name[..end]);
+            }
+        }
+        names
+    }
+
+    /// Catches a call that the header promises and the library does not have, and the reverse.
+    #[test]
+    fn the_header_declares_what_the_library_has() {
+        let declared: String = include_str!("../../../include/weft.h")
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("*") && !line.trim_start().starts_with("/*"))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let declared = functions(&declared, "weft_");
+        let defined = functions(include_str!("abi.rs"), "extern \"C\" fn weft_");
+        assert!(declared.len() > 15, "{declared:?}");
+        assert_eq!(declared, defined);
+    }
+}

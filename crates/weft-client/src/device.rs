@@ -379,8 +379,8 @@ impl Shared {
             return Err(DeviceError::Protocol(protocol.len()));
         }
         let name = format!("weft-rank-{}", identity.rank);
-        // Not closed on exec: a program that its script starts inherits it as well.
-        let file = memfd_create(name, MemfdFlags::empty())
+        // Closed on exec: a rank opens its own by its path, and inherits none of its peers'.
+        let file = memfd_create(name, MemfdFlags::CLOEXEC)
             .map_err(|error| DeviceError::System("created", error.into()))?;
         ftruncate(&file, LENGTH as u64).map_err(|error| DeviceError::System("sized", error.into()))?;
         let mut shared = Shared::map(&file)?;

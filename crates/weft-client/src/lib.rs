@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`device`] | the layout of the shared memory: whose turn, clock, posts, notices |
 //! | [`rank`] | a rank: matching, completions, its turns |
+//! | `port` | what messaging sees of the machine: clock, device, data |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
 //! | `clock` | the virtual clock in place of the system's |
@@ -22,4 +23,5 @@ mod abi;
 mod clock;
 pub mod device;
 mod operation;
+mod port;
 pub mod rank;

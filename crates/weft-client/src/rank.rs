@@ -16,16 +16,12 @@
 //! Threads: one thread of a process is the rank.
 
 use crate::clock;
-use crate::device::{
-    HostModel, Notice, NoticeKind, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits,
-};
-use crate::operation::{About, Announced, Completion, Kept, Lent, Operation, Source, flag};
-use slab::Slab;
-use std::collections::{BTreeMap, VecDeque};
+use crate::device::{Notice, NoticeKind, Post, PostKind, Shared, State};
+use crate::operation::{About, Completion, Kept, Lent, Operation, Source, flag};
+use crate::port::Port;
 use std::num::NonZeroU32;
-use std::time::Duration;
 use weft_msg::{Envelope, EnvelopeKind, Nic, Process, Protocol, SendToken, TaggedReceive, TaggedSend, Work};
-use weft_units::{Bytes, RankId, Span};
+use weft_units::{Bytes, RankId};
 
 /// Pairs of an empty poll and a yield after which a rank is taken to wait.
 const PAIRS: u32 = 2;
@@ -36,12 +32,6 @@ const JUMP: u32 = 64;
 pub const INJECT_LIMIT: usize = 4096;
 /// Payloads up to this size are copied when they are posted; others are read when the interface does.
 const LARGEST_COPY: usize = 256 << 10;
-/// How often a rank without its turn looks whether the simulator lives.
-const LOOK: Duration = Duration::from_secs(2);
-/// What must be left in a multi-receive buffer.
-const MIN_MULTI_RECEIVE: usize = 64;
-/// Messages in such a buffer begin at multiples of this.
-const ALIGNMENT: usize = 16;
 
 /// This process's side of a job.
 pub struct Rank {
@@ -50,67 +40,13 @@ pub struct Rank {
     port: Port,
 }
 
-/// The rank's clock, device and data: what messaging sees of the machine.
-struct Port {
-    shared: &'static Shared,
-    number: u32,
-    /// A second handle for what needs it exclusively: lists of the device.
-    lists: Shared,
-    host: HostModel,
-    poll: Span,
-    jumps: bool,
-    /// Bytes of the outbox's arena in use.
-    used: usize,
-    /// CPU time of this thread when the program was last given control, in ns.
-    left_at: u64,
-    operations: Slab<Operation>,
-    kept: Slab<Kept>,
-    /// Buffers for announced data, by the receive's number in messaging.
-    expected: BTreeMap<u32, Lent>,
-    /// Sources of announced messages, by the send's number in messaging.
-    sources: BTreeMap<u32, Source>,
-    announced: Announced,
-    /// The send that is being posted.
-    sending: Option<Source>,
-    completions: VecDeque<Completion>,
-    /// Multi-receive buffers that take no more.
-    exhausted: Vec<u32>,
-    min_multi_receive: usize,
-    pairs: u32,
-    polled_empty: bool,
-    empty_polls: u32,
-    clock_reads: u32,
-}
-
 impl Rank {
     /// A rank on its device. `shared` and `lists` are two mappings of it.
     pub fn new(shared: &'static Shared, lists: Shared) -> Option<Rank> {
         let identity = shared.identity();
         let mut protocol: Protocol = postcard::from_bytes(&shared.protocol()).ok()?;
         protocol.eager_limit = protocol.eager_limit.min(Bytes::new(LARGEST_COPY as u64));
-        let port = Port {
-            shared,
-            number: identity.rank,
-            lists,
-            host: identity.host,
-            poll: identity.poll,
-            jumps: identity.jumps,
-            used: 0,
-            left_at: 0,
-            operations: Slab::new(),
-            kept: Slab::new(),
-            expected: BTreeMap::new(),
-            sources: BTreeMap::new(),
-            announced: Announced::new(),
-            sending: None,
-            completions: VecDeque::new(),
-            exhausted: Vec::new(),
-            min_multi_receive: MIN_MULTI_RECEIVE,
-            pairs: 0,
-            polled_empty: false,
-            empty_polls: 0,
-            clock_reads: 0,
-        };
+        let port = Port::new(shared, lists);
         Some(Rank { process: Process::new(RankId(identity.rank), identity.ranks), protocol, port })
     }
 
@@ -538,254 +474,4 @@ fn like(from: Option<u32>, tag: u64, ignore: u64, flags: u64, bytes: Bytes, key:
     // Without tags there is nothing to compare.
     let ignore = if tagged { ignore } else { u64::MAX };
     TaggedReceive { from: from.map(RankId), tagged, tag, ignore, bytes, repeats: false, key }
-}
-
-impl Port {
-    /// Whether it is in virtual time.
-    fn joined(&self) -> bool {
-        self.shared.state() == Some(State::Run)
-    }
-
-    /// The program has called: what it has computed is charged, and a rank outside virtual time joins.
-    fn enter(&mut self) {
-        if !self.joined() {
-            self.hand_over(State::Ready);
-        } else {
-            let span = match self.host {
-                HostModel::None => 0,
-                HostModel::Fixed(span) => span.as_ps(),
-                HostModel::Cpu(millionths) => {
-                    let ns = clock::thread_cpu_ns().saturating_sub(self.left_at);
-                    (u128::from(ns) * u128::from(millionths) / 1000) as u64
-                }
-            };
-            if span > 0 {
-                self.shared.set_clock(self.shared.clock().saturating_add(span));
-            }
-        }
-    }
-
-    /// The program goes on.
-    fn leave(&mut self) {
-        if matches!(self.host, HostModel::Cpu(_)) {
-            self.left_at = clock::thread_cpu_ns();
-        }
-    }
-
-    /// Whatever looked like waiting is not.
-    fn begin_again(&mut self) {
-        (self.pairs, self.polled_empty, self.empty_polls) = (0, false, 0);
-    }
-
-    /// Gives the turn away and sleeps until it is back.
-    fn hand_over(&mut self, state: State) {
-        self.shared.set_state(state);
-        self.shared.give_turn(Turn::Simulator);
-        while self.shared.turn() == Turn::Simulator {
-            self.shared.sleep_while(Turn::Simulator, Some(LOOK));
-            if !self.shared.has_simulator() {
-                // Killed: nothing of the job is to stay behind.
-                std::process::exit(137);
-            }
-        }
-        // The simulator has taken all posts.
-        self.used = 0;
-    }
-
-    /// Gives the turn away until there is a notice.
-    fn wait(&mut self) {
-        self.begin_again();
-        self.lists.set_awaited(self.operations.iter().filter_map(|(_, operation)| operation.awaited()));
-        self.hand_over(State::Wait);
-    }
-
-    /// The poll at which a rank that polls sees what came at `ps`.
-    fn catch_up_with(&mut self, ps: u64) {
-        let clock = self.shared.clock();
-        if ps > clock {
-            let behind = ps - clock;
-            let polls = behind.div_ceil(self.poll.as_ps().max(1));
-            let later =
-                if self.poll == Span::ZERO { behind } else { polls.saturating_mul(self.poll.as_ps()) };
-            self.shared.set_clock(clock.saturating_add(later));
-        }
-    }
-
-    fn post_raw(&mut self, kind: PostKind, post: Post, bytes: &[u8]) {
-        let mut post = Post { kind: kind as u32, at: self.shared.clock(), ..post };
-        while let Err(refused) = self.lists.post(post, bytes, &mut self.used) {
-            post = refused;
-            self.hand_over(State::Ready);
-        }
-        // What it causes can come at any time from now on.
-        self.shared.set_quiet_until(self.shared.quiet_until().min(self.shared.clock()));
-    }
-
-    /// A completion that says what an envelope does.
-    fn describe(&self, envelope: &Envelope, context: usize, flags: u64) -> Completion {
-        let data = match envelope.kind {
-            EnvelopeKind::Eager => self.kept.get(envelope.send as usize).and_then(|kept| kept.data),
-            EnvelopeKind::RequestToSend if envelope.source.0 == self.number => {
-                self.kept.get(envelope.receive as usize).and_then(|kept| kept.data)
-            }
-            _ => self.announced.get(&(envelope.source.0, envelope.send)).copied(),
-        };
-        let tagged = if envelope.is_tagged() { flag::TAGGED } else { 0 };
-        let with_data = if data.is_some() { flag::DATA } else { 0 };
-        Completion {
-            data: data.unwrap_or(0),
-            tag: envelope.tag64(),
-            source: envelope.source.0,
-            ..Completion::of(context, flags | tagged | with_data)
-        }
-    }
-
-    /// Room for the message of `envelope` in the buffer of the receive `key`.
-    fn place(&mut self, key: u32, envelope: &Envelope) -> Lent {
-        let bytes = envelope.bytes.get() as usize;
-        match self.operations.get_mut(key as usize) {
-            Some(Operation::Receive { buffer, .. }) => *buffer,
-            Some(Operation::MultiReceive { buffer, used, pending, closed, .. }) => {
-                let place =
-                    Lent { address: buffer.address + *used, length: (buffer.length - *used).min(bytes) };
-                // The next message begins where any type may lie.
-                *used = (*used + place.length).next_multiple_of(ALIGNMENT).min(buffer.length);
-                *pending += 1;
-                if buffer.length - *used < self.min_multi_receive.max(1) && !*closed {
-                    *closed = true;
-                    self.exhausted.push(key);
-                }
-                place
-            }
-            _ => Lent::default(),
-        }
-    }
-
-    /// Gives a multi-receive buffer back when its last message is there.
-    fn release(&mut self, key: u32) {
-        if let Some(Operation::MultiReceive { context, pending: 0, closed: true, cancelled, .. }) =
-            self.operations.get(key as usize)
-        {
-            let mut completion = Completion::of(*context, flag::RECEIVED | flag::BUFFER_RELEASED);
-            completion.error = if *cancelled { libc::ECANCELED } else { 0 };
-            self.operations.remove(key as usize);
-            self.completions.push_back(completion);
-        }
-    }
-}
-
-impl Nic for Port {
-    fn spend(&mut self, _: Work, span: Span) {
-        if span > Span::ZERO {
-            self.shared.set_clock(self.shared.clock().saturating_add(span.as_ps()));
-        }
-    }
-
-    fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
-        let mut post = Post {
-            to: to.0,
-            envelope: RawEnvelope::from(&envelope),
-            payload: payload.get(),
-            token: token_bits(token),
-            ..Post::default()
-        };
-        let mut bytes = Vec::new();
-        match envelope.kind {
-            EnvelopeKind::Eager => {
-                if let Some(Source { buffer, data }) = self.sending {
-                    bytes = buffer.copy();
-                    (post.data, post.flags) = with_data(data);
-                }
-            }
-            EnvelopeKind::RequestToSend => {
-                if let Some(source) = self.sending {
-                    self.sources.insert(envelope.send, source);
-                    (post.data, post.flags) = with_data(source.data);
-                }
-            }
-            EnvelopeKind::ClearToSend => {
-                let place = self.expected.get(&envelope.receive).copied().unwrap_or_default();
-                (post.local, post.length) = (place.address as u64, place.length as u64);
-            }
-            EnvelopeKind::Data => {
-                if let Some(Source { buffer, .. }) = self.sources.remove(&envelope.send) {
-                    (post.local, post.length) = (buffer.address as u64, buffer.length as u64);
-                }
-            }
-            // The program above has one-sided operations of its own, and the rendezvous writes.
-            _ => {}
-        }
-        self.post_raw(PostKind::Message, post, &bytes);
-    }
-
-    fn announced(&mut self, key: u32, receive: u32, envelope: &Envelope) {
-        let place = self.place(key, envelope);
-        self.expected.insert(receive, place);
-    }
-
-    fn received(&mut self, key: u32, envelope: &Envelope) {
-        let mut completion = self.describe(envelope, 0, flag::RECEIVED);
-        let length = envelope.bytes.get() as usize;
-        let own = envelope.source.0 == self.number;
-        let place = if own || envelope.kind == EnvelopeKind::Eager {
-            let place = self.place(key, envelope);
-            let kept = if envelope.kind == EnvelopeKind::Eager { envelope.send } else { envelope.receive };
-            if let Some(kept) = self.kept.try_remove(kept as usize) {
-                place.fill(&kept.bytes);
-            }
-            place
-        } else {
-            self.announced.remove(&(envelope.source.0, envelope.send));
-            self.expected.remove(&envelope.receive).unwrap_or_default()
-        };
-        completion.length = length.min(place.length);
-        completion.overflow = length - completion.length;
-        completion.error = if completion.overflow > 0 { libc::EMSGSIZE } else { 0 };
-        match self.operations.get_mut(key as usize) {
-            Some(Operation::Receive { context, outcome, .. }) => {
-                completion.context = *context;
-                *outcome = Some(completion);
-            }
-            Some(Operation::MultiReceive { context, flags, pending, .. }) => {
-                *pending -= 1;
-                completion.context = *context;
-                completion.buffer = place.address;
-                completion.flags |= flag::MULTI_RECEIVE;
-                if *flags & flag::COMPLETION != 0 || completion.error != 0 {
-                    self.completions.push_back(completion);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn wants_more(&mut self, key: u32) -> bool {
-        matches!(self.operations.get(key as usize), Some(Operation::MultiReceive { closed: false, .. }))
-    }
-
-    fn completed(&mut self, key: u32) {
-        match self.operations.get(key as usize) {
-            Some(Operation::MultiReceive { .. }) => return self.release(key),
-            Some(Operation::Forgotten { left: 2.., .. }) => {
-                if let Operation::Forgotten { left, .. } = &mut self.operations[key as usize] {
-                    *left -= 1;
-                }
-                return;
-            }
-            Some(_) => {}
-            None => return,
-        }
-        match self.operations.remove(key as usize) {
-            Operation::Send { completion, .. } => self.completions.extend(completion),
-            Operation::Receive { flags, outcome, .. } => {
-                let reports = |c: &Completion| flags & flag::COMPLETION != 0 || c.error != 0;
-                self.completions.extend(outcome.filter(reports));
-            }
-            Operation::MultiReceive { .. } | Operation::Remote { .. } | Operation::Forgotten { .. } => {}
-        }
-    }
-}
-
-fn with_data(data: Option<u64>) -> (u64, u32) {
-    (data.unwrap_or(0), if data.is_some() { Post::WITH_DATA } else { 0 })
 }

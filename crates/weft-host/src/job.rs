@@ -389,7 +389,7 @@ impl Job {
         if length == 0 {
             return Some(Vec::new());
         }
-        self.with_memory(rank, |memory| memory.read(address, length as usize).ok())
+        self.with_memory(rank, |memory| memory.read(address, length).ok())
     }
 
     /// Writes into a rank's memory; says whether it could.

@@ -7,6 +7,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+/// Bytes that are read at once.
+const PIECE: u64 = 16 << 20;
+
 /// The memory of one process.
 #[derive(Debug)]
 pub(crate) struct ProcessMemory(File);
@@ -17,10 +20,16 @@ impl ProcessMemory {
         Ok(ProcessMemory(File::options().read(true).write(true).open(format!("/proc/{process}/mem"))?))
     }
 
-    /// Bytes at an address.
-    pub(crate) fn read(&self, address: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; length];
-        self.0.read_exact_at(&mut bytes, address)?;
+    /// Bytes at an address, piece by piece: a length that a rank claims and does not have costs no more memory
+    /// than it has.
+    pub(crate) fn read(&self, address: u64, length: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        while (bytes.len() as u64) < length {
+            let (read, left) = (bytes.len(), length - bytes.len() as u64);
+            bytes.resize(read + left.min(PIECE) as usize, 0);
+            let at = address.checked_add(read as u64).ok_or(io::ErrorKind::InvalidInput)?;
+            self.0.read_exact_at(&mut bytes[read..], at)?;
+        }
         Ok(bytes)
     }
 
@@ -60,6 +69,7 @@ mod tests {
         own.write(address, &[9; 4]).unwrap();
         assert_eq!(own.read(address, 5).unwrap(), [9, 9, 9, 9, 7]);
         assert!(own.read(8, 1).is_err());
+        assert!(own.read(address, u64::MAX).is_err(), "no process has so much");
         drop(std::hint::black_box(place));
     }
 
