@@ -85,7 +85,7 @@ impl<P: Payload, K: Copy> Context<'_, P, K> {
     /// Sends an event: to this site at any time from now on, to another after at least the lookahead.
     ///
     /// Panics where that is violated: the model would depend on the order of sites.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, event: Event<P>) {
         if event.time >= self.window_end {
             self.outgoing.push(event);
@@ -103,7 +103,7 @@ impl<P: Payload, K: Copy> Context<'_, P, K> {
     }
 
     /// Sends a note to another site, to count from `time` on, which is at least the lookahead away.
-    #[inline]
+    #[inline(always)]
     pub fn send_note(&mut self, time: Time, site: SiteId, note: K) {
         assert!(time >= self.window_end, "a note was sent by site {} sooner than the lookahead", self.site.0);
         self.outgoing.push_note(Note { time, site, note });

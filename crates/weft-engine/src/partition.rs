@@ -35,36 +35,45 @@ struct Key {
 /// Up to so many keys are sorted by counting.
 const FEW: usize = 16;
 
-/// Sorts a few keys by counting for each how many come before it: a fixed number of comparisons without
-/// a branch that depends on one, which for so few is faster than comparing less and guessing wrong.
+/// Sorts the events of one site, into `few` where they are few. Sorting keys moves a quarter of the memory
+/// that sorting events would.
 #[inline]
-fn sort_few(keys: &mut [Key]) {
-    let mut sorted = [Key { rank: 0, index: 0 }; FEW];
-    for (at, key) in keys.iter().enumerate() {
-        let before: usize = keys[..at].iter().map(|other| usize::from(other.rank <= key.rank)).sum();
-        let after: usize = keys[at + 1..].iter().map(|other| usize::from(other.rank < key.rank)).sum();
-        sorted[before + after] = *key;
-    }
+fn sort<'a, P: Payload>(keys: &'a mut [Key], few: &'a mut [Key; FEW], events: &[Event<P>]) -> &'a mut [Key] {
     let count = keys.len();
-    keys.copy_from_slice(&sorted[..count]);
+    if count < 2 {
+        return keys;
+    }
+    let mut ties = true;
+    let sorted = if count <= FEW {
+        // By counting for each how many come before it: a fixed number of comparisons without a branch
+        // that depends on one, which for so few is faster than comparing less and guessing wrong.
+        let mut equal = 0;
+        for (at, key) in keys.iter().enumerate() {
+            let mut before = 0;
+            for other in &keys[..at] {
+                before += usize::from(other.rank <= key.rank);
+                equal += usize::from(other.rank == key.rank);
+            }
+            let after: usize = keys[at + 1..].iter().map(|other| usize::from(other.rank < key.rank)).sum();
+            // The remainder changes nothing: fewer come before it than there are.
+            few[(before + after) % FEW] = *key;
+        }
+        ties = equal > 0;
+        &mut few[..count]
+    } else {
+        keys.sort_unstable_by_key(|key| key.rank);
+        keys
+    };
+    if ties {
+        settle(sorted, events);
+    }
+    sorted
 }
 
-/// Sorts the events of one site. Sorting keys moves a quarter of the memory that sorting events would.
-#[inline]
-fn sort<P: Payload>(keys: &mut [Key], events: &[Event<P>]) {
-    match keys.len() {
-        0 | 1 => return,
-        2..=FEW => sort_few(keys),
-        _ => keys.sort_unstable_by_key(|key| key.rank),
-    }
-    // Payloads are looked at for those that are equal so far.
-    let mut at = 0;
-    while at + 1 < keys.len() {
-        let run = keys[at..].iter().take_while(|key| key.rank == keys[at].rank).count();
-        if run > 1 {
-            keys[at..at + run].sort_unstable_by_key(|key| events[key.index as usize].payload.tie());
-        }
-        at += run;
+/// Orders sorted keys of the same rank by the payloads of their events.
+fn settle<P: Payload>(sorted: &mut [Key], events: &[Event<P>]) {
+    for run in sorted.chunk_by_mut(|one, next| one.rank == next.rank) {
+        run.sort_unstable_by_key(|key| events[key.index as usize].payload.tie());
     }
 }
 
@@ -169,21 +178,20 @@ impl<M: Model> Partition<M> {
         }
         let first = block << BLOCK_SHIFT;
         let far = self.pending.far;
-        if active != 0 {
+        if far && active != 0 {
             model.prefetch(&self.sites[first + active.trailing_zeros() as usize]);
         }
+        let mut few = [Key { rank: 0, index: 0 }; FEW];
         while active != 0 {
             let member = active.trailing_zeros() as usize;
             active &= active - 1;
             // The next site is asked for while this one is worked off, the one after that only where it is.
-            if active != 0 {
+            if far && active != 0 {
                 let next = active.trailing_zeros() as usize;
                 let site = &self.sites[first + next];
                 model.prefetch(site);
-                if far {
-                    for key in &keys[bounds[next] as usize..bounds[next + 1] as usize] {
-                        model.prefetch_event(site, &events[key.index as usize]);
-                    }
+                for key in &keys[bounds[next] as usize..bounds[next + 1] as usize] {
+                    model.prefetch_event(site, &events[key.index as usize]);
                 }
                 let later = active & (active - 1);
                 if later != 0 {
@@ -195,15 +203,17 @@ impl<M: Model> Partition<M> {
                 model.note(&mut self.sites[first + member], note.time, note.note);
             }
             let keys = &mut keys[bounds[member] as usize..bounds[member + 1] as usize];
-            sort(keys, &events);
-            self.run_site(model, first + member, &events, keys, end);
+            let sorted = sort(keys, &mut few, &events);
+            self.run_site(model, first + member, &events, sorted, end);
         }
         self.keys = keys;
         self.note_order = note_order;
         self.pending.recycle(Batch { events, notes, decisions });
     }
 
-    /// Handles the events of one site up to `end`, in order, with those it sends itself.
+    /// Handles the events of one site up to `end`, in order, with those it sends itself. On its own: what it
+    /// goes by stays in registers.
+    #[inline(never)]
     fn run_site(&mut self, model: &M, index: usize, events: &[Event<M::Payload>], keys: &[Key], end: Time) {
         debug_assert!(self.local.is_empty());
         let site = &mut self.sites[index];

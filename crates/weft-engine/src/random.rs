@@ -32,6 +32,13 @@ impl Stream {
         mix(self.key.wrapping_add(self.counter.wrapping_mul(GOLDEN)))
     }
 
+    /// The number that belongs to `place`, whatever has been drawn: for what must not depend on how often
+    /// something was looked at. Places count back from the stream's end, which drawing never reaches.
+    #[inline]
+    pub const fn at(&self, place: u64) -> u64 {
+        mix(self.key.wrapping_sub(place.wrapping_mul(GOLDEN)))
+    }
+
     /// The next number, uniform over 0..`bound`, which must not be zero: [`below`].
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {

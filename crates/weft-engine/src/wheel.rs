@@ -57,7 +57,7 @@ impl<P, K> Batch<P, K> {
 
 /// Appends to the list of a batch; where memory is far, asks for the place of the next entry: by the time
 /// that it comes, other lists have had their turn.
-#[inline]
+#[inline(always)]
 fn append<T>(list: &mut Vec<T>, entry: T, far: bool) {
     list.push(entry);
     if far && let Some(next) = list.spare_capacity_mut().first() {
@@ -119,7 +119,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     }
 
     /// Adds an event, for this partition or by mail for another.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, event: Event<P>) {
         let block = (event.site.0 >> BLOCK_SHIFT) as usize;
         let local = block.wrapping_sub(self.first_block);
@@ -140,7 +140,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     }
 
     /// Adds a note, for this partition or by mail for another.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_note(&mut self, note: Note<K>) {
         let block = (note.site.0 >> BLOCK_SHIFT) as usize;
         let local = block.wrapping_sub(self.first_block);
@@ -171,7 +171,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         self.batch(window, local).decisions.push(site);
     }
 
-    #[inline]
+    #[inline(always)]
     fn batch(&mut self, window: u64, local_block: usize) -> &mut Batch<P, K> {
         let slot = window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local_block];

@@ -452,7 +452,7 @@ struct Leaving<'a, 'b, N: Interface> {
 }
 
 impl<N: Interface> Sink for Leaving<'_, '_, N> {
-    #[inline]
+    #[inline(always)]
     fn packet(&mut self, peer: Peer, mut packet: Packet, head: Time, tail: Time) {
         let (time, site, entity) = match peer {
             Peer::Switch { site, port } => {
@@ -466,7 +466,7 @@ impl<N: Interface> Sink for Leaving<'_, '_, N> {
         self.events.send(Event { time, site, order, payload: Wire::Packet(packet) });
     }
 
-    #[inline]
+    #[inline(always)]
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time) {
         match peer {
             Peer::Switch { site, port } => {
@@ -500,36 +500,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         output: &mut N::Output,
         context: &mut Context<'_, Self::Payload, Credit>,
     ) {
-        let entity = event.order.entity();
-        let rules = &self.rules;
-        if entity == 0 {
-            let Wire::Packet(packet) = event.payload else { unreachable!("switches get packets only") };
-            return site.switch.arrive(packet, context.now(), rules);
+        if event.order.entity() == 0 {
+            let Wire::Packet(packet) = &event.payload else { unreachable!("switches get packets only") };
+            return site.switch.arrive(packet, context.now(), &self.rules);
         }
-        let index = entity as usize - 1;
-        let endpoint = &mut site.endpoints[index];
-        let mut at_interface = InterfaceContext {
-            endpoint: endpoint.id,
-            entity,
-            directory: &self.directory,
-            events: context,
-            output,
-            pump: false,
-        };
-        if let Wire::Credit(amount) = event.payload {
-            endpoint.credits += amount;
-            at_interface.pump = endpoint.staged.is_some();
-        } else {
-            if let Wire::Packet(packet) = &event.payload {
-                endpoint.received += 1;
-                endpoint.received_payload += u64::from(packet.bytes);
-            }
-            let Endpoint { interface, pump, .. } = endpoint;
-            at_interface.hand(&event.payload, interface, pump, &self.interface);
-        }
-        if at_interface.pump {
-            self.pump(endpoint, site.endpoint_ports[index], rules, &mut at_interface);
-        }
+        self.handle_at_endpoint(site, event, output, context);
     }
 
     #[inline]
@@ -569,6 +544,43 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Handles an event of one of the endpoints. On its own: most events are a switch's, whose short way
+    /// must not pay for what interfaces do.
+    #[inline(never)]
+    fn handle_at_endpoint(
+        &self,
+        site: &mut Site<N>,
+        event: &Event<Wire<N::Timer, N::Announcement>>,
+        output: &mut N::Output,
+        context: &mut Context<'_, Wire<N::Timer, N::Announcement>, Credit>,
+    ) {
+        let entity = event.order.entity();
+        let index = entity as usize - 1;
+        let endpoint = &mut site.endpoints[index];
+        let mut at_interface = InterfaceContext {
+            endpoint: endpoint.id,
+            entity,
+            directory: &self.directory,
+            events: context,
+            output,
+            pump: false,
+        };
+        if let Wire::Credit(amount) = event.payload {
+            endpoint.credits += amount;
+            at_interface.pump = endpoint.staged.is_some();
+        } else {
+            if let Wire::Packet(packet) = &event.payload {
+                endpoint.received += 1;
+                endpoint.received_payload += u64::from(packet.bytes);
+            }
+            let Endpoint { interface, pump, .. } = endpoint;
+            at_interface.hand(&event.payload, interface, pump, &self.interface);
+        }
+        if at_interface.pump {
+            self.pump(endpoint, site.endpoint_ports[index], &self.rules, &mut at_interface);
+        }
+    }
+
     /// Injects packets as long as the line is free and the switch has room.
     fn pump(
         &self,

@@ -72,10 +72,14 @@ impl Clock {
     /// The first edge at or after `time`.
     #[inline]
     pub const fn edge_at_or_after(&self, time: Time) -> Time {
-        if self.denominator == 1 {
-            let before = self.periods(time.as_ps()) * self.numerator;
-            return Time::from_ps(before + if before < time.as_ps() { self.numerator } else { 0 });
+        if self.denominator != 1 {
+            return self.uneven_edge_at_or_after(time);
         }
+        let before = self.periods(time.as_ps()) * self.numerator;
+        Time::from_ps(before + if before < time.as_ps() { self.numerator } else { 0 })
+    }
+
+    const fn uneven_edge_at_or_after(&self, time: Time) -> Time {
         self.edge(self.edges_before(time))
     }
 
@@ -111,9 +115,15 @@ impl Clock {
     /// The last edge at or before `time`.
     #[inline]
     pub const fn edge_at_or_before(&self, time: Time) -> Time {
-        if self.denominator == 1 {
-            return Time::from_ps(self.periods(time.as_ps()) * self.numerator);
+        if self.denominator != 1 {
+            return self.uneven_edge_at_or_before(time);
         }
+        Time::from_ps(self.periods(time.as_ps()) * self.numerator)
+    }
+
+    /// The same where the period is no whole number: on its own, so that the common case stays short where
+    /// it is inlined.
+    const fn uneven_edge_at_or_before(&self, time: Time) -> Time {
         // The last n with ceil(n·num/den) <= t, i.e. n <= t·den/num.
         let t = time.as_ps();
         let n = match t.checked_mul(self.denominator) {
@@ -126,9 +136,13 @@ impl Clock {
     /// The edge `count` cycles after the edge at `edge`.
     #[inline]
     pub const fn later_edge(&self, edge: Time, count: u64) -> Time {
-        if self.denominator == 1 {
-            return Time::from_ps(edge.as_ps() + count * self.numerator);
+        if self.denominator != 1 {
+            return self.uneven_later_edge(edge, count);
         }
+        Time::from_ps(edge.as_ps() + count * self.numerator)
+    }
+
+    const fn uneven_later_edge(&self, edge: Time, count: u64) -> Time {
         // edge = ceil(n·num/den) and num >= den, so n = floor(edge·den/num).
         let n = (edge.as_ps() as u128 * self.denominator as u128 / self.numerator as u128) as u64;
         self.edge(n + count)

@@ -27,8 +27,10 @@ pub(crate) trait InputBuffers {
     fn prefetch(&self);
 }
 
-/// An input-buffered switch.
+/// An input-buffered switch. Its ports lie first, as in every kind of switch, so that finding them asks for
+/// no kind.
 #[derive(Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Crossbar<B> {
     pub(crate) ports: Ports,
     pub(crate) pool: Pool,
@@ -38,9 +40,6 @@ pub(crate) struct Crossbar<B> {
     /// Per output a bit for each request whose head wants it: `words` words each.
     requests: Vec<u64>,
     words: u32,
-    /// The output that is served first in the next arbitration, and which way the others follow.
-    first: u32,
-    descending: bool,
 }
 
 impl<B: InputBuffers> Crossbar<B> {
@@ -57,8 +56,6 @@ impl<B: InputBuffers> Crossbar<B> {
             },
             requests: vec![0; outputs * words],
             words: words as u32,
-            first: 0,
-            descending: false,
             pool: Pool::new(),
             ports,
         }
@@ -74,11 +71,11 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// The head of a packet has come.
-    #[inline]
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
+    #[inline(always)]
+    pub(crate) fn arrive<T: Routing>(&mut self, packet: &Packet, now: Time, rules: &Rules<T>) {
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let request = port << rules.vc_shift | usize::from(vc);
-        let handle = self.pool.insert(packet, now, rules.room(&packet));
+        let handle = self.pool.insert(packet, now, rules.room(packet));
         let mut output = 0;
         if B::ROUTES_ON_ARRIVAL {
             let buffered = self.pool.get_mut(handle);
@@ -91,7 +88,7 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// Enters the request of a packet that has come to the head of its queue.
-    #[inline]
+    #[inline(always)]
     fn request<T: Routing>(&mut self, request: usize, handle: u32, now: Time, rules: &Rules<T>) {
         let buffered = self.pool.get_mut(handle);
         if !B::ROUTES_ON_ARRIVAL {
@@ -107,25 +104,12 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// Arbitrates at the clock edge `now`.
+    #[inline]
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
         match self.arbiter {
-            ArbiterKind::RoundRobin => self.serve_outputs(now, rules, sink, |switch, output, survey| {
-                let turn = usize::from(switch.ports.port[output].turn);
-                let request = round_robin::choose(switch.requests_of(output), turn, |request| {
-                    switch.is_eligible(output, request, rules, survey)
-                })?;
-                switch.ports.port[output].turn = request as u16 + 1;
-                Some(request)
-            }),
-            ArbiterKind::Random => self.serve_outputs(now, rules, sink, |switch, output, survey| {
-                let mut dice = switch.ports.dice;
-                let chosen = random::choose(switch.requests_of(output), &mut dice, |request| {
-                    switch.is_eligible(output, request, rules, survey)
-                });
-                switch.ports.dice = dice;
-                chosen
-            }),
+            ArbiterKind::RoundRobin => self.decide_in_turn(now, rules, sink),
+            ArbiterKind::Random => self.decide_at_random(now, rules, sink),
             ArbiterKind::Islip(_) => {
                 if let Some(mut islip) = self.islip.take() {
                     self.match_with_islip(&mut islip, now, rules, sink);
@@ -135,10 +119,33 @@ impl<B: InputBuffers> Crossbar<B> {
         }
     }
 
-    /// Serves the wanted outputs one after the other, beginning with a random one and going up or down
-    /// by chance: of any two outputs that want the same input each is as often the first. Turns by
-    /// number would favour those behind outputs that nobody wants.
-    #[inline]
+    // Each on its own: together they would share the registers of one.
+    #[inline(never)]
+    fn decide_in_turn<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
+        self.serve_outputs(now, rules, sink, |switch, output, survey| {
+            let turn = usize::from(switch.ports.port[output].turn);
+            let request = round_robin::choose(switch.requests_of(output), turn, |request| {
+                switch.is_eligible(output, request, rules, survey)
+            })?;
+            switch.ports.port[output].turn = request as u16 + 1;
+            Some(request)
+        });
+    }
+
+    #[inline(never)]
+    fn decide_at_random<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
+        self.serve_outputs(now, rules, sink, |switch, output, survey| {
+            let mut dice = switch.ports.dice;
+            let chosen = random::choose(switch.requests_of(output), &mut dice, |request| {
+                switch.is_eligible(output, request, rules, survey)
+            });
+            switch.ports.dice = dice;
+            chosen
+        });
+    }
+
+    /// Serves the wanted outputs.
+    #[inline(always)]
     fn serve_outputs<T: Routing>(
         &mut self,
         now: Time,
@@ -146,48 +153,78 @@ impl<B: InputBuffers> Crossbar<B> {
         sink: &mut impl Sink,
         mut choose: impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) {
-        let outputs = self.ports.port.len();
-        let (first, descending) = (self.first as usize, self.descending);
-        let mut granted = false;
-        let mut wake = Time::MAX;
-        // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
-        let words = self.ports.awaited.len();
-        let early = if descending { u64::MAX >> (63 - first % 64) } else { u64::MAX << (first % 64) };
-        for step in 0..=words {
-            let word = first / 64 + if descending { words - step } else { step };
-            let word = if word < words { word } else { word - words };
-            let mut bits = self.ports.awaited[word];
-            if step == 0 {
-                bits &= early;
-            } else if step == words {
-                bits &= !early;
+        let wake = match *self.ports.awaited {
+            // Most edges serve a single output, which needs no order.
+            [wanted] if wanted.is_power_of_two() => {
+                self.serve(wanted.trailing_zeros() as usize, now, rules, sink, &mut choose)
             }
-            while bits != 0 {
-                let bit = if descending { bits.ilog2() } else { bits.trailing_zeros() };
-                let output = word * 64 + bit as usize;
-                bits &= !(1 << bit);
-                if self.ports.look_at[output] <= now {
-                    self.ports.collect_credits(output, now, rules);
-                    let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
-                    match choose(self, output, &mut survey) {
-                        Some(request) => {
-                            granted = true;
-                            self.grant(output, request, now, rules, sink);
-                        }
-                        None => self.look_later(output, &survey, rules),
-                    }
-                }
-                wake = wake.min(self.ports.look_at[output]);
-            }
-        }
-        // Only what was granted counts: how often nothing could be must not matter.
-        if granted {
-            self.first = self.ports.dice.below(outputs as u32);
-            self.descending = self.ports.dice.next_u64() & 1 == 1;
-        }
+            _ => self.serve_in_order(now, rules, sink, &mut choose),
+        };
         self.ports.decision = self.ports.decision.min(wake);
     }
 
+    /// Serves the wanted outputs one after the other, beginning with a random one and going up or down
+    /// by chance: of any two outputs that want the same input each is as often the first. Turns by
+    /// number would favour those behind outputs that nobody wants. The order belongs to the clock edge: how
+    /// often nothing could be granted before must not matter. Returns when the first is to be looked at again.
+    #[inline(never)]
+    fn serve_in_order<T: Routing>(
+        &mut self,
+        now: Time,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+        choose: &mut impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
+    ) -> Time {
+        let order = self.ports.dice.at(now.as_ps());
+        let descending = order & 1 == 1;
+        let first = (((order >> 32) * self.ports.port.len() as u64) >> 32) as usize;
+        // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
+        let early = if descending { u64::MAX >> (63 - first % 64) } else { u64::MAX << (first % 64) };
+        let words = self.ports.awaited.len();
+        let (mut word, mut mask) = (first / 64, early);
+        let mut wake = Time::MAX;
+        for left in (0..=words).rev() {
+            let mut bits = self.ports.awaited[word] & mask;
+            while bits != 0 {
+                let bit = if descending { bits.ilog2() } else { bits.trailing_zeros() };
+                bits &= !(1 << bit);
+                wake = wake.min(self.serve(word * 64 + bit as usize, now, rules, sink, choose));
+            }
+            word = match descending {
+                true if word == 0 => words - 1,
+                true => word - 1,
+                false if word + 1 == words => 0,
+                false => word + 1,
+            };
+            mask = if left == 1 { !early } else { u64::MAX };
+        }
+        wake
+    }
+
+    /// If an output is to be looked at, grants it to the request that `choose` names, if it names one. Returns
+    /// when it is to be looked at again. On its own: compiled into the loops of its callers, it would
+    /// prepare what only many outputs could share.
+    #[inline(never)]
+    fn serve<T: Routing>(
+        &mut self,
+        output: usize,
+        now: Time,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+        choose: &mut impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
+    ) -> Time {
+        if self.ports.look_at[output] <= now {
+            self.ports.collect_credits(output, now, rules);
+            let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
+            match choose(self, output, &mut survey) {
+                Some(request) => self.grant(output, request, now, rules, sink),
+                None => self.look_later(output, &survey, rules),
+            }
+        }
+        self.ports.look_at[output]
+    }
+
+    #[inline(never)]
     fn match_with_islip<T: Routing>(
         &mut self,
         islip: &mut Islip,
@@ -230,6 +267,10 @@ impl<B: InputBuffers> Crossbar<B> {
 
     #[inline]
     fn requests_of(&self, output: usize) -> &[u64] {
+        // Few switches have more requests than a word has bits: for the others nothing is to be multiplied.
+        if self.words == 1 {
+            return std::slice::from_ref(&self.requests[output]);
+        }
         let words = self.words as usize;
         &self.requests[output * words..(output + 1) * words]
     }
@@ -249,9 +290,12 @@ impl<B: InputBuffers> Crossbar<B> {
             survey.lacks_credit = true;
             return false;
         }
-        if rules.cuts_through {
-            return true;
-        }
+        rules.cuts_through || self.is_there(queue, rules, survey)
+    }
+
+    /// Whether enough of the head of `queue` has come for it to go; if not, notes when it will have.
+    #[inline(never)]
+    fn is_there<T>(&self, queue: &Queue, rules: &Rules<T>, survey: &mut Survey) -> bool {
         let not_before = self.ports.not_before(self.pool.get(queue.head), rules);
         if not_before > survey.now {
             survey.wake = survey.wake.min(rules.switch.clock.edge_at_or_after(not_before));
@@ -261,7 +305,7 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// None of the requests of `output` can go now: notes when one may.
-    #[inline]
+    #[inline(never)]
     fn look_later<T>(&mut self, output: usize, survey: &Survey, rules: &Rules<T>) {
         let mut look_at = survey.wake;
         if survey.lacks_credit {
@@ -272,7 +316,7 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// Sends the head of `request` to `output`.
-    #[inline]
+    #[inline(always)]
     fn grant<T: Routing>(
         &mut self,
         output: usize,
@@ -282,11 +326,17 @@ impl<B: InputBuffers> Crossbar<B> {
         sink: &mut impl Sink,
     ) {
         let queue = self.buffers.queue_mut(request, output);
-        let buffered = queue.pop(&mut self.pool);
+        let handle = queue.pop(&mut self.pool);
         let next = queue.head;
         let input = request >> rules.vc_shift;
         let input_vc = (request & ((1 << rules.vc_shift) - 1)) as u8;
-        self.ports.transmit(&Hop { now, output, input: Some((input, input_vc)) }, buffered, rules, sink);
+        self.ports.transmit(
+            &Hop { now, output, input: Some((input, input_vc)) },
+            self.pool.get(handle),
+            rules,
+            sink,
+        );
+        self.pool.remove(handle);
         let words = self.words as usize;
         if next == NONE || !B::ROUTES_ON_ARRIVAL {
             self.requests[output * words + request / 64] &= !(1 << (request % 64));

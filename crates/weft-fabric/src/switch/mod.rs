@@ -74,7 +74,7 @@ impl Switch {
 
     /// The head of a packet has come.
     #[inline]
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
+    pub(crate) fn arrive<T: Routing>(&mut self, packet: &Packet, now: Time, rules: &Rules<T>) {
         each!(self, switch => switch.arrive(packet, now, rules));
     }
 

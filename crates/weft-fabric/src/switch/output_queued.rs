@@ -25,6 +25,7 @@ struct Output {
 
 /// An output-queued switch.
 #[derive(Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct OutputQueued {
     pub(crate) ports: Ports,
     pub(crate) pool: Pool,
@@ -70,10 +71,10 @@ impl OutputQueued {
     }
 
     /// The head of a packet has come.
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: Packet, now: Time, rules: &Rules<T>) {
+    pub(crate) fn arrive<T: Routing>(&mut self, packet: &Packet, now: Time, rules: &Rules<T>) {
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let channel = port << rules.vc_shift | usize::from(vc);
-        let handle = self.pool.insert(packet, now, rules.room(&packet));
+        let handle = self.pool.insert(packet, now, rules.room(packet));
         self.ports.route(self.pool.get_mut(handle), (port, vc), now, rules);
         if self.arrived[channel].push(&mut self.pool, handle) {
             self.request(channel, handle, rules);
@@ -82,6 +83,7 @@ impl OutputQueued {
     }
 
     /// Moves what has arrived, then serves the lines, at the clock edge `now`.
+    #[inline(never)]
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
         self.move_arrivals(now, rules, sink);
@@ -167,15 +169,15 @@ impl OutputQueued {
             self.wanted[to / 64] &= !(1 << (to % 64));
         }
         self.turns[to] = channel as u16 + 1;
-        let buffered = self.arrived[channel].pop(&mut self.pool);
+        let moved = self.arrived[channel].pop(&mut self.pool);
         let next = self.arrived[channel].head;
         if next != NONE {
             self.request(channel, next, rules);
         }
         self.filled[to] += bytes;
         self.outputs[to >> rules.vc_shift].packets += 1;
-        let moved = self.pool.insert(buffered.packet, buffered.head, buffered.room);
         self.queues[to].push(&mut self.pool, moved);
+        let buffered = self.pool.get(moved);
         let port = &self.ports.port[channel >> rules.vc_shift];
         let latency = rules.links[usize::from(port.class.0)].latency;
         let vc = (channel & ((1 << rules.vc_shift) - 1)) as u8;
@@ -210,12 +212,14 @@ impl OutputQueued {
 
     fn send<T: Routing>(&mut self, output: usize, vc: u8, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         let channel = output << rules.vc_shift | usize::from(vc);
-        let buffered = self.queues[channel].pop(&mut self.pool);
+        let handle = self.queues[channel].pop(&mut self.pool);
+        let buffered = self.pool.get(handle);
         self.filled[channel] -= rules.packet_bytes(&buffered.packet).get();
         self.outputs[output].packets -= 1;
         self.outputs[output].turn = ((u32::from(vc) + 1) % rules.vcs) as u8;
         // Its credit went back when it moved.
         self.ports.transmit(&Hop { now, output, input: None }, buffered, rules, sink);
+        self.pool.remove(handle);
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).

@@ -59,8 +59,8 @@ impl Pool {
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, packet: Packet, head: Time, room: u32) -> u32 {
-        let buffered = Buffered { packet, head, room, next: NONE };
+    pub(crate) fn insert(&mut self, packet: &Packet, head: Time, room: u32) -> u32 {
+        let buffered = Buffered { packet: *packet, head, room, next: NONE };
         self.used += 1;
         if self.free == NONE {
             self.places.push(buffered);
@@ -73,14 +73,12 @@ impl Pool {
         handle
     }
 
+    /// Gives up the place of a packet that no queue holds any more.
     #[inline]
-    pub(crate) fn remove(&mut self, handle: u32) -> Buffered {
-        let place = &mut self.places[handle as usize];
-        let buffered = *place;
-        place.next = self.free;
+    pub(crate) fn remove(&mut self, handle: u32) {
+        self.places[handle as usize].next = self.free;
         self.free = handle;
         self.used -= 1;
-        buffered
     }
 
     #[inline]
@@ -121,11 +119,11 @@ impl Queue {
         was_empty
     }
 
-    /// Takes the first, which must exist.
+    /// Takes the first, which must exist. Its place is its own until it is [removed](Pool::remove).
     #[inline]
-    pub(crate) fn pop(&mut self, pool: &mut Pool) -> Buffered {
-        let buffered = pool.remove(self.head);
-        self.head = buffered.next;
-        buffered
+    pub(crate) fn pop(&mut self, pool: &mut Pool) -> u32 {
+        let handle = self.head;
+        self.head = std::mem::replace(&mut pool.get_mut(handle).next, NONE);
+        handle
     }
 }

@@ -237,7 +237,7 @@ impl Ports {
     }
 
     /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn route<T: Routing>(
         &mut self,
         buffered: &mut Buffered,
@@ -278,7 +278,7 @@ impl Ports {
     }
 
     /// A packet at `input` now wants `output`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn look_again<T>(&mut self, output: usize, input: usize, now: Time, rules: &Rules<T>) {
         let both_free = self.port[output].output_ready.max(self.port[input].input_ready);
         if both_free < self.look_at[output] {
@@ -360,18 +360,47 @@ impl Ports {
     }
 
     /// Sends a packet that has won: through the crossbar, onto the line, with its credit back.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit<T>(
         &mut self,
         hop: &Hop,
-        buffered: Buffered,
+        buffered: &Buffered,
         rules: &Rules<T>,
         sink: &mut impl Sink,
     ) {
-        let ready = if buffered.packet.watch { self.not_before(&buffered, rules) } else { Time::ZERO };
-        let Buffered { mut packet, room, .. } = buffered;
-        let vc = packet.vc;
-        let bytes = rules.packet_bytes(&packet);
+        // Apart, so that what few runs ask for takes no registers from the others.
+        if buffered.packet.watch || !self.faults.is_empty() {
+            self.transmit_with_care(hop, buffered, rules, sink);
+        } else {
+            self.transmit_packet::<false, T>(hop, buffered, rules, sink);
+        }
+    }
+
+    /// The same for a packet that is watched or may be lost.
+    #[inline(never)]
+    fn transmit_with_care<T>(
+        &mut self,
+        hop: &Hop,
+        buffered: &Buffered,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) {
+        self.transmit_packet::<true, T>(hop, buffered, rules, sink);
+    }
+
+    #[inline(always)]
+    fn transmit_packet<const CARE: bool, T>(
+        &mut self,
+        hop: &Hop,
+        buffered: &Buffered,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) {
+        let ready = if CARE && buffered.packet.watch { self.not_before(buffered, rules) } else { Time::ZERO };
+        // The packet stays where it is until all of it is copied at once.
+        let Buffered { packet, room, .. } = buffered;
+        let (vc, room) = (packet.vc, *room);
+        let bytes = rules.packet_bytes(packet);
         let output = &mut self.port[hop.output];
         let link = &rules.links[usize::from(output.class.0)];
         let through = rules.through_pipeline(hop.now);
@@ -402,12 +431,10 @@ impl Ports {
             *credits -= room;
             output.outstanding += rules.bytes(room);
         }
-        packet.stretch = (end - begin).as_ps() as u32;
-        packet.hops = packet.hops.saturating_add(1);
         let latency = link.latency;
         let (peer, class) = (output.peer, output.class);
-        if packet.watch {
-            let Packet { source, message, label, .. } = packet;
+        if CARE && packet.watch {
+            let Packet { source, message, label, .. } = *packet;
             let came = buffered.head;
             let ready = ready.max(came);
             sink.hop(HopRecord {
@@ -436,7 +463,13 @@ impl Ports {
             // The buffer's room is free when the tail has left it for the crossbar.
             sink.credit(input.peer, input_vc, room, (end - pipeline) + in_latency);
         }
-        if !self.faults.is_empty() && self.is_lost(hop.output, &mut packet, room, end + latency, rules) {
+        let mut packet = *packet;
+        packet.stretch = (end - begin).as_ps() as u32;
+        packet.hops = packet.hops.saturating_add(1);
+        if CARE
+            && !self.faults.is_empty()
+            && self.is_lost(hop.output, &mut packet, room, end + latency, rules)
+        {
             return;
         }
         sink.packet(peer, packet, begin + latency, end + latency);
