@@ -24,13 +24,18 @@ use weft_units::{Bytes, RankId, Span};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Posts of one turn; a rank with more gives its turn away in between.
 pub const POSTS: usize = 256;
 /// Notices of one turn; more wait at the simulator.
 pub const NOTICES: usize = 256;
 /// Bytes of the payloads of one turn, each way.
 pub const ARENA: usize = 1 << 20;
+/// How often a side without the turn looks whether it has it before it sleeps, which takes longer than most turns last: so
+/// often without giving its core to others,
+const LOOKS_WITH_CORE: u32 = 50;
+/// and so often giving it to them in between.
+const LOOKS: u32 = 30;
 /// Room for the protocol.
 const PROTOCOL: usize = 16 << 10;
 
@@ -98,6 +103,8 @@ struct Page {
     /// Of [`HostModel`]: millionths, or picoseconds.
     host_value: u64,
     turn: AtomicU32,
+    /// How many sleep until the turn changes: who gives it away need not wake anybody where nobody sleeps.
+    asleep: AtomicU32,
     state: AtomicU32,
     /// The rank's clock, in ps.
     clock: AtomicU64,
@@ -401,6 +408,7 @@ impl Shared {
             simulator: std::process::id(),
             host_value,
             turn: AtomicU32::new(Turn::Rank as u32),
+            asleep: AtomicU32::new(0),
             state: AtomicU32::new(State::Real as u32),
             clock: AtomicU64::new(0),
             quiet_until: AtomicU64::new(0),
@@ -595,9 +603,11 @@ impl Shared {
 
     /// Gives the turn away and wakes the other side.
     pub fn give_turn(&self, to: Turn) {
-        let turn = &self.page().turn;
-        turn.store(to as u32, Ordering::Release);
-        let _ = futex::wake(turn, futex::Flags::empty(), 1);
+        let page = self.page();
+        page.turn.store(to as u32, Ordering::SeqCst);
+        if page.asleep.load(Ordering::SeqCst) > 0 {
+            let _ = futex::wake(&page.turn, futex::Flags::empty(), 1);
+        }
     }
 
     /// Wakes whoever waits for the turn, so that it looks around.
@@ -605,15 +615,25 @@ impl Shared {
         let _ = futex::wake(&self.page().turn, futex::Flags::empty(), u32::MAX);
     }
 
-    /// Sleeps until the turn is not `not` any more, or for so long. A sleep that somebody disturbs ends
-    /// early.
+    /// Looks and then sleeps until the turn is not `not` any more, or for so long. A sleep that somebody disturbs
+    /// ends early.
     pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) {
-        let turn = &self.page().turn;
-        if turn.load(Ordering::Acquire) != not as u32 {
-            return;
+        let Page { turn, asleep, .. } = self.page();
+        for look in 0..LOOKS_WITH_CORE + LOOKS {
+            if turn.load(Ordering::Acquire) != not as u32 {
+                return;
+            }
+            if look < LOOKS_WITH_CORE {
+                std::hint::spin_loop();
+            } else {
+                // The other side may be waiting for this core.
+                rustix::thread::sched_yield();
+            }
         }
         let timeout = at_most.and_then(|span| rustix::time::Timespec::try_from(span).ok());
+        asleep.fetch_add(1, Ordering::SeqCst);
         let _ = futex::wait(turn, futex::Flags::empty(), not as u32, timeout.as_ref());
+        asleep.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Puts bytes into an arena: where, or `None` if they do not fit.

@@ -125,7 +125,7 @@ impl Port {
         self.shared.give_turn(Turn::Simulator);
         while self.shared.turn() == Turn::Simulator {
             self.shared.sleep_while(Turn::Simulator, Some(LOOK));
-            if !self.shared.has_simulator() {
+            if self.shared.turn() == Turn::Simulator && !self.shared.has_simulator() {
                 // Killed: nothing of the job is to stay behind.
                 std::process::exit(137);
             }

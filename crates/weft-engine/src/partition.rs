@@ -32,6 +32,14 @@ struct Key {
     index: u32,
 }
 
+impl Key {
+    #[inline]
+    fn new<P: Payload>(event: &Event<P>, start: Time, index: u32) -> Key {
+        let since = event.time.as_ps() - start.as_ps();
+        Key { rank: since << 32 | u64::from(event.order.rank()), index }
+    }
+}
+
 /// Up to so many keys are sorted by counting.
 const FEW: usize = 16;
 
@@ -76,6 +84,10 @@ fn settle<P: Payload>(sorted: &mut [Key], events: &[Event<P>]) {
         run.sort_unstable_by_key(|key| events[key.index as usize].payload.tie());
     }
 }
+
+/// A block with no more events and notes than this in a window is searched for those of each site, which for
+/// so few costs less than going through all sites of the block.
+const SPARSE: usize = 12;
 
 /// The place of a site in its block.
 #[inline]
@@ -123,10 +135,47 @@ impl<M: Model> Partition<M> {
         let blocks = self.sites.len().div_ceil(BLOCK);
         for block in 0..blocks {
             if let Some(batch) = self.pending.take(block) {
-                self.run_block(model, block, batch, windows.start(window), end);
+                if batch.events.len() + batch.notes.len() <= SPARSE {
+                    self.run_sparse_block(model, block, batch, windows.start(window), end);
+                } else {
+                    self.run_block(model, block, batch, windows.start(window), end);
+                }
             }
         }
         self.pending.leave(end == window_end);
+    }
+
+    /// The same as [`Self::run_block`] where little happens.
+    fn run_sparse_block(
+        &mut self,
+        model: &M,
+        block: usize,
+        batch: Batch<M::Payload, M::Note>,
+        start: Time,
+        end: Time,
+    ) {
+        let Batch { events, notes, decisions } = &batch;
+        let sites = events.iter().map(|event| event.site).chain(notes.iter().map(|note| note.site));
+        let mut active =
+            sites.chain(decisions.iter().copied()).fold(0u64, |all, site| all | 1 << member(site));
+        let first = block << BLOCK_SHIFT;
+        let mut keys = std::mem::take(&mut self.keys);
+        let mut few = [Key { rank: 0, index: 0 }; FEW];
+        while active != 0 {
+            let index = first + active.trailing_zeros() as usize;
+            active &= active - 1;
+            let site = SiteId(self.first_site + index as u32);
+            for note in notes.iter().filter(|note| note.site == site) {
+                model.note(&mut self.sites[index], note.time, note.note);
+            }
+            keys.clear();
+            let of_site = events.iter().zip(0..).filter(|(event, _)| event.site == site);
+            keys.extend(of_site.map(|(event, index)| Key::new(event, start, index)));
+            let sorted = sort(&mut keys, &mut few, events);
+            self.run_site(model, index, events, sorted, end);
+        }
+        self.keys = keys;
+        self.pending.recycle(batch);
     }
 
     fn run_block(
@@ -137,13 +186,13 @@ impl<M: Model> Partition<M> {
         start: Time,
         end: Time,
     ) {
-        let Batch { events, notes, decisions } = batch;
+        let Batch { events, notes, decisions } = &batch;
         let mut bounds = [0u32; BLOCK + 1];
-        for event in &events {
+        for event in events {
             bounds[member(event.site) + 1] += 1;
         }
         let mut note_bounds = [0u32; BLOCK + 1];
-        for note in &notes {
+        for note in notes {
             note_bounds[member(note.site) + 1] += 1;
         }
         let mut active = 0u64;
@@ -153,7 +202,7 @@ impl<M: Model> Partition<M> {
             bounds[member + 1] += bounds[member];
             note_bounds[member + 1] += note_bounds[member];
         }
-        for site in &decisions {
+        for site in decisions {
             active |= 1 << member(*site);
         }
         let mut keys = std::mem::take(&mut self.keys);
@@ -162,9 +211,7 @@ impl<M: Model> Partition<M> {
         let mut next = bounds;
         for (index, event) in events.iter().enumerate() {
             let slot = &mut next[member(event.site)];
-            let since = event.time.as_ps() - start.as_ps();
-            keys[*slot as usize] =
-                Key { rank: since << 32 | u64::from(event.order.rank()), index: index as u32 };
+            keys[*slot as usize] = Key::new(event, start, index as u32);
             *slot += 1;
         }
         let mut note_order = std::mem::take(&mut self.note_order);
@@ -203,12 +250,12 @@ impl<M: Model> Partition<M> {
                 model.note(&mut self.sites[first + member], note.time, note.note);
             }
             let keys = &mut keys[bounds[member] as usize..bounds[member + 1] as usize];
-            let sorted = sort(keys, &mut few, &events);
-            self.run_site(model, first + member, &events, sorted, end);
+            let sorted = sort(keys, &mut few, events);
+            self.run_site(model, first + member, events, sorted, end);
         }
         self.keys = keys;
         self.note_order = note_order;
-        self.pending.recycle(Batch { events, notes, decisions });
+        self.pending.recycle(batch);
     }
 
     /// Handles the events of one site up to `end`, in order, with those it sends itself. On its own: what it

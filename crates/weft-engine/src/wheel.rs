@@ -187,7 +187,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     /// The first window that may hold something; `None`: nothing is pending (mail aside).
     pub(crate) fn next_window(&self) -> Option<u64> {
         let start = self.window as usize % SLOTS;
-        let mut ahead = None;
+        let mut first = u64::MAX;
         for step in 0..=SLOTS / 64 {
             let word = (start / 64 + step) % (SLOTS / 64);
             let mut bits = self.occupied[word];
@@ -198,14 +198,20 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             }
             if bits != 0 {
                 let slot = word * 64 + bits.trailing_zeros() as usize;
-                ahead = Some(self.window + ((slot + SLOTS - start) % SLOTS) as u64);
+                first = self.window + ((slot + SLOTS - start) % SLOTS) as u64;
                 break;
             }
         }
-        let beyond = self.beyond.peek().map(|e| self.windows.of(e.0.time));
-        let decisions = self.decisions_beyond.peek().map(|d| self.windows.of(d.0.0));
-        let notes = self.notes_beyond.keys().next().copied();
-        [ahead, beyond, notes, decisions].into_iter().flatten().min()
+        if let Some(Earliest(event)) = self.beyond.peek() {
+            first = first.min(self.windows.of(event.time));
+        }
+        if let Some(Reverse((time, _))) = self.decisions_beyond.peek() {
+            first = first.min(self.windows.of(*time));
+        }
+        if let Some((&window, _)) = self.notes_beyond.first_key_value() {
+            first = first.min(window);
+        }
+        (first != u64::MAX).then_some(first)
     }
 
     /// Moves on to `window`, which must not be later than [`Outgoing::next_window`].

@@ -343,7 +343,8 @@ impl Job {
             device.set_state(State::Run);
             device.give_turn(Turn::Rank);
         }
-        let since = Stopwatch::start();
+        // Most turns are over before the clock would have been read.
+        let mut since = None;
         while device.turn() == Turn::Rank {
             device.sleep_while(Turn::Rank, Some(LOOK));
             if device.turn() == Turn::Simulator {
@@ -352,6 +353,7 @@ impl Job {
             if self.is_stopping() {
                 return TurnEnd::Cut;
             }
+            let since = since.get_or_insert_with(Stopwatch::start);
             if self.watchdog.is_some_and(|limit| since.elapsed() > limit) {
                 lock(&self.life).silent = Some(rank);
                 self.stop();

@@ -14,8 +14,7 @@ pub struct Clock {
     /// The period is `numerator / denominator` ps, in lowest terms.
     numerator: u64,
     denominator: u64,
-    /// floor(2^64 / numerator), at most 2^64 - 1: finding an edge of a clock of whole periods must not
-    /// divide.
+    /// floor(2^64 / numerator), at most 2^64 - 1: finding how many periods a time holds must not divide.
     reciprocal: u64,
 }
 
@@ -61,12 +60,12 @@ impl Clock {
         Clock { numerator, denominator, reciprocal }
     }
 
-    /// floor(`ps` / numerator).
+    /// floor(`product` / numerator).
     #[inline]
-    const fn periods(&self, ps: u64) -> u64 {
-        let below = ((ps as u128 * self.reciprocal as u128) >> 64) as u64;
+    const fn periods(&self, product: u64) -> u64 {
+        let below = ((product as u128 * self.reciprocal as u128) >> 64) as u64;
         // The reciprocal is short by less than 1, so the quotient by at most 1.
-        below + (ps - below * self.numerator >= self.numerator) as u64
+        below + (product - below * self.numerator >= self.numerator) as u64
     }
 
     /// The first edge at or after `time`.
@@ -91,9 +90,15 @@ impl Clock {
         if t == 0 {
             return 0;
         }
-        match (t - 1).checked_mul(self.denominator) {
-            Some(product) => product / self.numerator + 1,
-            None => ((t - 1) as u128 * self.denominator as u128 / self.numerator as u128) as u64 + 1,
+        self.whole_periods(t - 1) + 1
+    }
+
+    /// floor(`ps` · denominator / numerator): how many periods `ps` holds.
+    #[inline]
+    const fn whole_periods(&self, ps: u64) -> u64 {
+        match ps.checked_mul(self.denominator) {
+            Some(product) => self.periods(product),
+            None => (ps as u128 * self.denominator as u128 / self.numerator as u128) as u64,
         }
     }
 
@@ -125,12 +130,7 @@ impl Clock {
     /// it is inlined.
     const fn uneven_edge_at_or_before(&self, time: Time) -> Time {
         // The last n with ceil(n·num/den) <= t, i.e. n <= t·den/num.
-        let t = time.as_ps();
-        let n = match t.checked_mul(self.denominator) {
-            Some(product) => product / self.numerator,
-            None => (t as u128 * self.denominator as u128 / self.numerator as u128) as u64,
-        };
-        self.edge(n)
+        self.edge(self.whole_periods(time.as_ps()))
     }
 
     /// The edge `count` cycles after the edge at `edge`.
@@ -144,8 +144,7 @@ impl Clock {
 
     const fn uneven_later_edge(&self, edge: Time, count: u64) -> Time {
         // edge = ceil(n·num/den) and num >= den, so n = floor(edge·den/num).
-        let n = (edge.as_ps() as u128 * self.denominator as u128 / self.numerator as u128) as u64;
-        self.edge(n + count)
+        self.edge(self.whole_periods(edge.as_ps()) + count)
     }
 
     /// How long `count` cycles last, rounded up once.
