@@ -31,11 +31,14 @@ pub const POSTS: usize = 256;
 pub const NOTICES: usize = 256;
 /// Bytes of the payloads of one turn, each way.
 pub const ARENA: usize = 1 << 20;
-/// How often a side without the turn looks whether it has it before it sleeps, which takes longer than most turns last: so
-/// often without giving its core to others,
-const LOOKS_WITH_CORE: u32 = 50;
+/// How often a side without the turn looks whether it has it before it sleeps, since waking takes longer than most
+/// turns last: so often without giving its core to others,
+const LOOKS_WITH_CORE: u32 = 20;
 /// and so often giving it to them in between.
-const LOOKS: u32 = 30;
+const LOOKS: u32 = 200;
+/// Ranks look less often the more there are, together no more than this: with many, the turn comes back late and those
+/// that look are in each other's way.
+const LOOKS_OF_ALL: u32 = 400;
 /// Room for the protocol.
 const PROTOCOL: usize = 16 << 10;
 
@@ -618,8 +621,13 @@ impl Shared {
     /// Looks and then sleeps until the turn is not `not` any more, or for so long. A sleep that somebody disturbs
     /// ends early.
     pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) {
-        let Page { turn, asleep, .. } = self.page();
-        for look in 0..LOOKS_WITH_CORE + LOOKS {
+        let Page { turn, asleep, ranks, .. } = self.page();
+        let looks = match not {
+            Turn::Rank => LOOKS,
+            Turn::Simulator if *ranks > 16 => 0,
+            Turn::Simulator => LOOKS.min(LOOKS_OF_ALL / (*ranks).max(1)),
+        };
+        for look in 0..LOOKS_WITH_CORE + looks {
             if turn.load(Ordering::Acquire) != not as u32 {
                 return;
             }
