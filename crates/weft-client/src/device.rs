@@ -34,11 +34,8 @@ pub const ARENA: usize = 1 << 20;
 /// How often a side without the turn looks whether it has it before it sleeps, since waking takes longer than most
 /// turns last: so often without giving its core to others,
 const LOOKS_WITH_CORE: u32 = 20;
-/// and so often giving it to them in between.
-const LOOKS: u32 = 200;
-/// Ranks look less often the more there are, together no more than this: with many, the turn comes back late and those
-/// that look are in each other's way.
-const LOOKS_OF_ALL: u32 = 400;
+/// and so often in all.
+const LOOKS: u32 = 220;
 /// Room for the protocol.
 const PROTOCOL: usize = 16 << 10;
 
@@ -108,6 +105,8 @@ struct Page {
     turn: AtomicU32,
     /// How many sleep until the turn changes: who gives it away need not wake anybody where nobody sleeps.
     asleep: AtomicU32,
+    /// The core on which all of the job runs, plus one; 0: wherever the system puts it.
+    core: AtomicU32,
     state: AtomicU32,
     /// The rank's clock, in ps.
     clock: AtomicU64,
@@ -412,6 +411,7 @@ impl Shared {
             host_value,
             turn: AtomicU32::new(Turn::Rank as u32),
             asleep: AtomicU32::new(0),
+            core: AtomicU32::new(0),
             state: AtomicU32::new(State::Real as u32),
             clock: AtomicU64::new(0),
             quiet_until: AtomicU64::new(0),
@@ -595,6 +595,16 @@ impl Shared {
         self.page().quiet_until.store(ps, Ordering::Release);
     }
 
+    /// The core on which all of the job is to run, while it is in virtual time.
+    pub fn core(&self) -> Option<usize> {
+        self.page().core.load(Ordering::Acquire).checked_sub(1).map(|core| core as usize)
+    }
+
+    /// Says on which core all of the job is to run.
+    pub fn set_core(&self, core: Option<usize>) {
+        self.page().core.store(core.map_or(0, |core| core as u32 + 1), Ordering::Release);
+    }
+
     /// Whose turn it is.
     pub fn turn(&self) -> Turn {
         if self.page().turn.load(Ordering::Acquire) == Turn::Rank as u32 {
@@ -621,13 +631,10 @@ impl Shared {
     /// Looks and then sleeps until the turn is not `not` any more, or for so long. A sleep that somebody disturbs
     /// ends early.
     pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) {
-        let Page { turn, asleep, ranks, .. } = self.page();
-        let looks = match not {
-            Turn::Rank => LOOKS,
-            Turn::Simulator if *ranks > 16 => 0,
-            Turn::Simulator => LOOKS.min(LOOKS_OF_ALL / (*ranks).max(1)),
-        };
-        for look in 0..LOOKS_WITH_CORE + looks {
+        let Page { turn, asleep, .. } = self.page();
+        // On one core the other side cannot run before this one sleeps.
+        let looks = if self.core().is_some() { 1 } else { LOOKS };
+        for look in 0..looks {
             if turn.load(Ordering::Acquire) != not as u32 {
                 return;
             }

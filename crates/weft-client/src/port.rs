@@ -9,6 +9,7 @@
 use crate::clock;
 use crate::device::{HostModel, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits};
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -52,6 +53,9 @@ pub(crate) struct Port {
     pub(crate) polled_empty: bool,
     pub(crate) empty_polls: u32,
     pub(crate) clock_reads: u32,
+    /// The core that it has gone to, and those on which it may run otherwise.
+    core: Option<usize>,
+    cores: Option<CpuSet>,
 }
 
 impl Port {
@@ -80,6 +84,8 @@ impl Port {
             polled_empty: false,
             empty_polls: 0,
             clock_reads: 0,
+            core: None,
+            cores: None,
         }
     }
 
@@ -132,6 +138,35 @@ impl Port {
         }
         // The simulator has taken all posts.
         self.used = 0;
+        self.follow_core();
+    }
+
+    /// Goes to the core on which the job runs, or back to those on which it may run.
+    fn follow_core(&mut self) {
+        let core = self.shared.core();
+        if core == self.core {
+            return;
+        }
+        self.core = core;
+        let cores = match core {
+            Some(core) => {
+                if self.cores.is_none() {
+                    self.cores = sched_getaffinity(None).ok();
+                }
+                // The device may say anything.
+                if core >= CpuSet::MAX_CPU {
+                    return;
+                }
+                let mut one = CpuSet::new();
+                one.set(core);
+                Some(one)
+            }
+            None => self.cores.take(),
+        };
+        if let Some(cores) = cores {
+            // Where it is not allowed it is only slower.
+            let _ = sched_setaffinity(None, &cores);
+        }
     }
 
     /// Gives the turn away until there is a notice.

@@ -7,8 +7,8 @@
 //!                   └────────── simulator ──────────┘
 //! ```
 //! # When a rank waits
-//! MPICH's blocking calls poll and yield in turn; its tests never yield. Two such pairs and a third empty
-//! poll mean that the rank does nothing until something comes: it is resumed at the poll that would have
+//! MPICH's blocking calls poll and yield in turn; its tests never yield. An empty poll, a yield and another
+//! empty poll mean that the rank does nothing until something comes: it is resumed at the poll that would have
 //! seen it, so that the time is that of polling all the while. Anything that costs time in between, or
 //! a look at the clock, begins the count anew. Looking for a message (`weft_peek`) never waits.
 //!
@@ -23,8 +23,8 @@ use std::num::NonZeroU32;
 use weft_msg::{Envelope, EnvelopeKind, Nic, Process, Protocol, SendToken, TaggedReceive, TaggedSend, Work};
 use weft_units::{Bytes, RankId};
 
-/// Pairs of an empty poll and a yield after which a rank is taken to wait.
-const PAIRS: u32 = 2;
+/// Pairs of an empty poll and a yield after which a rank is taken to wait at its next empty poll. Each costs a turn.
+const PAIRS: u32 = 1;
 /// Empty polls in a row after which a rank is taken to wait, with fast polling: MPICH empties its queues by some, at its
 /// end, without waiting.
 const JUMP: u32 = 64;

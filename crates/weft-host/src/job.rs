@@ -319,6 +319,11 @@ impl Job {
         self.pause.store(self.is_stopping(), Ordering::Release);
     }
 
+    /// Says on which core all ranks are to run.
+    pub(crate) fn set_core(&self, core: Option<usize>) {
+        self.members.iter().for_each(|member| member.device.set_core(core));
+    }
+
     /// The largest clock of all ranks, in ps.
     pub(crate) fn largest_clock(&self) -> u64 {
         self.members.iter().map(|member| member.device.clock()).max().unwrap_or(0)

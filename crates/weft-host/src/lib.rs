@@ -22,6 +22,7 @@ pub mod job;
 pub mod launch;
 pub mod live;
 mod memory;
+mod one_core;
 pub mod run;
 mod waiting;
 mod wall;

@@ -7,6 +7,7 @@
 
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
 use crate::live::{DOMAIN, LiveHost, LiveParameters, Resume};
+use crate::one_core::OneCore;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -158,7 +159,11 @@ impl LiveRun {
                 Gathered::Joined => {}
             }
             self.wake_those_who_joined();
+            let core = OneCore::for_job(self.job.ranks());
+            self.job.set_core(core.as_ref().map(OneCore::number));
             let progress = self.network.run_until(limit, &self.job.pause);
+            self.job.set_core(None);
+            drop(core);
             if self.job.is_stopping() {
                 return self.stopped();
             }
