@@ -37,8 +37,8 @@ lint: $(STAMPS)/rust $(STAMPS)/venv ## The fast part of test: formatting, clippy
 	cargo fetch --locked
 	$(VENV)/bin/python tools/test.py lint
 
-bench: $(STAMPS)/rust $(STAMPS)/venv ## Speed and memory: prints the table and keeps it in bench/runs
-	cargo build --locked --release -p weft-cli
+bench: $(STAMPS)/rust $(STAMPS)/venv libraries ## Speed and memory: prints the table and keeps it in bench/runs
+	$(VENV)/bin/mpicc -O2 -Wall -Wextra bench/ping_pong.c -o $(BUILD)/bench_ping_pong
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python bench/run.py $(BENCH)
 
 docs: $(STAMPS)/rust $(STAMPS)/venv $(BUILD)/tools/bin/mdbook ## Build the book and the API pages into build/
