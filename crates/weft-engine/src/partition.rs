@@ -18,6 +18,8 @@ pub(crate) struct Partition<M: Model> {
     pub(crate) events_handled: u64,
     /// The events of a block by site.
     keys: Vec<Key>,
+    /// Room for those of a site with few.
+    few: Vec<Key>,
     /// The notes of a block by site, those of a site as they came.
     note_order: Vec<u32>,
     local: BinaryHeap<Earliest<M::Payload>>,
@@ -46,11 +48,16 @@ const FEW: usize = 16;
 /// Sorts the events of one site, into `few` where they are few. Sorting keys moves a quarter of the memory
 /// that sorting events would.
 #[inline]
-fn sort<'a, P: Payload>(keys: &'a mut [Key], few: &'a mut [Key; FEW], events: &[Event<P>]) -> &'a mut [Key] {
+fn sort<'a, P: Payload>(keys: &'a mut [Key], few: &'a mut [Key], events: &[Event<P>]) -> &'a mut [Key] {
+    if keys.len() < 2 { keys } else { sort_several(keys, few, events) }
+}
+
+fn sort_several<'a, P: Payload>(
+    keys: &'a mut [Key],
+    few: &'a mut [Key],
+    events: &[Event<P>],
+) -> &'a mut [Key] {
     let count = keys.len();
-    if count < 2 {
-        return keys;
-    }
     let mut ties = true;
     let sorted = if count <= FEW {
         // By counting for each how many come before it: a fixed number of comparisons without a branch
@@ -63,8 +70,7 @@ fn sort<'a, P: Payload>(keys: &'a mut [Key], few: &'a mut [Key; FEW], events: &[
                 equal += usize::from(other.rank == key.rank);
             }
             let after: usize = keys[at + 1..].iter().map(|other| usize::from(other.rank < key.rank)).sum();
-            // The remainder changes nothing: fewer come before it than there are.
-            few[(before + after) % FEW] = *key;
+            few[before + after] = *key;
         }
         ties = equal > 0;
         &mut few[..count]
@@ -105,6 +111,7 @@ impl<M: Model> Partition<M> {
             output: M::Output::default(),
             events_handled: 0,
             keys: Vec::new(),
+            few: vec![Key { rank: 0, index: 0 }; FEW],
             note_order: Vec::new(),
             local: BinaryHeap::new(),
         };
@@ -160,7 +167,7 @@ impl<M: Model> Partition<M> {
             sites.chain(decisions.iter().copied()).fold(0u64, |all, site| all | 1 << member(site));
         let first = block << BLOCK_SHIFT;
         let mut keys = std::mem::take(&mut self.keys);
-        let mut few = [Key { rank: 0, index: 0 }; FEW];
+        let mut few = std::mem::take(&mut self.few);
         while active != 0 {
             let index = first + active.trailing_zeros() as usize;
             active &= active - 1;
@@ -175,6 +182,7 @@ impl<M: Model> Partition<M> {
             self.run_site(model, index, events, sorted, end);
         }
         self.keys = keys;
+        self.few = few;
         self.pending.recycle(batch);
     }
 
@@ -228,7 +236,7 @@ impl<M: Model> Partition<M> {
         if far && active != 0 {
             model.prefetch(&self.sites[first + active.trailing_zeros() as usize]);
         }
-        let mut few = [Key { rank: 0, index: 0 }; FEW];
+        let mut few = std::mem::take(&mut self.few);
         while active != 0 {
             let member = active.trailing_zeros() as usize;
             active &= active - 1;
@@ -254,6 +262,7 @@ impl<M: Model> Partition<M> {
             self.run_site(model, first + member, events, sorted, end);
         }
         self.keys = keys;
+        self.few = few;
         self.note_order = note_order;
         self.pending.recycle(batch);
     }

@@ -163,8 +163,8 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         due: &mut Time,
         parameters: &N::Parameters,
     ) {
-        match *event {
-            Wire::Packet(packet) => interface.received(&packet, parameters, self),
+        match event {
+            Wire::Packet(packet) => interface.received(packet, parameters, self),
             Wire::Pump => {
                 if *due == self.now() {
                     *due = Time::MAX;
@@ -172,9 +172,9 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
                 }
             }
             Wire::Start => interface.start(parameters, self),
-            Wire::Timer(timer) => interface.timer(timer, parameters, self),
+            Wire::Timer(timer) => interface.timer(*timer, parameters, self),
             Wire::Announcement { from, message, what } => {
-                interface.announced(from, message, what, parameters, self);
+                interface.announced(*from, *message, *what, parameters, self);
             }
             Wire::Credit(_) => unreachable!("credits are the link's, not the interface's"),
         }
