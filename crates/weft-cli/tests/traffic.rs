@@ -12,9 +12,10 @@ use std::time::Duration;
 use weft_sim::results::{Digest, Stopwatch, digest};
 
 /// Machines and what is put on them, with a time that takes few seconds.
-const CASES: [(&str, &str); 5] = [
+const CASES: [(&str, &str); 6] = [
     ("-m communication-ip --set topology.dims=[8,8,8] --pattern uniform --load 0.6 --size 256", "4us"),
     ("-m exanest --set nic.model=simple --pattern tornado --load 0.9 --load-of capacity --size 300", "8us"),
+    ("-m exanest --pattern uniform --load 0.02:0.1:0.08 --size 64", "20us"),
     ("-m bxi3-dragonfly --pattern hotspot --load 0.2:0.4:0.2 --size 5000", "4us"),
     (
         "-m bxi3-fattree --set topology.k=6 --set topology.n=3 --pattern permutation --load 0.5 --seeds 2",
@@ -36,6 +37,19 @@ fn run_into(directory: &Path, case: &str, time: &str, more: &str) -> Digest {
     let output = weft(&[&words(&command)[..], &["-o", directory.to_str().unwrap()]].concat());
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     digest(directory).unwrap()
+}
+
+/// Catches an interface by its blocks that never asks the sources of a pattern for their messages, small or
+/// large: what it accepts is what they offer.
+#[test]
+fn the_block_level_interface_accepts_what_is_offered() {
+    for (load, size) in [(0.002, "32"), (0.05, "16K")] {
+        let command = format!("traffic -m exanest --load {load} --size {size} --time 2ms --quiet --json");
+        let row = &json(&words(&command))["rows"][0];
+        let accepted = row["accepted_load"].as_f64().unwrap();
+        assert!((accepted / load - 1.0).abs() < 0.1, "{command}: {row}");
+        assert_eq!(row["saturated"], Value::from(false), "{command}: {row}");
+    }
 }
 
 /// Catches results that depend on threads: everything but performance.json is the same to the byte. And

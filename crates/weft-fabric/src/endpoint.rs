@@ -25,6 +25,8 @@ pub(crate) struct Endpoint<N> {
     /// Packets that the interface has supplied since the run began.
     pub(crate) supplied: u64,
     pub(crate) packets: u64,
+    /// How many of them were acknowledgements.
+    pub(crate) acknowledgements: u64,
     pub(crate) payload: u64,
     pub(crate) stalled: Span,
     pub(crate) received: u64,
@@ -43,6 +45,7 @@ impl<N> Endpoint<N> {
             fault: None,
             supplied: 0,
             packets: 0,
+            acknowledgements: 0,
             payload: 0,
             stalled: Span::ZERO,
             received: 0,

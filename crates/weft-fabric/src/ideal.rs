@@ -39,6 +39,8 @@ struct IdealEndpoint<N> {
     line: Line,
     pump: Time,
     packets: u64,
+    /// How many of them were acknowledgements.
+    acknowledgements: u64,
     payload: u64,
 }
 
@@ -69,7 +71,15 @@ impl<N: Interface> Ideal<N> {
                 let order = Order::new(entity, kind::START);
                 events.push(Event { time: Time::ZERO, site, order, payload: Wire::Start });
             }
-            IdealEndpoint { id, interface, line: Line::default(), pump: Time::MAX, packets: 0, payload: 0 }
+            IdealEndpoint {
+                id,
+                interface,
+                line: Line::default(),
+                pump: Time::MAX,
+                packets: 0,
+                acknowledgements: 0,
+                payload: 0,
+            }
         };
         let all = (0..endpoints).map(|e| make(EndpointId(e)));
         let sites = if alone {
@@ -115,6 +125,7 @@ impl<N: Interface> Ideal<N> {
             let end = endpoint.line.send(&self.rate, now, packet.payload());
             endpoint.line.hold(now + self.parameters.gap);
             endpoint.packets += 1;
+            endpoint.acknowledgements += packet.acknowledges();
             endpoint.payload += u64::from(packet.bytes);
             packet.hops = 1;
             if packet.watch {
@@ -159,8 +170,13 @@ impl<N: Interface> IdealSite<N> {
     /// Sets the counters of its links to zero, at the end of warm-up.
     pub fn reset_counters(&mut self) {
         for endpoint in &mut self.endpoints {
-            (endpoint.packets, endpoint.payload) = (0, 0);
+            (endpoint.packets, endpoint.payload, endpoint.acknowledgements) = (0, 0, 0);
         }
+    }
+
+    /// How many of the packets sent since the counters were last reset were acknowledgements.
+    pub fn acknowledgements(&self) -> u64 {
+        self.endpoints.iter().map(|endpoint| endpoint.acknowledgements).sum()
     }
 
     /// (endpoint, packets, payload) sent since the counters were last reset.

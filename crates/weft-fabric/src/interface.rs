@@ -18,6 +18,13 @@ pub enum Supply {
     Nothing,
 }
 
+impl Supply {
+    /// A packet, but not before `time`; [`Time::MAX`]: when something happens to the interface.
+    pub fn not_before(time: Time) -> Supply {
+        if time == Time::MAX { Supply::Nothing } else { Supply::NotBefore(time) }
+    }
+}
+
 /// A network interface: the fabric asks it for packets whenever the link can take one, and hands it
 /// those that arrive.
 pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {

@@ -380,7 +380,7 @@ impl<N: Interface> Site<N> {
     /// `now`.
     pub fn reset_counters(&mut self, now: Time) {
         for endpoint in &mut self.endpoints {
-            (endpoint.packets, endpoint.payload) = (0, 0);
+            (endpoint.packets, endpoint.payload, endpoint.acknowledgements) = (0, 0, 0);
             endpoint.stalled = Span::ZERO;
             endpoint.fault.iter_mut().for_each(|fault| fault.reset());
             if let Some((_, since)) = &mut endpoint.staged {
@@ -388,6 +388,7 @@ impl<N: Interface> Site<N> {
             }
         }
         let ports = self.switch.ports_mut();
+        ports.acknowledgements = 0;
         ports.faults.iter_mut().for_each(Fault::reset);
         for (port, counters) in ports.port.iter().zip(&mut ports.counters) {
             (counters.packets, counters.payload) = (0, 0);
@@ -396,6 +397,12 @@ impl<N: Interface> Site<N> {
                 counters.stalled_since = now;
             }
         }
+    }
+
+    /// Links from it and its endpoints that acknowledgements have crossed since the counters were last reset.
+    pub fn acknowledgements(&self) -> u64 {
+        let injected: u64 = self.endpoints.iter().map(|endpoint| endpoint.acknowledgements).sum();
+        injected + self.switch.ports().acknowledgements
     }
 
     /// Packets in its buffers, those at endpoints that wait for credits included.
@@ -618,6 +625,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let bytes = rules.packet_bytes(&packet) + link.framing;
         let end = endpoint.line.send(&link.rate, now, bytes);
         endpoint.packets += 1;
+        endpoint.acknowledgements += packet.acknowledges();
         endpoint.payload += u64::from(packet.bytes);
         packet.address = layout.endpoint_address(packet.destination);
         packet.port = port;

@@ -43,7 +43,7 @@ pub struct Packet {
     pub hops: u8,
     /// Which part of its message it is.
     pub part: Part,
-    /// The interface's own mark, which the network carries and does not read.
+    /// The interface's own mark, of which the network reads one bit: [`Packet::ACKNOWLEDGEMENT`].
     pub label: u8,
     /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
     pub watch: bool,
@@ -52,6 +52,15 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Set in the label of a packet that only answers another: the links that it crosses are counted apart.
+    pub const ACKNOWLEDGEMENT: u8 = 0x80;
+
+    /// Whether it only answers another, as a number.
+    #[inline]
+    pub(crate) fn acknowledges(&self) -> u64 {
+        u64::from(self.label >> 7)
+    }
+
     /// A packet that has not been injected. `bytes` is its payload.
     pub fn new(
         source: EndpointId,

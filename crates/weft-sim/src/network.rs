@@ -47,8 +47,8 @@ pub struct LinkUse {
 /// What has crossed links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Crossed {
-    /// Links crossed by packets, injection and ejection included. A packet of the ideal network crosses
-    /// one.
+    /// Links crossed by packets, injection and ejection included, acknowledgements not. A packet of the ideal
+    /// network crosses one.
     pub packet_hops: u64,
     /// Packets that left the network for an endpoint.
     pub packets: u64,
@@ -324,6 +324,8 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
             let packets = if matches!(link.to, Attachment::Endpoint(_)) { left } else { 0 };
             crossed += Crossed { packet_hops: link.packets, packets, faults };
         }
+        let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
+        crossed.packet_hops -= acknowledgements;
         crossed
     }
 
@@ -374,8 +376,9 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
 
     fn crossed(&self) -> Crossed {
         let sent = self.simulation.sites().flat_map(|(_, site)| site.sent());
-        let packets = sent.map(|(_, packets, _)| packets).sum();
-        Crossed { packet_hops: packets, packets, faults: FaultCounts::default() }
+        let packets: u64 = sent.map(|(_, packets, _)| packets).sum();
+        let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
+        Crossed { packet_hops: packets - acknowledgements, packets, faults: FaultCounts::default() }
     }
 
     fn buffered(&self) -> usize {

@@ -164,6 +164,8 @@ pub(crate) struct Ports {
     pub(crate) expected: Expected,
     /// How the links of its outputs fail; empty where none does.
     pub(crate) faults: Vec<Fault>,
+    /// How many of the packets that its outputs have sent were acknowledgements.
+    pub(crate) acknowledgements: u64,
     pub(crate) dice: Stream,
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
@@ -220,6 +222,7 @@ impl Ports {
             port,
             credits,
             faults: Vec::new(),
+            acknowledgements: 0,
             dice,
             decision: Time::MAX,
         }
@@ -422,6 +425,7 @@ impl Ports {
         let counters = &mut self.counters[hop.output];
         counters.packets += 1;
         counters.payload += u64::from(packet.bytes);
+        self.acknowledgements += packet.acknowledges();
         if output.stalls {
             counters.stalled += hop.now - counters.stalled_since;
             output.stalls = false;

@@ -2,6 +2,10 @@
 
 use crate::mailbox::Refusal;
 use crate::rdma::{Answer, Refusal as BlockRefusal};
+use weft_fabric::Packet;
+
+/// In the label of every answer.
+const ANSWER: u8 = Packet::ACKNOWLEDGEMENT;
 
 /// What a packet is, as its header says: [`weft_fabric::Packet::label`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -10,25 +14,25 @@ pub enum Label {
     /// From a packetizer to a mailbox.
     Small = 1,
     /// The mailbox has it.
-    Acknowledgement = 2,
+    Acknowledgement = 2 | ANSWER,
     /// It was damaged.
-    RefusedDamaged = 3,
+    RefusedDamaged = 3 | ANSWER,
     /// It is of another protection domain.
-    RefusedDomain = 4,
+    RefusedDomain = 4 | ANSWER,
     /// There is no such virtual interface.
-    RefusedInterface = 5,
+    RefusedInterface = 5 | ANSWER,
     /// The mailbox is full.
-    RefusedFull = 6,
+    RefusedFull = 6 | ANSWER,
     /// A cell of an RDMA write.
     Cell = 7,
     /// A block of cells is in memory.
-    BlockAcknowledgement = 8,
+    BlockAcknowledgement = 8 | ANSWER,
     /// There was no context for it.
-    BlockWithoutContext = 9,
+    BlockWithoutContext = 9 | ANSWER,
     /// It met a page fault.
-    BlockFaulted = 10,
+    BlockFaulted = 10 | ANSWER,
     /// It is of another protection domain.
-    BlockOfDomain = 11,
+    BlockOfDomain = 11 | ANSWER,
     /// The vector of a client module, for the server of its board.
     Contribution = 12,
     /// The vector of a server module, for another one.
@@ -58,7 +62,8 @@ impl Label {
     /// The label of a packet; `None`: no packet of this interface.
     #[inline]
     pub fn of(label: u8) -> Option<Label> {
-        Label::ALL.get(usize::from(label).checked_sub(1)?).copied()
+        let number = usize::from(label & !ANSWER);
+        Label::ALL.get(number.checked_sub(1)?).copied().filter(|found| *found as u8 == label)
     }
 
     /// The answer to a packet that a mailbox refuses.
@@ -99,7 +104,7 @@ impl Label {
 
     /// Whether it answers a packet, so that nothing is sent because of it.
     pub fn is_answer(self) -> bool {
-        !matches!(self, Label::Small | Label::Cell) && !self.is_of_reduction()
+        self as u8 & ANSWER != 0
     }
 }
 
@@ -112,6 +117,15 @@ mod tests {
         for label in Label::ALL {
             assert_eq!(Label::of(label as u8), Some(label));
         }
-        assert_eq!((Label::of(0), Label::of(200)), (None, None));
+        assert_eq!([0, 1 | ANSWER, 2, 200].map(Label::of), [None; 4]);
+    }
+
+    /// Catches an answer that counts as data, and data that counts as an answer.
+    #[test]
+    fn answers_are_what_nothing_is_sent_for() {
+        let data = [Label::Small, Label::Cell, Label::Contribution, Label::Exchange, Label::Result];
+        for label in Label::ALL {
+            assert_eq!(label.is_answer(), !data.contains(&label), "{label:?}");
+        }
     }
 }

@@ -406,6 +406,8 @@ impl<H: Host> Interface for FullNic<H> {
     ) -> Supply {
         self.take_offers(parameters, context);
         let now = context.now();
+        // An offer whose time has come waits for room in the blocks, which asks for a packet when it is there.
+        let next_offer = Some(self.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::MAX);
         let hardware = &mut self.hardware;
         let from = context.endpoint();
         match hardware.transmit.next(now, hardware.large_ready()) {
@@ -439,11 +441,10 @@ impl<H: Host> Interface for FullNic<H> {
                 let reduction = hardware.next_reduction(from, now);
                 match reduction.or_else(|| hardware.rdma_packet(&parameters.0, context)) {
                     Some(packet) => Supply::Packet(packet),
-                    None => Supply::Nothing,
+                    None => Supply::not_before(next_offer),
                 }
             }
-            Turn::NotBefore(Time::MAX) => Supply::Nothing,
-            Turn::NotBefore(time) => Supply::NotBefore(time),
+            Turn::NotBefore(time) => Supply::not_before(time.min(next_offer)),
         }
     }
 }
