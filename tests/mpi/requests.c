@@ -1,5 +1,7 @@
 /* Persistent requests, partitioned messages, cancel, request status, generalized requests. */
+#define _GNU_SOURCE
 #include "checks.h"
+#include <sched.h>
 
 enum { TAG = 11, ROUNDS = 5 };
 
@@ -181,6 +183,23 @@ static void generalized(void)
     check(count == 12 && state == -1, "a generalized request");
 }
 
+/* Every rank tests and yields in vain before it sends: whoever takes that for waiting ends in a deadlock. */
+static void test_and_yield(void)
+{
+    int sent = 7, received = 0, done = 0;
+    MPI_Request request;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Irecv(&received, 1, MPI_INT, next(), 9, MPI_COMM_WORLD, &request);
+    for (int look = 0; look < 20 && !done; look++) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        sched_yield();
+    }
+    MPI_Send(&sent, 1, MPI_INT, previous(), 9, MPI_COMM_WORLD);
+    if (!done)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(received == 7, "a send after tests and yields in vain");
+}
+
 int main(int argc, char **argv)
 {
     checks_begin(&argc, &argv);
@@ -192,5 +211,6 @@ int main(int argc, char **argv)
     many_cancelled();
     request_status();
     generalized();
+    test_and_yield();
     return checks_end();
 }

@@ -60,7 +60,7 @@ pub enum LiveEnd {
     /// Every rank has left.
     Finished,
     /// Nothing can ever happen again, and these ranks wait.
-    Deadlock(Vec<u32>),
+    Deadlock(Vec<(u32, Time)>),
     /// This rank has kept its turn for longer than it may.
     Silent(u32),
     /// The network has lost a message for good: why.
@@ -71,6 +71,21 @@ pub enum LiveEnd {
     Stopped,
 }
 
+/// So often ranks that wait are given a turn although nothing has come, before that is a deadlock: as often as a program may test
+/// and yield in vain and then go on by itself.
+const CHANCES: u32 = 100;
+
+/// The turns that ranks were given although nothing had come.
+#[derive(Default)]
+struct Chances {
+    /// Messages that ranks had sent by then.
+    sent: u64,
+    /// How often.
+    given: u32,
+    /// Who waited at the first, and since when.
+    since: Vec<(u32, Time)>,
+}
+
 /// A job on a simulated machine.
 pub struct LiveRun {
     network: Box<dyn SimulatedNetwork<LiveHost>>,
@@ -78,6 +93,7 @@ pub struct LiveRun {
     seats: Vec<(EndpointId, u32)>,
     /// Ranks outside virtual time.
     outside: Vec<bool>,
+    chances: Chances,
 }
 
 impl LiveRun {
@@ -116,7 +132,7 @@ impl LiveRun {
         // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
         network.run_until(Time::ZERO + Span::from_ps(1), &AtomicBool::new(false));
         let outside = vec![true; setup.endpoints.len()];
-        Ok(LiveRun { network, job, seats, outside })
+        Ok(LiveRun { network, job, seats, outside, chances: Chances::default() })
     }
 
     /// The job, for whoever starts and watches its processes.
@@ -180,7 +196,18 @@ impl LiveRun {
                     let waits = |(_, state): &(u32, State)| *state == State::Wait;
                     let waiting: Vec<u32> = (0..).zip(states).filter(waits).map(|(rank, _)| rank).collect();
                     if !waiting.is_empty() && !outside {
-                        return LiveEnd::Deadlock(waiting);
+                        // Waiting is guessed from how a rank polls: one that only tests must have had its chances.
+                        let sent = self.sent().0;
+                        if self.chances.sent != sent || self.chances.given == 0 {
+                            let clock = |rank: &u32| (*rank, Time::from_ps(self.job.state(*rank).1));
+                            self.chances =
+                                Chances { sent, given: 0, since: waiting.iter().map(clock).collect() };
+                        }
+                        self.chances.given += 1;
+                        if self.chances.given > CHANCES {
+                            return LiveEnd::Deadlock(std::mem::take(&mut self.chances.since));
+                        }
+                        waiting.into_iter().for_each(|rank| self.wake(rank));
                     }
                 }
             }
@@ -198,13 +225,18 @@ impl LiveRun {
     /// Ranks that have joined go on when virtual time has reached their clocks.
     fn wake_those_who_joined(&mut self) {
         for rank in 0..self.job.ranks() {
-            let (state, clock) = self.job.state(rank);
+            let state = self.job.state(rank).0;
             if self.outside[rank as usize] && state == State::Ready {
                 self.outside[rank as usize] = false;
-                let (endpoint, seat) = self.seats[rank as usize];
-                let at = Time::from_ps(clock).max(self.network.now());
-                self.network.wake(endpoint, at, Resume(seat));
+                self.wake(rank);
             }
         }
+    }
+
+    /// A rank goes on when virtual time has reached its clock.
+    fn wake(&mut self, rank: u32) {
+        let (endpoint, seat) = self.seats[rank as usize];
+        let at = Time::from_ps(self.job.state(rank).1).max(self.network.now());
+        self.network.wake(endpoint, at, Resume(seat));
     }
 }

@@ -5,17 +5,17 @@
 
 use crate::job::{Death, Job};
 use weft_client::device::{Awaited, AwaitedKind};
+use weft_units::Time;
 
 /// Ranks that are told of.
 const RANKS_SHOWN: usize = 20;
 /// Operations of each.
 const OPERATIONS_SHOWN: usize = 4;
 
-/// One line for each rank that waits, then one for each that died.
-pub(crate) fn describe(job: &Job, waiting: &[u32]) -> String {
+/// One line for each rank that waits, with the time since when, then one for each that died.
+pub(crate) fn describe(job: &Job, waiting: &[(u32, Time)]) -> String {
     let mut lines = Vec::new();
-    for rank in waiting.iter().take(RANKS_SHOWN) {
-        let (_, clock) = job.state(*rank);
+    for (rank, since) in waiting.iter().take(RANKS_SHOWN) {
         let awaited = job.awaited(*rank);
         let mut operations: Vec<String> =
             awaited.iter().take(OPERATIONS_SHOWN).filter_map(operation).collect();
@@ -25,7 +25,7 @@ pub(crate) fn describe(job: &Job, waiting: &[u32]) -> String {
         if operations.is_empty() {
             operations.push("a message that the MPI library expects".to_owned());
         }
-        let since = clock as f64 / 1e6;
+        let since = since.as_ps() as f64 / 1e6;
         lines.push(format!("rank {rank} waits since {since:.3} us for {}", operations.join("; ")));
     }
     if waiting.len() > RANKS_SHOWN {
