@@ -373,7 +373,10 @@ impl Rdma {
                 return Landing { stored: false, notified: None };
             }
             Receipt::Block { written, notified } => (Answer::Ack, written, notified),
-            Receipt::Duplicate { acknowledge: true } => (Answer::Ack, tail, None),
+            Receipt::Duplicate { acknowledge: true } => {
+                (Answer::Ack, tail.max(self.receive.in_memory(source, id.channel)), None)
+            }
+            Receipt::Gap(written) => (Answer::Nack(Refusal::NoContext), written, None),
             Receipt::Refused { refusal, answer: Some(due) } => (Answer::Nack(refusal), due, None),
         };
         self.reply(Reply { to: source, message: transfer.message, id, answer, due });
@@ -382,7 +385,8 @@ impl Rdma {
             let (came, began, ended) = (tail, tail, notified);
             surface.stage(TransferStage { source, message, block: Block::RdmaReceive, came, began, ended });
         }
-        Landing { stored: matches!(receipt, Receipt::Block { .. }), notified }
+        let stored = matches!(receipt, Receipt::Block { .. } | Receipt::Gap(_));
+        Landing { stored, notified }
     }
 
     /// An answer to a block of this node has come.
@@ -419,7 +423,8 @@ impl Rdma {
     /// source. In hardware the unit sees that by the transaction.
     pub fn late_cell(&mut self, source: EndpointId, message: u32, id: CellId, now: Time) {
         if id.last {
-            self.reply(Reply { to: source, message, id, answer: Answer::Ack, due: now });
+            let due = now.max(self.receive.in_memory(source, id.channel));
+            self.reply(Reply { to: source, message, id, answer: Answer::Ack, due });
         }
     }
 

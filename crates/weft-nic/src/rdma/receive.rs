@@ -10,7 +10,8 @@
 //! A context exists from a block's first cell to its last: it is a bit per cell. Beside contexts the unit
 //! remembers for every channel that sends to it which blocks of the transfer under way have come, so that
 //! a block that is repeated because its acknowledgement was lost is acknowledged and not written again.
-//! Blocks that are refused or seen before are answered at their last cell.
+//! Blocks that are refused or seen before are answered at their last cell; so is a block that got its context
+//! in its midst, since senders that repeat in step could otherwise take the only one from each other for ever.
 //!
 //! # Source
 //! TR-488 §4.5: the payload of each cell goes directly to its final destination as it arrives, dynamic
@@ -96,6 +97,8 @@ struct Context {
     touched: Time,
     /// The page translated last.
     page: Option<Page>,
+    /// Whether earlier cells of the attempt that is coming in found no context: it will not be whole.
+    gap: bool,
 }
 
 /// What is known of a channel that sends here.
@@ -109,6 +112,8 @@ struct Connection {
     done: u64,
     /// Blocks of the transfer that have not come.
     missing: u32,
+    /// When all that has come is in memory: no block is acknowledged before.
+    written: Time,
 }
 
 /// What became of a cell.
@@ -116,6 +121,9 @@ struct Connection {
 pub enum Receipt {
     /// It is written at this time; others of its block are missing.
     Written(Time),
+    /// It is written at this time, the last one of a block whose first ones found no context: the sender is
+    /// told to send the block again, and need not wait until time is up.
+    Gap(Time),
     /// It completed its block.
     Block {
         /// When the block is in memory, to be acknowledged.
@@ -189,7 +197,7 @@ impl ReceiveUnit {
         let context = self.contexts.entry(key).or_insert_with(|| {
             let (from, to) = (None, ContextState::Receiving);
             self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
-            Context { written: 0, state: to, until: Time::ZERO, touched: tail, page: None }
+            Context { written: 0, state: to, until: Time::ZERO, touched: tail, page: None, gap: id.index > 0 }
         });
         let mut change = |context: &mut Context, event| {
             let from = context.state;
@@ -233,10 +241,11 @@ impl ReceiveUnit {
         let whole = context.written.count_ones() == u32::from(cells);
         change(context, if whole { ContextEvent::LastCell } else { ContextEvent::Cell });
         if context.state != ContextState::Complete {
-            return Receipt::Written(written);
+            let gap = last && std::mem::take(&mut context.gap);
+            return if gap { Receipt::Gap(written) } else { Receipt::Written(written) };
         }
         self.contexts.remove(&key);
-        let finished = self.block_done(source, channel, transaction);
+        let finished = self.block_done(source, channel, transaction, written);
         let notified = finished.then(|| {
             // Behind the data on the same way, and not before it.
             let (_, notified) = around.write(parameters.notification, issued);
@@ -256,7 +265,13 @@ impl ReceiveUnit {
         cut: &Cut,
     ) -> bool {
         let first = transfer.first;
-        let fresh = || Connection { first, base: first, done: 0, missing: cut.blocks(transfer.bytes) };
+        let fresh = || Connection {
+            first,
+            base: first,
+            done: 0,
+            missing: cut.blocks(transfer.bytes),
+            written: Time::ZERO,
+        };
         let connection = self.connections.entry((source, channel)).or_insert_with(fresh);
         if is_before(connection.first, first) {
             *connection = fresh();
@@ -276,8 +291,15 @@ impl ReceiveUnit {
     }
 
     /// Notes that a block has come; whether it was the last of its transfer.
-    fn block_done(&mut self, source: EndpointId, channel: ChannelId, transaction: u32) -> bool {
+    fn block_done(
+        &mut self,
+        source: EndpointId,
+        channel: ChannelId,
+        transaction: u32,
+        written: Time,
+    ) -> bool {
         let Some(connection) = self.connections.get_mut(&(source, channel)) else { return false };
+        connection.written = connection.written.max(written);
         let place = transaction.wrapping_sub(connection.base);
         connection.done |= 1u64.checked_shl(place).unwrap_or(0);
         let leading = connection.done.trailing_ones();
@@ -300,6 +322,11 @@ impl ReceiveUnit {
             }
             _ => false,
         }
+    }
+
+    /// When all that has come by a channel is in memory.
+    pub fn in_memory(&self, source: EndpointId, channel: ChannelId) -> Time {
+        self.connections.get(&(source, channel)).map_or(Time::ZERO, |connection| connection.written)
     }
 
     /// Blocks that are coming in.

@@ -87,6 +87,7 @@ pub(super) struct Node {
     pub(super) iommu: Iommu,
     pub(super) bytes: Vec<u8>,
     pub(super) line_free: Time,
+    pub(super) link_planned: Option<Time>,
     pub(super) headers: BTreeMap<(EndpointId, u32), TransferHeader>,
 }
 
@@ -196,6 +197,15 @@ impl World {
         message
     }
 
+    /// Has the link of a node looked at, unless it will be earlier than `at`.
+    fn plan_link(&mut self, at: Time, node: u32) {
+        let planned = &mut self.nodes[node as usize].link_planned;
+        if planned.is_none_or(|planned| at < planned) && at < Time::MAX {
+            *planned = Some(at);
+            self.plan(at, node, Happening::Link);
+        }
+    }
+
     fn call<R>(
         &mut self,
         node: u32,
@@ -231,6 +241,8 @@ impl World {
     fn pump(&mut self, node: u32) {
         let free = self.nodes[node as usize].line_free;
         if free > self.now {
+            // What has come up since the last packet began.
+            self.plan_link(free, node);
             return;
         }
         let out = self.call(node, |rdma, now, parameters, around, asked| {
@@ -239,9 +251,7 @@ impl World {
         let (to, bytes) = match &out {
             None => {
                 let next = self.nodes[node as usize].rdma.next_outgoing();
-                if next < Time::MAX {
-                    self.plan(next.max(self.now), node, Happening::Link);
-                }
+                self.plan_link(next.max(self.now), node);
                 return;
             }
             Some(Outgoing::Cell(cell)) => (cell.to, cell.bytes),
@@ -250,7 +260,7 @@ impl World {
         let wire = BitRate::from_bits_per_second(19_200_000_000).span(bytes + Bytes::new(32));
         self.nodes[node as usize].line_free = self.now + wire;
         let next = self.nodes[node as usize].rdma.next_outgoing();
-        self.plan(next.max(self.now + wire).min(Time::from_ps(u64::MAX / 2)), node, Happening::Link);
+        self.plan_link(next.max(self.now + wire), node);
         let what = match out {
             Some(Outgoing::Cell(cell)) => {
                 self.cells += 1;
@@ -284,9 +294,6 @@ impl World {
     pub(super) fn run(&mut self) {
         let mut happenings = 0u64;
         while let Some(((at, _), (node, what))) = self.agenda.pop_first() {
-            if at >= Time::from_ps(u64::MAX / 2) {
-                continue;
-            }
             happenings += 1;
             assert!(happenings < 5_000_000, "no end");
             self.now = at;
@@ -299,7 +306,10 @@ impl World {
                         rdma.post(page, kind, descriptor, now, parameters, asked)
                     })
                 }
-                Happening::Link => {}
+                Happening::Link => {
+                    let planned = &mut self.nodes[node as usize].link_planned;
+                    planned.take_if(|planned| *planned <= at);
+                }
                 Happening::Reply(reply) => self.call(node, |rdma, now, parameters, _, asked| {
                     rdma.answer(reply.id, reply.answer, now, parameters, asked)
                 }),
