@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::reader::{GroupIndex, Trace};
 use crate::row::Row;
 use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::{ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -66,84 +66,113 @@ impl RankCursor {
             entries: self.trace.page_rows() as usize * ENTRIES_PER_ROW,
             rows: rows.clone(),
         };
-        let mut rank = columns.scalars::<Int32Type>(Column::Rank)?;
-        let mut operation = columns.scalars::<ByteArrayType>(Column::Operation)?;
-        let mut span_ps = columns.scalars::<Int64Type>(Column::SpanPs)?;
-        let mut peer = columns.scalars::<Int32Type>(Column::Peer)?;
-        let mut tag = columns.scalars::<Int32Type>(Column::Tag)?;
-        let mut comm = columns.scalars::<Int64Type>(Column::Comm)?;
-        let mut bytes = columns.scalars::<Int64Type>(Column::Bytes)?;
-        let mut receive_bytes = columns.scalars::<Int64Type>(Column::ReceiveBytes)?;
-        let mut element_bytes = columns.scalars::<Int32Type>(Column::ElementBytes)?;
-        let mut request = columns.scalars::<Int32Type>(Column::Request)?;
-        let mut matched_peer = columns.scalars::<Int32Type>(Column::MatchedPeer)?;
-        let mut matched_tag = columns.scalars::<Int32Type>(Column::MatchedTag)?;
-        let mut completed = columns.scalars::<Int32Type>(Column::Completed)?;
-        let mut window = columns.scalars::<Int64Type>(Column::Window)?;
-        let mut text = columns.scalars::<ByteArrayType>(Column::Text)?;
-        let mut requests = columns.lists::<Int32Type>(Column::Requests)?;
-        let mut send_counts = columns.lists::<Int64Type>(Column::SendCounts)?;
-        let mut receive_counts = columns.lists::<Int64Type>(Column::ReceiveCounts)?;
-        let mut members = columns.lists::<Int64Type>(Column::Members)?;
-
-        // Lists may have been read for fewer rows than asked for.
-        let complete = [requests.rows, send_counts.rows, receive_counts.rows, members.rows];
-        let complete = complete.into_iter().fold((rows.end - rows.start) as usize, usize::min);
+        let len = columns.row_count();
+        let mut rows = Vec::with_capacity(len);
+        rows.extend(self.kinds(&columns)?.into_iter().map(Row::empty));
+        // Column by column: most rows have values in few of them, and no program needs all.
+        let mut own = vec![false; len];
+        let rank = self.rank.0.cast_signed();
+        columns.scalars::<Int32Type>(Column::Rank, |offset, found| own[offset] = found == rank)?;
+        columns.scalars::<Int64Type>(Column::SpanPs, |row, span| {
+            rows[row].span_ps = Some(span.cast_unsigned());
+        })?;
+        columns.scalars::<Int32Type>(Column::Peer, |row, peer| {
+            rows[row].peer = Some(peer.cast_unsigned());
+        })?;
+        columns.scalars::<Int32Type>(Column::Tag, |row, tag| rows[row].tag = Some(tag))?;
+        columns.scalars::<Int64Type>(Column::Comm, |row, comm| {
+            rows[row].comm = Some(comm.cast_unsigned());
+        })?;
+        columns.scalars::<Int64Type>(Column::Bytes, |row, bytes| {
+            rows[row].bytes = Some(bytes.cast_unsigned());
+        })?;
+        columns.scalars::<Int64Type>(Column::ReceiveBytes, |row, bytes| {
+            rows[row].receive_bytes = Some(bytes.cast_unsigned());
+        })?;
+        columns.scalars::<Int32Type>(Column::ElementBytes, |row, bytes| {
+            rows[row].element_bytes = Some(bytes.cast_unsigned());
+        })?;
+        columns.scalars::<Int32Type>(Column::Request, |row, request| {
+            rows[row].request = Some(request.cast_unsigned());
+        })?;
+        columns.scalars::<Int32Type>(Column::MatchedPeer, |row, peer| {
+            rows[row].matched_peer = Some(peer.cast_unsigned());
+        })?;
+        columns.scalars::<Int32Type>(Column::MatchedTag, |row, tag| rows[row].matched_tag = Some(tag))?;
+        columns.scalars::<Int32Type>(Column::Completed, |row, index| {
+            rows[row].completed = Some(index.cast_unsigned());
+        })?;
+        columns.scalars::<Int64Type>(Column::Window, |row, window| {
+            rows[row].window = Some(window.cast_unsigned());
+        })?;
+        let mut texts = Vec::new();
+        columns.scalars::<ByteArrayType>(Column::Text, |row, text| texts.push((row, text)))?;
+        for (row, text) in &texts {
+            let text = std::str::from_utf8(text.data())
+                .map_err(|error| self.fault(*row, (Column::Text, error.to_string())))?;
+            rows[*row].text = Some(Cow::Borrowed(text));
+        }
+        let sizes = |values: &[i64]| values.iter().copied().map(i64::cast_unsigned).collect();
+        // Lists may be read for fewer rows than asked for.
+        let complete = [
+            columns.lists::<Int32Type>(Column::Requests, |row, requests| {
+                rows[row].requests = requests.iter().copied().map(i32::cast_unsigned).collect();
+            })?,
+            columns.lists::<Int64Type>(Column::SendCounts, |row, counts| {
+                rows[row].send_counts = sizes(counts);
+            })?,
+            columns.lists::<Int64Type>(Column::ReceiveCounts, |row, counts| {
+                rows[row].receive_counts = sizes(counts);
+            })?,
+            columns.lists::<Int64Type>(Column::Members, |row, members| {
+                rows[row].members = members.iter().copied().collect();
+            })?,
+        ];
+        let complete = complete.into_iter().fold(len, usize::min);
         let (mut ops, mut entries) = (Vec::with_capacity(complete), 0);
-        for offset in 0..complete {
-            let position = self.position + offset as u64;
-            let fault = |(column, reason): (Column, String)| {
-                self.trace.operation_error(self.rank, position, column.name(), reason)
-            };
-            let found = rank.next().map(i32::cast_unsigned);
-            if found != Some(self.rank.0) {
-                let reason = format!("rank {found:?} among the rows of rank {}", self.rank);
-                return Err(fault((Column::Rank, reason)));
+        for (offset, row) in rows[..complete].iter().enumerate() {
+            if !own[offset] {
+                let reason = format!("another rank among the rows of rank {}", self.rank);
+                return Err(self.fault(offset, (Column::Rank, reason)));
             }
-            let name = operation.next();
-            let name = name.as_ref().map_or(&[][..], |name| name.data());
-            let kind = Kind::from_name(name).ok_or_else(|| {
-                let reason = format!(
-                    "no operation is called `{}`; use the weft that wrote the file",
-                    String::from_utf8_lossy(name.get(..40).unwrap_or(name))
-                );
-                fault((Column::Operation, reason))
-            })?;
-            let text = text.next();
-            let text = match text.as_ref().map(|text| std::str::from_utf8(text.data())) {
-                None => None,
-                Some(Ok(text)) => Some(Cow::Borrowed(text)),
-                Some(Err(error)) => return Err(fault((Column::Text, error.to_string()))),
-            };
-            let unsigned = |values: Vec<i64>| values.into_iter().map(i64::cast_unsigned).collect();
-            let row = Row {
-                kind,
-                span_ps: span_ps.next().map(i64::cast_unsigned),
-                peer: peer.next().map(i32::cast_unsigned),
-                tag: tag.next(),
-                comm: comm.next().map(i64::cast_unsigned),
-                bytes: bytes.next().map(i64::cast_unsigned),
-                receive_bytes: receive_bytes.next().map(i64::cast_unsigned),
-                element_bytes: element_bytes.next().map(i32::cast_unsigned),
-                request: request.next().map(i32::cast_unsigned),
-                matched_peer: matched_peer.next().map(i32::cast_unsigned),
-                matched_tag: matched_tag.next(),
-                completed: completed.next().map(i32::cast_unsigned),
-                window: window.next().map(i64::cast_unsigned),
-                text,
-                requests: requests.next().into_iter().map(i32::cast_unsigned).collect(),
-                send_counts: unsigned(send_counts.next()),
-                receive_counts: unsigned(receive_counts.next()),
-                members: Cow::Owned(members.next()),
-            };
-            row.check(self.trace.ranks()).map_err(fault)?;
+            row.check(self.trace.ranks()).map_err(|fault| self.fault(offset, fault))?;
             entries += row.entries();
-            ops.push(row.into_op().map_err(fault)?);
+            ops.push(row.to_op().map_err(|fault| self.fault(offset, fault))?);
             if entries > columns.entries {
                 break;
             }
         }
         Ok(ops)
+    }
+
+    /// The kinds of the rows, by their names.
+    fn kinds(&self, columns: &Columns<'_>) -> Result<Vec<Kind>, TraceError> {
+        let mut kinds = vec![Err(ByteArray::new()); columns.row_count()];
+        // Names lie in the dictionary of the page: where one lies says what it is.
+        let mut known: Vec<(*const u8, usize, Kind)> = Vec::new();
+        columns.scalars::<ByteArrayType>(Column::Operation, |row, name| {
+            let (begin, len) = (name.data().as_ptr(), name.len());
+            let seen = known.iter().find(|other| (other.0, other.1) == (begin, len));
+            let kind = seen.map(|(.., kind)| *kind).or_else(|| Kind::from_name(name.data()));
+            if let (None, Some(kind)) = (seen, kind) {
+                known.push((begin, len, kind));
+            }
+            kinds[row] = kind.ok_or(name);
+        })?;
+        let kinds = kinds.into_iter().enumerate().map(|(row, kind)| {
+            kind.map_err(|name| {
+                let name = if name.is_empty() { &[][..] } else { name.data() };
+                let name = String::from_utf8_lossy(name.get(..40).unwrap_or(name)).into_owned();
+                let reason = format!("no operation is called `{name}`; use the weft that wrote the file");
+                self.fault(row, (Column::Operation, reason))
+            })
+        });
+        kinds.collect()
+    }
+
+    /// What is wrong with a row of those that come next.
+    fn fault(&self, row: usize, (column, reason): (Column, String)) -> TraceError {
+        self.trace.operation_error(self.rank, self.position + row as u64, column.name(), reason)
     }
 }
 
@@ -177,48 +206,73 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// A column without lists.
-    fn scalars<T: DataType>(&self, column: Column) -> Result<Scalars<T>, TraceError> {
-        self.read_scalars(column).map_err(|error| self.trace.column_error(self.group, column, error))
+    /// Hands on the values of a column without lists, each with its row.
+    fn scalars<T: DataType>(&self, column: Column, each: impl FnMut(usize, T::T)) -> Result<(), TraceError> {
+        self.read_scalars::<T>(column, each)
+            .map_err(|error| self.trace.column_error(self.group, column, error))
     }
 
-    fn read_scalars<T: DataType>(&self, column: Column) -> ParquetResult<Scalars<T>> {
+    fn read_scalars<T: DataType>(
+        &self,
+        column: Column,
+        mut each: impl FnMut(usize, T::T),
+    ) -> ParquetResult<()> {
         let rows = self.row_count();
         let (mut levels, mut values) = (Vec::new(), Vec::new());
-        let Some(mut reader) = self.reader::<T>(column)? else {
-            return Ok(Scalars { levels: levels.into_iter(), values: values.into_iter() });
-        };
+        let Some(mut reader) = self.reader::<T>(column)? else { return Ok(()) };
         let (read, ..) = reader.read_records(rows, Some(&mut levels), None, &mut values)?;
         check_rows(read, rows)?;
-        if self.trace.chunk(self.group, column).column_descr().max_def_level() == 0 {
-            levels = vec![1; rows];
+        if values.len() == rows {
+            values.into_iter().enumerate().for_each(|(row, value)| each(row, value));
+            return Ok(());
         }
-        Ok(Scalars { levels: levels.into_iter(), values: values.into_iter() })
+        let present = levels.iter().enumerate().filter(|(_, level)| **level > 0);
+        present.zip(values).for_each(|((row, _), value)| each(row, value));
+        Ok(())
     }
 
-    /// A column of lists, for fewer rows than asked for where the lists are long.
-    fn lists<T: DataType>(&self, column: Column) -> Result<Lists<T>, TraceError> {
-        self.read_lists(column).map_err(|error| self.trace.column_error(self.group, column, error))
+    /// Hands on the lists of a column that are not empty, each with its row. Returns for how many rows:
+    /// fewer than asked for where they are long.
+    fn lists<T: DataType>(
+        &self,
+        column: Column,
+        each: impl FnMut(usize, &[T::T]),
+    ) -> Result<usize, TraceError> {
+        self.read_lists::<T>(column, each).map_err(|error| self.trace.column_error(self.group, column, error))
     }
 
-    fn read_lists<T: DataType>(&self, column: Column) -> ParquetResult<Lists<T>> {
+    fn read_lists<T: DataType>(
+        &self,
+        column: Column,
+        mut each: impl FnMut(usize, &[T::T]),
+    ) -> ParquetResult<usize> {
         /// Rows after which the number of entries is looked at.
         const STEP: usize = 64;
+        /// The definition level of an entry; below it lie the empty list and null.
+        const ENTRY: i16 = 2;
         let rows = self.row_count();
         let (mut definition, mut repetition, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        let mut read = rows;
-        if let Some(mut reader) = self.reader::<T>(column)? {
-            read = 0;
-            while read < rows && values.len() <= self.entries {
-                let step = STEP.min(rows - read);
-                let (records, ..) =
-                    reader.read_records(step, Some(&mut definition), Some(&mut repetition), &mut values)?;
-                check_rows(records, step)?;
-                read += records;
-            }
+        let Some(mut reader) = self.reader::<T>(column)? else { return Ok(rows) };
+        let mut read = 0;
+        while read < rows && values.len() <= self.entries {
+            let step = STEP.min(rows - read);
+            let (records, ..) =
+                reader.read_records(step, Some(&mut definition), Some(&mut repetition), &mut values)?;
+            check_rows(records, step)?;
+            read += records;
         }
-        let levels = definition.into_iter().zip(repetition).collect::<Vec<_>>().into_iter().peekable();
-        Ok(Lists { levels, values: values.into_iter(), rows: read })
+        // A row begins where nothing is repeated.
+        let (mut row, mut rest) = (0, &values[..]);
+        let levels: Vec<_> = definition.into_iter().zip(repetition).collect();
+        for list in levels.chunk_by(|_, (_, repetition)| *repetition > 0) {
+            let entries = list.iter().filter(|(definition, _)| *definition >= ENTRY).count();
+            let (values, after) = rest.split_at(entries.min(rest.len()));
+            if row < rows && !values.is_empty() {
+                each(row, values);
+            }
+            (row, rest) = (row + 1, after);
+        }
+        Ok(read)
     }
 
     /// A reader that stands at the first of the rows; `None` where all values are null.
@@ -240,44 +294,5 @@ fn check_rows(read: usize, expected: usize) -> ParquetResult<()> {
     match read == expected {
         true => Ok(()),
         false => Err(ParquetError::General(format!("{read} rows where there should be {expected}"))),
-    }
-}
-
-/// The values of a column without lists, row by row.
-struct Scalars<T: DataType> {
-    levels: std::vec::IntoIter<i16>,
-    values: std::vec::IntoIter<T::T>,
-}
-
-impl<T: DataType> Scalars<T> {
-    fn next(&mut self) -> Option<T::T> {
-        match self.levels.next()? {
-            0 => None,
-            _ => self.values.next(),
-        }
-    }
-}
-
-/// The values of a column of lists, row by row.
-struct Lists<T: DataType> {
-    /// Definition and repetition levels.
-    levels: std::iter::Peekable<std::vec::IntoIter<(i16, i16)>>,
-    values: std::vec::IntoIter<T::T>,
-    rows: usize,
-}
-
-impl<T: DataType> Lists<T> {
-    fn next(&mut self) -> Vec<T::T> {
-        /// The level of an entry; below it lie the empty list and null.
-        const ENTRY: i16 = 2;
-        let Some((definition, _)) = self.levels.next() else { return Vec::new() };
-        if definition < ENTRY {
-            return Vec::new();
-        }
-        let mut len = 1;
-        while self.levels.next_if(|&(_, repetition)| repetition > 0).is_some() {
-            len += 1;
-        }
-        self.values.by_ref().take(len).collect()
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn empty(kind: Kind) -> Row<'a> {
+    pub(crate) fn empty(kind: Kind) -> Row<'a> {
         Row {
             kind,
             span_ps: None,
@@ -127,7 +127,7 @@ impl<'a> Row<'a> {
     }
 
     /// The operation of a row. Columns that its kind does not have are not looked at.
-    pub(crate) fn into_op(self) -> Result<Op, Fault> {
+    pub(crate) fn to_op(&self) -> Result<Op, Fault> {
         Ok(match self.kind {
             Kind::Compute => Op::Compute { span: Span::from_ps(need(self.span_ps, Column::SpanPs)?) },
             Kind::Isend(mode) => Op::Isend {
@@ -165,8 +165,8 @@ impl<'a> Row<'a> {
                     send: self.bytes()?,
                     receive: Bytes::new(need(self.receive_bytes, Column::ReceiveBytes)?),
                     element: need(self.element_bytes, Column::ElementBytes)?,
-                    send_counts: self.send_counts.into_owned(),
-                    receive_counts: self.receive_counts.into_owned(),
+                    send_counts: self.send_counts.to_vec(),
+                    receive_counts: self.receive_counts.to_vec(),
                 },
             },
             Kind::Communicator => Op::Communicator { comm: self.comm()?, members: ranges(&self.members)? },
@@ -179,9 +179,9 @@ impl<'a> Row<'a> {
                 request: self.request.map(RequestId),
             },
             Kind::Sync(kind) => Op::Sync { kind, window: self.window()?, target: self.peer.map(RankId) },
-            Kind::Marker => {
-                Op::Marker { text: self.text.map(Cow::into_owned).ok_or_else(|| missing(Column::Text))? }
-            }
+            Kind::Marker => Op::Marker {
+                text: self.text.as_deref().map(str::to_owned).ok_or_else(|| missing(Column::Text))?,
+            },
         })
     }
 
