@@ -38,7 +38,9 @@ lint: $(STAMPS)/rust $(STAMPS)/venv ## The fast part of test: formatting, clippy
 	$(VENV)/bin/python tools/test.py lint
 
 bench: $(STAMPS)/rust $(STAMPS)/venv libraries ## Speed and memory: prints the table and keeps it in bench/runs
+	@tools/install_packages.sh --optional "SimGrid beside weft in the benchmark" libsimgrid-dev
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra bench/ping_pong.c -o $(BUILD)/bench_ping_pong
+	$(VENV)/bin/mpicc -O2 -Wall -Wextra bench/allreduce.c -o $(BUILD)/bench_allreduce
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python bench/run.py $(BENCH)
 
 docs: $(STAMPS)/rust $(STAMPS)/venv $(BUILD)/tools/bin/mdbook ## Build the book and the API pages into build/

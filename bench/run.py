@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -109,7 +110,8 @@ def write_run(lines: list[str], samples: dict, repeat: int) -> Path:
     cores = len(os.sched_getaffinity(0))
     machine = f"{cpu}, {cores} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}"
     head = ["# Benchmark", "", f"- machine: {machine}", f"- compiler: {rust}, release profile"]
-    head += [f"- each value is the median of {repeat} runs; rates and sizes in base units", ""]
+    head += [f"- each value is the median of {repeat} runs, or of as many as cases.toml says"]
+    head += ["- rates and sizes are in base units", ""]
     (folder / "summary.md").write_text("\n".join([*head, *lines, ""]))
     with (folder / "raw.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -133,6 +135,9 @@ def main() -> None:
     plan = tomllib.loads((HERE / "cases.toml").read_text())
     repeat = options.repeat or plan["repeat"]
     cases = [c for c in plan["case"] if not options.words or any(word in c["name"] for word in options.words)]
+    for case in [c for c in cases if "needs" in c and not shutil.which(c["needs"])]:
+        print(f"left out, for want of {case['needs']}: {case['name']}", file=sys.stderr)
+        cases.remove(case)
     missing = [c["name"] for c in cases if c.get("relative_to", c["name"]) not in {d["name"] for d in cases}]
     if not cases:
         sys.exit(f"bench: no case holds any of: {', '.join(options.words)}")
@@ -142,8 +147,11 @@ def main() -> None:
     # Cases that look at the same run share it; rounds, not cases, are repeated, so that a disturbance
     # hits all of them alike.
     samples: dict[tuple[str, ...], list] = {commands_of(case): [] for case in cases}
+    at_most = {commands_of(case): case.get("repeat", repeat) for case in cases}
     for round_number in range(repeat):
         for commands, runs in samples.items():
+            if round_number >= at_most[commands]:
+                continue
             print(f"[{round_number + 1}/{repeat}] {' & '.join(commands)}", file=sys.stderr, flush=True)
             runs.append(list(zip(commands, run_together(list(commands)), strict=True)))
     answers = {
