@@ -66,7 +66,7 @@ fn device() -> Option<&'static Shared> {
 }
 
 /// Whether the process is a rank, or may become one.
-fn is_job() -> bool {
+pub(crate) fn is_job() -> bool {
     static JOB: OnceLock<bool> = OnceLock::new();
     *JOB.get_or_init(|| std::env::var_os("WEFT_JOB").is_some())
 }

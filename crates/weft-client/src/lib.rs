@@ -15,6 +15,7 @@
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
 //! | `clock` | the virtual clock in place of the system's |
+//! | `private_memory` | MPICH's shared memory, kept to its process |
 //!
 //! It never links the simulator. Between its turns a rank does not run; during one it runs natively,
 //! and its virtual clock moves by what the machine file says that messaging costs.
@@ -24,4 +25,5 @@ mod clock;
 pub mod device;
 mod operation;
 mod port;
+mod private_memory;
 pub mod rank;
