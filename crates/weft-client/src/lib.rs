@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`device`] | the layout of the shared memory: whose turn, clock, posts, notices |
 //! | [`rank`] | a rank: matching, completions, its turns |
+//! | [`interface`] | virtual interfaces: small messages and RDMA between global addresses |
 //! | `port` | what messaging sees of the machine: clock, device, data |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
@@ -22,6 +23,7 @@
 mod abi;
 mod clock;
 pub mod device;
+pub mod interface;
 mod operation;
 mod port;
 pub mod rank;

@@ -7,7 +7,9 @@
 //! ```
 
 use crate::clock;
-use crate::device::{HostModel, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits};
+use crate::device::{
+    Awaited, AwaitedKind, HostModel, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits,
+};
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use slab::Slab;
@@ -53,6 +55,8 @@ pub(crate) struct Port {
     pub(crate) polled_empty: bool,
     pub(crate) empty_polls: u32,
     pub(crate) clock_reads: u32,
+    /// The virtual interface that it polls, if it polls one.
+    pub(crate) polled_interface: Option<u16>,
     /// The core that it has gone to, and those on which it may run otherwise.
     core: Option<usize>,
     cores: Option<CpuSet>,
@@ -84,6 +88,7 @@ impl Port {
             polled_empty: false,
             empty_polls: 0,
             clock_reads: 0,
+            polled_interface: None,
             core: None,
             cores: None,
         }
@@ -172,7 +177,13 @@ impl Port {
     /// Gives the turn away until there is a notice.
     pub(crate) fn wait(&mut self) {
         self.begin_again();
-        self.lists.set_awaited(self.operations.iter().filter_map(|(_, operation)| operation.awaited()));
+        let interface = self.polled_interface.map(|number| Awaited {
+            kind: AwaitedKind::Interface as u32,
+            peer: number.into(),
+            ..Awaited::default()
+        });
+        let operations = self.operations.iter().filter_map(|(_, operation)| operation.awaited());
+        self.lists.set_awaited(interface.into_iter().chain(operations));
         self.hand_over(State::Wait);
     }
 

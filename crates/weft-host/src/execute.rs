@@ -10,6 +10,7 @@ use crate::job::{Death, Job};
 use crate::launch::processes::{Processes, Start, Watch, environment_of};
 use crate::launch::program::ProgramError;
 use crate::launch::{Libraries, Missing, program};
+use crate::ledger::Nonsense;
 use crate::run::{LiveEnd, LiveError, LiveRun, LiveSetup};
 use crate::waiting;
 use crate::wall::Stopwatch;
@@ -75,6 +76,8 @@ pub enum Outcome {
     Silent(u32),
     /// The network has lost a message for good: why.
     Lost(String),
+    /// This rank has written into its device what no library does.
+    Broken(u32, Nonsense),
     /// Virtual time has reached its limit.
     TimeLimit,
     /// So has real time.
@@ -93,6 +96,7 @@ impl Outcome {
             Outcome::Deadlock => "deadlock",
             Outcome::Silent(_) => "silent",
             Outcome::Lost(_) => "lost data",
+            Outcome::Broken(..) => "broken rank",
             Outcome::TimeLimit | Outcome::WallLimit => "limit reached",
             Outcome::Interrupted => "interrupted",
         }
@@ -107,6 +111,7 @@ impl Outcome {
             Outcome::Deadlock
             | Outcome::Silent(_)
             | Outcome::Lost(_)
+            | Outcome::Broken(..)
             | Outcome::TimeLimit
             | Outcome::WallLimit => 1,
             Outcome::Interrupted => 130,
@@ -345,6 +350,7 @@ pub fn execute(
         (LiveEnd::Deadlock(_), None) => Outcome::Deadlock,
         (LiveEnd::Silent(rank), None) => Outcome::Silent(rank),
         (LiveEnd::Lost(reason), None) => Outcome::Lost(reason),
+        (LiveEnd::Broken(rank, nonsense), None) => Outcome::Broken(rank, nonsense),
         (LiveEnd::TimeLimit, None) => Outcome::TimeLimit,
         (LiveEnd::Finished | LiveEnd::Stopped, None) => Outcome::Finished,
     };
@@ -359,6 +365,12 @@ pub fn execute(
             detail = format!("rank {rank} called MPI_Abort with status {status}")
         }
         Outcome::Lost(reason) => detail.clone_from(reason),
+        Outcome::Broken(rank, nonsense) => {
+            detail = format!(
+                "rank {rank} wrote {nonsense} into its device; has its program written over memory that is not its own, or is its \
+                 library not this weft's?"
+            );
+        }
         Outcome::Silent(rank) => {
             detail = format!(
                 "rank {rank} computed or waited outside MPI for longer than the watchdog allows (--watchdog)"

@@ -20,12 +20,15 @@
 mod execute;
 pub mod job;
 pub mod launch;
+mod ledger;
 pub mod live;
 mod memory;
 mod one_core;
 pub mod run;
+mod virtual_interfaces;
 mod waiting;
 mod wall;
 
 pub use execute::{ExecuteError, Execution, Outcome, Request, execute};
+pub use ledger::Nonsense;
 pub use weft_client::device::HostModel;
