@@ -19,32 +19,34 @@
 use crate::device::{Notice, NoticeKind, Post, PostKind, State};
 use crate::operation::{Lent, flag};
 use crate::rank::Rank;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::c_void;
 
-/// `weft_address` of `weft.h`: a place in the global virtual address space.
+/// A place in the global virtual address space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Address {
-    /// A virtual address in the process that owns the interface; 0: the interface itself, for small messages.
+    /// A virtual address in the process that owns the interface. Small messages go to the interface, and do not use it.
     pub memory: u64,
     /// The node: which network interface of the machine.
     pub node: u32,
     /// The virtual interface there.
     pub interface: u16,
-    /// Its protection domain. Only told: what decides is what the system software has noted at both ends.
+    /// Its protection domain. Only told: who may reach what is decided by the domains that the system software has
+    /// noted at both ends.
     pub domain: u16,
 }
 
-/// `weft_interface_completion` of `weft.h`: an operation of a virtual interface that has ended.
+/// An operation of a virtual interface that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct InterfaceCompletion {
     /// As given to the operation.
-    pub context: usize,
-    /// Which it was: `WEFT_SENT` (only where it failed), `WEFT_WRITTEN` or `WEFT_READ`.
+    pub context: *mut c_void,
+    /// Which it was: WEFT_SENT (told only where it has failed), WEFT_WRITTEN or WEFT_READ.
     pub flags: u64,
-    /// 0, or an errno: EACCES (another protection domain, or memory that is not shared so), ENXIO (no such interface),
-    /// ENETUNREACH (no such node), ETIMEDOUT (never acknowledged), EMSGSIZE.
+    /// 0, or an errno: EACCES (refused: another protection domain, or memory that is not shared so), ENXIO (no such
+    /// interface), ENETUNREACH (no such node), ETIMEDOUT (never acknowledged), EFAULT (the local buffer).
     pub error: i32,
 }
 
@@ -60,7 +62,8 @@ struct Interface {
     own: Address,
     mailbox: VecDeque<Small>,
     completions: VecDeque<InterfaceCompletion>,
-    /// Numbers for pieces of shared memory.
+    /// Pieces of shared memory, by number.
+    shares: BTreeSet<u64>,
     next_share: u64,
 }
 
@@ -73,6 +76,11 @@ pub struct Interfaces {
 }
 
 impl Interfaces {
+    /// The interfaces are no more.
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+    }
+
     fn of(&mut self, number: u16) -> Option<&mut Interface> {
         self.open.iter_mut().find(|interface| interface.own.interface == number)
     }
@@ -98,7 +106,7 @@ impl Interfaces {
                     kind if kind == PostKind::Get as u32 => flag::READ,
                     _ => flag::SENT,
                 };
-                let (context, error) = (notice.data as usize, notice.error);
+                let (context, error) = (notice.data as *mut c_void, notice.error);
                 if let Some(interface) = self.of(number) {
                     interface.completions.push_back(InterfaceCompletion { context, flags, error });
                 }
@@ -138,6 +146,11 @@ impl Rank {
         self.interfaces.open.retain(|interface| interface.own.interface != number);
         self.port.post_raw(PostKind::Close, Post { interface: number.into(), ..Post::default() }, &[]);
         self.port.leave();
+    }
+
+    /// Where an interface of this rank is; `None`: it is not open.
+    pub fn interface_address(&mut self, number: u16) -> Option<Address> {
+        self.interfaces.of(number).map(|interface| interface.own)
     }
 
     /// Bytes of the largest small message.
@@ -184,6 +197,7 @@ impl Rank {
         let interface = self.interfaces.of(number)?;
         let key = interface.next_share;
         interface.next_share += 1;
+        interface.shares.insert(key);
         let flags = if may_read { Post::MAY_READ } else { 0 } | if may_write { Post::MAY_WRITE } else { 0 };
         let (local, length) = (memory.address as u64, memory.length as u64);
         self.port.enter();
@@ -193,12 +207,16 @@ impl Rank {
         Some(key)
     }
 
-    /// Lets them no more.
-    pub fn unshare(&mut self, number: u16, key: u64) {
+    /// Lets them no more; says whether it was shared.
+    pub fn unshare(&mut self, number: u16, key: u64) -> bool {
+        if !self.interfaces.of(number).is_some_and(|interface| interface.shares.remove(&key)) {
+            return false;
+        }
         self.port.enter();
         let post = Post { key, interface: number.into(), ..Post::default() };
         self.port.post_raw(PostKind::Unshare, post, &[]);
         self.port.leave();
+        true
     }
 
     /// RDMA write, and behind it a word at `notify` in the target's memory; see `weft_interface_write`.

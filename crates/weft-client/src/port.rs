@@ -14,6 +14,7 @@ use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, fla
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_void;
 use std::time::Duration;
 use weft_msg::{Envelope, EnvelopeKind, Nic, SendToken, Work};
 use weft_units::{Bytes, RankId, Span};
@@ -331,13 +332,13 @@ impl Nic for Port {
         completion.error = if completion.overflow > 0 { libc::EMSGSIZE } else { 0 };
         match self.operations.get_mut(key as usize) {
             Some(Operation::Receive { context, outcome, .. }) => {
-                completion.context = *context;
+                completion.context = *context as *mut c_void;
                 *outcome = Some(completion);
             }
             Some(Operation::MultiReceive { context, flags, pending, .. }) => {
                 *pending -= 1;
-                completion.context = *context;
-                completion.buffer = place.address;
+                completion.context = *context as *mut c_void;
+                completion.buffer = place.address as *mut c_void;
                 completion.flags |= flag::MULTI_RECEIVE;
                 if *flags & flag::COMPLETION != 0 || completion.error != 0 {
                     self.completions.push_back(completion);

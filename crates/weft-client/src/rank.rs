@@ -368,6 +368,7 @@ impl Rank {
         }
         self.port.expected.values_mut().for_each(|buffer| *buffer = Lent::default());
         self.port.completions.clear();
+        self.interfaces.clear();
         self.port.exhausted.clear();
         if self.port.joined() {
             self.port.post_raw(PostKind::Forget, Post::default(), &[]);
