@@ -5,7 +5,7 @@ use crate::interface::{Address, InterfaceCompletion};
 use crate::operation::{Lent, flag};
 use std::ffi::{c_int, c_void};
 
-/// `weft_interface` of the header.
+/// A virtual interface of this process.
 pub struct InterfaceHandle {
     rank: *mut Handle,
     number: u16,

@@ -23,7 +23,7 @@ use weft_msg::Envelope;
 /// The process's rank; there is at most one.
 static RANK: AtomicPtr<Handle> = AtomicPtr::new(std::ptr::null_mut());
 
-/// `weft_rank` of the header.
+/// A rank: this process's side of the job.
 pub struct Handle {
     rank: Rank,
     /// Messages that were claimed, by context.
@@ -52,17 +52,21 @@ pub(crate) fn yielded() {
     }
 }
 
-/// The device of this process, from its environment.
-fn device() -> Option<(&'static Shared, Shared)> {
-    let path = std::env::var_os("WEFT_DEVICE")?;
-    let open = || Shared::open(File::options().read(true).write(true).open(&path).ok()?).ok();
+/// The device of this process, from its environment: by its path, so that it is there for programs whose launchers close all
+/// that they inherit. The error is an errno.
+fn device() -> Result<(&'static Shared, Shared), c_int> {
+    let path = std::env::var_os("WEFT_DEVICE").ok_or(libc::ENOENT)?;
+    let open = || {
+        let file = File::options().read(true).write(true).open(&path);
+        let file = file.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))?;
+        Shared::open(file).map_err(|_| libc::EPROTO)
+    };
     let shared: &'static Shared = Box::leak(Box::new(open()?));
-    Some((shared, open()?))
+    Ok((shared, open()?))
 }
 
 /// Joins the job that the environment names (WEFT_JOB, the same for all its ranks, and WEFT_DEVICE).
-/// -ENOENT: there is none, the process was not started by `weft run`. -EACCES: there is one whose device cannot be opened.
-/// -EPROTO: its device is of another version.
+/// -ENOENT: there is none, the process was not started by `weft run` or weft is gone. -EPROTO: its device is of another version.
 ///
 /// Does not enter virtual time: the first call that sends, receives or polls does. A second call
 /// returns the same rank.
@@ -73,7 +77,10 @@ pub unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
     }
     let mut handle = RANK.load(Ordering::Acquire);
     if handle.is_null() {
-        let Some((shared, lists)) = device() else { return -libc::ENOENT };
+        let (shared, lists) = match device() {
+            Ok(device) => device,
+            Err(error) => return -error,
+        };
         let Some(new) = Rank::new(shared, lists) else { return -libc::EPROTO };
         shared.set_process(std::process::id());
         clock::belongs_to(shared);
@@ -129,7 +136,8 @@ pub unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
 
 /// The largest message that weft_send carries with WEFT_INJECT.
 #[unsafe(no_mangle)]
-pub extern "C" fn weft_inject_limit(_rank: *const Handle) -> usize {
+pub extern "C" fn weft_inject_limit(rank: *const Handle) -> usize {
+    let _ = rank;
     INJECT_LIMIT
 }
 
