@@ -19,6 +19,7 @@ pub mod flag {
     pub const COMPLETION: u64 = 1 << 3;
     /// Complete when the receiver has the data, not when it has left.
     // What every completion of a message that has left amounts to here: nothing is lost on the way.
+    #[allow(dead_code, reason = "for the header: see the comment above")]
     pub const DELIVERY_COMPLETE: u64 = 1 << 4;
     /// The buffer takes messages until less than weft_set_min_multi_receive is left.
     pub const MULTI_RECEIVE: u64 = 1 << 5;
@@ -38,6 +39,7 @@ pub mod flag {
     /// An RDMA read is complete.
     pub const READ: u64 = 1 << 19;
     /// An atomic operation is complete.
+    #[allow(dead_code, reason = "for the header: providers report it of what they do by messages")]
     pub const ATOMIC: u64 = 1 << 20;
     /// A peer has written with WEFT_DATA into registered memory.
     pub const REMOTE_WRITE: u64 = 1 << 21;

@@ -270,11 +270,11 @@ impl Nic for Port {
         }
     }
 
-    fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
+    // The interface knows itself what a message takes on the wire.
+    fn post(&mut self, to: RankId, envelope: Envelope, _: Bytes, token: SendToken) {
         let mut post = Post {
             to: to.0,
             envelope: RawEnvelope::from(&envelope),
-            payload: payload.get(),
             token: token_bits(token),
             ..Post::default()
         };

@@ -333,7 +333,7 @@ impl Rank {
         let copied = kind == PostKind::Write && (flags & flag::INJECT != 0 || local.length <= INJECT_LIMIT);
         let bytes = if copied { local.copy() } else { Vec::new() };
         let (address, length) = (if copied { 0 } else { local.address as u64 }, local.length as u64);
-        let post = Post { token, local: address, length, payload: length, ..post };
+        let post = Post { token, local: address, length, ..post };
         self.port.post_raw(kind, post, &bytes);
         self.port.leave();
     }

@@ -17,6 +17,7 @@
 //! turn back; so one rank runs at a time, ordered by virtual time, and what it posts goes into the same
 //! interface and fabric.
 
+pub mod check;
 mod execute;
 pub mod job;
 pub mod launch;
@@ -24,6 +25,7 @@ mod ledger;
 pub mod live;
 mod memory;
 mod one_core;
+pub mod puppet;
 pub mod run;
 mod virtual_interfaces;
 mod waiting;

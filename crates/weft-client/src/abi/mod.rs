@@ -169,7 +169,7 @@ pub unsafe extern "C" fn weft_send(
 }
 
 fn source(from: u32) -> Option<u32> {
-    (from != u32::MAX).then_some(from)
+    (from != flag::ANY_SOURCE).then_some(from)
 }
 
 /// Posts a receive of a message from `from` (or WEFT_ANY_SOURCE) whose tag equals `tag` outside the bits of

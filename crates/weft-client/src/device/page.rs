@@ -172,6 +172,11 @@ impl Shared {
         self.page().state.store(state as u32, Ordering::Release);
     }
 
+    /// Changes it to any number: what a rank may have written there.
+    pub fn set_state_number(&self, number: u32) {
+        self.page().state.store(number, Ordering::Release);
+    }
+
     /// The rank's clock, in ps.
     pub fn clock(&self) -> u64 {
         self.page().clock.load(Ordering::Acquire)

@@ -62,8 +62,6 @@ pub struct Post {
     pub at: u64,
     /// Of a message.
     pub envelope: RawEnvelope,
-    /// Bytes on the wire beside packet headers.
-    pub payload: u64,
     /// Names the operation in the notice of its completion; 0: none is wanted.
     pub token: u32,
     /// Bits: see `Post::WITH_DATA`, …
@@ -103,6 +101,48 @@ impl Post {
     pub const NOTIFIES: u32 = 8;
     /// A virtual interface of a protection domain that no other rank is in.
     pub const PRIVATE: u32 = 16;
+}
+
+impl Post {
+    /// A post of any words, one after the other: what a rank may have written there.
+    pub fn of_words(mut next: impl FnMut() -> u64) -> Post {
+        let mut halves = || {
+            let word = next();
+            (word as u32, (word >> 32) as u32)
+        };
+        let ((kind, to), (token, flags), (bytes_at, bytes)) = (halves(), halves(), halves());
+        let ((interface, to_interface), (source, unused)) = (halves(), halves());
+        let ((envelope_kind, untagged), (send, receive)) = (halves(), halves());
+        let envelope = RawEnvelope {
+            kind: envelope_kind,
+            untagged,
+            tag: next(),
+            bytes: next(),
+            source,
+            send,
+            receive,
+            unused,
+        };
+        Post {
+            kind,
+            to,
+            at: next(),
+            envelope,
+            token,
+            flags,
+            bytes_at,
+            bytes,
+            local: next(),
+            length: next(),
+            remote: next(),
+            key: next(),
+            data: next(),
+            interface,
+            to_interface,
+            notify: next(),
+            context: next(),
+        }
+    }
 }
 
 /// What kind of operation a rank waits for.
