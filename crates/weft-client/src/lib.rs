@@ -15,6 +15,7 @@
 //! | `port` | what messaging sees of the machine: clock, device, data |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
+//! | `lifeline` | no rank outlives its simulator |
 //! | `clock` | the virtual clock in place of the system's |
 //!
 //! It never links the simulator. Between its turns a rank does not run; during one it runs natively,
@@ -24,6 +25,7 @@ mod abi;
 mod clock;
 pub mod device;
 pub mod interface;
+mod lifeline;
 mod operation;
 mod port;
 pub mod rank;

@@ -201,9 +201,8 @@ impl Port {
     }
 
     pub(crate) fn post_raw(&mut self, kind: PostKind, post: Post, bytes: &[u8]) {
-        let mut post = Post { kind: kind as u32, at: self.shared.clock(), ..post };
-        while let Err(refused) = self.lists.post(post, bytes, &mut self.used) {
-            post = refused;
+        let post = Post { kind: kind as u32, at: self.shared.clock(), ..post };
+        while !self.lists.post(post, bytes, &mut self.used) {
             self.hand_over(State::Ready);
         }
         // What it causes can come at any time from now on.

@@ -304,6 +304,11 @@ impl Job {
         lock(&self.members[rank as usize].lists).awaited()
     }
 
+    /// Whether any process has opened its device.
+    pub fn is_used(&self) -> bool {
+        self.members.iter().any(|member| member.device.process().is_some())
+    }
+
     /// How a rank's process ended.
     pub fn death(&self, rank: u32) -> Option<Death> {
         lock(&self.life).deaths[rank as usize]

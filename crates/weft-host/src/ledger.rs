@@ -96,8 +96,11 @@ pub enum Nonsense {
     #[error("a state that it cannot be in")]
     State,
     /// Turns without end.
-    #[error("no post and no later clock in {0} turns, so that virtual time cannot go on")]
+    #[error("no later clock in {0} turns, so that virtual time cannot go on")]
     Turns(u32),
+    /// Messages without end.
+    #[error("one more message where more than {0} bytes are on their way, and nobody takes them")]
+    Posted(usize),
 }
 
 /// How far an announced message has come.

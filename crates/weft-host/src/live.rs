@@ -40,8 +40,11 @@ use weft_units::{Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::order::{Counters, Restore};
 use weft_workload::replay::{Delivery, ReplayOutput, ReplayedMessage};
 
-/// Turns without a post and a later clock after which virtual time is taken to stand still.
-const IDLE_TURNS: u32 = 100_000;
+/// Turns without a later clock after which virtual time is taken to stand still.
+const IDLE_TURNS: u32 = 20_000;
+/// Bytes that all ranks together may have posted with messages that have not arrived: a rank that posts without end is not to
+/// take all memory.
+const POSTED: usize = 4 << 30;
 /// Pieces of memory that a rank may register.
 const REGIONS: usize = 1 << 20;
 
@@ -49,12 +52,26 @@ const REGIONS: usize = 1 << 20;
 #[derive(Default)]
 struct Payloads {
     next: u32,
+    /// Bytes that ranks have posted and nobody has received.
+    posted: usize,
     kept: BTreeMap<u32, Data>,
+}
+
+impl Payloads {
+    fn remove(&mut self, number: u32) -> Option<Data> {
+        let data = self.kept.remove(&number);
+        if let Some(Data::Posted(bytes)) = &data {
+            self.posted -= bytes.len();
+        }
+        data
+    }
 }
 
 /// A payload.
 enum Data {
-    /// Taken.
+    /// Posted with its message.
+    Posted(Vec<u8>),
+    /// Taken from memory.
     Bytes(Vec<u8>),
     /// It lies in the memory of a rank, which has lent it until the send is complete.
     At { rank: u32, address: u64, length: u64 },
@@ -63,7 +80,7 @@ enum Data {
 impl Data {
     fn bytes(self, job: &Job) -> Vec<u8> {
         match self {
-            Data::Bytes(bytes) => bytes,
+            Data::Posted(bytes) | Data::Bytes(bytes) => bytes,
             Data::At { rank, address, length } => match job.read(rank, address, length) {
                 Ok(bytes) => bytes,
                 // A rank that has died has no memory.
@@ -164,7 +181,7 @@ impl LiveParameters {
     /// Drops a payload that will not arrive.
     fn forget(&self, number: Option<u32>) {
         if let Some(number) = number {
-            self.payloads().kept.remove(&number);
+            self.payloads().remove(number);
         }
     }
 
@@ -176,6 +193,9 @@ impl LiveParameters {
             number = number.wrapping_add(1);
         }
         payloads.next = number.wrapping_add(1);
+        if let Data::Posted(bytes) = &data {
+            payloads.posted += bytes.len();
+        }
         payloads.kept.insert(number, data);
         number
     }
@@ -192,7 +212,7 @@ impl LiveParameters {
     /// The bytes of a message that has arrived. An interface that says that it has taken the data only when the receiver has
     /// acknowledged it has them read now.
     fn take(&self, number: Option<u32>) -> Vec<u8> {
-        let data = number.and_then(|number| self.payloads().kept.remove(&number));
+        let data = number.and_then(|number| self.payloads().remove(number));
         data.map_or_else(Vec::new, |data| data.bytes(&self.job))
     }
 }
@@ -238,7 +258,7 @@ struct LiveRank {
     numbers: Counters,
     /// Notices that it has not been given.
     notices: VecDeque<(Notice, Vec<u8>)>,
-    /// Turns in a row without a post and a later clock, and that clock in ps.
+    /// Turns in a row without a later clock, and that clock in ps.
     idle: (u32, u64),
     /// Messages in the interface's queue for it that it has not taken.
     in_mailbox: u32,
@@ -380,11 +400,14 @@ impl LiveHost {
         let number = rank.rank;
         let posts = parameters.job.take_posts(number);
         if let TurnEnd::Wants(_, clock) = end {
-            let moves = !posts.is_empty() || clock > rank.idle.1;
-            rank.idle = (if moves { 0 } else { rank.idle.0 + 1 }, clock.max(rank.idle.1));
+            let turns = if clock > rank.idle.1 { 0 } else { rank.idle.0 + 1 };
+            rank.idle = (turns, clock.max(rank.idle.1));
             if rank.idle.0 > IDLE_TURNS {
                 parameters.job.accuse(number, Nonsense::Turns(IDLE_TURNS));
             }
+        }
+        if parameters.payloads().posted > POSTED {
+            parameters.job.accuse(number, Nonsense::Posted(POSTED));
         }
         for (post, bytes) in posts {
             if let Err(nonsense) = self.carry_one(seat, &post, bytes, parameters, context) {
@@ -431,7 +454,7 @@ impl LiveHost {
                 }
                 let mut capture = None;
                 match envelope.kind {
-                    EnvelopeKind::Eager => header.payload = Some(parameters.store(Data::Bytes(bytes))),
+                    EnvelopeKind::Eager => header.payload = Some(parameters.store(Data::Posted(bytes))),
                     EnvelopeKind::ClearToSend => {
                         let mut reach = parameters.job.reach(rank.rank);
                         reach.expected.insert(envelope.receive, (post.local, post.length));
@@ -490,7 +513,7 @@ impl LiveHost {
                     return Err(Nonsense::Length { said: length, carried: bytes.len() as u64 });
                 }
                 let data =
-                    if taken { Data::Bytes(bytes) } else { Data::At { rank: rank.rank, address, length } };
+                    if taken { Data::Posted(bytes) } else { Data::At { rank: rank.rank, address, length } };
                 let place = parameters.store(data);
                 header.payload = Some(place);
                 let capture = (!taken).then_some(place);
@@ -526,7 +549,7 @@ impl LiveHost {
                 drop(reach);
                 self.close_all(seat, context);
             }
-            _ => return self.carry_interface(seat, kind, post, bytes, at, parameters, context),
+            _ => return self.carry_interface(seat, post, bytes, at, parameters, context),
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ fn end_of(post: Post, bytes: &[u8], says: Move) -> LiveEnd {
     let bytes = bytes.to_vec();
     let hostile = play(&job, 0, move |device| {
         device.set_process(std::process::id());
-        device.post(post, &bytes, &mut 0).unwrap();
+        assert!(device.post(post, &bytes, &mut 0));
         says
     });
     let victim = play(&job, 1, |device| {
@@ -113,6 +113,22 @@ fn turns_without_end_are_found_out() {
     assert!(nonsense.to_string().contains("virtual time cannot go on"), "{nonsense}");
 }
 
+/// Catches the same where the rank posts all the while, and never takes what it is told.
+#[test]
+fn posts_without_end_are_found_out() {
+    let (mut run, job) = job(&[], &NEIGHBOURS);
+    let busy = play(&job, 0, |device| {
+        let open = Post { kind: PostKind::Open as u32, ..Post::default() };
+        assert!(device.post(open, &[], &mut 0));
+        Move::Hand(State::Wait)
+    });
+    let other = play(&job, 1, |_| Move::Hand(State::Wait));
+    let end = run.simulate(Time::MAX, &mut || {});
+    busy.unwrap().join().unwrap();
+    other.unwrap().join().unwrap();
+    assert!(matches!(end, LiveEnd::Broken(0, _)), "{end:?}");
+}
+
 /// What the hostile rank does to the other's memory, and what it is told of it.
 fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
     static TARGET: Mutex<[u8; 64]> = Mutex::new([5; 64]);
@@ -154,7 +170,7 @@ fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
             },
             _ => return Move::Hand(State::Wait),
         };
-        device.post(post, &[], &mut 0).unwrap();
+        assert!(device.post(post, &[], &mut 0));
         Move::Hand(if turn == 1 { State::Ready } else { State::Wait })
     });
     let mut turn = 0;
@@ -170,7 +186,7 @@ fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
             3 => return Move::End,
             _ => unreachable!(),
         };
-        device.post(post, &[], &mut 0).unwrap();
+        assert!(device.post(post, &[], &mut 0));
         if turn == 2 {
             // Until the attack is over.
             device.set_clock(1_000_000_000);
@@ -201,9 +217,13 @@ fn a_foreign_domain_reaches_no_memory() {
 #[test]
 fn an_interface_is_its_ranks_alone() {
     let (mut run, job) = job(&[], &[EndpointId(0), EndpointId(0)]);
-    let owner = play(&job, 1, |device| {
+    let mut opened = false;
+    let owner = play(&job, 1, move |device| {
+        device.take_notices();
         let open = Post { kind: PostKind::Open as u32, flags: Post::PRIVATE, ..Post::default() };
-        device.post(open, &[], &mut 0).unwrap();
+        if !std::mem::replace(&mut opened, true) {
+            assert!(device.post(open, &[], &mut 0));
+        }
         Move::Hand(State::Wait)
     });
     let mut turn = 0;
@@ -212,7 +232,7 @@ fn an_interface_is_its_ranks_alone() {
         device.set_clock(turn * 1_000_000);
         if turn == 5 {
             let small = Post { kind: PostKind::Small as u32, interface: 2, ..Post::default() };
-            device.post(small, &[], &mut 0).unwrap();
+            assert!(device.post(small, &[], &mut 0));
         }
         Move::Hand(State::Ready)
     });

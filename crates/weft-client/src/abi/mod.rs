@@ -12,6 +12,7 @@ mod interface;
 
 use crate::clock;
 use crate::device::Shared;
+use crate::lifeline;
 use crate::operation::{Completion, Lent, flag};
 use crate::rank::{INJECT_LIMIT, Rank, RemotePlace};
 use std::collections::{BTreeSet, VecDeque};
@@ -84,6 +85,7 @@ pub unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
         let Some(new) = Rank::new(shared, lists) else { return -libc::EPROTO };
         shared.set_process(std::process::id());
         clock::belongs_to(shared);
+        lifeline::hold(shared);
         handle = Box::into_raw(Box::new(Handle::of(new)));
         RANK.store(handle, Ordering::Release);
     }

@@ -49,17 +49,17 @@ impl Shared {
         Some(at as u32)
     }
 
-    /// The rank's side: adds a post with its bytes; hands it back if the outbox is full.
-    pub fn post(&mut self, mut post: Post, bytes: &[u8], used: &mut usize) -> Result<(), Post> {
+    /// The rank's side: adds a post with its bytes; says whether the outbox had room.
+    pub fn post(&mut self, mut post: Post, bytes: &[u8], used: &mut usize) -> bool {
         let (posts, _) = self.counts();
         if posts == POSTS {
-            return Err(post);
+            return false;
         }
-        let Some(at) = self.put_bytes(OUT_ARENA, used, bytes) else { return Err(post) };
+        let Some(at) = self.put_bytes(OUT_ARENA, used, bytes) else { return false };
         (post.bytes_at, post.bytes) = (at, bytes.len() as u32);
         self.write_at(OUTBOX + posts * size_of::<Post>(), post);
         self.set_counts(Some(posts as u32 + 1), None);
-        Ok(())
+        true
     }
 
     /// The rank's side: takes all notices with their bytes.

@@ -22,6 +22,7 @@ pub use records::{Awaited, AwaitedKind, Notice, NoticeKind, Post, PostKind, RawE
 use page::Page;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::process::Resource;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -59,7 +60,10 @@ const _: () = assert!(
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// The system refuses.
-    #[error("shared memory for a rank cannot be {0}: {1}; free some memory, or start fewer ranks")]
+    #[error(
+        "shared memory for a rank cannot be {0}: {1}; free some memory, start fewer ranks, or raise the limits of open files, \
+         memory and the size of files (ulimit -n, -v, -f)"
+    )]
     System(&'static str, std::io::Error),
     /// It is not a device of this version.
     #[error(
@@ -106,6 +110,10 @@ impl Shared {
         // Closed on exec: a rank opens its own by its path, and inherits none of its peers'.
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
             .map_err(|error| DeviceError::System("created", error.into()))?;
+        if rustix::process::getrlimit(Resource::Fsize).current.is_some_and(|most| most < LENGTH as u64) {
+            // Asking for it would end the process by a signal.
+            return Err(DeviceError::System("sized", std::io::ErrorKind::FileTooLarge.into()));
+        }
         ftruncate(&file, LENGTH as u64).map_err(|error| DeviceError::System("sized", error.into()))?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
             .map_err(|error| DeviceError::System("sealed", error.into()))?;
@@ -249,11 +257,11 @@ mod tests {
         let (mut out_used, mut in_used) = (0, 0);
         for number in 0..POSTS as u64 {
             let post = Post { at: number, data: !number, ..Post::default() };
-            rank.post(post, &number.to_le_bytes(), &mut out_used).unwrap();
+            assert!(rank.post(post, &number.to_le_bytes(), &mut out_used));
             let notice = Notice { at: number, ..Notice::default() };
             assert!(simulator.notify(notice, &[number as u8; 9], &mut in_used));
         }
-        assert!(rank.post(Post::default(), &[], &mut out_used).is_err());
+        assert!(!rank.post(Post::default(), &[], &mut out_used));
         assert!(!simulator.notify(Notice::default(), &[], &mut in_used));
         for (number, (post, bytes)) in (0u64..).zip(simulator.take_posts()) {
             assert_eq!((post.at, post.data, bytes), (number, !number, number.to_le_bytes().to_vec()));
@@ -269,7 +277,7 @@ mod tests {
     fn nonsense_is_cut_to_what_there_is() {
         let (mut simulator, file) = Shared::create(&identity(), &[]).unwrap();
         let mut rank = Shared::open(&file).unwrap();
-        rank.post(Post { kind: 99, ..Post::default() }, &[], &mut 0).unwrap();
+        assert!(rank.post(Post { kind: 99, ..Post::default() }, &[], &mut 0));
         let lying = Post { bytes_at: u32::MAX - 3, bytes: u32::MAX, ..Post::default() };
         rank.write_at(OUTBOX, lying);
         rank.set_counts(Some(u32::MAX), None);

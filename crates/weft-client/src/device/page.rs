@@ -146,10 +146,14 @@ impl Shared {
         Some(self.page().process.load(Ordering::Acquire)).filter(|process| *process != 0)
     }
 
+    /// The simulator's process.
+    pub fn simulator(&self) -> Option<rustix::process::Pid> {
+        i32::try_from(self.page().simulator).ok().and_then(rustix::process::Pid::from_raw)
+    }
+
     /// Whether the simulator's process is there. Without it the rank never gets another turn.
     pub fn has_simulator(&self) -> bool {
-        let simulator = i32::try_from(self.page().simulator).ok().and_then(rustix::process::Pid::from_raw);
-        simulator.is_some_and(|process| rustix::process::test_kill_process(process).is_ok())
+        self.simulator().is_some_and(|process| rustix::process::test_kill_process(process).is_ok())
     }
 
     /// Says which process the rank is.

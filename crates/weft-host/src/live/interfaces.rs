@@ -39,13 +39,13 @@ impl LiveHost {
     pub(super) fn carry_interface(
         &mut self,
         seat: usize,
-        kind: PostKind,
         post: &Post,
         bytes: Vec<u8>,
         at: Time,
         parameters: &LiveParameters,
         context: &mut impl HostContext<LiveHost>,
     ) -> Result<(), Nonsense> {
+        let kind = PostKind::of(post.kind).ok_or(Nonsense::PostKind(post.kind))?;
         match kind {
             PostKind::Open => {
                 let notice = self.open(seat, post.flags & Post::PRIVATE != 0, parameters, context);
@@ -104,7 +104,7 @@ impl LiveHost {
                     return Err(Nonsense::Length { said: post.length, carried: bytes.len() as u64 });
                 }
                 let (size, primitive) = (Bytes::new(post.length), Primitive::Small);
-                let payload = Some(parameters.store(Data::Bytes(bytes)));
+                let payload = Some(parameters.store(Data::Posted(bytes)));
                 (carried(What::Small), Way { to, to_interface, bytes: size, primitive, payload, token: None })
             }
             PostKind::Put => {
@@ -207,6 +207,7 @@ impl LiveHost {
             let notice = ended(number, kind, carried.context, error);
             return self.tell(seat, notice, Vec::new(), parameters, context);
         }
+        let mut written_for = None;
         let open = self.interfaces.get_mut(number);
         let refused = if open.is_some() { libc::EACCES } else { libc::ENXIO };
         let open = open.filter(|open| open.domain == carried.domain);
@@ -228,12 +229,7 @@ impl LiveHost {
             }
             (What::Put { remote, notify }, Some(open)) => {
                 let error = open.put(&parameters.job, rank, remote, notify, &bytes);
-                if error == 0 {
-                    let seat = open.seat;
-                    // A rank that waits looks at memory that has changed.
-                    let notice = Notice { kind: NoticeKind::Written as u32, ..Notice::default() };
-                    self.tell(seat, notice, Vec::new(), parameters, context);
-                }
+                written_for = (error == 0).then_some(open.seat);
                 What::Ended { kind, error }
             }
             (What::Get { remote, length, local }, Some(open)) => {
@@ -259,6 +255,12 @@ impl LiveHost {
         let (to, to_interface, primitive) = (message.from, carried.from, Primitive::Small);
         let way = Way { to, to_interface, bytes, primitive, payload: None, token: None };
         send(Carried { what, from: number, domain, ..*carried }, way, None, now, rank, parameters, context);
+        // Behind the answer, since the rank may close the interface in its turn: one that waits looks at memory that has
+        // changed.
+        if let Some(seat) = written_for {
+            let notice = Notice { kind: NoticeKind::Written as u32, ..Notice::default() };
+            self.tell(seat, notice, Vec::new(), parameters, context);
+        }
     }
 
     /// A message between virtual interfaces has failed: its sender sees why. Says whether it was one.
