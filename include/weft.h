@@ -1,128 +1,299 @@
 /* weft.h - the user-space interface of a rank under weft.
  *
  * A process that `weft run` has started calls weft_open() once and is a rank of its job from then on: its
- * clock is virtual, and what it sends travels over the simulated machine. All calls return 0 or a count,
- * or a negative errno. None may be called by two threads at once.
+ * clock is virtual, and what it sends travels over the simulated machine. There are two levels:
+ *
+ *   - messages, tagged or not, and RDMA between ranks, for MPI and other runtimes: weft_send and what follows;
+ *   - the machine's virtual interfaces themselves, small messages and RDMA between global addresses, for runtimes of
+ *     one's own: weft_interface_allocate and what follows (FORTH-ICS / TR-488, 5.1).
+ *
+ * All calls return 0 or a count, or a negative errno. None may be called by two threads at once. See weft(3).
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * Made by cbindgen of crates/weft-client: change it there, and run WEFT_BLESS=1 cargo test --test header.
  */
+
+
 #ifndef WEFT_H
 #define WEFT_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#define WEFT_VERSION 2
+
+// A source that a receive may leave open.
+#define WEFT_ANY_SOURCE UINT32_MAX
+
+// Of operations: matched by tag; without it, in a space of its own, matched by source alone.
+#define WEFT_TAGGED (1 << 0)
+
+// 64 bits travel with the message into the receiver's completion.
+#define WEFT_DATA (1 << 1)
+
+// The buffer may be used again on return; never completes.
+#define WEFT_INJECT (1 << 2)
+
+// Reports a completion; without it only errors are.
+#define WEFT_COMPLETION (1 << 3)
+
+// Complete when the receiver has the data, not when it has left.
+#define WEFT_DELIVERY_COMPLETE (1 << 4)
+
+// The buffer takes messages until less than weft_set_min_multi_receive is left.
+#define WEFT_MULTI_RECEIVE (1 << 5)
+
+// weft_peek: keeps the message for a receive with the same context.
+#define WEFT_CLAIM (1 << 6)
+
+// weft_peek, and weft_receive of a claimed message: drops it.
+#define WEFT_DISCARD (1 << 7)
+
+// Of a message: complete when a receive has matched it (a synchronous send).
+#define WEFT_MATCH_COMPLETE (1 << 8)
+
+// What has happened, in a completion beside the flags of the operation: a message has been sent.
+#define WEFT_SENT (1 << 16)
+
+// A message has been received.
+#define WEFT_RECEIVED (1 << 17)
+
+// An RDMA write is complete.
+#define WEFT_WRITTEN (1 << 18)
+
+// An RDMA read is complete.
+#define WEFT_READ (1 << 19)
+
+// An atomic operation is complete.
+#define WEFT_ATOMIC (1 << 20)
+
+// A peer has written with WEFT_DATA into registered memory.
+#define WEFT_REMOTE_WRITE (1 << 21)
+
+// A multi-receive buffer is the program's again; may come alone.
+#define WEFT_BUFFER_RELEASED (1 << 22)
+
+// Of shared and registered memory: peers may read.
+#define WEFT_ACCESS_READ (1 << 0)
+
+// Peers may write and update.
+#define WEFT_ACCESS_WRITE (1 << 1)
+
+// Of weft_interface_allocate: in a protection domain of the process's own.
+#define WEFT_INTERFACE_PRIVATE (1 << 0)
+
+// A rank: this process's side of the job.
+typedef struct weft_rank weft_rank;
+
+// A virtual interface of this process.
+typedef struct weft_interface weft_interface;
+
+// What has become of an operation.
+typedef struct {
+    // As given to the operation.
+    void *context;
+    // WEFT_SENT, ...
+    uint64_t flags;
+    // Bytes received.
+    size_t length;
+    // Multi-receive: where in the buffer.
+    void *buffer;
+    // With WEFT_DATA.
+    uint64_t data;
+    // Of a tagged message.
+    uint64_t tag;
+    // Who sent it.
+    uint32_t source;
+    // 0, or an errno: EMSGSIZE (truncated), ECANCELED, ENOMSG, EACCES, EPIPE (peer died).
+    int32_t error;
+    // Bytes that did not fit, with EMSGSIZE.
+    size_t overflow;
+} weft_completion;
+
+// A place in the global virtual address space.
+typedef struct {
+    // A virtual address in the process that owns the interface. Small messages go to the interface, and do not use it.
+    uint64_t memory;
+    // The node: which network interface of the machine.
+    uint32_t node;
+    // The virtual interface there.
+    uint16_t interface;
+    // Its protection domain. Only told: who may reach what is decided by the domains that the system software has
+    // noted at both ends.
+    uint16_t domain;
+} weft_address;
+
+// An operation of a virtual interface that has ended.
+typedef struct {
+    // As given to the operation.
+    void *context;
+    // Which it was: WEFT_SENT (told only where it has failed), WEFT_WRITTEN or WEFT_READ.
+    uint64_t flags;
+    // 0, or an errno: EACCES (refused: another protection domain, or memory that is not shared so), ENXIO (no such
+    // interface), ENETUNREACH (no such node), ETIMEDOUT (never acknowledged), EFAULT (the local buffer).
+    int32_t error;
+} weft_interface_completion;
 
 #ifdef __cplusplus
 extern "C" {
-#endif
+#endif // __cplusplus
 
-#define WEFT_VERSION 1
-
-/* A rank: this process's side of the job. */
-typedef struct weft_rank weft_rank;
-
-/* Joins the job that the environment names (WEFT_JOB, the same for all its ranks, and
- * WEFT_DEVICE). -ENOENT: there is none: not under weft.
- * Does not enter virtual time: the first call that sends, receives or polls does. A second call
- * returns the same rank. */
+// Joins the job that the environment names (WEFT_JOB, the same for all its ranks, and WEFT_DEVICE).
+// -ENOENT: there is none, the process was not started by `weft run` or weft is gone. -EPROTO: its device is of another version.
+//
+// Does not enter virtual time: the first call that sends, receives or polls does. A second call
+// returns the same rank.
 int weft_open(weft_rank **rank);
 
-/* Leaves. Operations that are under way are forgotten. */
+// Leaves. Operations that are under way are forgotten, virtual interfaces freed.
 void weft_close(weft_rank *rank);
 
-/* This rank's number, and how many there are in the job. */
+// This rank's number.
 uint32_t weft_number(const weft_rank *rank);
+
+// How many ranks there are in the job.
 uint32_t weft_count(const weft_rank *rank);
 
-/* The virtual clock in picoseconds since the job began. */
+// The virtual clock in picoseconds since the job began.
 uint64_t weft_clock_ps(const weft_rank *rank);
 
-/* The largest message that weft_send carries with WEFT_INJECT. */
+// The largest message that weft_send carries with WEFT_INJECT.
 size_t weft_inject_limit(const weft_rank *rank);
 
-/* ---- Messages -------------------------------------------------------------------------------------- */
-
-#define WEFT_ANY_SOURCE UINT32_MAX
-
-/* Flags of operations. */
-#define WEFT_TAGGED (1u << 0)            /* matched by tag; without it, a space of its own, matched by source alone */
-#define WEFT_DATA (1u << 1)              /* 64 bits travel with the message into the receiver's completion */
-#define WEFT_INJECT (1u << 2)            /* the buffer may be used again on return; never completes */
-#define WEFT_COMPLETION (1u << 3)        /* reports a completion; without it only errors are */
-#define WEFT_DELIVERY_COMPLETE (1u << 4) /* complete when the receiver has the data, not when it has left */
-#define WEFT_MULTI_RECEIVE (1u << 5)     /* the buffer takes messages until less than min_multi_receive is left */
-#define WEFT_CLAIM (1u << 6)             /* weft_peek: keeps the message for a receive with the same context */
-#define WEFT_DISCARD (1u << 7)           /* weft_peek, and weft_receive of a claimed message: drops it */
-
-#define WEFT_MATCH_COMPLETE (1u << 8)    /* of a message: complete when a receive has matched it (a synchronous send) */
-
-/* What has happened; flags in weft_completion.flags beside WEFT_TAGGED, WEFT_DATA, WEFT_MULTI_RECEIVE. */
-#define WEFT_SENT (1u << 16)
-#define WEFT_RECEIVED (1u << 17)
-#define WEFT_WRITTEN (1u << 18)
-#define WEFT_READ (1u << 19)
-#define WEFT_ATOMIC (1u << 20)
-#define WEFT_REMOTE_WRITE (1u << 21)     /* a peer has written with WEFT_DATA into registered memory */
-#define WEFT_BUFFER_RELEASED (1u << 22)  /* a multi-receive buffer is the program's again; may come alone */
-
-typedef struct weft_completion {
-    void *context;    /* as given to the operation */
-    uint64_t flags;   /* WEFT_SENT, ... */
-    size_t length;    /* bytes received */
-    void *buffer;     /* multi-receive: where in the buffer */
-    uint64_t data;    /* with WEFT_DATA */
-    uint64_t tag;     /* of a tagged message */
-    uint32_t source;  /* who sent it */
-    int32_t error;    /* 0, or an errno: EMSGSIZE (truncated), ECANCELED, ENOMSG, EACCES, EPIPE (peer died) */
-    size_t overflow;  /* bytes that did not fit, with EMSGSIZE */
-} weft_completion;
-
-/* Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again. */
-int weft_send(weft_rank *rank, uint32_t to, uint64_t tag, const void *buffer, size_t length, uint64_t data,
-              uint64_t flags, void *context);
-
-/* Posts a receive of a message from `from` (or WEFT_ANY_SOURCE) whose tag equals `tag` outside the bits of
- * `ignore`. */
-int weft_receive(weft_rank *rank, uint32_t from, uint64_t tag, uint64_t ignore, void *buffer, size_t length,
-                 uint64_t flags, void *context);
-
-/* With multi-receive: how little must be left in a buffer before it is given back. Default 64. */
+// With multi-receive: how little must be left in a buffer before it is given back. Default 64.
 void weft_set_min_multi_receive(weft_rank *rank, size_t bytes);
 
-/* Looks for a message that has come and no receive has matched: 1 and its description in `found`, or 0. Makes
- * progress, never blocks. */
-int weft_peek(weft_rank *rank, uint32_t from, uint64_t tag, uint64_t ignore, uint64_t flags, void *context,
+// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again.
+int weft_send(weft_rank *rank,
+              uint32_t to,
+              uint64_t tag,
+              const void *buffer,
+              size_t length,
+              uint64_t data,
+              uint64_t flags,
+              void *context);
+
+// Posts a receive of a message from `from` (or WEFT_ANY_SOURCE) whose tag equals `tag` outside the bits of
+// `ignore`.
+int weft_receive(weft_rank *rank,
+                 uint32_t from,
+                 uint64_t tag,
+                 uint64_t ignore,
+                 void *buffer,
+                 size_t length,
+                 uint64_t flags,
+                 void *context);
+
+// Looks for a message that has come and no receive has matched: 1 and its description in `found`, or 0. Makes
+// progress, never blocks.
+int weft_peek(weft_rank *rank,
+              uint32_t from,
+              uint64_t tag,
+              uint64_t ignore,
+              uint64_t flags,
+              void *context,
               weft_completion *found);
 
-/* Cancels the receive with this context: 0 and a completion with ECANCELED follows; -ENOENT: none is posted. */
+// Cancels the receive with this context: 0 and a completion with ECANCELED follows; -ENOENT: none is posted.
 int weft_cancel(weft_rank *rank, void *context);
 
-/* Makes progress and takes up to `count` completions, in order. An empty poll costs virtual time and may hand
- * over to others. */
-ssize_t weft_poll(weft_rank *rank, weft_completion *completions, size_t count);
+// Makes progress and takes up to `count` completions, in order. An empty poll costs virtual time and may hand
+// over to others.
+ptrdiff_t weft_poll(weft_rank *rank, weft_completion *completions, size_t count);
 
-/* A hint that the program has nothing to do but to wait (what sched_yield says). */
+// A hint that the program has nothing to do but to wait (what sched_yield says).
 void weft_yield(weft_rank *rank);
 
-/* ---- Memory ---------------------------------------------------------------------------------------- */
-
-#define WEFT_ACCESS_READ (1u << 0)   /* peers may read */
-#define WEFT_ACCESS_WRITE (1u << 1)  /* peers may write and update */
-
-/* Lets peers of the same protection domain reach memory. They name it by `key` and virtual address. `key` is
- * taken as given where it is not UINT64_MAX, and chosen otherwise. */
+// Lets peers of the job reach memory. They name it by `key` and virtual address. `key` is
+// taken as given where it is not UINT64_MAX, and chosen otherwise.
 int weft_register(weft_rank *rank, void *base, size_t length, uint64_t access, uint64_t *key);
+
+// Lets them no more.
 int weft_unregister(weft_rank *rank, uint64_t key);
 
-/* RDMA write and read. `remote` is an address in the peer's virtual memory. */
-int weft_write(weft_rank *rank, uint32_t to, const void *local, size_t length, uint64_t remote, uint64_t key,
-               uint64_t data, uint64_t flags, void *context);
-int weft_read(weft_rank *rank, uint32_t from, void *local, size_t length, uint64_t remote, uint64_t key,
-              uint64_t flags, void *context);
+// RDMA write. `remote` is an address in the peer's virtual memory.
+int weft_write(weft_rank *rank,
+               uint32_t to,
+               const void *local,
+               size_t length,
+               uint64_t remote,
+               uint64_t key,
+               uint64_t data,
+               uint64_t flags,
+               void *context);
+
+// RDMA read. `remote` is an address in the peer's virtual memory.
+int weft_read(weft_rank *rank,
+              uint32_t from,
+              void *local,
+              size_t length,
+              uint64_t remote,
+              uint64_t key,
+              uint64_t flags,
+              void *context);
+
+// Allocates a virtual interface of this node: pages of packetizer and RDMA, and a mailbox. With
+// WEFT_INTERFACE_PRIVATE in a protection domain of the process's own, otherwise in the job's. The only call, with
+// weft_interface_free, that goes through the system software. -ENOSPC: the node has no more.
+int weft_interface_allocate(weft_rank *rank, uint64_t flags, weft_interface **interface);
+
+// Gives it back. What is under way is forgotten, what it shared is not reachable any more.
+void weft_interface_free(weft_interface *interface);
+
+// The global address of memory of this process behind the interface; of the interface itself with NULL. Peers learn it
+// by messages.
+weft_address weft_interface_address(const weft_interface *interface, const void *memory);
+
+// The largest small message, in bytes.
+size_t weft_interface_limit(const weft_interface *interface);
+
+// Sends a small message, as one packet, to the mailbox of another interface. The bytes are taken at once. There is no
+// completion unless it fails: then one with WEFT_SENT and the error. -EMSGSIZE: it is too large. -EBADF: the
+// interface is not open any more, as of all calls on interfaces.
+int weft_interface_send(weft_interface *interface, weft_address to, const void *bytes, size_t length, void *context);
+
+// Takes the oldest message out of the interface's mailbox: its length, and in `from`, unless that is NULL, who sent it. What
+// does not fit into `length` bytes is lost. -EAGAIN: there is none; that poll costs virtual time and may hand over to
+// others.
+ptrdiff_t weft_interface_receive(weft_interface *interface,
+                                 void *buffer,
+                                 size_t length,
+                                 weft_address *from);
+
+// Lets interfaces of the same protection domain reach memory through this one: WEFT_ACCESS_READ, WEFT_ACCESS_WRITE.
+// `share`, unless it is NULL, names it for weft_interface_unshare.
+int weft_interface_share(weft_interface *interface, void *base, size_t length, uint64_t access, uint64_t *share);
+
+// Lets them no more. -ENOENT: it is not shared.
+int weft_interface_unshare(weft_interface *interface, uint64_t share);
+
+// RDMA write: `length` bytes of `local` to the memory that `to` names, and behind them, unless `notify` is 0, the
+// eight bytes of `word` to that address in the same process, where its owner may wait for them. The buffer must stay as it is
+// until the completion, WEFT_WRITTEN.
+int weft_interface_write(weft_interface *interface,
+                         const void *local,
+                         size_t length,
+                         weft_address to,
+                         uint64_t notify,
+                         uint64_t word,
+                         void *context);
+
+// RDMA read: `length` bytes of the memory that `from` names into `local`. They are there with the completion, WEFT_READ.
+int weft_interface_read(weft_interface *interface,
+                        void *local,
+                        size_t length,
+                        weft_address from,
+                        void *context);
+
+// Makes progress and takes up to `count` completions of the interface, in order. A poll that finds none costs virtual time
+// and may hand over to others: so does one that waits for a word in memory.
+ptrdiff_t weft_interface_poll(weft_interface *interface,
+                              weft_interface_completion *completions,
+                              size_t count);
 
 #ifdef __cplusplus
-}
-#endif
+}  // extern "C"
+#endif  // __cplusplus
 
-#endif
+#endif  /* WEFT_H */

@@ -124,10 +124,20 @@ fn deadlocks_are_told() {
 #[test]
 fn nothing_is_left_behind() {
     let Some(program) = job() else { return };
+    let itself = [program.as_os_str().to_owned(), "spin".into()];
+    // Rank 1 computes; what started it is gone, and its parent's death tells it nothing.
+    let wrapped = ["sh".into(), "-c".into(), "\"$0\" spin; true".into(), program.as_os_str().to_owned()];
+    dies_with_weft(&program, &itself);
+    dies_with_weft(&program, &wrapped);
+}
+
+/// Kills weft while it runs a command whose ranks are processes of `program`: they are gone, and no file is there.
+fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
+    let folder = tempfile::tempdir().unwrap();
     let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"))
         .args(["run", "-m", "exanest", "-n", "2", "--"])
-        .arg(&program)
-        .arg("spin")
+        .args(command)
+        .env("TMPDIR", folder.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -147,9 +157,117 @@ fn nothing_is_left_behind() {
         panic!("{} ranks", ranks());
     };
     wait_for(2);
+    // Until both are in virtual time.
+    std::thread::sleep(Duration::from_millis(500));
     weft.kill().unwrap();
     weft.wait().unwrap();
     wait_for(0);
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    // Others use /dev/shm meanwhile: what is ours names us, by itself or by a process.
+    let in_memory = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names: Vec<String> =
+        in_memory.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let ours = [String::from("weft"), weft.id().to_string()];
+    assert!(!names.iter().any(|name| ours.iter().any(|own| name.contains(own))), "{names:?}");
+}
+
+/// Catches ranks that each run alone because what started them closed what they inherit; and a program over weft.h that does not
+/// run then, although it needs nothing of it.
+#[test]
+fn a_wrapper_that_closes_descriptors_is_told_of() {
+    let closes = |program: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.args([
+            "run",
+            "--quiet",
+            "-m",
+            "exanest",
+            "-n",
+            "2",
+            "--ppn",
+            "1",
+            "--wall-limit",
+            "60s",
+            "--",
+        ]);
+        command.args(["sh", "-c", "exec \"$0\" talk 3<&-"]).arg(program);
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let output = closes(&interfaces("closed_interface"));
+    assert!(output.status.success(), "{:?}", texts(&output));
+    let Some(program) = job() else { return };
+    let output = closes(&program);
+    assert!(!output.status.success());
+    assert!(texts(&output).1.contains("keep descriptor 3 open"), "{:?}", texts(&output));
+}
+
+/// Catches a limit of the system that is told as something else, or after ranks have been started.
+#[test]
+fn limits_of_the_system_are_told_before_the_start() {
+    let program = interfaces("limited");
+    let limited = |limit: &str| {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit {limit}; exec \"$0\" run -m exanest -n 200 -- \"$1\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_weft")]).arg(&program);
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    for (limit, words) in
+        [("-n 60", "ulimit -n"), ("-v 300000", "free some memory"), ("-f 100", "file too large")]
+    {
+        let output = limited(limit);
+        let (_, said) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{limit}: {said}");
+        assert!(said.contains(words), "{limit}: {said}");
+    }
+}
+
+/// A program over weft.h, built with the library beside the command; and the provider, which the command looks for.
+fn interfaces(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let library = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps/libweft_client.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(root().join("include"));
+    compiler.arg(root().join("examples/interface_ping_pong.c")).arg(library).arg("-o").arg(&program);
+    assert!(compiler.status().unwrap().success());
+    let provider = root().join("build/libfabric/libweft-fi.so");
+    let made = Command::new("make").arg("-sC").arg(root().join("libfabric")).arg(provider).status();
+    assert!(made.unwrap().success());
+    program
+}
+
+/// Catches a program over weft.h that is not MPI's and does not run, times that are not those of the hardware, and two jobs that
+/// get in each other's way.
+#[test]
+fn an_interface_program_runs_without_mpi_and_beside_another() {
+    let program = interfaces("interface_ping_pong");
+    let start = |sets: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.args(["run", "--quiet", "-m", "exanest", "-n", "2", "--ppn", "1", "--wall-limit", "60s"]);
+        command
+            .args(sets)
+            .arg("--")
+            .arg(&program)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let jobs = [start(&[]), start(&[]), start(&["--set", "nic.model=simple"])];
+    let said: Vec<String> = jobs
+        .into_iter()
+        .map(|job| {
+            let output = job.wait_with_output().unwrap();
+            assert!(output.status.success(), "{:?}", texts(&output));
+            texts(&output).0
+        })
+        .collect();
+    assert_eq!(said[0], said[1]);
+    assert_ne!(said[0], said[2]);
+    let one_way = said[0].lines().next().unwrap().strip_prefix("small message of 8 bytes: ").unwrap();
+    let one_way: f64 = one_way.split(' ').next().unwrap().parse().unwrap();
+    // TR-488 §6.1.1: 470 ns between neighbours, user program to user program; a poll more or less.
+    assert!((420.0..570.0).contains(&one_way), "{}", said[0]);
+    assert_eq!(said[0].lines().count(), 5, "{}", said[0]);
 }
 
 /// Catches a mend that is not told before anything is started.
@@ -166,4 +284,6 @@ fn what_cannot_run_is_refused() {
     refused(&["-m", "exanest", "-n", "2", "--host", "gpu"], "/bin/true", "is no host model");
     refused(&["-m", "exanest", "-n", "2", "--set", "host.poll=0ns"], "/bin/true", "add `poll`");
     refused(&["-m", "exanest", "-n", "2"], "/etc/passwd", "not executable");
+    interfaces("unused");
+    refused(&["-m", "exanest", "-n", "2"], "/bin/true", "neither MPICH nor weft.h");
 }

@@ -11,9 +11,11 @@
 //! |---|---|
 //! | [`device`] | the layout of the shared memory: whose turn, clock, posts, notices |
 //! | [`rank`] | a rank: matching, completions, its turns |
+//! | [`interface`] | virtual interfaces: small messages and RDMA between global addresses |
 //! | `port` | what messaging sees of the machine: clock, device, data |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
+//! | `lifeline` | no rank outlives its simulator |
 //! | `clock` | the virtual clock in place of the system's |
 //! | `private_memory` | MPICH's shared memory, kept to its process |
 //!
@@ -23,6 +25,8 @@
 mod abi;
 mod clock;
 pub mod device;
+pub mod interface;
+mod lifeline;
 mod operation;
 mod port;
 mod private_memory;

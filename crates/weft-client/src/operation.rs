@@ -2,67 +2,88 @@
 
 use crate::device::{Awaited, AwaitedKind};
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 
 /// Flags of `weft.h`.
 pub mod flag {
-    /// Matched by tag.
+    /// A source that a receive may leave open.
+    pub const ANY_SOURCE: u32 = u32::MAX;
+
+    /// Of operations: matched by tag; without it, in a space of its own, matched by source alone.
     pub const TAGGED: u64 = 1 << 0;
-    /// 64 bits travel with the message.
+    /// 64 bits travel with the message into the receiver's completion.
     pub const DATA: u64 = 1 << 1;
-    /// The buffer may be used again at once.
+    /// The buffer may be used again on return; never completes.
     pub const INJECT: u64 = 1 << 2;
-    /// Reports a completion.
+    /// Reports a completion; without it only errors are.
     pub const COMPLETION: u64 = 1 << 3;
-    /// The buffer takes one message after the other.
+    /// Complete when the receiver has the data, not when it has left.
+    // What every completion of a message that has left amounts to here: nothing is lost on the way.
+    #[allow(dead_code, reason = "for the header: see the comment above")]
+    pub const DELIVERY_COMPLETE: u64 = 1 << 4;
+    /// The buffer takes messages until less than weft_set_min_multi_receive is left.
     pub const MULTI_RECEIVE: u64 = 1 << 5;
-    /// Keeps the message that was found.
+    /// weft_peek: keeps the message for a receive with the same context.
     pub const CLAIM: u64 = 1 << 6;
-    /// Drops it.
+    /// weft_peek, and weft_receive of a claimed message: drops it.
     pub const DISCARD: u64 = 1 << 7;
-    /// Completes when a receive has matched the message. (Delivery, bit 4, is what every completion of a
-    /// message that has left amounts to here: nothing is lost on the way.)
+    /// Of a message: complete when a receive has matched it (a synchronous send).
     pub const MATCH_COMPLETE: u64 = 1 << 8;
-    /// A send is complete.
+
+    /// What has happened, in a completion beside the flags of the operation: a message has been sent.
     pub const SENT: u64 = 1 << 16;
-    /// A receive is.
+    /// A message has been received.
     pub const RECEIVED: u64 = 1 << 17;
-    /// An RDMA write is.
+    /// An RDMA write is complete.
     pub const WRITTEN: u64 = 1 << 18;
-    /// An RDMA read is.
+    /// An RDMA read is complete.
     pub const READ: u64 = 1 << 19;
-    /// A peer has written.
+    /// An atomic operation is complete.
+    #[allow(dead_code, reason = "for the header: providers report it of what they do by messages")]
+    pub const ATOMIC: u64 = 1 << 20;
+    /// A peer has written with WEFT_DATA into registered memory.
     pub const REMOTE_WRITE: u64 = 1 << 21;
-    /// A multi-receive buffer is the program's again.
+    /// A multi-receive buffer is the program's again; may come alone.
     pub const BUFFER_RELEASED: u64 = 1 << 22;
+
+    /// Of shared and registered memory: peers may read.
+    pub const ACCESS_READ: u64 = 1 << 0;
+    /// Peers may write and update.
+    pub const ACCESS_WRITE: u64 = 1 << 1;
+
+    /// Of weft_interface_allocate: in a protection domain of the process's own.
+    pub const INTERFACE_PRIVATE: u64 = 1 << 0;
 }
 
-/// `weft_completion` of `weft.h`.
+/// What has become of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Completion {
-    /// As given to the operation: a pointer of the program's, which is never followed.
-    pub context: usize,
-    /// What has happened.
+    /// As given to the operation.
+    pub context: *mut c_void,
+    /// WEFT_SENT, ...
     pub flags: u64,
     /// Bytes received.
     pub length: usize,
-    /// Where in a multi-receive buffer: an address in the program's memory.
-    pub buffer: usize,
-    /// Travelled with the message.
+    /// Multi-receive: where in the buffer.
+    pub buffer: *mut c_void,
+    /// With WEFT_DATA.
     pub data: u64,
-    /// Its tag.
+    /// Of a tagged message.
     pub tag: u64,
     /// Who sent it.
     pub source: u32,
-    /// 0, or an errno.
+    /// 0, or an errno: EMSGSIZE (truncated), ECANCELED, ENOMSG, EACCES, EPIPE (peer died).
     pub error: i32,
-    /// Bytes that did not fit.
+    /// Bytes that did not fit, with EMSGSIZE.
     pub overflow: usize,
 }
 
 impl Completion {
     pub(crate) fn of(context: usize, flags: u64) -> Completion {
-        Completion { context, flags, length: 0, buffer: 0, data: 0, tag: 0, source: 0, error: 0, overflow: 0 }
+        // Pointers of the program's, which are never followed.
+        let (context, buffer) = (context as *mut c_void, std::ptr::null_mut());
+        Completion { context, flags, length: 0, buffer, data: 0, tag: 0, source: 0, error: 0, overflow: 0 }
     }
 }
 

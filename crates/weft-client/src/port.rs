@@ -7,11 +7,14 @@
 //! ```
 
 use crate::clock;
-use crate::device::{HostModel, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits};
+use crate::device::{
+    Awaited, AwaitedKind, HostModel, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits,
+};
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_void;
 use std::time::Duration;
 use weft_msg::{Envelope, EnvelopeKind, Nic, SendToken, Work};
 use weft_units::{Bytes, RankId, Span};
@@ -53,6 +56,8 @@ pub(crate) struct Port {
     pub(crate) polled_empty: bool,
     pub(crate) empty_polls: u32,
     pub(crate) clock_reads: u32,
+    /// The virtual interface that it polls, if it polls one.
+    pub(crate) polled_interface: Option<u16>,
     /// The core that it has gone to, and those on which it may run otherwise.
     core: Option<usize>,
     cores: Option<CpuSet>,
@@ -84,6 +89,7 @@ impl Port {
             polled_empty: false,
             empty_polls: 0,
             clock_reads: 0,
+            polled_interface: None,
             core: None,
             cores: None,
         }
@@ -172,7 +178,13 @@ impl Port {
     /// Gives the turn away until there is a notice.
     pub(crate) fn wait(&mut self) {
         self.begin_again();
-        self.lists.set_awaited(self.operations.iter().filter_map(|(_, operation)| operation.awaited()));
+        let interface = self.polled_interface.map(|number| Awaited {
+            kind: AwaitedKind::Interface as u32,
+            peer: number.into(),
+            ..Awaited::default()
+        });
+        let operations = self.operations.iter().filter_map(|(_, operation)| operation.awaited());
+        self.lists.set_awaited(interface.into_iter().chain(operations));
         self.hand_over(State::Wait);
     }
 
@@ -189,9 +201,8 @@ impl Port {
     }
 
     pub(crate) fn post_raw(&mut self, kind: PostKind, post: Post, bytes: &[u8]) {
-        let mut post = Post { kind: kind as u32, at: self.shared.clock(), ..post };
-        while let Err(refused) = self.lists.post(post, bytes, &mut self.used) {
-            post = refused;
+        let post = Post { kind: kind as u32, at: self.shared.clock(), ..post };
+        while !self.lists.post(post, bytes, &mut self.used) {
             self.hand_over(State::Ready);
         }
         // What it causes can come at any time from now on.
@@ -258,11 +269,11 @@ impl Nic for Port {
         }
     }
 
-    fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
+    // The interface knows itself what a message takes on the wire.
+    fn post(&mut self, to: RankId, envelope: Envelope, _: Bytes, token: SendToken) {
         let mut post = Post {
             to: to.0,
             envelope: RawEnvelope::from(&envelope),
-            payload: payload.get(),
             token: token_bits(token),
             ..Post::default()
         };
@@ -320,13 +331,13 @@ impl Nic for Port {
         completion.error = if completion.overflow > 0 { libc::EMSGSIZE } else { 0 };
         match self.operations.get_mut(key as usize) {
             Some(Operation::Receive { context, outcome, .. }) => {
-                completion.context = *context;
+                completion.context = *context as *mut c_void;
                 *outcome = Some(completion);
             }
             Some(Operation::MultiReceive { context, flags, pending, .. }) => {
                 *pending -= 1;
-                completion.context = *context;
-                completion.buffer = place.address;
+                completion.context = *context as *mut c_void;
+                completion.buffer = place.address as *mut c_void;
                 completion.flags |= flag::MULTI_RECEIVE;
                 if *flags & flag::COMPLETION != 0 || completion.error != 0 {
                     self.completions.push_back(completion);

@@ -17,6 +17,7 @@
 
 use crate::clock;
 use crate::device::{Notice, NoticeKind, Post, PostKind, Shared, State};
+use crate::interface::Interfaces;
 use crate::operation::{About, Completion, Kept, Lent, Operation, Source, flag};
 use crate::port::Port;
 use std::num::NonZeroU32;
@@ -32,12 +33,15 @@ const JUMP: u32 = 64;
 pub const INJECT_LIMIT: usize = 4096;
 /// Payloads up to this size are copied when they are posted; others are read when the interface does.
 const LARGEST_COPY: usize = 256 << 10;
+/// Exit status of a rank whose device cannot be relied on: EX_SOFTWARE.
+const BROKEN: i32 = 70;
 
 /// This process's side of a job.
 pub struct Rank {
     process: Process,
     protocol: Protocol,
-    port: Port,
+    pub(crate) port: Port,
+    pub(crate) interfaces: Interfaces,
 }
 
 impl Rank {
@@ -47,7 +51,8 @@ impl Rank {
         let mut protocol: Protocol = postcard::from_bytes(&shared.protocol()).ok()?;
         protocol.eager_limit = protocol.eager_limit.min(Bytes::new(LARGEST_COPY as u64));
         let port = Port::new(shared, lists);
-        Some(Rank { process: Process::new(RankId(identity.rank), identity.ranks), protocol, port })
+        let process = Process::new(RankId(identity.rank), identity.ranks);
+        Some(Rank { process, protocol, port, interfaces: Interfaces::default() })
     }
 
     /// Its number.
@@ -245,11 +250,8 @@ impl Rank {
 
     /// Makes progress and takes completions; see `weft_poll`.
     pub fn poll(&mut self, mut take: impl FnMut(Completion) -> bool) -> usize {
-        self.port.enter();
-        if clock::reads() != self.port.clock_reads {
-            self.port.clock_reads = clock::reads();
-            self.port.begin_again();
-        }
+        self.begin_poll();
+        self.port.polled_interface = None;
         if self.port.completions.is_empty() {
             self.make_progress(true);
         }
@@ -266,6 +268,15 @@ impl Rank {
         }
         self.port.leave();
         taken
+    }
+
+    /// The program polls: what it has computed is charged, and whether it has looked at the clock is seen.
+    pub(crate) fn begin_poll(&mut self) {
+        self.port.enter();
+        if clock::reads() != self.port.clock_reads {
+            self.port.clock_reads = clock::reads();
+            self.port.begin_again();
+        }
     }
 
     /// The program has nothing to do; see `weft_yield`.
@@ -322,7 +333,7 @@ impl Rank {
         let copied = kind == PostKind::Write && (flags & flag::INJECT != 0 || local.length <= INJECT_LIMIT);
         let bytes = if copied { local.copy() } else { Vec::new() };
         let (address, length) = (if copied { 0 } else { local.address as u64 }, local.length as u64);
-        let post = Post { token, local: address, length, payload: length, ..post };
+        let post = Post { token, local: address, length, ..post };
         self.port.post_raw(kind, post, &bytes);
         self.port.leave();
     }
@@ -357,6 +368,7 @@ impl Rank {
         }
         self.port.expected.values_mut().for_each(|buffer| *buffer = Lent::default());
         self.port.completions.clear();
+        self.interfaces.clear();
         self.port.exhausted.clear();
         if self.port.joined() {
             self.port.post_raw(PostKind::Forget, Post::default(), &[]);
@@ -364,7 +376,7 @@ impl Rank {
     }
 
     /// Takes what has come; polling costs time and, where nothing can have come yet, the turn.
-    fn make_progress(&mut self, polls: bool) {
+    pub(crate) fn make_progress(&mut self, polls: bool) {
         if self.take_notices() {
             return;
         }
@@ -385,7 +397,7 @@ impl Rank {
     }
 
     /// Takes all notices; says whether there were any.
-    fn take_notices(&mut self) -> bool {
+    pub(crate) fn take_notices(&mut self) -> bool {
         let notices = self.port.lists.take_notices();
         let any = !notices.is_empty();
         for (notice, bytes) in notices {
@@ -405,7 +417,12 @@ impl Rank {
         let data = (notice.flags & Post::WITH_DATA != 0).then_some(notice.data);
         match notice.kind {
             kind if kind == NoticeKind::Message as u32 => {
-                let Some(mut envelope) = notice.envelope.envelope() else { return };
+                let Some(mut envelope) = notice.envelope.envelope() else {
+                    return refuse(port.number, "an envelope of no kind");
+                };
+                if let Err(wrong) = process.check_delivered(&envelope, Bytes::new(bytes.len() as u64)) {
+                    return refuse(port.number, wrong);
+                }
                 match envelope.kind {
                     EnvelopeKind::Eager => envelope.send = port.kept.insert(Kept { bytes, data }) as u32,
                     EnvelopeKind::RequestToSend => {
@@ -430,6 +447,7 @@ impl Rank {
                     port.completions.push_back(completion);
                 }
             }
+            kind if NoticeKind::of_interface(kind).is_some() => self.interfaces.notice(notice, bytes),
             // Without data the rank only looks at its memory again.
             _ => {
                 if let (Some(data), Some(envelope)) = (data, notice.envelope.envelope()) {
@@ -449,6 +467,14 @@ impl Rank {
             self.port.release(key);
         }
     }
+}
+
+/// The device holds what the simulator never writes: something has written over it. Nothing in this process can be relied on.
+fn refuse(rank: u32, what: impl std::fmt::Display) {
+    eprintln!(
+        "weft: rank {rank} found {what} in its device; has something written over its memory, or is its library not this weft's?"
+    );
+    std::process::exit(BROKEN);
 }
 
 /// Memory of a peer.

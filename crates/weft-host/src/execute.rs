@@ -10,6 +10,7 @@ use crate::job::{Death, Job};
 use crate::launch::processes::{Processes, Start, Watch, environment_of};
 use crate::launch::program::ProgramError;
 use crate::launch::{Libraries, Missing, program};
+use crate::ledger::Nonsense;
 use crate::run::{LiveEnd, LiveError, LiveRun, LiveSetup};
 use crate::waiting;
 use crate::wall::Stopwatch;
@@ -69,12 +70,16 @@ pub enum Outcome {
     RankEnded(u32, Death),
     /// This rank has called MPI_Abort with this status.
     Aborted(u32, i32),
+    /// Every rank has ended with status 0, and none has used the network interface at all.
+    NoRank,
     /// Nothing can ever happen again.
     Deadlock,
     /// A rank has kept its turn for longer than the watchdog allows.
     Silent(u32),
     /// The network has lost a message for good: why.
     Lost(String),
+    /// This rank has written into its device what no library does.
+    Broken(u32, Nonsense),
     /// Virtual time has reached its limit.
     TimeLimit,
     /// So has real time.
@@ -90,9 +95,11 @@ impl Outcome {
             Outcome::Finished => "finished",
             Outcome::RankEnded(..) => "rank failed",
             Outcome::Aborted(..) => "aborted",
+            Outcome::NoRank => "no rank",
             Outcome::Deadlock => "deadlock",
             Outcome::Silent(_) => "silent",
             Outcome::Lost(_) => "lost data",
+            Outcome::Broken(..) => "broken rank",
             Outcome::TimeLimit | Outcome::WallLimit => "limit reached",
             Outcome::Interrupted => "interrupted",
         }
@@ -107,8 +114,10 @@ impl Outcome {
             Outcome::Deadlock
             | Outcome::Silent(_)
             | Outcome::Lost(_)
+            | Outcome::Broken(..)
             | Outcome::TimeLimit
             | Outcome::WallLimit => 1,
+            Outcome::NoRank => 2,
             Outcome::Interrupted => 130,
         }
     }
@@ -345,7 +354,9 @@ pub fn execute(
         (LiveEnd::Deadlock(_), None) => Outcome::Deadlock,
         (LiveEnd::Silent(rank), None) => Outcome::Silent(rank),
         (LiveEnd::Lost(reason), None) => Outcome::Lost(reason),
+        (LiveEnd::Broken(rank, nonsense), None) => Outcome::Broken(rank, nonsense),
         (LiveEnd::TimeLimit, None) => Outcome::TimeLimit,
+        (LiveEnd::Finished, None) if !job.is_used() => Outcome::NoRank,
         (LiveEnd::Finished | LiveEnd::Stopped, None) => Outcome::Finished,
     };
     match &outcome {
@@ -353,12 +364,28 @@ pub fn execute(
             detail = format!("rank {rank} has {}", waiting::ending(*death));
             if *death == Death::Exited(0) {
                 detail += " without MPI_Finalize";
+            } else if !job.is_used() {
+                // Its own messages say what else it may have been.
+                detail += ", and no rank had joined the job by then: what starts a program must keep descriptor 3 open, by which MPI \
+                           finds the other ranks (Python's subprocess and console scripts close it: close_fds=False); or name \
+                           the program itself";
             }
         }
         Outcome::Aborted(rank, status) => {
             detail = format!("rank {rank} called MPI_Abort with status {status}")
         }
         Outcome::Lost(reason) => detail.clone_from(reason),
+        Outcome::NoRank => {
+            detail = "the program has used neither MPICH nor weft.h, so that nothing ran in virtual time; name a program that is \
+                      linked to MPICH with libfabric (libmpi.so.12, build/venv/bin/mpicc) or to libweft_client.so"
+                .to_owned();
+        }
+        Outcome::Broken(rank, nonsense) => {
+            detail = format!(
+                "rank {rank} wrote {nonsense} into its device; has its program written over memory that is not its own, or is its \
+                 library not this weft's?"
+            );
+        }
         Outcome::Silent(rank) => {
             detail = format!(
                 "rank {rank} computed or waited outside MPI for longer than the watchdog allows (--watchdog)"

@@ -10,6 +10,7 @@
 //! The thread that simulates gives turns; the one that watches the processes tells of fences and deaths, which
 //! end a turn from outside.
 
+use crate::ledger::{LATEST, Nonsense};
 use crate::memory::{ProcessMemory, descends};
 use crate::wall::Stopwatch;
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ use std::time::Duration;
 use weft_client::device::{Awaited, DeviceError, HostModel, Identity, Notice, Post, Shared, State, Turn};
 use weft_units::Span;
 
+/// Data that is taken without a look at whether it is there.
+const SMALL_ENOUGH: u64 = 64 << 10;
 /// What a rank that has joined must tell between two looks at the wall clock.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -40,6 +43,32 @@ pub(crate) struct Region {
     pub length: u64,
     pub may_read: bool,
     pub may_write: bool,
+}
+
+impl Region {
+    /// What a rank has posted of one.
+    pub(crate) fn of(post: &Post) -> Region {
+        let allows = |flag| post.flags & flag != 0;
+        let (may_read, may_write) = (allows(Post::MAY_READ), allows(Post::MAY_WRITE));
+        Region { address: post.local, length: post.length, may_read, may_write }
+    }
+
+    /// Whether peers may reach so many bytes there.
+    pub(crate) fn permits(&self, address: u64, length: u64, writes: bool) -> bool {
+        let inside = address >= self.address
+            && length <= self.length
+            && address - self.address <= self.length - length;
+        inside && if writes { self.may_write } else { self.may_read }
+    }
+}
+
+/// Why a rank's memory cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unread {
+    /// Its process has ended.
+    Gone,
+    /// It has no memory there.
+    NoSuchMemory,
 }
 
 /// What only the simulating thread touches of a rank.
@@ -71,6 +100,8 @@ struct Life {
     silent: Option<u32>,
     /// Why the network has lost a message for good.
     lost: Option<String>,
+    /// The rank that has written nonsense into its device, and what.
+    accused: Option<(u32, Nonsense)>,
 }
 
 /// A job.
@@ -119,6 +150,8 @@ pub struct JobSetup<'a> {
     pub jumps: bool,
     /// How long a rank may keep its turn in real time; `None`: for ever.
     pub watchdog: Option<Duration>,
+    /// Largest message between virtual interfaces, in bytes.
+    pub small: u32,
 }
 
 /// Why a turn ended.
@@ -154,6 +187,7 @@ impl Job {
                 poll: setup.poll,
                 clock_read: setup.clock_read,
                 jumps: setup.jumps,
+                small: setup.small,
             };
             let (device, file) = Shared::create(&identity, setup.protocol)?;
             let lists = Mutex::new(Shared::open(&file)?);
@@ -166,6 +200,7 @@ impl Job {
             fenced: vec![false; ranks.len()],
             silent: None,
             lost: None,
+            accused: None,
         };
         Ok(Job {
             members,
@@ -253,9 +288,25 @@ impl Job {
         lock(&self.life).lost.clone()
     }
 
+    /// A rank has written into its device what no library does: the run is to end. The first counts.
+    pub(crate) fn accuse(&self, rank: u32, nonsense: Nonsense) {
+        lock(&self.life).accused.get_or_insert((rank, nonsense));
+        self.stop();
+    }
+
+    /// The rank that has written nonsense into its device, and what.
+    pub fn accused(&self) -> Option<(u32, Nonsense)> {
+        lock(&self.life).accused
+    }
+
     /// What a waiting rank waits for, as it says.
     pub fn awaited(&self, rank: u32) -> Vec<Awaited> {
         lock(&self.members[rank as usize].lists).awaited()
+    }
+
+    /// Whether any process has opened its device.
+    pub fn is_used(&self) -> bool {
+        self.members.iter().any(|member| member.device.process().is_some())
     }
 
     /// How a rank's process ended.
@@ -293,7 +344,7 @@ impl Job {
                         member.device.sleep_while(Turn::Rank, Some(LOOK));
                     }
                 }
-                return Gathered::Joined;
+                return if self.is_sane() { Gathered::Joined } else { Gathered::Stopping };
             };
             // A rank that joins wakes its own device; deaths and fences wake the condition.
             life = self
@@ -365,15 +416,54 @@ impl Job {
                 return TurnEnd::Cut;
             }
         }
-        match device.state() {
-            Some(State::Exit) | None => TurnEnd::Died,
-            Some(state) => {
-                if state == State::Fence && Job::is_fenced(&lock(&self.life)) {
+        let life = lock(&self.life);
+        match Job::wants(&life, rank, device) {
+            Ok(State::Exit) => TurnEnd::Died,
+            Ok(state) => {
+                if state == State::Fence && Job::is_fenced(&life) {
                     self.pause.store(true, Ordering::Release);
                 }
                 TurnEnd::Wants(state, device.clock())
             }
+            Err(nonsense) => {
+                drop(life);
+                self.accuse(rank, nonsense);
+                TurnEnd::Cut
+            }
         }
+    }
+
+    /// The state of a rank that has given its turn away, if it can be in it.
+    fn wants(life: &Life, rank: u32, device: &Shared) -> Result<State, Nonsense> {
+        let dead = life.deaths[rank as usize].is_some();
+        let state = device.state().ok_or(Nonsense::State)?;
+        let can_be = match state {
+            State::Ready | State::Wait => true,
+            State::Fence => life.fenced[rank as usize],
+            State::Exit => dead,
+            State::Real | State::Run => false,
+        };
+        match device.clock() {
+            _ if !can_be => Err(Nonsense::State),
+            clock if clock > LATEST && !dead => Err(Nonsense::Clock(clock)),
+            _ => Ok(state),
+        }
+    }
+
+    /// Whether all ranks that are in virtual time are in a state in which they can be.
+    fn is_sane(&self) -> bool {
+        let life = lock(&self.life);
+        for (rank, member) in (0..).zip(&self.members) {
+            if life.fenced[rank as usize] {
+                continue;
+            }
+            if let Err(nonsense) = Job::wants(&life, rank, &member.device) {
+                drop(life);
+                self.accuse(rank, nonsense);
+                return false;
+            }
+        }
+        true
     }
 
     /// What a rank has posted in its turn.
@@ -391,12 +481,32 @@ impl Job {
         lock(&self.members[rank as usize].reach)
     }
 
-    /// Reads a rank's memory. `None`: the address is none of its own.
-    pub(crate) fn read(&self, rank: u32, address: u64, length: u64) -> Option<Vec<u8>> {
+    /// Reads a rank's memory.
+    pub(crate) fn read(&self, rank: u32, address: u64, length: u64) -> Result<Vec<u8>, Unread> {
         if length == 0 {
-            return Some(Vec::new());
+            return Ok(Vec::new());
         }
-        self.with_memory(rank, |memory| memory.read(address, length).ok())
+        let read = self.with_memory(rank, |memory| Some(memory.read(address, length)));
+        match read {
+            Some(Ok(bytes)) => Ok(bytes),
+            // What has ended has no memory at all; an address that is not mapped is an error of its own.
+            Some(Err(error)) if error.raw_os_error() != Some(libc::EIO) => Err(Unread::Gone),
+            None if self.members[rank as usize].device.process().is_some() => Err(Unread::Gone),
+            _ => Err(Unread::NoSuchMemory),
+        }
+    }
+
+    /// Whether a rank has so much memory there: its ends are looked at, and what it has in all.
+    pub(crate) fn has_memory(&self, rank: u32, address: u64, length: u64) -> bool {
+        let Some(last) = length.checked_sub(1) else { return true };
+        let Some(last) = address.checked_add(last) else { return false };
+        if length <= SMALL_ENOUGH {
+            // Taking it will tell.
+            return true;
+        }
+        let there = |address| self.read(rank, address, 1) != Err(Unread::NoSuchMemory);
+        let all = self.with_memory(rank, |memory| memory.size());
+        there(address) && there(last) && all.is_none_or(|all| length <= all)
     }
 
     /// Writes into a rank's memory; says whether it could.

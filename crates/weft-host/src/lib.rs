@@ -17,15 +17,20 @@
 //! turn back; so one rank runs at a time, ordered by virtual time, and what it posts goes into the same
 //! interface and fabric.
 
+pub mod check;
 mod execute;
 pub mod job;
 pub mod launch;
+mod ledger;
 pub mod live;
 mod memory;
 mod one_core;
+pub mod puppet;
 pub mod run;
+mod virtual_interfaces;
 mod waiting;
 mod wall;
 
 pub use execute::{ExecuteError, Execution, Outcome, Request, execute};
+pub use ledger::Nonsense;
 pub use weft_client::device::HostModel;

@@ -12,8 +12,19 @@
 //! Small messages are copied when they are posted. Announced data and RDMA writes are read from the
 //! sender's memory when the interface has taken them, and written to the receiver's when they have
 //! arrived. Reads are answered by the target's interface without its processor.
+//!
+//! # What is believed
+//! Nothing: what a rank has posted goes through the [`ledger`](crate::ledger) first. A rank that posts what no library does
+//! ends the job, with what was wrong.
 
-use crate::job::{Job, Region, TurnEnd};
+mod interfaces;
+
+pub use interfaces::InterfaceLimits;
+
+use crate::job::{Job, Region, TurnEnd, Unread};
+use crate::ledger::{self, Ledger, Nonsense};
+use crate::virtual_interfaces::{Carried, JOB_DOMAIN, VirtualInterfaces};
+use interfaces::InFlight;
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -22,26 +33,45 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind, RawEnvelope, State};
 use weft_engine::Payload;
-use weft_msg::{Envelope, EnvelopeKind};
+use weft_msg::{Envelope, EnvelopeKind, Protocol};
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_units::{Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::order::{Counters, Restore};
 use weft_workload::replay::{Delivery, ReplayOutput, ReplayedMessage};
 
-/// The protection domain of the job.
-pub(crate) const DOMAIN: u16 = 1;
+/// Turns without a later clock after which virtual time is taken to stand still.
+const IDLE_TURNS: u32 = 20_000;
+/// Bytes that all ranks together may have posted with messages that have not arrived: a rank that posts without end is not to
+/// take all memory.
+const POSTED: usize = 4 << 30;
+/// Pieces of memory that a rank may register.
+const REGIONS: usize = 1 << 20;
 
 /// The payloads of messages under way.
 #[derive(Default)]
 struct Payloads {
     next: u32,
+    /// Bytes that ranks have posted and nobody has received.
+    posted: usize,
     kept: BTreeMap<u32, Data>,
+}
+
+impl Payloads {
+    fn remove(&mut self, number: u32) -> Option<Data> {
+        let data = self.kept.remove(&number);
+        if let Some(Data::Posted(bytes)) = &data {
+            self.posted -= bytes.len();
+        }
+        data
+    }
 }
 
 /// A payload.
 enum Data {
-    /// Taken.
+    /// Posted with its message.
+    Posted(Vec<u8>),
+    /// Taken from memory.
     Bytes(Vec<u8>),
     /// It lies in the memory of a rank, which has lent it until the send is complete.
     At { rank: u32, address: u64, length: u64 },
@@ -50,9 +80,16 @@ enum Data {
 impl Data {
     fn bytes(self, job: &Job) -> Vec<u8> {
         match self {
-            Data::Bytes(bytes) => bytes,
-            // A rank that has died has no memory.
-            Data::At { rank, address, length } => job.read(rank, address, length).unwrap_or_default(),
+            Data::Posted(bytes) | Data::Bytes(bytes) => bytes,
+            Data::At { rank, address, length } => match job.read(rank, address, length) {
+                Ok(bytes) => bytes,
+                // A rank that has died has no memory.
+                Err(Unread::Gone) => Vec::new(),
+                Err(Unread::NoSuchMemory) => {
+                    job.accuse(rank, Nonsense::Memory { address, length });
+                    Vec::new()
+                }
+            },
         }
     }
 }
@@ -69,11 +106,28 @@ pub struct LiveParameters {
     /// Whether flows are to be reported.
     pub report_flows: bool,
     payloads: Mutex<Payloads>,
+    ledger: Mutex<Ledger>,
+    limits: InterfaceLimits,
+    /// Endpoints of the machine.
+    nodes: u32,
+    /// Messages between virtual interfaces, by sender and number.
+    in_flight: Mutex<BTreeMap<(EndpointId, u32), InFlight>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Poisoned by a panic of another thread, which ends the run anyway.
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl LiveParameters {
-    /// The ranks of `job` at these endpoints.
-    pub fn new(job: Arc<Job>, endpoints: &[EndpointId], control: Bytes) -> LiveParameters {
+    /// The ranks of `job` at these endpoints of a machine with so many `nodes`.
+    pub fn new(
+        job: Arc<Job>,
+        endpoints: &[EndpointId],
+        protocol: &Protocol,
+        limits: InterfaceLimits,
+        nodes: u32,
+    ) -> LiveParameters {
         let mut seats = Vec::with_capacity(endpoints.len());
         for (index, endpoint) in endpoints.iter().enumerate() {
             let before = endpoints[..index].iter().filter(|other| *other == endpoint).count();
@@ -82,10 +136,14 @@ impl LiveParameters {
         LiveParameters {
             job,
             seats,
-            control,
+            control: protocol.control_bytes,
             report_messages: false,
             report_flows: false,
             payloads: Mutex::default(),
+            ledger: Mutex::new(Ledger::new(protocol)),
+            limits,
+            nodes,
+            in_flight: Mutex::default(),
         }
     }
 
@@ -105,7 +163,26 @@ impl LiveParameters {
     }
 
     fn payloads(&self) -> MutexGuard<'_, Payloads> {
-        self.payloads.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock(&self.payloads)
+    }
+
+    fn in_flight(&self) -> MutexGuard<'_, BTreeMap<(EndpointId, u32), InFlight>> {
+        lock(&self.in_flight)
+    }
+
+    /// Whether a rank has the memory that it says its data lies in.
+    fn check_memory(&self, rank: u32, address: u64, length: u64) -> Result<(), Nonsense> {
+        match self.job.has_memory(rank, address, length) {
+            true => Ok(()),
+            false => Err(Nonsense::Memory { address, length }),
+        }
+    }
+
+    /// Drops a payload that will not arrive.
+    fn forget(&self, number: Option<u32>) {
+        if let Some(number) = number {
+            self.payloads().remove(number);
+        }
     }
 
     /// Keeps a payload until its message has arrived.
@@ -116,6 +193,9 @@ impl LiveParameters {
             number = number.wrapping_add(1);
         }
         payloads.next = number.wrapping_add(1);
+        if let Data::Posted(bytes) = &data {
+            payloads.posted += bytes.len();
+        }
         payloads.kept.insert(number, data);
         number
     }
@@ -132,7 +212,7 @@ impl LiveParameters {
     /// The bytes of a message that has arrived. An interface that says that it has taken the data only when the receiver has
     /// acknowledged it has them read now.
     fn take(&self, number: Option<u32>) -> Vec<u8> {
-        let data = number.and_then(|number| self.payloads().kept.remove(&number));
+        let data = number.and_then(|number| self.payloads().remove(number));
         data.map_or_else(Vec::new, |data| data.bytes(&self.job))
     }
 }
@@ -143,6 +223,7 @@ pub struct LiveHost {
     ranks: Vec<LiveRank>,
     /// Messages whose data the interface has not taken.
     outgoing: Slab<Outgoing>,
+    interfaces: VirtualInterfaces,
 }
 
 /// A live process cannot be saved: a run with live processes records a trace, which can be replayed.
@@ -177,8 +258,8 @@ struct LiveRank {
     numbers: Counters,
     /// Notices that it has not been given.
     notices: VecDeque<(Notice, Vec<u8>)>,
-    /// When the messages that are announced were posted, by the send's number.
-    announced: Vec<Time>,
+    /// Turns in a row without a later clock, and that clock in ps.
+    idle: (u32, u64),
     /// Messages in the interface's queue for it that it has not taken.
     in_mailbox: u32,
     messages_sent: u64,
@@ -193,7 +274,7 @@ impl LiveRank {
             order: Restore::default(),
             numbers: Counters::default(),
             notices: VecDeque::new(),
-            announced: Vec::new(),
+            idle: (0, 0),
             in_mailbox: 0,
             messages_sent: 0,
             sent: Bytes::ZERO,
@@ -214,6 +295,8 @@ enum Kind {
     Read { remote: u64, key: u64, length: u64, local: u64, opening: u32 },
     /// What was read, for the memory of that opening.
     Answer { local: u64, token: u32, opening: u32 },
+    /// Between virtual interfaces.
+    Interface(Carried),
 }
 
 /// What travels with a message.
@@ -275,9 +358,13 @@ impl LiveHost {
             }
             let quiet = if rank.notices.is_empty() { context.quiet_until() } else { Time::ZERO };
             let end = parameters.job.run(number, quiet.as_ps());
-            self.carry(seat, parameters, context);
+            self.carry(seat, end, parameters, context);
             let rank = &mut self.ranks[seat];
             match end {
+                _ if parameters.job.is_stopping() => {
+                    rank.wants = State::Exit;
+                    return;
+                }
                 TurnEnd::Wants(State::Wait, _) => {
                     rank.wants = State::Wait;
                     if rank.notices.is_empty() {
@@ -301,11 +388,31 @@ impl LiveHost {
         }
     }
 
-    /// Carries what a rank has posted.
-    fn carry(&mut self, seat: usize, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
-        let number = self.ranks[seat].rank;
-        for (post, bytes) in parameters.job.take_posts(number) {
-            self.carry_one(seat, &post, bytes, parameters, context);
+    /// Carries what a rank has posted, as far as it may have.
+    fn carry(
+        &mut self,
+        seat: usize,
+        end: TurnEnd,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) {
+        let rank = &mut self.ranks[seat];
+        let number = rank.rank;
+        let posts = parameters.job.take_posts(number);
+        if let TurnEnd::Wants(_, clock) = end {
+            let turns = if clock > rank.idle.1 { 0 } else { rank.idle.0 + 1 };
+            rank.idle = (turns, clock.max(rank.idle.1));
+            if rank.idle.0 > IDLE_TURNS {
+                parameters.job.accuse(number, Nonsense::Turns(IDLE_TURNS));
+            }
+        }
+        if parameters.payloads().posted > POSTED {
+            parameters.job.accuse(number, Nonsense::Posted(POSTED));
+        }
+        for (post, bytes) in posts {
+            if let Err(nonsense) = self.carry_one(seat, &post, bytes, parameters, context) {
+                return parameters.job.accuse(number, nonsense);
+            }
         }
     }
 
@@ -316,11 +423,14 @@ impl LiveHost {
         bytes: Vec<u8>,
         parameters: &LiveParameters,
         context: &mut impl HostContext<LiveHost>,
-    ) {
+    ) -> Result<(), Nonsense> {
+        let kind = ledger::check(post, parameters.seats.len())?;
         let rank = &mut self.ranks[seat];
         // What a rank says of times is believed as far as it can be: nothing is posted in the past.
         let at = Time::from_ps(post.at).max(context.now());
-        let Some(&(to, to_seat)) = parameters.seats.get(post.to as usize) else { return };
+        // Posts that are for no rank have none.
+        let (to, to_seat) =
+            parameters.seats.get(post.to as usize).copied().unwrap_or((context.endpoint(), 0));
         let (interface, to_interface) = (seat as u16, to_seat as u16);
         let header = |kind| LiveHeader {
             kind,
@@ -332,33 +442,25 @@ impl LiveHost {
             with_data: post.flags & Post::WITH_DATA != 0,
             token: post.token,
         };
-        match post.kind {
-            kind if kind == PostKind::Message as u32 => {
-                let Some(mut envelope) = post.envelope.envelope() else { return };
-                envelope.source = RankId(rank.rank);
+        match kind {
+            PostKind::Message => {
+                let message = lock(&parameters.ledger).message(rank.rank, post, bytes.len(), at);
+                let (envelope, born, on_wire) = message?;
                 let mut header = header(Kind::Message(envelope));
-                let mut born = at;
                 if header.is_matched() {
                     let next = rank.numbers.of(post.to);
                     header.number = *next;
                     *next = next.wrapping_add(1);
                 }
                 let mut capture = None;
-                let exchange = envelope.send as usize;
                 match envelope.kind {
-                    EnvelopeKind::Eager => header.payload = Some(parameters.store(Data::Bytes(bytes))),
-                    EnvelopeKind::RequestToSend if exchange < 1 << 20 => {
-                        if rank.announced.len() <= exchange {
-                            rank.announced.resize(exchange + 1, Time::ZERO);
-                        }
-                        rank.announced[exchange] = at;
-                    }
+                    EnvelopeKind::Eager => header.payload = Some(parameters.store(Data::Posted(bytes))),
                     EnvelopeKind::ClearToSend => {
                         let mut reach = parameters.job.reach(rank.rank);
                         reach.expected.insert(envelope.receive, (post.local, post.length));
                     }
                     EnvelopeKind::Data => {
-                        born = rank.announced.get(exchange).copied().unwrap_or(at);
+                        parameters.check_memory(rank.rank, post.local, post.length)?;
                         let (address, length) = (post.local, post.length);
                         let place = parameters.store(Data::At { rank: rank.rank, address, length });
                         header.payload = Some(place);
@@ -378,10 +480,9 @@ impl LiveHost {
                 let token = wanted.then(|| {
                     self.outgoing.insert(Outgoing { seat: seat as u32, token: post.token, capture }) as u32
                 });
-                let bytes = Bytes::new(post.payload);
                 let message = Message {
                     to,
-                    bytes,
+                    bytes: on_wire,
                     born,
                     header: Some(header),
                     token,
@@ -392,24 +493,27 @@ impl LiveHost {
                 };
                 context.send(message, at);
             }
-            kind if kind == PostKind::Register as u32 => {
-                let region = Region {
-                    address: post.local,
-                    length: post.length,
-                    may_read: post.flags & Post::MAY_READ != 0,
-                    may_write: post.flags & Post::MAY_WRITE != 0,
-                };
-                parameters.job.reach(rank.rank).regions.insert(post.key, region);
+            PostKind::Register => {
+                let regions = &mut parameters.job.reach(rank.rank).regions;
+                if regions.len() >= REGIONS {
+                    return Err(Nonsense::Regions(REGIONS));
+                }
+                regions.insert(post.key, Region::of(post));
             }
-            kind if kind == PostKind::Unregister as u32 => {
+            PostKind::Unregister => {
                 parameters.job.reach(rank.rank).regions.remove(&post.key);
             }
-            kind if kind == PostKind::Write as u32 => {
+            PostKind::Write => {
                 let mut header = header(Kind::Write { remote: post.remote, key: post.key });
                 let taken = post.local == 0;
                 let (address, length) = (post.local, post.length);
+                if !taken {
+                    parameters.check_memory(rank.rank, address, length)?;
+                } else if bytes.len() as u64 != length {
+                    return Err(Nonsense::Length { said: length, carried: bytes.len() as u64 });
+                }
                 let data =
-                    if taken { Data::Bytes(bytes) } else { Data::At { rank: rank.rank, address, length } };
+                    if taken { Data::Posted(bytes) } else { Data::At { rank: rank.rank, address, length } };
                 let place = parameters.store(data);
                 header.payload = Some(place);
                 let capture = (!taken).then_some(place);
@@ -431,21 +535,23 @@ impl LiveHost {
                 };
                 context.send(message, at);
             }
-            kind if kind == PostKind::Read as u32 => {
+            PostKind::Read => {
                 let (remote, key, length, local) = (post.remote, post.key, post.length, post.local);
                 let opening = parameters.job.reach(rank.rank).opening;
                 let kind = Kind::Read { remote, key, length, local, opening };
                 send_control(header(kind), to, seat, parameters.control, at, context);
             }
-            kind if kind == PostKind::Forget as u32 => {
+            PostKind::Forget => {
                 let mut reach = parameters.job.reach(rank.rank);
                 reach.opening = reach.opening.wrapping_add(1);
                 reach.regions.clear();
                 reach.expected.clear();
+                drop(reach);
+                self.close_all(seat, context);
             }
-            // Of no kind: a rank that writes nonsense gets nothing for it.
-            _ => {}
+            _ => return self.carry_interface(seat, post, bytes, at, parameters, context),
         }
+        Ok(())
     }
 
     /// Tells a rank something; one that waits goes on.
@@ -523,16 +629,6 @@ fn send_control(
     context.send(message, at);
 }
 
-/// Whether the peers of a rank may reach so many bytes there.
-fn permits(region: Option<&Region>, address: u64, length: u64, writes: bool) -> bool {
-    region.is_some_and(|region| {
-        let inside = address >= region.address
-            && length <= region.length
-            && address - region.address <= region.length - length;
-        inside && if writes { region.may_write } else { region.may_read }
-    })
-}
-
 impl Host for LiveHost {
     type Parameters = LiveParameters;
     type Timer = Resume;
@@ -546,7 +642,7 @@ impl Host for LiveHost {
     // Ranks join when they first need the network: the run wakes them.
     fn start(&mut self, _: &LiveParameters, context: &mut impl HostContext<Self>) {
         for seat in 0..self.ranks.len() {
-            context.open(seat as u16, Pdid(DOMAIN));
+            context.open(seat as u16, Pdid(JOB_DOMAIN));
         }
     }
 
@@ -577,6 +673,9 @@ impl Host for LiveHost {
         context: &mut impl HostContext<Self>,
     ) {
         let header = *message.header.as_ref().expect("ranks send every message with a header");
+        if let Kind::Interface(carried) = &header.kind {
+            return self.interface_delivered(message, &header, carried, parameters, context);
+        }
         let seat = header.seat as usize;
         let own = self.ranks[seat].rank;
         if message.in_mailbox {
@@ -619,7 +718,7 @@ impl Host for LiveHost {
             Kind::Write { remote, key } => {
                 let bytes = parameters.take(header.payload);
                 let region = parameters.job.reach(own).regions.get(&key).copied();
-                let permitted = permits(region.as_ref(), remote, bytes.len() as u64, true);
+                let permitted = region.is_some_and(|region| region.permits(remote, bytes.len() as u64, true));
                 let written = permitted && parameters.job.write(own, remote, &bytes);
                 let error = if written { 0 } else { libc::EACCES };
                 let now = context.now();
@@ -639,8 +738,8 @@ impl Host for LiveHost {
             }
             Kind::Read { remote, key, length, local, opening } => {
                 let region = parameters.job.reach(own).regions.get(&key).copied();
-                let bytes = match permits(region.as_ref(), remote, length, false) {
-                    true => parameters.job.read(own, remote, length),
+                let bytes = match region.is_some_and(|region| region.permits(remote, length, false)) {
+                    true => parameters.job.read(own, remote, length).ok(),
                     false => None,
                 };
                 let now = context.now();
@@ -680,6 +779,7 @@ impl Host for LiveHost {
                 let notice = Notice { kind: NoticeKind::Done as u32, token, error, ..Notice::default() };
                 self.tell(seat, notice, Vec::new(), parameters, context);
             }
+            Kind::Interface(_) => {}
         }
     }
 
@@ -689,6 +789,9 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
+        if self.interface_failed(failure, parameters, context) {
+            return;
+        }
         if let Some(Outgoing { seat, .. }) =
             failure.token.and_then(|token| self.outgoing.try_remove(token as usize))
         {

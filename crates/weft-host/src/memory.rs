@@ -12,12 +12,23 @@ const PIECE: u64 = 16 << 20;
 
 /// The memory of one process.
 #[derive(Debug)]
-pub(crate) struct ProcessMemory(File);
+pub(crate) struct ProcessMemory {
+    memory: File,
+    process: u32,
+}
 
 impl ProcessMemory {
     /// Of the process with this number.
     pub(crate) fn of(process: u32) -> io::Result<ProcessMemory> {
-        Ok(ProcessMemory(File::options().read(true).write(true).open(format!("/proc/{process}/mem"))?))
+        let memory = File::options().read(true).write(true).open(format!("/proc/{process}/mem"))?;
+        Ok(ProcessMemory { memory, process })
+    }
+
+    /// Bytes of its address space that are mapped; `None`: it has ended.
+    pub(crate) fn size(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process)).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
     }
 
     /// Bytes at an address, piece by piece: a length that a rank claims and does not have costs no more memory
@@ -28,14 +39,14 @@ impl ProcessMemory {
             let (read, left) = (bytes.len(), length - bytes.len() as u64);
             bytes.resize(read + left.min(PIECE) as usize, 0);
             let at = address.checked_add(read as u64).ok_or(io::ErrorKind::InvalidInput)?;
-            self.0.read_exact_at(&mut bytes[read..], at)?;
+            self.memory.read_exact_at(&mut bytes[read..], at)?;
         }
         Ok(bytes)
     }
 
     /// Puts bytes at an address.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(bytes, address)
+        self.memory.write_all_at(bytes, address)
     }
 }
 
@@ -70,6 +81,7 @@ mod tests {
         assert_eq!(own.read(address, 5).unwrap(), [9, 9, 9, 9, 7]);
         assert!(own.read(8, 1).is_err());
         assert!(own.read(address, u64::MAX).is_err(), "no process has so much");
+        assert!(own.size().unwrap() > 1 << 20);
         drop(std::hint::black_box(place));
     }
 

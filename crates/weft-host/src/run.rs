@@ -6,15 +6,17 @@
 //! ```
 
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
-use crate::live::{DOMAIN, LiveHost, LiveParameters, Resume};
+use crate::ledger::Nonsense;
+use crate::live::{InterfaceLimits, LiveHost, LiveParameters, Resume};
 use crate::one_core::OneCore;
+use crate::virtual_interfaces::JOB_DOMAIN;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use weft_client::device::{DeviceError, HostModel, State};
 use weft_engine::Progress;
 use weft_msg::Protocol;
-use weft_sim::machine::Machine;
+use weft_sim::machine::{Machine, Nic};
 use weft_sim::network::{self, NetworkError, SimulatedNetwork};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -65,6 +67,8 @@ pub enum LiveEnd {
     Silent(u32),
     /// The network has lost a message for good: why.
     Lost(String),
+    /// This rank has written into its device what no library does.
+    Broken(u32, Nonsense),
     /// Virtual time has reached its limit.
     TimeLimit,
     /// The job was [stopped](Job::stop).
@@ -103,21 +107,25 @@ impl LiveRun {
     /// See [`LiveError`].
     pub fn new(machine: &Machine, layout: Layout, setup: &LiveSetup<'_>) -> Result<LiveRun, LiveError> {
         let protocol = postcard::to_stdvec(setup.protocol)?;
+        let limits = limits(machine);
         let ranks: Vec<RankSetup> = setup.endpoints.iter().map(|e| RankSetup { endpoint: e.0 }).collect();
         let job = Job::new(
             &ranks,
             &JobSetup {
                 protocol: &protocol,
-                domain: DOMAIN,
+                domain: JOB_DOMAIN,
                 host: setup.host,
                 poll: setup.poll,
                 clock_read: setup.clock_read,
                 jumps: setup.jumps,
                 watchdog: setup.watchdog,
+                small: limits.small.get() as u32,
             },
         )?;
         let job = Arc::new(job);
-        let parameters = LiveParameters::new(Arc::clone(&job), setup.endpoints, setup.protocol.control_bytes);
+        let nodes = layout.endpoints();
+        let parameters =
+            LiveParameters::new(Arc::clone(&job), setup.endpoints, setup.protocol, limits, nodes);
         let seats = (0..job.ranks()).map(|rank| parameters.seat(rank)).collect();
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let mut network = network::build(
@@ -215,6 +223,9 @@ impl LiveRun {
     }
 
     fn stopped(&self) -> LiveEnd {
+        if let Some((rank, nonsense)) = self.job.accused() {
+            return LiveEnd::Broken(rank, nonsense);
+        }
         match (self.job.silent(), self.job.lost()) {
             (Some(rank), _) => LiveEnd::Silent(rank),
             (None, Some(reason)) => LiveEnd::Lost(reason),
@@ -238,5 +249,16 @@ impl LiveRun {
         let (endpoint, seat) = self.seats[rank as usize];
         let at = Time::from_ps(self.job.state(rank).1).max(self.network.now());
         self.network.wake(endpoint, at, Resume(seat));
+    }
+}
+
+/// The largest small message, and the virtual interfaces, of nodes whose interface has no blocks: those of TR-488 §5.1 and §4.4.
+const SIMPLE: InterfaceLimits = InterfaceLimits { interfaces: 64, small: Bytes::new(64) };
+
+/// What the machine has for virtual interfaces.
+fn limits(machine: &Machine) -> InterfaceLimits {
+    match &machine.nic {
+        Nic::Full(nic) => InterfaceLimits { interfaces: nic.interfaces(), small: nic.packetizer.payload },
+        Nic::Simple(_) => SIMPLE,
     }
 }

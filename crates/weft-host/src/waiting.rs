@@ -73,6 +73,9 @@ fn operation(awaited: &Awaited) -> Option<String> {
         }
         kind if kind == AwaitedKind::Receive as u32 => Some(format!("a message from {peer}, {tag}")),
         kind if kind == AwaitedKind::Remote as u32 => Some(format!("its RDMA of {bytes} bytes with {peer}")),
+        kind if kind == AwaitedKind::Interface as u32 => {
+            Some(format!("what comes to its virtual interface {}", awaited.peer))
+        }
         // It has written nonsense there.
         _ => None,
     }
@@ -87,6 +90,7 @@ mod tests {
         let say = |kind, peer, tag, bytes| operation(&Awaited { kind, peer, tag, bytes }).unwrap_or_default();
         assert_eq!(say(1, 3, 7, 2048), "its send of 2048 bytes to rank 3, tag 7");
         assert_eq!(say(2, u32::MAX, 1 << 32 | 5, 0), "a message from any rank, tag 5 (0x100000005)");
+        assert_eq!(say(4, 9, 0, 0), "what comes to its virtual interface 9");
         assert_eq!(say(77, 0, 0, 0), "");
         assert_eq!(ending(Death::Killed(11)), "been ended by signal 11 (segmentation fault)");
     }

@@ -119,3 +119,14 @@ fn two_processes_find_what_the_header_says() {
         assert_eq!(once, run("semantics", name, sets, "0"));
     }
 }
+
+/// Catches small messages and RDMA that do not arrive, memory that a foreign protection domain reaches, refusals that
+/// nobody hears of.
+#[test]
+fn virtual_interfaces_do_what_the_header_says() {
+    for (name, sets) in [("exanest", &[][..]), ("exanest", &["nic.model=simple"]), ("bxi3-dragonfly", &[])] {
+        let once = run("interfaces", name, sets, "0");
+        assert!(once.starts_with("all at "), "{once}");
+        assert_eq!(once, run("interfaces", name, sets, "0"));
+    }
+}

@@ -57,7 +57,7 @@ impl Protocol {
     }
 
     /// Whether a send by rendezvous completes with the receiver's acknowledgement.
-    pub(crate) fn sender_awaits_ack(&self) -> bool {
+    pub fn sender_awaits_ack(&self) -> bool {
         self.rendezvous_ack || self.rendezvous == Rendezvous::Read
     }
 }

@@ -46,6 +46,7 @@ mod collective;
 mod communicator;
 mod eager;
 mod error;
+mod false_envelope;
 mod interface;
 mod matching;
 mod nic;
@@ -68,6 +69,7 @@ pub use algorithms::{
 };
 pub use communicator::Group;
 pub use error::MsgError;
+pub use false_envelope::FalseEnvelope;
 pub use interface::InterfaceAnswer;
 pub use nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 pub use process::{Process, Progress};

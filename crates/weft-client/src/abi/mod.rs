@@ -1,12 +1,18 @@
 //! `weft.h`: the calls of the header, each a thin step to [`Rank`].
+//!
+//! The header is made of the doc comments and declarations here, in [`interface`], and of the records and flags in
+//! `operation` and `interface`; `tests/header.rs` makes it and holds it against the one that is there.
 
 #![expect(
     unsafe_code,
     reason = "a C interface: callers answer for the pointers that they pass, as weft.h says"
 )]
 
+mod interface;
+
 use crate::clock;
 use crate::device::Shared;
+use crate::lifeline;
 use crate::operation::{Completion, Lent, flag};
 use crate::rank::{INJECT_LIMIT, Rank, RemotePlace};
 use std::collections::{BTreeSet, VecDeque};
@@ -18,7 +24,7 @@ use weft_msg::Envelope;
 /// The process's rank; there is at most one.
 static RANK: AtomicPtr<Handle> = AtomicPtr::new(std::ptr::null_mut());
 
-/// `weft_rank` of the header.
+/// A rank: this process's side of the job.
 pub struct Handle {
     rank: Rank,
     /// Messages that were claimed, by context.
@@ -47,25 +53,39 @@ pub(crate) fn yielded() {
     }
 }
 
-/// The device of this process, from its environment.
-fn device() -> Option<(&'static Shared, Shared)> {
-    let path = std::env::var_os("WEFT_DEVICE")?;
-    let open = || Shared::open(File::options().read(true).write(true).open(&path).ok()?).ok();
+/// The device of this process, from its environment: by its path, so that it is there for programs whose launchers close all
+/// that they inherit. The error is an errno.
+fn device() -> Result<(&'static Shared, Shared), c_int> {
+    let path = std::env::var_os("WEFT_DEVICE").ok_or(libc::ENOENT)?;
+    let open = || {
+        let file = File::options().read(true).write(true).open(&path);
+        let file = file.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))?;
+        Shared::open(file).map_err(|_| libc::EPROTO)
+    };
     let shared: &'static Shared = Box::leak(Box::new(open()?));
-    Some((shared, open()?))
+    Ok((shared, open()?))
 }
 
+/// Joins the job that the environment names (WEFT_JOB, the same for all its ranks, and WEFT_DEVICE).
+/// -ENOENT: there is none, the process was not started by `weft run` or weft is gone. -EPROTO: its device is of another version.
+///
+/// Does not enter virtual time: the first call that sends, receives or polls does. A second call
+/// returns the same rank.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
+pub unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
     if rank.is_null() {
         return -libc::EINVAL;
     }
     let mut handle = RANK.load(Ordering::Acquire);
     if handle.is_null() {
-        let Some((shared, lists)) = device() else { return -libc::ENOENT };
+        let (shared, lists) = match device() {
+            Ok(device) => device,
+            Err(error) => return -error,
+        };
         let Some(new) = Rank::new(shared, lists) else { return -libc::EPROTO };
         shared.set_process(std::process::id());
         clock::belongs_to(shared);
+        lifeline::hold(shared);
         handle = Box::into_raw(Box::new(Handle::of(new)));
         RANK.store(handle, Ordering::Release);
     }
@@ -74,8 +94,9 @@ unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
     0
 }
 
+/// Leaves. Operations that are under way are forgotten, virtual interfaces freed.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_close(rank: *mut Handle) {
+pub unsafe extern "C" fn weft_close(rank: *mut Handle) {
     // The rank itself stays: the program may open it again. It leaves when its process ends.
     // SAFETY: the header's contract.
     let handle = unsafe { of(rank) };
@@ -94,37 +115,44 @@ unsafe fn of<'a>(handle: *mut Handle) -> &'a mut Handle {
     unsafe { &mut *handle }
 }
 
+/// This rank's number.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_number(rank: *const Handle) -> u32 {
+pub unsafe extern "C" fn weft_number(rank: *const Handle) -> u32 {
     // SAFETY: the header's contract.
     unsafe { of(rank.cast_mut()) }.rank.number()
 }
 
+/// How many ranks there are in the job.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_count(rank: *const Handle) -> u32 {
+pub unsafe extern "C" fn weft_count(rank: *const Handle) -> u32 {
     // SAFETY: the header's contract.
     unsafe { of(rank.cast_mut()) }.rank.count()
 }
 
+/// The virtual clock in picoseconds since the job began.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
+pub unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
     // SAFETY: the header's contract.
     unsafe { of(rank.cast_mut()) }.rank.clock()
 }
 
+/// The largest message that weft_send carries with WEFT_INJECT.
 #[unsafe(no_mangle)]
-extern "C" fn weft_inject_limit(_rank: *const Handle) -> usize {
+pub extern "C" fn weft_inject_limit(rank: *const Handle) -> usize {
+    let _ = rank;
     INJECT_LIMIT
 }
 
+/// With multi-receive: how little must be left in a buffer before it is given back. Default 64.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_set_min_multi_receive(rank: *mut Handle, bytes: usize) {
+pub unsafe extern "C" fn weft_set_min_multi_receive(rank: *mut Handle, bytes: usize) {
     // SAFETY: the header's contract.
     unsafe { of(rank) }.rank.set_min_multi_receive(bytes);
 }
 
+/// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_send(
+pub unsafe extern "C" fn weft_send(
     rank: *mut Handle,
     to: u32,
     tag: u64,
@@ -143,11 +171,13 @@ unsafe extern "C" fn weft_send(
 }
 
 fn source(from: u32) -> Option<u32> {
-    (from != u32::MAX).then_some(from)
+    (from != flag::ANY_SOURCE).then_some(from)
 }
 
+/// Posts a receive of a message from `from` (or WEFT_ANY_SOURCE) whose tag equals `tag` outside the bits of
+/// `ignore`.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_receive(
+pub unsafe extern "C" fn weft_receive(
     rank: *mut Handle,
     from: u32,
     tag: u64,
@@ -172,8 +202,10 @@ unsafe extern "C" fn weft_receive(
     0
 }
 
+/// Looks for a message that has come and no receive has matched: 1 and its description in `found`, or 0. Makes
+/// progress, never blocks.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_peek(
+pub unsafe extern "C" fn weft_peek(
     rank: *mut Handle,
     from: u32,
     tag: u64,
@@ -196,14 +228,17 @@ unsafe extern "C" fn weft_peek(
     1
 }
 
+/// Cancels the receive with this context: 0 and a completion with ECANCELED follows; -ENOENT: none is posted.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_cancel(rank: *mut Handle, context: *mut c_void) -> c_int {
+pub unsafe extern "C" fn weft_cancel(rank: *mut Handle, context: *mut c_void) -> c_int {
     // SAFETY: the header's contract.
     if unsafe { of(rank) }.rank.cancel(context as usize) { 0 } else { -libc::ENOENT }
 }
 
+/// Makes progress and takes up to `count` completions, in order. An empty poll costs virtual time and may hand
+/// over to others.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_poll(rank: *mut Handle, completions: *mut Completion, count: usize) -> isize {
+pub unsafe extern "C" fn weft_poll(rank: *mut Handle, completions: *mut Completion, count: usize) -> isize {
     let mut taken = 0;
     // SAFETY: the header's contract.
     unsafe { of(rank) }.rank.poll(|completion| {
@@ -217,14 +252,17 @@ unsafe extern "C" fn weft_poll(rank: *mut Handle, completions: *mut Completion, 
     }) as isize
 }
 
+/// A hint that the program has nothing to do but to wait (what sched_yield says).
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_yield(rank: *mut Handle) {
+pub unsafe extern "C" fn weft_yield(rank: *mut Handle) {
     // SAFETY: the header's contract.
     unsafe { of(rank) }.rank.yields();
 }
 
+/// Lets peers of the job reach memory. They name it by `key` and virtual address. `key` is
+/// taken as given where it is not UINT64_MAX, and chosen otherwise.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_register(
+pub unsafe extern "C" fn weft_register(
     rank: *mut Handle,
     base: *mut c_void,
     length: usize,
@@ -253,8 +291,9 @@ unsafe extern "C" fn weft_register(
     0
 }
 
+/// Lets them no more.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_unregister(rank: *mut Handle, key: u64) -> c_int {
+pub unsafe extern "C" fn weft_unregister(rank: *mut Handle, key: u64) -> c_int {
     // SAFETY: the header's contract.
     let handle = unsafe { of(rank) };
     if !handle.keys.remove(&key) {
@@ -264,8 +303,9 @@ unsafe extern "C" fn weft_unregister(rank: *mut Handle, key: u64) -> c_int {
     0
 }
 
+/// RDMA write. `remote` is an address in the peer's virtual memory.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_write(
+pub unsafe extern "C" fn weft_write(
     rank: *mut Handle,
     to: u32,
     local: *const c_void,
@@ -287,8 +327,9 @@ unsafe extern "C" fn weft_write(
     0
 }
 
+/// RDMA read. `remote` is an address in the peer's virtual memory.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn weft_read(
+pub unsafe extern "C" fn weft_read(
     rank: *mut Handle,
     from: u32,
     local: *mut c_void,
@@ -306,36 +347,4 @@ unsafe extern "C" fn weft_read(
     let place = RemotePlace { rank: from, address: remote, key };
     handle.rank.read(place, Lent { address: local as usize, length }, flags, context as usize);
     0
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    /// The names of functions that follow `before` in a text.
-    fn functions<'a>(text: &'a str, before: &str) -> BTreeSet<&'a str> {
-        let mut names = BTreeSet::new();
-        for (at, _) in text.match_indices(before) {
-            let name = &text[at + before.len() - "weft_".len()..];
-            let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-            if name[end..].starts_with('(') {
-                names.insert(&name[..end]);
-            }
-        }
-        names
-    }
-
-    /// Catches a call that the header promises and the library does not have, and the reverse.
-    #[test]
-    fn the_header_declares_what_the_library_has() {
-        let declared: String = include_str!("../../../include/weft.h")
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("*") && !line.trim_start().starts_with("/*"))
-            .collect::<Vec<_>>()
-            .join("\n");
-        let declared = functions(&declared, "weft_");
-        let defined = functions(include_str!("abi.rs"), "extern \"C\" fn weft_");
-        assert!(declared.len() > 15, "{declared:?}");
-        assert_eq!(declared, defined);
-    }
 }

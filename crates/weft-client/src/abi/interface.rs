@@ -1,0 +1,249 @@
+//! Virtual interfaces in `weft.h`.
+
+use super::{Handle, of};
+use crate::interface::{Address, InterfaceCompletion};
+use crate::operation::{Lent, flag};
+use std::ffi::{c_int, c_void};
+
+/// A virtual interface of this process.
+pub struct InterfaceHandle {
+    rank: *mut Handle,
+    number: u16,
+}
+
+/// The interface behind a handle: its rank, and its number if it is still open.
+///
+/// # Safety
+/// A handle of `weft_interface_allocate` that has not been freed, and no other call of the library is under way.
+unsafe fn behind<'a>(handle: *const InterfaceHandle) -> (&'a mut Handle, u16) {
+    assert!(!handle.is_null(), "weft.h: the interface is NULL; allocate it with weft_interface_allocate");
+    // SAFETY: the caller's promise; the rank is never freed.
+    unsafe { (of((*handle).rank), (*handle).number) }
+}
+
+/// Whether memory that a program passes can be such.
+fn is_lent(memory: Lent) -> bool {
+    memory.length == 0 || memory.address != 0
+}
+
+/// Allocates a virtual interface of this node: pages of packetizer and RDMA, and a mailbox. With
+/// WEFT_INTERFACE_PRIVATE in a protection domain of the process's own, otherwise in the job's. The only call, with
+/// weft_interface_free, that goes through the system software. -ENOSPC: the node has no more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_allocate(
+    rank: *mut Handle,
+    flags: u64,
+    interface: *mut *mut InterfaceHandle,
+) -> c_int {
+    if interface.is_null() || flags & !flag::INTERFACE_PRIVATE != 0 {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the header's contract.
+    let opened = unsafe { of(rank) }.rank.open_interface(flags & flag::INTERFACE_PRIVATE != 0);
+    match opened {
+        Ok(Address { interface: number, .. }) => {
+            // SAFETY: not null; the header says that it points to room for a pointer.
+            unsafe { *interface = Box::into_raw(Box::new(InterfaceHandle { rank, number })) };
+            0
+        }
+        Err(error) => -error,
+    }
+}
+
+/// Gives it back. What is under way is forgotten, what it shared is not reachable any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_free(interface: *mut InterfaceHandle) {
+    if interface.is_null() {
+        return;
+    }
+    // SAFETY: the header's contract: allocated by `weft_interface_allocate` and not freed before.
+    let handle = unsafe { Box::from_raw(interface) };
+    // SAFETY: as above.
+    let rank = unsafe { of(handle.rank) };
+    if rank.rank.interface_address(handle.number).is_some() {
+        rank.rank.close_interface(handle.number);
+    }
+}
+
+/// The global address of memory of this process behind the interface; of the interface itself with NULL. Peers learn it
+/// by messages.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_address(
+    interface: *const InterfaceHandle,
+    memory: *const c_void,
+) -> Address {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    let own = handle.rank.interface_address(number).unwrap_or_default();
+    Address { memory: memory as u64, ..own }
+}
+
+/// The largest small message, in bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_limit(interface: *const InterfaceHandle) -> usize {
+    // SAFETY: the header's contract.
+    unsafe { behind(interface) }.0.rank.largest_small()
+}
+
+/// Sends a small message, as one packet, to the mailbox of another interface. The bytes are taken at once. There is no
+/// completion unless it fails: then one with WEFT_SENT and the error. -EMSGSIZE: it is too large. -EBADF: the
+/// interface is not open any more, as of all calls on interfaces.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_send(
+    interface: *mut InterfaceHandle,
+    to: Address,
+    bytes: *const c_void,
+    length: usize,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    let bytes = Lent { address: bytes as usize, length };
+    if !is_lent(bytes) {
+        return -libc::EINVAL;
+    }
+    if handle.rank.interface_address(number).is_none() {
+        return -libc::EBADF;
+    }
+    match handle.rank.send_small(number, to, bytes, context as usize) {
+        Ok(()) => 0,
+        Err(error) => -error,
+    }
+}
+
+/// Takes the oldest message out of the interface's mailbox: its length, and in `from`, unless that is NULL, who sent it. What
+/// does not fit into `length` bytes is lost. -EAGAIN: there is none; that poll costs virtual time and may hand over to
+/// others.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_receive(
+    interface: *mut InterfaceHandle,
+    buffer: *mut c_void,
+    length: usize,
+    from: *mut Address,
+) -> isize {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    let buffer = Lent { address: buffer as usize, length };
+    if !is_lent(buffer) {
+        return -libc::EINVAL as isize;
+    }
+    if handle.rank.interface_address(number).is_none() {
+        return -libc::EBADF as isize;
+    }
+    match handle.rank.receive_small(number, buffer) {
+        Some((taken, sender)) => {
+            if !from.is_null() {
+                // SAFETY: not null; the header says that it points to room for an address.
+                unsafe { *from = sender };
+            }
+            taken as isize
+        }
+        None => -libc::EAGAIN as isize,
+    }
+}
+
+/// Lets interfaces of the same protection domain reach memory through this one: WEFT_ACCESS_READ, WEFT_ACCESS_WRITE.
+/// `share`, unless it is NULL, names it for weft_interface_unshare.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_share(
+    interface: *mut InterfaceHandle,
+    base: *mut c_void,
+    length: usize,
+    access: u64,
+    share: *mut u64,
+) -> c_int {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    let memory = Lent { address: base as usize, length };
+    if !is_lent(memory) {
+        return -libc::EINVAL;
+    }
+    let (may_read, may_write) = (access & flag::ACCESS_READ != 0, access & flag::ACCESS_WRITE != 0);
+    let Some(key) = handle.rank.share(number, memory, may_read, may_write) else { return -libc::EBADF };
+    if !share.is_null() {
+        // SAFETY: not null; the header says that it points to room for a number.
+        unsafe { *share = key };
+    }
+    0
+}
+
+/// Lets them no more. -ENOENT: it is not shared.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_unshare(interface: *mut InterfaceHandle, share: u64) -> c_int {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    if handle.rank.unshare(number, share) { 0 } else { -libc::ENOENT }
+}
+
+/// RDMA write: `length` bytes of `local` to the memory that `to` names, and behind them, unless `notify` is 0, the
+/// eight bytes of `word` to that address in the same process, where its owner may wait for them. The buffer must stay as it is
+/// until the completion, WEFT_WRITTEN.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_write(
+    interface: *mut InterfaceHandle,
+    local: *const c_void,
+    length: usize,
+    to: Address,
+    notify: u64,
+    word: u64,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    let local = Lent { address: local as usize, length };
+    if !is_lent(local) {
+        return -libc::EINVAL;
+    }
+    if handle.rank.interface_address(number).is_none() {
+        return -libc::EBADF;
+    }
+    handle.rank.put(number, local, to, (notify != 0).then_some((notify, word)), context as usize);
+    0
+}
+
+/// RDMA read: `length` bytes of the memory that `from` names into `local`. They are there with the completion, WEFT_READ.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_read(
+    interface: *mut InterfaceHandle,
+    local: *mut c_void,
+    length: usize,
+    from: Address,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    let local = Lent { address: local as usize, length };
+    if !is_lent(local) {
+        return -libc::EINVAL;
+    }
+    if handle.rank.interface_address(number).is_none() {
+        return -libc::EBADF;
+    }
+    handle.rank.get(number, local, from, context as usize);
+    0
+}
+
+/// Makes progress and takes up to `count` completions of the interface, in order. A poll that finds none costs virtual time
+/// and may hand over to others: so does one that waits for a word in memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_poll(
+    interface: *mut InterfaceHandle,
+    completions: *mut InterfaceCompletion,
+    count: usize,
+) -> isize {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    if handle.rank.interface_address(number).is_none() {
+        return -libc::EBADF as isize;
+    }
+    let mut taken = 0;
+    handle.rank.poll_interface(number, |completion| {
+        if taken == count || completions.is_null() {
+            return false;
+        }
+        // SAFETY: the header says that there is room for `count` completions.
+        unsafe { completions.add(taken).write(completion) };
+        taken += 1;
+        true
+    }) as isize
+}

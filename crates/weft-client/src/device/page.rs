@@ -1,0 +1,259 @@
+//! The first page: whose turn it is, the rank's state and clock, what it is told of the machine.
+
+use super::{PROTOCOL, Shared};
+use rustix::thread::futex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use weft_units::Span;
+
+/// How often a side without the turn looks whether it has it before it sleeps, since waking takes longer than most
+/// turns last: so often without giving its core to others,
+const LOOKS_WITH_CORE: u32 = 20;
+/// and so often in all.
+const LOOKS: u32 = 220;
+/// Who may run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Turn {
+    /// The simulator.
+    Simulator = 0,
+    /// The rank.
+    Rank = 1,
+}
+
+/// What a rank that does not have the turn wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum State {
+    /// It runs in real time, outside virtual time: it has not joined yet.
+    Real = 0,
+    /// To go on when virtual time has reached its clock.
+    Ready = 1,
+    /// It has the turn.
+    Run = 2,
+    /// To go on when there is a notice.
+    Wait = 3,
+    /// It is in a barrier of the process manager.
+    Fence = 4,
+    /// It has left.
+    Exit = 5,
+}
+
+impl State {
+    fn of(word: u32) -> Option<State> {
+        [State::Real, State::Ready, State::Run, State::Wait, State::Fence, State::Exit]
+            .into_iter()
+            .find(|state| *state as u32 == word)
+    }
+}
+
+/// How computation moves a rank's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostModel {
+    /// It takes no time.
+    None,
+    /// The thread's CPU time, times a scale in millionths.
+    Cpu(u32),
+    /// So much for each call of the library.
+    Fixed(Span),
+}
+
+/// The first page.
+#[repr(C)]
+pub(super) struct Page {
+    pub magic: u64,
+    pub version: u32,
+    pub rank: u32,
+    pub ranks: u32,
+    pub endpoint: u32,
+    pub domain: u32,
+    pub host_model: u32,
+    /// The rank's process, as it says.
+    pub process: AtomicU32,
+    /// The simulator's process.
+    pub simulator: u32,
+    /// Of [`HostModel`]: millionths, or picoseconds.
+    pub host_value: u64,
+    pub turn: AtomicU32,
+    /// How many sleep until the turn changes: who gives it away need not wake anybody where nobody sleeps.
+    pub asleep: AtomicU32,
+    /// The core on which all of the job runs, plus one; 0: wherever the system puts it.
+    pub core: AtomicU32,
+    pub state: AtomicU32,
+    /// The rank's clock, in ps.
+    pub clock: AtomicU64,
+    /// No notice can come before this time, in ps, beside those in the inbox.
+    pub quiet_until: AtomicU64,
+    /// Virtual time of an empty poll, of a clock read, in ps.
+    pub poll: u64,
+    pub clock_read: u64,
+    /// Whether a rank that only polls is taken to wait from its first empty poll on.
+    pub jumps: u32,
+    /// Largest message between virtual interfaces, in bytes.
+    pub small: u32,
+    pub protocol_length: u32,
+    pub posts: u32,
+    pub notices: u32,
+    /// What the rank waits for: how many of the entries behind the page's beginning count.
+    pub awaited: u32,
+}
+
+/// What a device tells its rank for good.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// The rank's number.
+    pub rank: u32,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Its endpoint.
+    pub endpoint: u32,
+    /// The job's protection domain.
+    pub domain: u16,
+    /// How computation moves its clock.
+    pub host: HostModel,
+    /// Virtual time of an empty poll.
+    pub poll: Span,
+    /// Virtual time of a clock read.
+    pub clock_read: Span,
+    /// Whether a rank that only polls is taken to wait from its first empty poll on.
+    pub jumps: bool,
+    /// Largest message between virtual interfaces, in bytes.
+    pub small: u32,
+}
+
+impl Shared {
+    /// What the device tells its rank for good.
+    pub fn identity(&self) -> Identity {
+        let page = self.page();
+        Identity {
+            rank: page.rank,
+            ranks: page.ranks,
+            endpoint: page.endpoint,
+            domain: page.domain as u16,
+            host: match page.host_model {
+                1 => HostModel::Cpu(page.host_value as u32),
+                2 => HostModel::Fixed(Span::from_ps(page.host_value)),
+                _ => HostModel::None,
+            },
+            poll: Span::from_ps(page.poll),
+            clock_read: Span::from_ps(page.clock_read),
+            jumps: page.jumps != 0,
+            small: page.small,
+        }
+    }
+
+    /// The rank's process, as the rank says; `None`: it has not said. Not to be believed.
+    pub fn process(&self) -> Option<u32> {
+        Some(self.page().process.load(Ordering::Acquire)).filter(|process| *process != 0)
+    }
+
+    /// The simulator's process.
+    pub fn simulator(&self) -> Option<rustix::process::Pid> {
+        i32::try_from(self.page().simulator).ok().and_then(rustix::process::Pid::from_raw)
+    }
+
+    /// Whether the simulator's process is there. Without it the rank never gets another turn.
+    pub fn has_simulator(&self) -> bool {
+        self.simulator().is_some_and(|process| rustix::process::test_kill_process(process).is_ok())
+    }
+
+    /// Says which process the rank is.
+    pub fn set_process(&self, process: u32) {
+        self.page().process.store(process, Ordering::Release);
+    }
+
+    /// The machine's messaging, as it was given.
+    pub fn protocol(&self) -> Vec<u8> {
+        self.read(4096, (self.page().protocol_length as usize).min(PROTOCOL))
+    }
+
+    /// The rank's state; `None`: it has written nonsense there.
+    pub fn state(&self) -> Option<State> {
+        State::of(self.page().state.load(Ordering::Acquire))
+    }
+
+    /// Changes it.
+    pub fn set_state(&self, state: State) {
+        self.page().state.store(state as u32, Ordering::Release);
+    }
+
+    /// Changes it to any number: what a rank may have written there.
+    pub fn set_state_number(&self, number: u32) {
+        self.page().state.store(number, Ordering::Release);
+    }
+
+    /// The rank's clock, in ps.
+    pub fn clock(&self) -> u64 {
+        self.page().clock.load(Ordering::Acquire)
+    }
+
+    /// Changes it.
+    pub fn set_clock(&self, ps: u64) {
+        self.page().clock.store(ps, Ordering::Release);
+    }
+
+    /// Until when no notice can come, in ps.
+    pub fn quiet_until(&self) -> u64 {
+        self.page().quiet_until.load(Ordering::Acquire)
+    }
+
+    /// Says until when no notice can come, in ps.
+    pub fn set_quiet_until(&self, ps: u64) {
+        self.page().quiet_until.store(ps, Ordering::Release);
+    }
+
+    /// The core on which all of the job is to run, while it is in virtual time.
+    pub fn core(&self) -> Option<usize> {
+        self.page().core.load(Ordering::Acquire).checked_sub(1).map(|core| core as usize)
+    }
+
+    /// Says on which core all of the job is to run.
+    pub fn set_core(&self, core: Option<usize>) {
+        self.page().core.store(core.map_or(0, |core| core as u32 + 1), Ordering::Release);
+    }
+
+    /// Whose turn it is.
+    pub fn turn(&self) -> Turn {
+        if self.page().turn.load(Ordering::Acquire) == Turn::Rank as u32 {
+            Turn::Rank
+        } else {
+            Turn::Simulator
+        }
+    }
+
+    /// Gives the turn away and wakes the other side.
+    pub fn give_turn(&self, to: Turn) {
+        let page = self.page();
+        page.turn.store(to as u32, Ordering::SeqCst);
+        if page.asleep.load(Ordering::SeqCst) > 0 {
+            let _ = futex::wake(&page.turn, futex::Flags::empty(), 1);
+        }
+    }
+
+    /// Wakes whoever waits for the turn, so that it looks around.
+    pub fn nudge(&self) {
+        let _ = futex::wake(&self.page().turn, futex::Flags::empty(), u32::MAX);
+    }
+
+    /// Looks and then sleeps until the turn is not `not` any more, or for so long. A sleep that somebody disturbs
+    /// ends early.
+    pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) {
+        let Page { turn, asleep, .. } = self.page();
+        // On one core the other side cannot run before this one sleeps.
+        let looks = if self.core().is_some() { 1 } else { LOOKS };
+        for look in 0..looks {
+            if turn.load(Ordering::Acquire) != not as u32 {
+                return;
+            }
+            if look < LOOKS_WITH_CORE {
+                std::hint::spin_loop();
+            } else {
+                // The other side may be waiting for this core.
+                rustix::thread::sched_yield();
+            }
+        }
+        let timeout = at_most.and_then(|span| rustix::time::Timespec::try_from(span).ok());
+        asleep.fetch_add(1, Ordering::SeqCst);
+        let _ = futex::wait(turn, futex::Flags::empty(), not as u32, timeout.as_ref());
+        asleep.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,64 @@
+//! Ranks that are threads of this process and write into their devices whatever they are told to: for tests and fuzzing of
+//! what the simulator makes of it.
+
+use crate::job::{Death, Job};
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weft_client::device::{DeviceError, Shared, State, Turn};
+
+/// What a puppet does at the end of its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Move {
+    /// It gives the turn away in this state.
+    Hand(State),
+    /// It gives it away, and writes this number where its state is.
+    Say(u32),
+    /// It ends.
+    End,
+}
+
+/// A device that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum PuppetError {
+    /// Its file is not there.
+    #[error("the device cannot be opened: {0}")]
+    File(#[from] io::Error),
+    /// It is none.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Plays a rank until `act`, which is called in its turns, ends it, or the job stops. The rank joins at once.
+///
+/// # Errors
+/// Its device is not there.
+pub fn play(
+    job: &Arc<Job>,
+    rank: u32,
+    mut act: impl FnMut(&mut Shared) -> Move + Send + 'static,
+) -> Result<JoinHandle<()>, PuppetError> {
+    let file = File::options().read(true).write(true).open(job.device_path(rank))?;
+    let (device, mut lists) = (Shared::open(&file)?, Shared::open(&file)?);
+    let job = Arc::clone(job);
+    Ok(std::thread::spawn(move || {
+        let mut next = Move::Hand(State::Ready);
+        loop {
+            match next {
+                Move::Hand(state) => device.set_state(state),
+                Move::Say(number) => device.set_state_number(number),
+                Move::End => return job.died(rank, Death::Exited(0)),
+            }
+            device.give_turn(Turn::Simulator);
+            while device.turn() == Turn::Simulator {
+                if job.is_stopping() {
+                    return;
+                }
+                device.sleep_while(Turn::Simulator, Some(Duration::from_millis(20)));
+            }
+            next = act(&mut lists);
+        }
+    }))
+}

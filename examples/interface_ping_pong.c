@@ -1,0 +1,125 @@
+/* Two ranks over virtual interfaces of the network interface, without MPI: round trips of small messages from packetizer to
+ * mailbox, then RDMA writes whose notification the other side waits for. Prints virtual times.
+ *
+ *   cc -O2 -Iinclude examples/interface_ping_pong.c -Ltarget/release -lweft_client -o build/interface_ping_pong
+ *   target/release/weft run -m exanest -n 2 --ppn 1 -- build/interface_ping_pong
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include "weft.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 1000, LARGEST = 1 << 20 };
+
+/* What each rank tells the other before it begins. */
+struct hello {
+    weft_address mailbox, buffer, word;
+};
+
+static weft_rank *rank;
+static weft_interface *interface;
+
+static void check(int status, const char *what)
+{
+    if (status < 0) {
+        fprintf(stderr, "%s: %s\n", what, strerror(-status));
+        exit(1);
+    }
+}
+
+/* The next small message. A poll that finds none lets virtual time go on; the yield says that there is nothing else to do. */
+static void receive(void *bytes, size_t size)
+{
+    ptrdiff_t length;
+    while ((length = weft_interface_receive(interface, bytes, size, NULL)) == -EAGAIN)
+        weft_yield(rank);
+    check((int)length, "weft_interface_receive");
+}
+
+/* Waits until the peer's RDMA has put `value` there. */
+static void wait_for(volatile uint64_t *word, uint64_t value)
+{
+    weft_interface_completion ended;
+    while (*word != value)
+        if (weft_interface_poll(interface, &ended, 1) == 0)
+            weft_yield(rank);
+        else
+            check(-ended.error, "an RDMA write");
+}
+
+/* Addresses go by a message of the runtime: the interface alone knows no ranks. */
+static struct hello introduce(const struct hello *own, uint32_t peer)
+{
+    struct hello theirs;
+    weft_completion done;
+    check(weft_receive(rank, peer, 0, 0, &theirs, sizeof theirs, WEFT_TAGGED | WEFT_COMPLETION, NULL), "weft_receive");
+    check(weft_send(rank, peer, 0, own, sizeof *own, 0, WEFT_TAGGED, NULL), "weft_send");
+    while (weft_poll(rank, &done, 1) != 1)
+        weft_yield(rank);
+    return theirs;
+}
+
+int main(void)
+{
+    static char buffer[LARGEST], data[LARGEST];
+    static uint64_t word;
+    int status = weft_open(&rank);
+    if (status < 0) {
+        fprintf(stderr, "start this by `weft run -m exanest -n 2 -- %s`\n", "interface_ping_pong");
+        return 2;
+    }
+    uint32_t me = weft_number(rank);
+    if (weft_count(rank) != 2) {
+        fprintf(stderr, "this is for two ranks: -n 2\n");
+        return 2;
+    }
+    check(weft_interface_allocate(rank, 0, &interface), "weft_interface_allocate");
+    check(weft_interface_share(interface, buffer, sizeof buffer, WEFT_ACCESS_WRITE, NULL), "weft_interface_share");
+    check(weft_interface_share(interface, &word, sizeof word, WEFT_ACCESS_WRITE, NULL), "weft_interface_share");
+    struct hello own = {weft_interface_address(interface, NULL), weft_interface_address(interface, buffer),
+                        weft_interface_address(interface, &word)};
+    struct hello peer = introduce(&own, 1 - me);
+
+    uint64_t began = weft_clock_ps(rank);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (me == 0)
+            check(weft_interface_send(interface, peer.mailbox, data, 8, NULL), "weft_interface_send");
+        receive(buffer, sizeof buffer);
+        if (me == 1)
+            check(weft_interface_send(interface, peer.mailbox, data, 8, NULL), "weft_interface_send");
+    }
+    if (me == 0)
+        printf("small message of 8 bytes: %.1f ns one way\n", (double)(weft_clock_ps(rank) - began) / ROUNDS / 2e3);
+
+    uint64_t turn = 0;
+    for (size_t size = 64; size <= LARGEST; size *= 16) {
+        began = weft_clock_ps(rank);
+        for (uint32_t half = 0; half < 2; half++) {
+            turn++;
+            if (half == me) {
+                memset(data, (int)turn, size);
+                check(weft_interface_write(interface, data, size, peer.buffer, peer.word.memory, turn, NULL),
+                      "weft_interface_write");
+                weft_interface_completion ended;
+                while (weft_interface_poll(interface, &ended, 1) != 1)
+                    weft_yield(rank);
+                check(-ended.error, "an RDMA write");
+            } else {
+                wait_for(&word, turn);
+                if (buffer[0] != (char)turn || buffer[size - 1] != (char)turn) {
+                    fprintf(stderr, "rank %" PRIu32 " got other data than was written\n", me);
+                    return 1;
+                }
+            }
+        }
+        if (me == 0)
+            printf("RDMA write of %zu bytes: %.3f us there and back\n", size, (double)(weft_clock_ps(rank) - began) / 1e6);
+    }
+    weft_interface_free(interface);
+    weft_close(rank);
+    return 0;
+}
