@@ -88,9 +88,8 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 fn shown_ns() -> Option<u64> {
     if let Some(device) = device() {
         READS.fetch_add(1, Ordering::Relaxed);
-        let clock = device.clock().saturating_add(device.identity().clock_read.as_ps());
-        device.set_clock(clock);
-        return Some(BASE_S * NS_PER_S + clock / PS_PER_NS);
+        device.look(device.identity().clock_read.as_ps());
+        return Some(BASE_S * NS_PER_S + device.clock() / PS_PER_NS);
     }
     if !is_job() || OWNER.load(Ordering::Relaxed) != 0 && OWNER.load(Ordering::Relaxed) != thread() {
         return None;
@@ -119,7 +118,7 @@ fn sleep_ns(ns: u64) -> bool {
         return false;
     };
     READS.fetch_add(1, Ordering::Relaxed);
-    device.set_clock(device.clock().saturating_add(ns.saturating_mul(PS_PER_NS)));
+    device.sleep(ns.saturating_mul(PS_PER_NS));
     true
 }
 

@@ -5,12 +5,18 @@
 //!   ├ Page      whose turn, state, clock, costs
 //!   ├ protocol  the machine's messaging, as bytes
 //!   ├ outbox    [Post]    rank ──► simulator   │ bytes of small payloads
-//!   └ inbox     [Notice]  simulator ──► rank   │ bytes of small payloads
+//!   ├ inbox     [Notice]  simulator ──► rank   │ bytes of small payloads
+//!   └ log       [Entry]   rank ──► simulator   what its clock has moved for
 //! ```
 //! Exactly one side has the turn; the other sleeps on [`Page::turn`] and touches nothing. So the lists need
 //! no locks: each is a count and an array, filled during one side's turn and emptied in the other's. The
 //! simulator believes nothing that it finds: see [`Shared::take_posts`].
 
+mod log;
+
+pub use log::{Call, Entry, Log, Outside, Reason};
+
+use log::{OutsideCounts, RawEntry};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::thread::futex;
@@ -24,7 +30,7 @@ use weft_units::{Bytes, RankId, Span};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Posts of one turn; a rank with more gives its turn away in between.
 pub const POSTS: usize = 256;
 /// Notices of one turn; more wait at the simulator.
@@ -120,6 +126,9 @@ struct Page {
     protocol_length: u32,
     posts: u32,
     notices: u32,
+    /// Entries of the log.
+    logged: u32,
+    outside: OutsideCounts,
     /// What the rank waits for: how many of the entries behind the page's beginning count.
     awaited: u32,
 }
@@ -174,6 +183,8 @@ pub struct Post {
     pub key: u64,
     /// Travels into the receiver's completion.
     pub data: u64,
+    /// Entries of the log before it.
+    pub logged: u32,
 }
 
 impl Post {
@@ -331,7 +342,8 @@ const OUTBOX: usize = 4096 + PROTOCOL;
 const OUT_ARENA: usize = OUTBOX + POSTS * size_of::<Post>();
 const INBOX: usize = OUT_ARENA + ARENA;
 const IN_ARENA: usize = INBOX + NOTICES * size_of::<Notice>();
-const LENGTH: usize = (IN_ARENA + ARENA).next_multiple_of(4096);
+const LOG_AT: usize = IN_ARENA + ARENA;
+const LENGTH: usize = (LOG_AT + log::ROOM * size_of::<RawEntry>()).next_multiple_of(4096);
 
 const _: () = assert!(
     size_of::<Page>() <= AWAITED_AT
@@ -422,6 +434,8 @@ impl Shared {
             posts: 0,
             notices: 0,
             awaited: 0,
+            logged: 0,
+            outside: OutsideCounts { slept: AtomicU64::new(0), looked: AtomicU64::new(0) },
         });
         shared.write(4096, protocol);
         Ok((shared, file))
@@ -483,6 +497,20 @@ impl Shared {
                 addr_of_mut!((*page).notices).write_volatile(notices);
             }
         }
+    }
+
+    #[expect(unsafe_code, reason = "the count lies in the page")]
+    fn logged(&self) -> usize {
+        let page = self.base.cast::<Page>().as_ptr();
+        // SAFETY: as in `page`.
+        unsafe { addr_of!((*page).logged).read_volatile() as usize }
+    }
+
+    #[expect(unsafe_code, reason = "the count lies in the page")]
+    fn set_logged(&mut self, count: usize) {
+        let page = self.base.cast::<Page>().as_ptr();
+        // SAFETY: as in `page`; the count belongs to the side that has the turn.
+        unsafe { addr_of_mut!((*page).logged).write_volatile(count as u32) };
     }
 
     #[expect(unsafe_code, reason = "the counts lie in the page")]
@@ -741,7 +769,7 @@ mod tests {
     use super::*;
     use weft_msg::TaggedSend;
 
-    fn identity() -> Identity {
+    pub(super) fn identity() -> Identity {
         Identity {
             rank: 3,
             ranks: 4,

@@ -7,7 +7,9 @@
 //! ```
 
 use crate::clock;
-use crate::device::{HostModel, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits};
+use crate::device::{
+    Call, HostModel, Log, Post, PostKind, RawEnvelope, Reason, Shared, State, Turn, token_bits,
+};
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use slab::Slab;
@@ -34,6 +36,7 @@ pub(crate) struct Port {
     pub(crate) jumps: bool,
     /// Bytes of the outbox's arena in use.
     pub(crate) used: usize,
+    log: Log,
     /// CPU time of this thread when the program was last given control, in ns.
     pub(crate) left_at: u64,
     pub(crate) operations: Slab<Operation>,
@@ -70,6 +73,7 @@ impl Port {
             poll: identity.poll,
             jumps: identity.jumps,
             used: 0,
+            log: Log::default(),
             left_at: 0,
             operations: Slab::new(),
             kept: Slab::new(),
@@ -95,22 +99,41 @@ impl Port {
     }
 
     /// The program has called: what it has computed is charged, and a rank outside virtual time joins.
-    pub(crate) fn enter(&mut self) {
+    pub(crate) fn enter(&mut self, call: Call) {
         if !self.joined() {
             self.hand_over(State::Ready);
+            self.log.tell_outside(&mut self.lists);
         } else {
-            let span = match self.host {
-                HostModel::None => 0,
-                HostModel::Fixed(span) => span.as_ps(),
-                HostModel::Cpu(millionths) => {
-                    let ns = clock::thread_cpu_ns().saturating_sub(self.left_at);
-                    (u128::from(ns) * u128::from(millionths) / 1000) as u64
-                }
-            };
-            if span > 0 {
-                self.shared.set_clock(self.shared.clock().saturating_add(span));
-            }
+            self.log.tell_outside(&mut self.lists);
+            self.charge();
         }
+        self.log.enter(call);
+    }
+
+    /// What the program has computed since it was last charged moves the clock.
+    fn charge(&mut self) {
+        let span = match self.host {
+            HostModel::None => 0,
+            HostModel::Fixed(span) => span.as_ps(),
+            HostModel::Cpu(millionths) => {
+                let ns = clock::thread_cpu_ns().saturating_sub(self.left_at);
+                (u128::from(ns) * u128::from(millionths) / 1000) as u64
+            }
+        };
+        self.pass(span, Reason::Computes);
+    }
+
+    /// The clock moves, for this reason.
+    pub(crate) fn pass(&mut self, ps: u64, reason: Reason) {
+        if ps > 0 {
+            self.shared.set_clock(self.shared.clock().saturating_add(ps));
+            self.log.tell(reason, &mut self.lists);
+        }
+    }
+
+    /// The rank takes its next notice.
+    pub(crate) fn takes(&mut self) {
+        self.log.tell(Reason::Takes, &mut self.lists);
     }
 
     /// The program goes on.
@@ -136,8 +159,9 @@ impl Port {
                 std::process::exit(137);
             }
         }
-        // The simulator has taken all posts.
+        // The simulator has taken all posts, and the log.
         self.used = 0;
+        self.log.handed_over();
         self.follow_core();
     }
 
@@ -184,15 +208,17 @@ impl Port {
             let polls = behind.div_ceil(self.poll.as_ps().max(1));
             let later =
                 if self.poll == Span::ZERO { behind } else { polls.saturating_mul(self.poll.as_ps()) };
-            self.shared.set_clock(clock.saturating_add(later));
+            self.pass(later, Reason::Works(Work::Poll));
         }
     }
 
     pub(crate) fn post_raw(&mut self, kind: PostKind, post: Post, bytes: &[u8]) {
         let mut post = Post { kind: kind as u32, at: self.shared.clock(), ..post };
+        post.logged = self.log.seal(&self.lists);
         while let Err(refused) = self.lists.post(post, bytes, &mut self.used) {
             post = refused;
             self.hand_over(State::Ready);
+            post.logged = self.log.seal(&self.lists);
         }
         // What it causes can come at any time from now on.
         self.shared.set_quiet_until(self.shared.quiet_until().min(self.shared.clock()));
@@ -252,10 +278,8 @@ impl Port {
 }
 
 impl Nic for Port {
-    fn spend(&mut self, _: Work, span: Span) {
-        if span > Span::ZERO {
-            self.shared.set_clock(self.shared.clock().saturating_add(span.as_ps()));
-        }
+    fn spend(&mut self, work: Work, span: Span) {
+        self.pass(span.as_ps(), Reason::Works(work));
     }
 
     fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {

@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
-use weft_client::device::{Awaited, DeviceError, HostModel, Identity, Notice, Post, Shared, State, Turn};
+use weft_client::device::{
+    Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, State, Turn,
+};
 use weft_units::Span;
 
 /// What a rank that has joined must tell between two looks at the wall clock.
@@ -376,9 +378,10 @@ impl Job {
         }
     }
 
-    /// What a rank has posted in its turn.
-    pub(crate) fn take_posts(&self, rank: u32) -> Vec<(Post, Vec<u8>)> {
-        lock(&self.members[rank as usize].lists).take_posts()
+    /// What a rank has posted in its turn, and what its clock has moved for.
+    pub(crate) fn take_posts(&self, rank: u32) -> (Vec<(Post, Vec<u8>)>, Vec<Entry>) {
+        let mut lists = lock(&self.members[rank as usize].lists);
+        (lists.take_posts(), lists.take_log())
     }
 
     /// Puts a notice into a rank's inbox; says whether it found room.

@@ -24,6 +24,7 @@ pub mod live;
 mod memory;
 mod one_core;
 pub mod run;
+mod tag;
 mod waiting;
 mod wall;
 
