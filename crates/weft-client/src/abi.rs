@@ -113,6 +113,26 @@ unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn weft_times(clock_ps: *mut u64, program_ps: *mut u64) {
+    let handle = RANK.load(Ordering::Acquire);
+    let mut clock = 0;
+    if !handle.is_null() {
+        // SAFETY: set by `weft_open` from a leaked box; the header says that no other call is under way.
+        let rank = unsafe { &mut (*handle).rank };
+        if clock::is_in_virtual_time() {
+            rank.settle();
+        }
+        clock = rank.clock();
+    }
+    for (place, ps) in [(clock_ps, clock), (program_ps, clock::program_ps())] {
+        if !place.is_null() {
+            // SAFETY: not null; the header says that it points to room for a number.
+            unsafe { *place = ps };
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn weft_inject_limit(_rank: *const Handle) -> usize {
     INJECT_LIMIT
 }

@@ -161,6 +161,8 @@ pub struct Post {
     pub to: u32,
     /// The rank's clock, in ps.
     pub at: u64,
+    /// Its clock when the call began in which it posts, in ps.
+    pub begun: u64,
     /// Of a message.
     pub envelope: RawEnvelope,
     /// Bytes on the wire beside packet headers.

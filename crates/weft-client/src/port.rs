@@ -37,6 +37,8 @@ pub(crate) struct Port {
     /// Bytes of the outbox's arena in use.
     pub(crate) used: usize,
     log: Log,
+    /// The clock when the present call, or what it does for a notice, began, in ps.
+    begun: u64,
     /// CPU time of this thread when the program was last given control, in ns.
     pub(crate) left_at: u64,
     pub(crate) operations: Slab<Operation>,
@@ -74,6 +76,7 @@ impl Port {
             jumps: identity.jumps,
             used: 0,
             log: Log::default(),
+            begun: 0,
             left_at: 0,
             operations: Slab::new(),
             kept: Slab::new(),
@@ -108,6 +111,18 @@ impl Port {
             self.charge();
         }
         self.log.enter(call);
+        self.begun = self.shared.clock();
+    }
+
+    /// What the program has computed so far moves the clock now, where computing is measured.
+    pub(crate) fn settle(&mut self) {
+        if self.joined() {
+            self.log.tell_outside(&mut self.lists);
+            if matches!(self.host, HostModel::Cpu(_)) {
+                self.charge();
+                self.left_at = clock::thread_cpu_ns();
+            }
+        }
     }
 
     /// What the program has computed since it was last charged moves the clock.
@@ -120,6 +135,7 @@ impl Port {
                 (u128::from(ns) * u128::from(millionths) / 1000) as u64
             }
         };
+        clock::add_program_ps(span);
         self.pass(span, Reason::Computes);
     }
 
@@ -134,6 +150,7 @@ impl Port {
     /// The rank takes its next notice.
     pub(crate) fn takes(&mut self) {
         self.log.tell(Reason::Takes, &mut self.lists);
+        self.begun = self.shared.clock();
     }
 
     /// The program goes on.
@@ -213,7 +230,7 @@ impl Port {
     }
 
     pub(crate) fn post_raw(&mut self, kind: PostKind, post: Post, bytes: &[u8]) {
-        let mut post = Post { kind: kind as u32, at: self.shared.clock(), ..post };
+        let mut post = Post { kind: kind as u32, at: self.shared.clock(), begun: self.begun, ..post };
         post.logged = self.log.seal(&self.lists);
         while let Err(refused) = self.lists.post(post, bytes, &mut self.used) {
             post = refused;

@@ -65,6 +65,11 @@ impl Rank {
         self.port.shared.clock()
     }
 
+    /// What the program has computed so far moves the clock now, where computing is measured.
+    pub fn settle(&mut self) {
+        self.port.settle();
+    }
+
     /// What must be left in a multi-receive buffer.
     pub fn set_min_multi_receive(&mut self, bytes: usize) {
         self.port.min_multi_receive = bytes;

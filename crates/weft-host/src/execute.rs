@@ -16,6 +16,7 @@ use crate::waiting;
 use crate::wall::Stopwatch;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct Request {
     pub options: RunOptions,
     /// How computation moves clocks.
     pub host: HostModel,
+    /// What is preloaded into ranks and added to their environment, to record them.
+    pub recorder: Option<Recorder>,
     /// Whether every line of output begins with its rank.
     pub label: bool,
     /// Whether ranks' standard output goes to standard error.
@@ -52,6 +55,15 @@ pub struct Request {
     pub watchdog: Option<Duration>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+}
+
+/// A recorder of MPI calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recorder {
+    /// Its library.
+    pub library: PathBuf,
+    /// What it is told by the environment: a variable and its value.
+    pub variable: (&'static str, PathBuf),
 }
 
 /// How a job ended.
@@ -324,7 +336,7 @@ pub fn execute(
     let start = Start {
         program,
         arguments: arguments.to_vec(),
-        environment: environment_of(&libraries),
+        environment: environment_of(&libraries, request.recorder.as_ref()),
         label: request.label,
         // A rank is no foreground process of a terminal, which would stop it when it reads.
         input: !io::stdin().is_terminal(),

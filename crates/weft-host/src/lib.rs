@@ -28,5 +28,5 @@ mod tag;
 mod waiting;
 mod wall;
 
-pub use execute::{ExecuteError, Execution, Outcome, Request, execute};
+pub use execute::{ExecuteError, Execution, Outcome, Recorder, Request, execute};
 pub use weft_client::device::HostModel;

@@ -9,9 +9,10 @@ use crate::output;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weft_host::{Execution, HostModel, Request, execute};
+use weft_cli::record::{self, Recording};
+use weft_host::{Execution, HostModel, Outcome, Recorder, Request, execute};
 use weft_sim::experiment::Measured;
 use weft_sim::experiment::live::{RunRequest, RunRow};
 use weft_units::{Span, Time};
@@ -64,6 +65,10 @@ pub struct RunOptions {
 
     #[command(flatten)]
     results: ResultOptions,
+
+    /// Record what the ranks do as a trace, which weft replay replays
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    record: Option<PathBuf>,
 
     #[command(flatten)]
     say: SayOptions,
@@ -147,6 +152,7 @@ struct Document<'a> {
 impl RunOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+        let recording = self.recording()?;
         let request = Request {
             run: RunRequest {
                 machine: self.machine.input()?,
@@ -159,6 +165,7 @@ impl RunOptions {
                 seed: self.seed,
             },
             options: self.results.run_options(words)?,
+            recorder: recording.as_ref().map(recorder),
             host: self.host,
             label: self.label,
             output_to_error: self.say.json,
@@ -184,7 +191,19 @@ impl RunOptions {
                     }
                 );
             }
-        })?;
+        });
+        let execution = match (execution, recording) {
+            (Ok(execution), Some(recording)) => {
+                finish_recording(recording, &execution, quiet)?;
+                execution
+            }
+            (Ok(execution), None) => execution,
+            (Err(error), recording) => {
+                // The first error is the one to tell.
+                let _ = recording.map(Recording::discard);
+                return Err(error.into());
+            }
+        };
         let status = execution.outcome.exit_status();
         if !execution.detail.is_empty() {
             eprintln!("weft: {}: {}", execution.outcome.name(), execution.detail);
@@ -209,6 +228,41 @@ impl RunOptions {
             status => Status::Program(status),
         })
     }
+}
+
+impl RunOptions {
+    /// The recording that is asked for.
+    fn recording(&self) -> Result<Option<Recording>, Failure> {
+        let Some(trace) = &self.record else { return Ok(None) };
+        let mpi = record::mpi_of_ranks(&self.command);
+        Ok(Some(Recording::prepare(trace, self.results.force, mpi, None)?))
+    }
+}
+
+fn recorder(recording: &Recording) -> Recorder {
+    let variable = (record::PARTS_VARIABLE, recording.parts.clone());
+    Recorder { library: recording.library.clone(), variable }
+}
+
+/// Makes the trace. What differs between two runs of one program, such as the date, is not in it.
+fn finish_recording(recording: Recording, execution: &Execution, quiet: bool) -> Result<(), Failure> {
+    let trace = recording.trace().display().to_string();
+    let ended_well = execution.outcome == Outcome::Finished;
+    let recorded = recording.finish(|header| header.interrupted |= !ended_well)?;
+    match recorded {
+        None => eprintln!("weft: nothing was recorded: no process called MPI_Init through its C interface"),
+        Some(metadata) => {
+            let operations: u64 = metadata.rank_operations.iter().sum();
+            let cut = if metadata.header.interrupted { "; it ends where the ranks were stopped" } else { "" };
+            if !quiet {
+                eprintln!("weft: {trace}: {} ranks, {operations} operations{cut}", metadata.header.ranks);
+            }
+            for (call, count) in metadata.header.unrecorded.iter().filter(|_| !quiet) {
+                eprintln!("weft: not recorded: {count} × {call}");
+            }
+        }
+    }
+    Ok(())
 }
 
 fn microseconds(execution: &Execution) -> f64 {

@@ -158,7 +158,8 @@ impl LiveHost {
         envelope.source = RankId(self.ranks[seat].rank);
         let Some(mut header) = self.header(seat, post, Kind::Message(envelope), parameters) else { return };
         let rank = &mut self.ranks[seat];
-        let mut born = at;
+        // A message's time counts from the call that posts it.
+        let mut born = Time::from_ps(post.begun).min(at);
         if header.is_matched() {
             let next = rank.numbers.of(post.to);
             header.number = *next;
@@ -172,14 +173,14 @@ impl LiveHost {
                 if rank.announced.len() <= exchange {
                     rank.announced.resize(exchange + 1, Time::ZERO);
                 }
-                rank.announced[exchange] = at;
+                rank.announced[exchange] = born;
             }
             EnvelopeKind::ClearToSend => {
                 let mut reach = parameters.job.reach(rank.rank);
                 reach.expected.insert(envelope.receive, (post.local, post.length));
             }
             EnvelopeKind::Data => {
-                born = rank.announced.get(exchange).copied().unwrap_or(at);
+                born = rank.announced.get(exchange).copied().unwrap_or(born);
                 let (address, length) = (post.local, post.length);
                 let place = parameters.store(Data::At { rank: rank.rank, address, length });
                 header.payload = Some(place);
