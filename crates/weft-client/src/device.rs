@@ -692,17 +692,17 @@ impl Shared {
         Some(at as u32)
     }
 
-    /// The rank's side: adds a post with its bytes; hands it back if the outbox is full.
-    pub fn post(&mut self, mut post: Post, bytes: &[u8], used: &mut usize) -> Result<(), Post> {
+    /// The rank's side: adds a post with its bytes; says whether it found room.
+    pub fn post(&mut self, post: &Post, bytes: &[u8], used: &mut usize) -> bool {
         let (posts, _) = self.counts();
         if posts == POSTS {
-            return Err(post);
+            return false;
         }
-        let Some(at) = self.put_bytes(OUT_ARENA, used, bytes) else { return Err(post) };
-        (post.bytes_at, post.bytes) = (at, bytes.len() as u32);
+        let Some(bytes_at) = self.put_bytes(OUT_ARENA, used, bytes) else { return false };
+        let post = Post { bytes_at, bytes: bytes.len() as u32, ..*post };
         self.write_at(OUTBOX + posts * size_of::<Post>(), post);
         self.set_counts(Some(posts as u32 + 1), None);
-        Ok(())
+        true
     }
 
     /// The rank's side: takes all notices with their bytes.
@@ -798,11 +798,11 @@ mod tests {
         let (mut out_used, mut in_used) = (0, 0);
         for number in 0..POSTS as u64 {
             let post = Post { at: number, data: !number, ..Post::default() };
-            rank.post(post, &number.to_le_bytes(), &mut out_used).unwrap();
+            assert!(rank.post(&post, &number.to_le_bytes(), &mut out_used));
             let notice = Notice { at: number, ..Notice::default() };
             assert!(simulator.notify(notice, &[number as u8; 9], &mut in_used));
         }
-        assert!(rank.post(Post::default(), &[], &mut out_used).is_err());
+        assert!(!rank.post(&Post::default(), &[], &mut out_used));
         assert!(!simulator.notify(Notice::default(), &[], &mut in_used));
         for (number, (post, bytes)) in (0u64..).zip(simulator.take_posts()) {
             assert_eq!((post.at, post.data, bytes), (number, !number, number.to_le_bytes().to_vec()));
@@ -818,7 +818,7 @@ mod tests {
     fn nonsense_is_cut_to_what_there_is() {
         let (mut simulator, file) = Shared::create(&identity(), &[]).unwrap();
         let mut rank = Shared::open(&file).unwrap();
-        rank.post(Post { kind: 99, ..Post::default() }, &[], &mut 0).unwrap();
+        assert!(rank.post(&Post { kind: 99, ..Post::default() }, &[], &mut 0));
         let lying = Post { bytes_at: u32::MAX - 3, bytes: u32::MAX, ..Post::default() };
         rank.write_at(OUTBOX, lying);
         rank.set_counts(Some(u32::MAX), None);

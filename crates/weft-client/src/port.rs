@@ -232,8 +232,7 @@ impl Port {
     pub(crate) fn post_raw(&mut self, kind: PostKind, post: Post, bytes: &[u8]) {
         let mut post = Post { kind: kind as u32, at: self.shared.clock(), begun: self.begun, ..post };
         post.logged = self.log.seal(&self.lists);
-        while let Err(refused) = self.lists.post(post, bytes, &mut self.used) {
-            post = refused;
+        while !self.lists.post(&post, bytes, &mut self.used) {
             self.hand_over(State::Ready);
             post.logged = self.log.seal(&self.lists);
         }

@@ -6,8 +6,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use weft_client::device::HostModel;
 use weft_host::job::Death;
+use weft_host::live::seating;
 use weft_host::run::{LiveEnd, LiveRun, LiveSetup};
 use weft_msg::Wildcards;
+use weft_sim::experiment::live::{LiveAccount, RunRequest};
+use weft_sim::experiment::replay::Mapping;
+use weft_sim::experiment::{MachineInput, RunOptions};
 use weft_sim::{assembly, machine};
 use weft_units::{EndpointId, Span, Time};
 
@@ -41,8 +45,27 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
     let machine = machine::load(name, sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
+    let request = RunRequest {
+        machine: MachineInput { name: name.to_owned(), text: String::new(), sets: Vec::new() },
+        program: vec![source.to_owned()],
+        ranks: 2,
+        map: Mapping::Linear,
+        ranks_per_host: Some(1),
+        host: "none".to_owned(),
+        fast_polling: false,
+        seed: 1,
+    };
+    let options = RunOptions {
+        threads: 1,
+        output: None,
+        save_every: None,
+        timeline: None,
+        check: true,
+        command: Vec::new(),
+    };
+    let seating = seating(&[EndpointId(0), EndpointId(1)]);
+    let account = LiveAccount::open(request, options, seating, &layout).unwrap();
     let setup = LiveSetup {
-        endpoints: &[EndpointId(0), EndpointId(1)],
         protocol: &protocol,
         host: HostModel::None,
         poll: Span::from_ns(50),
@@ -51,7 +74,7 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
         watchdog: None,
         seed: 1,
     };
-    let mut run = LiveRun::new(&machine, layout, &setup).unwrap();
+    let mut run = LiveRun::new(&machine, layout, account, &setup).unwrap();
     let job = run.job();
     let mut children: Vec<Child> = (0..2)
         .map(|rank| {
@@ -85,7 +108,7 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
             (status.code(), first.join().unwrap())
         }
     });
-    let end = run.simulate(Time::MAX, &mut || {});
+    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
     if end != LiveEnd::Finished {
         for process in processes {
             Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();

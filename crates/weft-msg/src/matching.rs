@@ -86,9 +86,7 @@ impl Matching {
             Some(index) if self.posted[index].repeats => {
                 Found { entry: Some(self.posted[index]), scanned: 1 }
             }
-            Some(index) => {
-                Found { scanned: self.looked_at(index + 1), entry: self.posted.remove(index) }
-            }
+            Some(index) => Found { scanned: self.looked_at(index + 1), entry: self.posted.remove(index) },
             None => Found { entry: None, scanned: self.looked_at(self.posted.len()) },
         };
         if found.entry.is_none() {
