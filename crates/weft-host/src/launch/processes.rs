@@ -121,15 +121,8 @@ impl Processes {
             let in_barrier = Arc::new(Mutex::new(Vec::new()));
             let processes = Processes { pmi: Arc::clone(&pmi), in_barrier: Arc::clone(&in_barrier), ids };
             drop(sender.send(Ok(processes)));
-            Watcher {
-                job,
-                pmi,
-                in_barrier,
-                server: Pmi::new(children.len() as u32),
-                watch,
-                label: start.label,
-            }
-            .watch(children);
+            let server = Pmi::new(children.len() as u32, &job.name());
+            Watcher { job, pmi, in_barrier, server, watch, label: start.label }.watch(children);
         })?;
         let processes = receiver.recv().map_err(|_| io::Error::other("the watching thread has ended"))??;
         Ok((processes, watcher))
