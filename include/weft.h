@@ -158,6 +158,15 @@ uint32_t weft_count(const weft_rank *rank);
 // The virtual clock in picoseconds since the job began.
 uint64_t weft_clock_ps(const weft_rank *rank);
 
+// For recorders: the virtual clock in picoseconds, and how much of it the program itself has taken, that is computing by the
+// host model of `weft run`, sleeping and looking at the clock. Takes no time and needs no rank: 0 before the process is one.
+// Either may be NULL.
+//
+// # Safety
+// Places that are not null have room for a number; no other call is under way.
+void weft_times(uint64_t *clock_ps,
+                uint64_t *program_ps);
+
 // The largest message that weft_send carries with WEFT_INJECT.
 size_t weft_inject_limit(const weft_rank *rank);
 

@@ -70,6 +70,22 @@ static uint32_t level_number(int level)
     return level == MPI_THREAD_MULTIPLE ? 3 : level == MPI_THREAD_SERIALIZED ? 2 : level == MPI_THREAD_FUNNELED ? 1 : 0;
 }
 
+/* All or none: a rank that records takes part in broadcasts that the others must know of. In virtual time asking takes some of
+ * it, which is the program's: there a part that cannot be opened ends the program. */
+static bool all_open(char opened)
+{
+    if (clock_is_virtual()) {
+        if (!opened)
+            PMPI_Abort(MPI_COMM_WORLD, 2);
+        return true;
+    }
+    char *all = allocate((size_t)recorder.size, 1);
+    PMPI_Allgather(&opened, 1, MPI_BYTE, all, 1, MPI_BYTE, MPI_COMM_WORLD);
+    bool all_opened = memchr(all, 0, (size_t)recorder.size) == NULL;
+    free(all);
+    return all_opened;
+}
+
 /* MPI is up: the recording begins. */
 static void start(void)
 {
@@ -94,16 +110,11 @@ static void start(void)
         .library = library,
     };
     /* All or none: a rank that records takes part in broadcasts that the others must know of. */
-    char opened = part_open(directory, &header);
-    char *all = allocate((size_t)recorder.size, 1);
-    PMPI_Allgather(&opened, 1, MPI_BYTE, all, 1, MPI_BYTE, MPI_COMM_WORLD);
-    bool all_opened = memchr(all, 0, (size_t)recorder.size) == NULL;
-    free(all);
-    if (!all_opened)
+    if (!all_open(part_open(directory, &header)))
         return;
     communicators_start();
     atexit(close_at_exit);
-    thread.left = clock_thread_cpu_ns();
+    begin_time();
     recorder.active = true;
 }
 

@@ -16,12 +16,31 @@ static void add_computation(uint64_t from, uint64_t to)
         thread.computed += to - from - recorder.clock_cost_ns;
 }
 
+/* Virtual time of the program is told whole, that which the library below has charged within calls included; so what a call
+ * takes of it belongs to what follows. */
+static void add_virtual_computation(void)
+{
+    struct virtual_time now = clock_virtual_ns();
+    add_computation(thread.left, now.program);
+    thread.left = now.program;
+    thread.entered = now.clock;
+}
+
+void begin_time(void)
+{
+    thread.left = clock_is_virtual() ? clock_virtual_ns().program : clock_thread_cpu_ns();
+}
+
 bool enter(int function)
 {
     if (!recorder.active || thread.inside)
         return false;
     thread.inside = true;
     thread.function = function;
+    if (clock_is_virtual()) {
+        add_virtual_computation();
+        return true;
+    }
     thread.entered = clock_thread_cpu_ns();
     add_computation(thread.left, thread.entered);
     return true;
@@ -29,14 +48,21 @@ bool enter(int function)
 
 void leave(void)
 {
-    thread.left = clock_thread_cpu_ns();
+    if (!clock_is_virtual())
+        thread.left = clock_thread_cpu_ns();
     thread.inside = false;
 }
 
 void leave_as_computation(void)
 {
-    thread.left = clock_thread_cpu_ns();
-    add_computation(thread.entered, thread.left);
+    if (clock_is_virtual()) {
+        struct virtual_time now = clock_virtual_ns();
+        add_computation(thread.entered, now.clock);
+        thread.left = now.program;
+    } else {
+        thread.left = clock_thread_cpu_ns();
+        add_computation(thread.entered, thread.left);
+    }
     thread.inside = false;
 }
 

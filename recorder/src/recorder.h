@@ -45,8 +45,9 @@ extern struct recorder recorder;
 struct thread {
     bool inside;        /* MPI implementations call MPI within MPI: only the outermost call is recorded */
     int function;       /* index of the call, in functions.h */
-    uint64_t left;      /* CPU clock when the thread last left MPI; 0, its birth, before the first call */
-    uint64_t entered;   /* CPU clock when it entered the call it is in */
+    uint64_t left;      /* CPU clock when the thread last left MPI; 0, its birth, before the first call. In virtual time:
+                         * what the program had taken of it when that was last looked at */
+    uint64_t entered;   /* CPU clock, or virtual clock, when it entered the call it is in */
     uint64_t computed;  /* ns of computation not yet recorded */
     struct {            /* the message that the last call, a probe, has found */
         bool valid;
@@ -56,6 +57,9 @@ struct thread {
     } probed;
 };
 extern __thread struct thread thread __attribute__((tls_model("initial-exec")));
+
+/* Computation counts from now on. */
+void begin_time(void);
 
 /* True if the call is to be recorded; then `leave` or `leave_as_computation` must follow. */
 bool enter(int function);

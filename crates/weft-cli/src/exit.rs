@@ -42,9 +42,11 @@ impl From<Ending> for Status {
         match ending {
             Ending::Finished | Ending::HorizonReached => Status::Done,
             Ending::Interrupted => Status::Interrupted,
-            Ending::LimitReached | Ending::Deadlock | Ending::NoProgress | Ending::LostData => {
-                Status::EndedBadly
-            }
+            Ending::LimitReached
+            | Ending::Deadlock
+            | Ending::NoProgress
+            | Ending::LostData
+            | Ending::RankFailed => Status::EndedBadly,
         }
     }
 }
@@ -191,6 +193,7 @@ mod tests {
             (Ending::Deadlock, 1),
             (Ending::NoProgress, 1),
             (Ending::LostData, 1),
+            (Ending::RankFailed, 1),
         ] {
             assert_eq!(Status::from(ending).code(), code, "{ending}");
         }

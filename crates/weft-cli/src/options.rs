@@ -86,13 +86,9 @@ pub struct SayOptions {
     pub json: bool,
 }
 
-/// How a simulation runs and where its results go.
+/// Where results go.
 #[derive(Args)]
-pub struct SimulationOptions {
-    /// Threads that simulate; results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: u32,
-
+pub struct ResultOptions {
     /// Directory for results; without it only the report is printed
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
@@ -105,10 +101,6 @@ pub struct SimulationOptions {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::DEFAULT, requires = "output")]
     pub tables: Vec<Table>,
 
-    /// Save the whole state whenever so much virtual time has passed, for `weft rerun --resume`
-    #[arg(long, value_name = "TIME", value_parser = parse_positive_span, requires = "output")]
-    pub save_every: Option<Span>,
-
     /// Write a timeline for Perfetto (https://ui.perfetto.dev)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
@@ -116,14 +108,10 @@ pub struct SimulationOptions {
     /// Check as the run goes that no packet, credit or byte is lost
     #[arg(long)]
     pub check: bool,
-
-    /// No progress and no estimate on standard error
-    #[arg(long)]
-    pub quiet: bool,
 }
 
-impl SimulationOptions {
-    /// The options of a fresh run. A result directory that must not be written to is refused here,
+impl ResultOptions {
+    /// The options of a fresh run in one thread. A result directory that must not be written to is refused here,
     /// before anything is built.
     pub fn run_options(&self, words: &[String]) -> Result<RunOptions, Failure> {
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
@@ -136,13 +124,40 @@ impl SimulationOptions {
         let output =
             self.output.clone().map(|directory| Output { directory, tables, start: Start::Fresh(existing) });
         Ok(RunOptions {
-            threads: self.threads,
+            threads: 1,
             output,
-            save_every: self.save_every,
+            save_every: None,
             timeline: self.timeline.clone(),
             check: self.check,
             command: words.to_vec(),
         })
+    }
+}
+
+/// How a simulation runs and where its results go.
+#[derive(Args)]
+pub struct SimulationOptions {
+    /// Threads that simulate; results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: u32,
+
+    #[command(flatten)]
+    pub results: ResultOptions,
+
+    /// Save the whole state whenever so much virtual time has passed, for `weft rerun --resume`
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_span, requires = "output")]
+    pub save_every: Option<Span>,
+
+    /// No progress and no estimate on standard error
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl SimulationOptions {
+    /// The options of a fresh run.
+    pub fn run_options(&self, words: &[String]) -> Result<RunOptions, Failure> {
+        let (threads, save_every) = (self.threads, self.save_every);
+        Ok(RunOptions { threads, save_every, ..self.results.run_options(words)? })
     }
 }
 

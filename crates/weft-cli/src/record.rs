@@ -180,46 +180,113 @@ pub enum RecordError {
 /// the trace is made after it.
 pub fn record(request: &RecordRequest, interrupted: impl Fn() -> bool) -> Result<RecordSummary, RecordError> {
     let launcher_word = request.command.first().ok_or(RecordError::NoCommand)?;
-    if request.output.exists() && !request.force {
-        return Err(RecordError::OutputExists(request.output.clone()));
-    }
+    refuse_existing(&request.output, request.force)?;
     let launcher = find_program(launcher_word).ok_or_else(|| RecordError::NoProgram(launcher_word.into()))?;
     let mpi = match request.mpi {
         Some(mpi) => mpi,
         None => find_mpi(&launcher, &request.command)?,
     };
-    let library = recorder_library(request.recorder_folder.as_deref(), mpi)?;
-    let parts = prepare_parts(&request.output, request.force)?;
+    let folder = request.recorder_folder.as_deref();
+    let recording = Recording::prepare(&request.output, request.force, mpi, folder)?;
 
     let child = Command::new(&launcher)
         .args(&request.command[1..])
-        .env("LD_PRELOAD", preload(&library, std::env::var_os("LD_PRELOAD")))
-        .env("WEFT_RECORD_PARTS", &parts)
+        .env("LD_PRELOAD", preload(&recording.library, std::env::var_os("LD_PRELOAD")))
+        .env(PARTS_VARIABLE, &recording.parts)
         .stdout(if request.output_to_error { Stdio::from(io::stderr()) } else { Stdio::inherit() })
         .spawn()
         .map_err(|source| file_error(&launcher, source));
     let (status, stopped) = match child {
         Ok(child) => wait(child, interrupted).map_err(|source| file_error(&launcher, source))?,
         Err(error) => {
-            remove_parts(&parts)?;
+            recording.discard()?;
             return Err(error);
         }
     };
     let program_status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-
-    let recorded = match Parts::open(&parts) {
-        Ok(recorded) => recorded,
-        Err(PartsError::NoParts { .. }) => {
-            remove_parts(&parts)?;
-            return Err(RecordError::NothingRecorded { status: program_status });
-        }
-        Err(source) => return Err(RecordError::Conversion { parts, source }),
-    };
-    let metadata = recorded
-        .convert(&request.output, |header| complete(header, request, stopped))
-        .map_err(|source| RecordError::Conversion { parts: parts.clone(), source })?;
-    remove_parts(&parts)?;
+    let metadata = recording.finish(|header| complete(header, request, stopped))?;
+    let metadata = metadata.ok_or(RecordError::NothingRecorded { status: program_status })?;
     Ok(RecordSummary { trace: request.output.clone(), metadata, program_status, interrupted: stopped })
+}
+
+/// The environment variable by which ranks are told where their parts go.
+pub const PARTS_VARIABLE: &str = "WEFT_RECORD_PARTS";
+
+/// A recording that is under way, by whoever starts the ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recording {
+    /// The recorder, to be preloaded into ranks.
+    pub library: PathBuf,
+    /// Where their parts go: for [`PARTS_VARIABLE`].
+    pub parts: PathBuf,
+    output: PathBuf,
+}
+
+impl Recording {
+    /// A recording that is to become the trace `output`.
+    ///
+    /// # Errors
+    /// A trace or parts that exist, or no recorder for this MPI.
+    pub fn prepare(
+        output: &Path,
+        force: bool,
+        mpi: Mpi,
+        recorder_folder: Option<&Path>,
+    ) -> Result<Recording, RecordError> {
+        refuse_existing(output, force)?;
+        let library = recorder_library(recorder_folder, mpi)?;
+        let parts = prepare_parts(output, force)?;
+        Ok(Recording { library, parts, output: output.to_owned() })
+    }
+
+    /// All ranks have ended: makes the trace; `None`: no rank has recorded anything. `complete` says what the parts do not
+    /// know.
+    ///
+    /// # Errors
+    /// Parts that make no trace.
+    pub fn finish(
+        self,
+        complete: impl FnOnce(&mut TraceHeader),
+    ) -> Result<Option<TraceMetadata>, RecordError> {
+        let Recording { parts, output, .. } = self;
+        let recorded = match Parts::open(&parts) {
+            Ok(recorded) => recorded,
+            Err(PartsError::NoParts { .. }) => {
+                remove_parts(&parts)?;
+                return Ok(None);
+            }
+            Err(source) => return Err(RecordError::Conversion { parts, source }),
+        };
+        let metadata = recorded
+            .convert(&output, complete)
+            .map_err(|source| RecordError::Conversion { parts: parts.clone(), source })?;
+        remove_parts(&parts)?;
+        Ok(Some(metadata))
+    }
+
+    /// The trace that it is to become.
+    pub fn trace(&self) -> &Path {
+        &self.output
+    }
+
+    /// Nothing was started.
+    ///
+    /// # Errors
+    /// The folder of the parts cannot be removed.
+    pub fn discard(self) -> Result<(), RecordError> {
+        remove_parts(&self.parts)
+    }
+}
+
+fn refuse_existing(output: &Path, force: bool) -> Result<(), RecordError> {
+    if output.exists() && !force { Err(RecordError::OutputExists(output.to_owned())) } else { Ok(()) }
+}
+
+/// The MPI of a program that is started without a launcher, MPICH or what runs on it: the one that a program in the command is
+/// linked to. Of scripts nothing is seen: they get MPICH itself.
+pub fn mpi_of_ranks(command: &[OsString]) -> Mpi {
+    let linked = command.iter().find_map(|word| linked_mpi(&find_program(word)?));
+    linked.unwrap_or(Mpi::Mpich)
 }
 
 /// What the parts do not know.

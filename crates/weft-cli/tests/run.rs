@@ -4,45 +4,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+#[path = "run/support.rs"]
+mod support;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
+use support::{job, root, texts};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// The program of the tests, built with the wheel's MPICH; `None`: it is not there.
-fn job() -> Option<PathBuf> {
-    let compiler = root().join("build/venv/bin/mpicc");
-    if !compiler.exists() {
-        eprintln!("skipped: no MPICH in build/venv; `make test` installs it");
-        return None;
-    }
-    // Several tests build at a time: each its own.
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or("main").replace(':', "_");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("job_{name}"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run/job.c");
-    let flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"];
-    assert!(Command::new(compiler).args(flags).arg(&program).arg(source).status().unwrap().success());
-    let provider = root().join("build/libfabric/libweft-fi.so");
-    let made = Command::new("make").arg("-sC").arg(root().join("libfabric")).arg(provider).status();
-    assert!(made.unwrap().success());
-    Some(program)
-}
-
-fn weft(options: &[&str], program: &Path, what: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
-    command.arg("run").args(options).args(["--wall-limit", "60s", "--"]).arg(program).arg(what);
-    command.stdin(Stdio::null()).output().unwrap()
-}
-
-fn texts(output: &Output) -> (String, String) {
-    (
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
+fn weft(options: &[&str], program: &Path, what: &str) -> std::process::Output {
+    support::run(options, program, &[what])
 }
 
 /// The lines of a program's output in an order: those of different ranks may come in any.

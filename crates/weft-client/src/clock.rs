@@ -30,6 +30,8 @@ static OWNER: AtomicI32 = AtomicI32::new(0);
 static READS: AtomicU32 = AtomicU32::new(0);
 /// What looks and sleeps have amounted to before the rank joined, in ns.
 static BEFORE: AtomicU64 = AtomicU64::new(0);
+/// How much of the rank's clock the program itself has taken, in ps.
+static PROGRAM: AtomicU64 = AtomicU64::new(0);
 /// What a look moves the clock by before the rank has joined, in ns.
 const EARLY_LOOK: u64 = 10_000;
 
@@ -46,6 +48,21 @@ pub(crate) fn belongs_to(device: &'static Shared) {
 /// How often the rank has looked at its clock.
 pub(crate) fn reads() -> u32 {
     READS.load(Ordering::Relaxed)
+}
+
+/// The program itself has taken so much more of the rank's clock, in ps.
+pub(crate) fn add_program_ps(ps: u64) {
+    PROGRAM.fetch_add(ps, Ordering::Relaxed);
+}
+
+/// How much of the rank's clock the program itself has taken: computation, sleeping, looking at the clock, in ps.
+pub(crate) fn program_ps() -> u64 {
+    PROGRAM.load(Ordering::Relaxed)
+}
+
+/// Whether the calling thread is a rank in virtual time.
+pub(crate) fn is_in_virtual_time() -> bool {
+    device().is_some()
 }
 
 fn thread() -> i32 {
@@ -88,9 +105,10 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 fn shown_ns() -> Option<u64> {
     if let Some(device) = device() {
         READS.fetch_add(1, Ordering::Relaxed);
-        let clock = device.clock().saturating_add(device.identity().clock_read.as_ps());
-        device.set_clock(clock);
-        return Some(BASE_S * NS_PER_S + clock / PS_PER_NS);
+        let span = device.identity().clock_read.as_ps();
+        device.look(span);
+        add_program_ps(span);
+        return Some(BASE_S * NS_PER_S + device.clock() / PS_PER_NS);
     }
     if !is_job() || OWNER.load(Ordering::Relaxed) != 0 && OWNER.load(Ordering::Relaxed) != thread() {
         return None;
@@ -119,7 +137,9 @@ fn sleep_ns(ns: u64) -> bool {
         return false;
     };
     READS.fetch_add(1, Ordering::Relaxed);
-    device.set_clock(device.clock().saturating_add(ns.saturating_mul(PS_PER_NS)));
+    let span = ns.saturating_mul(PS_PER_NS);
+    device.sleep(span);
+    add_program_ps(span);
     true
 }
 

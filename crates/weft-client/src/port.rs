@@ -8,7 +8,8 @@
 
 use crate::clock;
 use crate::device::{
-    Awaited, AwaitedKind, HostModel, Post, PostKind, RawEnvelope, Shared, State, Turn, token_bits,
+    Awaited, AwaitedKind, Call, HostModel, Log, Post, PostKind, RawEnvelope, Reason, Shared, State, Turn,
+    token_bits,
 };
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -37,6 +38,9 @@ pub(crate) struct Port {
     pub(crate) jumps: bool,
     /// Bytes of the outbox's arena in use.
     pub(crate) used: usize,
+    log: Log,
+    /// The clock when the present call, or what it does for a notice, began, in ps.
+    begun: u64,
     /// CPU time of this thread when the program was last given control, in ns.
     pub(crate) left_at: u64,
     pub(crate) operations: Slab<Operation>,
@@ -75,6 +79,8 @@ impl Port {
             poll: identity.poll,
             jumps: identity.jumps,
             used: 0,
+            log: Log::default(),
+            begun: 0,
             left_at: 0,
             operations: Slab::new(),
             kept: Slab::new(),
@@ -101,22 +107,55 @@ impl Port {
     }
 
     /// The program has called: what it has computed is charged, and a rank outside virtual time joins.
-    pub(crate) fn enter(&mut self) {
+    pub(crate) fn enter(&mut self, call: Call) {
         if !self.joined() {
             self.hand_over(State::Ready);
+            self.log.tell_outside(&mut self.lists);
         } else {
-            let span = match self.host {
-                HostModel::None => 0,
-                HostModel::Fixed(span) => span.as_ps(),
-                HostModel::Cpu(millionths) => {
-                    let ns = clock::thread_cpu_ns().saturating_sub(self.left_at);
-                    (u128::from(ns) * u128::from(millionths) / 1000) as u64
-                }
-            };
-            if span > 0 {
-                self.shared.set_clock(self.shared.clock().saturating_add(span));
+            self.log.tell_outside(&mut self.lists);
+            self.charge();
+        }
+        self.log.enter(call);
+        self.begun = self.shared.clock();
+    }
+
+    /// What the program has computed so far moves the clock now, where computing is measured.
+    pub(crate) fn settle(&mut self) {
+        if self.joined() {
+            self.log.tell_outside(&mut self.lists);
+            if matches!(self.host, HostModel::Cpu(_)) {
+                self.charge();
+                self.left_at = clock::thread_cpu_ns();
             }
         }
+    }
+
+    /// What the program has computed since it was last charged moves the clock.
+    fn charge(&mut self) {
+        let span = match self.host {
+            HostModel::None => 0,
+            HostModel::Fixed(span) => span.as_ps(),
+            HostModel::Cpu(millionths) => {
+                let ns = clock::thread_cpu_ns().saturating_sub(self.left_at);
+                (u128::from(ns) * u128::from(millionths) / 1000) as u64
+            }
+        };
+        clock::add_program_ps(span);
+        self.pass(span, Reason::Computes);
+    }
+
+    /// The clock moves, for this reason.
+    pub(crate) fn pass(&mut self, ps: u64, reason: Reason) {
+        if ps > 0 {
+            self.shared.set_clock(self.shared.clock().saturating_add(ps));
+            self.log.tell(reason, &mut self.lists);
+        }
+    }
+
+    /// The rank takes its next notice.
+    pub(crate) fn takes(&mut self) {
+        self.log.tell(Reason::Takes, &mut self.lists);
+        self.begun = self.shared.clock();
     }
 
     /// The program goes on.
@@ -142,8 +181,9 @@ impl Port {
                 std::process::exit(137);
             }
         }
-        // The simulator has taken all posts.
+        // The simulator has taken all posts, and the log.
         self.used = 0;
+        self.log.handed_over();
         self.follow_core();
     }
 
@@ -196,14 +236,16 @@ impl Port {
             let polls = behind.div_ceil(self.poll.as_ps().max(1));
             let later =
                 if self.poll == Span::ZERO { behind } else { polls.saturating_mul(self.poll.as_ps()) };
-            self.shared.set_clock(clock.saturating_add(later));
+            self.pass(later, Reason::Works(Work::Poll));
         }
     }
 
     pub(crate) fn post_raw(&mut self, kind: PostKind, post: Post, bytes: &[u8]) {
-        let post = Post { kind: kind as u32, at: self.shared.clock(), ..post };
+        let mut post = Post { kind: kind as u32, at: self.shared.clock(), begun: self.begun, ..post };
+        post.logged = self.log.seal(&self.lists);
         while !self.lists.post(post, bytes, &mut self.used) {
             self.hand_over(State::Ready);
+            post.logged = self.log.seal(&self.lists);
         }
         // What it causes can come at any time from now on.
         self.shared.set_quiet_until(self.shared.quiet_until().min(self.shared.clock()));
@@ -263,10 +305,8 @@ impl Port {
 }
 
 impl Nic for Port {
-    fn spend(&mut self, _: Work, span: Span) {
-        if span > Span::ZERO {
-            self.shared.set_clock(self.shared.clock().saturating_add(span.as_ps()));
-        }
+    fn spend(&mut self, work: Work, span: Span) {
+        self.pass(span.as_ps(), Reason::Works(work));
     }
 
     // The interface knows itself what a message takes on the wire.

@@ -16,7 +16,7 @@
 //! Threads: one thread of a process is the rank.
 
 use crate::clock;
-use crate::device::{Notice, NoticeKind, Post, PostKind, Shared, State};
+use crate::device::{Call, Notice, NoticeKind, Post, PostKind, Reason, Shared, State};
 use crate::interface::Interfaces;
 use crate::operation::{About, Completion, Kept, Lent, Operation, Source, flag};
 use crate::port::Port;
@@ -70,6 +70,11 @@ impl Rank {
         self.port.shared.clock()
     }
 
+    /// What the program has computed so far moves the clock now, where computing is measured.
+    pub fn settle(&mut self) {
+        self.port.settle();
+    }
+
     /// What must be left in a multi-receive buffer.
     pub fn set_min_multi_receive(&mut self, bytes: usize) {
         self.port.min_multi_receive = bytes;
@@ -88,7 +93,7 @@ impl Rank {
         if to >= self.count() || flags & flag::INJECT != 0 && buffer.length > INJECT_LIMIT {
             return Err(libc::EINVAL);
         }
-        self.port.enter();
+        self.port.enter(Call::Send);
         let data = (flags & flag::DATA != 0).then_some(data);
         let inject = flags & flag::INJECT != 0;
         let reports = flags & flag::COMPLETION != 0 && !inject;
@@ -131,7 +136,7 @@ impl Rank {
         flags: u64,
         context: usize,
     ) {
-        self.port.enter();
+        self.port.enter(Call::Receive);
         let repeats = flags & flag::MULTI_RECEIVE != 0;
         let operation = if repeats {
             let (used, pending, closed, cancelled) = (0, 0, false, false);
@@ -159,7 +164,7 @@ impl Rank {
         flags: u64,
         context: usize,
     ) -> Option<(Completion, Option<Envelope>)> {
-        self.port.enter();
+        self.port.enter(Call::Poll);
         self.port.begin_again();
         self.make_progress(false);
         let like = like(from, tag, ignore, flags, Bytes::ZERO, u32::MAX);
@@ -183,7 +188,7 @@ impl Rank {
 
     /// Receives a message that was claimed, or drops it.
     pub fn receive_claimed(&mut self, envelope: &Envelope, buffer: Lent, flags: u64, context: usize) {
-        self.port.enter();
+        self.port.enter(Call::Receive);
         if flags & flag::DISCARD != 0 {
             let completion = self.port.describe(envelope, context, flag::RECEIVED);
             self.discard(envelope);
@@ -272,7 +277,7 @@ impl Rank {
 
     /// The program polls: what it has computed is charged, and whether it has looked at the clock is seen.
     pub(crate) fn begin_poll(&mut self) {
-        self.port.enter();
+        self.port.enter(Call::Poll);
         if clock::reads() != self.port.clock_reads {
             self.port.clock_reads = clock::reads();
             self.port.begin_again();
@@ -296,14 +301,14 @@ impl Rank {
             key,
             ..Post::default()
         };
-        self.port.enter();
+        self.port.enter(Call::None);
         self.port.post_raw(PostKind::Register, post, &[]);
         self.port.leave();
     }
 
     /// Lets them no more.
     pub fn unregister(&mut self, key: u64) {
-        self.port.enter();
+        self.port.enter(Call::None);
         self.port.post_raw(PostKind::Unregister, Post { key, ..Post::default() }, &[]);
         self.port.leave();
     }
@@ -323,7 +328,7 @@ impl Rank {
     }
 
     fn remote(&mut self, kind: PostKind, post: Post, local: Lent, flags: u64, completion: Completion) {
-        self.port.enter();
+        self.port.enter(if kind == PostKind::Write { Call::Write } else { Call::Read });
         self.port.spend(Work::SendCall, self.protocol.send_call);
         self.port.spend(Work::DataSend, self.protocol.data_send);
         let reports = flags & flag::COMPLETION != 0 && flags & flag::INJECT == 0;
@@ -346,7 +351,7 @@ impl Rank {
             _ => false,
         };
         while self.port.operations.iter().any(injected) {
-            self.port.enter();
+            self.port.enter(Call::Poll);
             if !self.take_notices() {
                 self.port.wait();
             }
@@ -381,8 +386,8 @@ impl Rank {
             return;
         }
         let port = &mut self.port;
-        let clock = port.shared.clock().saturating_add(port.poll.as_ps());
-        port.shared.set_clock(clock);
+        port.pass(port.poll.as_ps(), Reason::Works(Work::Poll));
+        let clock = port.shared.clock();
         port.empty_polls += u32::from(polls);
         let waits = polls && (port.pairs >= PAIRS || port.jumps && port.empty_polls >= JUMP);
         port.polled_empty = polls;
@@ -402,6 +407,7 @@ impl Rank {
         let any = !notices.is_empty();
         for (notice, bytes) in notices {
             self.port.catch_up_with(notice.at);
+            self.port.takes();
             self.notice(&notice, bytes);
             // Before the next message can match a buffer that has no room for it.
             self.withdraw_exhausted();

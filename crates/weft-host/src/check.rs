@@ -8,7 +8,7 @@
 //! The ranks' memory is that of a process that does nothing.
 
 use crate::HostModel;
-use crate::puppet::{Move, play};
+use crate::puppet::{Move, no_account, play};
 use crate::run::{LiveEnd, LiveRun, LiveSetup};
 use std::collections::VecDeque;
 use std::io;
@@ -193,8 +193,8 @@ pub fn check_bytes(input: &[u8]) -> Option<LiveEnd> {
     let layout = assembly::layout(machine).ok()?;
     // On one node, or on two.
     let endpoints = [EndpointId(0), EndpointId(u32::from(first >> 1 & 1))];
+    let account = no_account(&endpoints, &layout).ok()?;
     let setup = LiveSetup {
-        endpoints: &endpoints,
         protocol,
         host: HostModel::None,
         poll: Span::from_ns(50),
@@ -203,7 +203,7 @@ pub fn check_bytes(input: &[u8]) -> Option<LiveEnd> {
         watchdog: None,
         seed: 1,
     };
-    let mut run = LiveRun::new(machine, layout, &setup).ok()?;
+    let mut run = LiveRun::new(machine, layout, account, &setup).ok()?;
     let job = run.job();
     let mut players = Vec::new();
     for (rank, mut turns) in (0..).zip(turns(input, idle.address)) {
@@ -234,5 +234,5 @@ pub fn check_bytes(input: &[u8]) -> Option<LiveEnd> {
         // A panic there is this file's.
         player.join().ok()?;
     }
-    Some(end)
+    end.ok()
 }

@@ -10,21 +10,24 @@ use crate::job::{Death, Job};
 use crate::launch::processes::{Processes, Start, Watch, environment_of};
 use crate::launch::program::ProgramError;
 use crate::launch::{Libraries, Missing, program};
-use crate::ledger::Nonsense;
+use crate::live::seating;
+use crate::nonsense::Nonsense;
 use crate::run::{LiveEnd, LiveError, LiveRun, LiveSetup};
 use crate::waiting;
 use crate::wall::Stopwatch;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use weft_client::device::HostModel;
 use weft_msg::{ClearToSend, Rendezvous, Wildcards};
 use weft_sim::assembly;
-use weft_sim::experiment::replay::Mapping;
-use weft_sim::experiment::{self, ExperimentError, Interrupt, MachineInput};
+use weft_sim::experiment::live::{LiveAccount, RunReport, RunRequest};
+use weft_sim::experiment::{self, ExperimentError, Interrupt, RunOptions};
 use weft_sim::machine::Machine;
+use weft_sim::results::Ending;
 use weft_units::{Bytes, Span, Time};
 
 /// How often limits in real time are looked at.
@@ -33,18 +36,14 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What is to be run.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// On which machine.
-    pub machine: MachineInput,
-    /// Ranks.
-    pub ranks: u32,
-    /// Where they sit.
-    pub map: Mapping,
-    /// Ranks per host; `None`: one per core.
-    pub ranks_per_host: Option<u32>,
+    /// On which machine, how many ranks, and where: all that the results depend on beside the program.
+    pub run: RunRequest,
+    /// Where results go.
+    pub options: RunOptions,
     /// How computation moves clocks.
     pub host: HostModel,
-    /// Of the random mapping and all random decisions.
-    pub seed: u64,
+    /// What is preloaded into ranks and added to their environment, to record them.
+    pub recorder: Option<Recorder>,
     /// Whether every line of output begins with its rank.
     pub label: bool,
     /// Whether ranks' standard output goes to standard error.
@@ -55,10 +54,17 @@ pub struct Request {
     pub wall_limit: Option<Duration>,
     /// End when a rank keeps its turn for so long in real time.
     pub watchdog: Option<Duration>,
-    /// Whether a rank that polls is taken to wait from its first empty poll on.
-    pub fast_polling: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+}
+
+/// A recorder of MPI calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recorder {
+    /// Its library.
+    pub library: PathBuf,
+    /// What it is told by the environment: a variable and its value.
+    pub variable: (&'static str, PathBuf),
 }
 
 /// How a job ended.
@@ -105,6 +111,20 @@ impl Outcome {
         }
     }
 
+    /// Its name in results.
+    pub fn ending(&self) -> Ending {
+        match self {
+            Outcome::Finished => Ending::Finished,
+            Outcome::RankEnded(..) | Outcome::Aborted(..) | Outcome::Broken(..) | Outcome::NoRank => {
+                Ending::RankFailed
+            }
+            Outcome::Deadlock => Ending::Deadlock,
+            Outcome::Lost(_) => Ending::LostData,
+            Outcome::Silent(_) | Outcome::TimeLimit | Outcome::WallLimit => Ending::LimitReached,
+            Outcome::Interrupted => Ending::Interrupted,
+        }
+    }
+
     /// The exit status of the command: that of the program where it has one, else as DESIGN.md says.
     pub fn exit_status(&self) -> u8 {
         match self {
@@ -146,6 +166,8 @@ pub struct Execution {
     pub bytes: Bytes,
     /// Real time, start and end of processes included.
     pub wall: Duration,
+    /// What was measured.
+    pub report: RunReport,
 }
 
 /// Why nothing was run.
@@ -290,14 +312,14 @@ pub fn execute(
 ) -> Result<Execution, ExecuteError> {
     let since = Stopwatch::start();
     let (name, arguments) = request.command.split_first().ok_or(ExecuteError::NoProgram)?;
-    let machine = experiment::machine::checked(&request.machine)?;
+    let machine = experiment::machine::checked(&request.run.machine)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
     let (poll, clock_read) = costs(&machine)?;
     let places = experiment::places(
-        &request.map,
-        request.ranks.into(),
-        request.ranks_per_host,
-        request.seed,
+        &request.run.map,
+        request.run.ranks.into(),
+        request.run.ranks_per_host,
+        request.run.seed,
         &machine,
         &layout,
     )?;
@@ -308,23 +330,24 @@ pub fn execute(
     // The data of real ranks is moved by their own processors' orders.
     (protocol.rendezvous, protocol.clear_to_send) = (Rendezvous::Write, ClearToSend::Sender);
     let setup = LiveSetup {
-        endpoints: &endpoints,
         protocol: &protocol,
         host: request.host,
         poll,
         clock_read,
-        jumps: request.fast_polling,
+        jumps: request.run.fast_polling,
         watchdog: request.watchdog,
-        seed: request.seed,
+        seed: request.run.seed,
     };
-    let mut run = LiveRun::new(&machine, layout, &setup)?;
+    let account =
+        LiveAccount::open(request.run.clone(), request.options.clone(), seating(&endpoints), &layout)?;
+    let mut run = LiveRun::new(&machine, layout.clone(), account, &setup)?;
     let job = run.job();
     let first = Arc::new(Mutex::new(None));
     begins(&program);
     let start = Start {
         program,
         arguments: arguments.to_vec(),
-        environment: environment_of(&libraries),
+        environment: environment_of(&libraries, request.recorder.as_ref()),
         label: request.label,
         // A rank is no foreground process of a terminal, which would stop it when it reads.
         input: !io::stdin().is_terminal(),
@@ -339,17 +362,17 @@ pub fn execute(
     let end = run.simulate(until, &mut || processes.release());
     let virtual_time = run.now();
     let mut detail = match &end {
-        LiveEnd::Deadlock(waiting) => waiting::describe(&job, waiting),
+        Ok(LiveEnd::Deadlock(waiting)) => waiting::describe(&job, waiting),
         _ => String::new(),
     };
-    if end != LiveEnd::Finished {
+    if !matches!(end, Ok(LiveEnd::Finished)) {
         job.stop();
         processes.kill();
     }
     // It ends when all ranks have, and what they said is said.
     let _ = watcher.join();
     drop(guard);
-    let outcome = match (end, lock(&first).take()) {
+    let outcome = match (end?, lock(&first).take()) {
         (_, Some(outcome)) => outcome,
         (LiveEnd::Deadlock(_), None) => Outcome::Deadlock,
         (LiveEnd::Silent(rank), None) => Outcome::Silent(rank),
@@ -394,5 +417,7 @@ pub fn execute(
         _ => {}
     }
     let (messages, bytes) = run.sent();
-    Ok(Execution { outcome, detail, virtual_time, messages, bytes, wall: since.elapsed() })
+    let said = Some(detail.clone()).filter(|detail| !detail.is_empty());
+    let report = run.finish(&machine, &layout, outcome.ending(), said)?;
+    Ok(Execution { outcome, detail, virtual_time, messages, bytes, wall: since.elapsed(), report })
 }

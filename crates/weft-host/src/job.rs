@@ -10,8 +10,8 @@
 //! The thread that simulates gives turns; the one that watches the processes tells of fences and deaths, which
 //! end a turn from outside.
 
-use crate::ledger::{LATEST, Nonsense};
 use crate::memory::{ProcessMemory, descends};
+use crate::nonsense::{LATEST, Nonsense};
 use crate::wall::Stopwatch;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,7 +19,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
-use weft_client::device::{Awaited, DeviceError, HostModel, Identity, Notice, Post, Shared, State, Turn};
+use weft_client::device::{
+    Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, State, Turn,
+};
 use weft_units::Span;
 
 /// Data that is taken without a look at whether it is there.
@@ -466,9 +468,10 @@ impl Job {
         true
     }
 
-    /// What a rank has posted in its turn.
-    pub(crate) fn take_posts(&self, rank: u32) -> Vec<(Post, Vec<u8>)> {
-        lock(&self.members[rank as usize].lists).take_posts()
+    /// What a rank has posted in its turn, and what its clock has moved for.
+    pub(crate) fn take_posts(&self, rank: u32) -> (Vec<(Post, Vec<u8>)>, Vec<Entry>) {
+        let mut lists = lock(&self.members[rank as usize].lists);
+        (lists.take_posts(), lists.take_log())
     }
 
     /// Puts a notice into a rank's inbox; says whether it found room.

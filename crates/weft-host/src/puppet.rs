@@ -2,12 +2,18 @@
 //! what the simulator makes of it.
 
 use crate::job::{Death, Job};
+use crate::live::seating;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weft_client::device::{DeviceError, Shared, State, Turn};
+use weft_sim::experiment::live::{LiveAccount, RunRequest};
+use weft_sim::experiment::replay::Mapping;
+use weft_sim::experiment::{ExperimentError, MachineInput, RunOptions};
+use weft_topo::Layout;
+use weft_units::EndpointId;
 
 /// What a puppet does at the end of its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,4 +67,30 @@ pub fn play(
             next = act(&mut lists);
         }
     }))
+}
+
+/// An account of ranks at these endpoints that writes nothing.
+///
+/// # Errors
+/// See [`LiveAccount::open`].
+pub fn no_account(endpoints: &[EndpointId], layout: &Layout) -> Result<LiveAccount, ExperimentError> {
+    let request = RunRequest {
+        machine: MachineInput { name: String::new(), text: String::new(), sets: Vec::new() },
+        program: vec!["puppet".to_owned()],
+        ranks: endpoints.len() as u32,
+        map: Mapping::Linear,
+        ranks_per_host: None,
+        host: "none".to_owned(),
+        fast_polling: false,
+        seed: 1,
+    };
+    let options = RunOptions {
+        threads: 1,
+        output: None,
+        save_every: None,
+        timeline: None,
+        check: true,
+        command: Vec::new(),
+    };
+    LiveAccount::open(request, options, seating(endpoints), layout)
 }

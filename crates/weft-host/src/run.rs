@@ -6,8 +6,8 @@
 //! ```
 
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
-use crate::ledger::Nonsense;
-use crate::live::{InterfaceLimits, LiveHost, LiveParameters, Resume};
+use crate::live::{InterfaceLimits, LiveHost, LiveParameters, Recording, Resume};
+use crate::nonsense::Nonsense;
 use crate::one_core::OneCore;
 use crate::virtual_interfaces::JOB_DOMAIN;
 use std::sync::Arc;
@@ -16,15 +16,17 @@ use std::time::Duration;
 use weft_client::device::{DeviceError, HostModel, State};
 use weft_engine::Progress;
 use weft_msg::Protocol;
+use weft_sim::experiment::ExperimentError;
+use weft_sim::experiment::live::{LiveAccount, RunReport};
 use weft_sim::machine::{Machine, Nic};
 use weft_sim::network::{self, NetworkError, SimulatedNetwork};
+use weft_sim::results::Ending;
 use weft_topo::{Layout, Topology};
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{Bytes, RankId, Span, Time};
+use weft_workload::replay::{Finish, RankReport};
 
 /// What a run needs beside the machine.
 pub struct LiveSetup<'a> {
-    /// Where each rank sits.
-    pub endpoints: &'a [EndpointId],
     /// Costs and limits of messaging.
     pub protocol: &'a Protocol,
     /// How computation moves clocks.
@@ -94,21 +96,30 @@ struct Chances {
 pub struct LiveRun {
     network: Box<dyn SimulatedNetwork<LiveHost>>,
     job: Arc<Job>,
-    seats: Vec<(EndpointId, u32)>,
+    account: LiveAccount,
+    recording: Arc<Recording>,
     /// Ranks outside virtual time.
     outside: Vec<bool>,
     chances: Chances,
 }
 
 impl LiveRun {
-    /// The job on its machine. No process has been started.
+    /// The job on its machine, with an account of its ranks. No process has been started.
     ///
     /// # Errors
     /// See [`LiveError`].
-    pub fn new(machine: &Machine, layout: Layout, setup: &LiveSetup<'_>) -> Result<LiveRun, LiveError> {
+    pub fn new(
+        machine: &Machine,
+        layout: Layout,
+        account: LiveAccount,
+        setup: &LiveSetup<'_>,
+    ) -> Result<LiveRun, LiveError> {
         let protocol = postcard::to_stdvec(setup.protocol)?;
         let limits = limits(machine);
-        let ranks: Vec<RankSetup> = setup.endpoints.iter().map(|e| RankSetup { endpoint: e.0 }).collect();
+        let seating = account.seating();
+        let numbers = (0..seating.ranks()).map(RankId);
+        let ranks: Vec<RankSetup> =
+            numbers.map(|rank| RankSetup { endpoint: seating.endpoint(rank).0 }).collect();
         let job = Job::new(
             &ranks,
             &JobSetup {
@@ -123,10 +134,18 @@ impl LiveRun {
             },
         )?;
         let job = Arc::new(job);
-        let nodes = layout.endpoints();
-        let parameters =
-            LiveParameters::new(Arc::clone(&job), setup.endpoints, setup.protocol, limits, nodes);
-        let seats = (0..job.ranks()).map(|rank| parameters.seat(rank)).collect();
+        let recording = Arc::new(Recording::default());
+        if account.records() {
+            recording.begin_anew();
+        }
+        let parameters = LiveParameters::new(
+            Arc::clone(&job),
+            seating.clone(),
+            setup.protocol,
+            (limits, layout.endpoints()),
+            account.wanted(),
+            Arc::clone(&recording),
+        );
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let mut network = network::build(
             machine,
@@ -139,8 +158,8 @@ impl LiveRun {
         )?;
         // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
         network.run_until(Time::ZERO + Span::from_ps(1), &AtomicBool::new(false));
-        let outside = vec![true; setup.endpoints.len()];
-        Ok(LiveRun { network, job, seats, outside, chances: Chances::default() })
+        let outside = vec![true; ranks.len()];
+        Ok(LiveRun { network, job, account, recording, outside, chances: Chances::default() })
     }
 
     /// The job, for whoever starts and watches its processes.
@@ -148,14 +167,36 @@ impl LiveRun {
         Arc::clone(&self.job)
     }
 
-    /// The virtual time that has been reached: the largest clock of a rank, or the network's.
-    pub fn now(&self) -> Time {
-        Time::from_ps(self.job.largest_clock())
+    /// How the ranks have spent their time, in order, and their ends.
+    fn ranks(&self) -> (Vec<RankReport>, Vec<Finish>) {
+        let (mut ranks, mut finishes) = (Vec::new(), Vec::new());
+        self.network.visit_hosts(&mut |_, host| {
+            ranks.extend(host.reports());
+            finishes.extend(host.finishes());
+        });
+        ranks.sort_by_key(|rank| rank.rank);
+        finishes.sort_by_key(|finish| finish.rank);
+        (ranks, finishes)
     }
 
-    /// The network, for reports.
-    pub fn network(&mut self) -> &mut dyn SimulatedNetwork<LiveHost> {
-        &mut *self.network
+    /// The virtual time that has been reached: the largest clock of a rank.
+    pub fn now(&self) -> Time {
+        self.ranks().0.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO)
+    }
+
+    /// Finishes the account of the run, which ended like this.
+    ///
+    /// # Errors
+    /// Results that cannot be written.
+    pub fn finish(
+        mut self,
+        machine: &Machine,
+        layout: &Layout,
+        ended: Ending,
+        detail: Option<String>,
+    ) -> Result<RunReport, ExperimentError> {
+        let (ranks, finishes) = self.ranks();
+        self.account.finish(machine, layout, &mut *self.network, (&ranks, finishes), (ended, detail))
     }
 
     /// Messages that ranks have sent, and their bytes.
@@ -169,10 +210,13 @@ impl LiveRun {
     }
 
     /// Simulates until the job ends or virtual time reaches `limit`. `release` lets the process manager's barrier go.
-    pub fn simulate(&mut self, limit: Time, release: &mut dyn FnMut()) -> LiveEnd {
+    ///
+    /// # Errors
+    /// Results that cannot be written, or data that is lost where that is checked.
+    pub fn simulate(&mut self, limit: Time, release: &mut dyn FnMut()) -> Result<LiveEnd, ExperimentError> {
         loop {
             match self.job.gather() {
-                Gathered::Stopping => return self.stopped(),
+                Gathered::Stopping => return Ok(self.stopped()),
                 Gathered::Fenced => {
                     let clock = self.job.largest_clock().max(self.network.now().as_ps());
                     self.outside.fill(true);
@@ -185,20 +229,21 @@ impl LiveRun {
             self.wake_those_who_joined();
             let core = OneCore::for_job(self.job.ranks());
             self.job.set_core(core.as_ref().map(OneCore::number));
-            let progress = self.network.run_until(limit, &self.job.pause);
+            let progress = self.run_epochs(limit);
             self.job.set_core(None);
             drop(core);
+            let progress = progress?;
             if self.job.is_stopping() {
-                return self.stopped();
+                return Ok(self.stopped());
             }
             match progress {
                 Progress::Interrupted => {}
-                Progress::Reached => return LiveEnd::TimeLimit,
+                Progress::Reached => return Ok(LiveEnd::TimeLimit),
                 Progress::Dry => {
                     let states: Vec<State> =
                         (0..self.job.ranks()).map(|rank| self.job.state(rank).0).collect();
                     if states.iter().all(|state| *state == State::Exit) {
-                        return LiveEnd::Finished;
+                        return Ok(LiveEnd::Finished);
                     }
                     let outside = states.iter().any(|state| matches!(state, State::Real | State::Ready));
                     let waits = |(_, state): &(u32, State)| *state == State::Wait;
@@ -213,11 +258,25 @@ impl LiveRun {
                         }
                         self.chances.given += 1;
                         if self.chances.given > CHANCES {
-                            return LiveEnd::Deadlock(std::mem::take(&mut self.chances.since));
+                            return Ok(LiveEnd::Deadlock(std::mem::take(&mut self.chances.since)));
                         }
                         waiting.into_iter().for_each(|rank| self.wake(rank));
                     }
                 }
+            }
+        }
+    }
+
+    /// Simulates up to `limit`, epoch after epoch, for as long as anything happens and nothing is to be looked after outside virtual time.
+    fn run_epochs(&mut self, limit: Time) -> Result<Progress, ExperimentError> {
+        loop {
+            let end = self.account.epoch_end();
+            let progress = self.network.run_until(end.min(limit), &self.job.pause);
+            if progress != Progress::Reached || end > limit {
+                return Ok(progress);
+            }
+            if self.account.epoch(&mut *self.network)? {
+                self.recording.begin_anew();
             }
         }
     }
@@ -246,7 +305,7 @@ impl LiveRun {
 
     /// A rank goes on when virtual time has reached its clock.
     fn wake(&mut self, rank: u32) {
-        let (endpoint, seat) = self.seats[rank as usize];
+        let Some((endpoint, seat)) = self.account.seating().seat(RankId(rank)) else { return };
         let at = Time::from_ps(self.job.state(rank).1).max(self.network.now());
         self.network.wake(endpoint, at, Resume(seat));
     }

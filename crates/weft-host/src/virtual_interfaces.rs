@@ -20,7 +20,7 @@
 //! last block comes as late, but knows nothing of what is shared.
 
 use crate::job::{Job, Region};
-use crate::ledger::Nonsense;
+use crate::nonsense::Nonsense;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};

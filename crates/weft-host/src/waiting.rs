@@ -4,6 +4,7 @@
 //! receives. What the library above has posted for itself, to take messages of any kind, is not among them.
 
 use crate::job::{Death, Job};
+use crate::tag::{context, tag};
 use weft_client::device::{Awaited, AwaitedKind};
 use weft_units::Time;
 
@@ -62,10 +63,9 @@ fn operation(awaited: &Awaited) -> Option<String> {
     let bytes = awaited.bytes;
     let peer =
         if awaited.peer == u32::MAX { "any rank".to_owned() } else { format!("rank {}", awaited.peer) };
-    // MPICH keeps the tag of the program in the low 31 bits.
-    let tag = match awaited.tag >> 31 {
+    let tag = match context(awaited.tag) {
         0 => format!("tag {}", awaited.tag),
-        _ => format!("tag {} ({:#x})", awaited.tag & 0x7fff_ffff, awaited.tag),
+        _ => format!("tag {} ({:#x})", tag(awaited.tag), awaited.tag),
     };
     match awaited.kind {
         kind if kind == AwaitedKind::Send as u32 => {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use weft_client::device::{NoticeKind, Post, PostKind, RawEnvelope, State};
 use weft_host::HostModel;
 use weft_host::job::Job;
-use weft_host::puppet::{Move, play};
+use weft_host::puppet::{Move, no_account, play};
 use weft_host::run::{LiveEnd, LiveRun, LiveSetup};
 use weft_msg::Wildcards;
 use weft_sim::{assembly, machine};
@@ -18,8 +18,8 @@ fn job(sets: &[&str], endpoints: &[EndpointId]) -> (LiveRun, Arc<Job>) {
     let machine = machine::load("exanest", sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
+    let account = no_account(endpoints, &layout).unwrap();
     let setup = LiveSetup {
-        endpoints,
         protocol: &protocol,
         host: HostModel::None,
         poll: Span::from_ns(50),
@@ -28,7 +28,7 @@ fn job(sets: &[&str], endpoints: &[EndpointId]) -> (LiveRun, Arc<Job>) {
         watchdog: None,
         seed: 1,
     };
-    let run = LiveRun::new(&machine, layout, &setup).unwrap();
+    let run = LiveRun::new(&machine, layout, account, &setup).unwrap();
     let job = run.job();
     for rank in 0..2 {
         job.started(rank, std::process::id());
@@ -52,7 +52,7 @@ fn end_of(post: Post, bytes: &[u8], says: Move) -> LiveEnd {
         device.take_notices();
         Move::Hand(State::Wait)
     });
-    let end = run.simulate(Time::ZERO + Span::from_us(100_000), &mut || {});
+    let end = run.simulate(Time::ZERO + Span::from_us(100_000), &mut || {}).unwrap();
     job.stop();
     hostile.unwrap().join().unwrap();
     victim.unwrap().join().unwrap();
@@ -107,7 +107,7 @@ fn nonsense_ends_the_job_with_its_rank() {
 fn turns_without_end_are_found_out() {
     let (mut run, job) = job(&[], &NEIGHBOURS);
     let players = [0, 1].map(|rank| play(&job, rank, |_| Move::Hand(State::Ready)).unwrap());
-    let end = run.simulate(Time::MAX, &mut || {});
+    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
     players.into_iter().for_each(|player| player.join().unwrap());
     let LiveEnd::Broken(_, nonsense) = end else { panic!("{end:?}") };
     assert!(nonsense.to_string().contains("virtual time cannot go on"), "{nonsense}");
@@ -123,7 +123,7 @@ fn posts_without_end_are_found_out() {
         Move::Hand(State::Wait)
     });
     let other = play(&job, 1, |_| Move::Hand(State::Wait));
-    let end = run.simulate(Time::MAX, &mut || {});
+    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
     busy.unwrap().join().unwrap();
     other.unwrap().join().unwrap();
     assert!(matches!(end, LiveEnd::Broken(0, _)), "{end:?}");
@@ -193,7 +193,7 @@ fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
         }
         Move::Hand(State::Ready)
     });
-    let end = run.simulate(Time::MAX, &mut || {});
+    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
     attacker.unwrap().join().unwrap();
     victim.unwrap().join().unwrap();
     assert_eq!(end, LiveEnd::Finished);
@@ -236,7 +236,7 @@ fn an_interface_is_its_ranks_alone() {
         }
         Move::Hand(State::Ready)
     });
-    let end = run.simulate(Time::MAX, &mut || {});
+    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
     job.stop();
     owner.unwrap().join().unwrap();
     thief.unwrap().join().unwrap();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use weft_client::device::HostModel;
 use weft_host::job::Death;
+use weft_host::puppet::no_account;
 use weft_host::run::{LiveEnd, LiveRun, LiveSetup};
 use weft_msg::Wildcards;
 use weft_sim::{assembly, machine};
@@ -26,7 +27,8 @@ fn compile(name: &str) -> PathBuf {
         .arg(here.join("../../include"))
         .arg(here.join(format!("tests/{name}.c")))
         .arg(&library)
-        .arg(format!("-Wl,-rpath,{}", target().display()))
+        // Before the directories of cargo's LD_LIBRARY_PATH, which may hold the library of an earlier build.
+        .arg(format!("-Wl,--disable-new-dtags,-rpath,{}", target().display()))
         .arg("-o")
         .arg(&out)
         .status()
@@ -41,8 +43,8 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
     let machine = machine::load(name, sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
+    let account = no_account(&[EndpointId(0), EndpointId(1)], &layout).unwrap();
     let setup = LiveSetup {
-        endpoints: &[EndpointId(0), EndpointId(1)],
         protocol: &protocol,
         host: HostModel::None,
         poll: Span::from_ns(50),
@@ -51,7 +53,7 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
         watchdog: None,
         seed: 1,
     };
-    let mut run = LiveRun::new(&machine, layout, &setup).unwrap();
+    let mut run = LiveRun::new(&machine, layout, account, &setup).unwrap();
     let job = run.job();
     let mut children: Vec<Child> = (0..2)
         .map(|rank| {
@@ -85,7 +87,7 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
             (status.code(), first.join().unwrap())
         }
     });
-    let end = run.simulate(Time::MAX, &mut || {});
+    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
     if end != LiveEnd::Finished {
         for process in processes {
             Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();

@@ -73,6 +73,8 @@ pub(crate) struct Found<T> {
 pub(crate) struct Matching {
     /// Receives without a message, oldest first.
     posted: VecDeque<Posted>,
+    /// How many of them go on receiving.
+    repeating: usize,
     /// Messages without a receive, oldest first.
     unexpected: VecDeque<Envelope>,
 }
@@ -80,17 +82,27 @@ pub(crate) struct Matching {
 impl Matching {
     /// A message has arrived: finds the oldest receive that accepts it, or keeps the message.
     pub fn arrive(&mut self, envelope: Envelope) -> Found<Posted> {
-        let fits = |posted: &Posted| posted.accepts(&envelope);
-        let found = match self.posted.iter().position(fits) {
+        let found = match self.posted.iter().position(|posted| posted.accepts(&envelope)) {
             Some(index) if self.posted[index].repeats => {
-                Found { entry: Some(self.posted[index]), scanned: index as u64 + 1 }
+                Found { entry: Some(self.posted[index]), scanned: 1 }
             }
-            _ => take(&mut self.posted, fits),
+            Some(index) => Found { scanned: self.looked_at(index + 1), entry: self.posted.remove(index) },
+            None => Found { entry: None, scanned: self.looked_at(self.posted.len()) },
         };
         if found.entry.is_none() {
             self.unexpected.push_back(envelope);
         }
         found
+    }
+
+    /// What it costs to look through the oldest receives: those that go on receiving are a list of their own, in which only
+    /// what they take is looked for.
+    fn looked_at(&self, oldest: usize) -> u64 {
+        let others = match self.repeating {
+            0 => oldest,
+            _ => self.posted.iter().take(oldest).filter(|posted| !posted.repeats).count(),
+        };
+        others as u64
     }
 
     /// A receive is posted: finds the oldest message that it accepts, or keeps the receive.
@@ -117,11 +129,14 @@ impl Matching {
 
     /// Withdraws a receive; says whether it was there.
     pub fn withdraw(&mut self, owner: Owner) -> bool {
-        take(&mut self.posted, |posted| posted.owner == owner).entry.is_some()
+        let withdrawn = take(&mut self.posted, |posted| posted.owner == owner).entry;
+        self.repeating -= usize::from(withdrawn.is_some_and(|posted| posted.repeats));
+        withdrawn.is_some()
     }
 
     /// Keeps a receive that goes on receiving.
     pub fn keep(&mut self, receive: Posted) {
+        self.repeating += usize::from(receive.repeats);
         self.posted.push_back(receive);
     }
 
@@ -199,6 +214,20 @@ mod tests {
         assert_eq!(matching.arrive(message(0, 3, 0)).scanned, 4);
         assert_eq!(matching.arrive(message(0, 9, 0)).scanned, 4);
         assert_eq!(matching.post(receive(Some(0), Some(9), 0)).scanned, 1);
+    }
+
+    /// Catches a library's standing receives that every message of another kind pays for.
+    #[test]
+    fn receives_that_go_on_cost_others_nothing() {
+        let mut matching = Matching::default();
+        for number in 0..8 {
+            matching.keep(Posted { collective: true, repeats: true, ..receive(None, None, number) });
+        }
+        assert_eq!(matching.post(receive(Some(0), Some(1), 9)).scanned, 0);
+        assert_eq!(matching.arrive(message(0, 1, 0)).scanned, 1);
+        assert_eq!(matching.arrive(Envelope { collective: true, ..message(0, 1, 0) }).scanned, 1);
+        assert!(matching.withdraw(Owner::Request(RequestId(0))));
+        assert_eq!(matching.arrive(message(0, 2, 0)).scanned, 0);
     }
 
     proptest! {

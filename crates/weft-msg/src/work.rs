@@ -32,9 +32,45 @@ pub enum Work {
     MemoryCopy,
     /// Copies and reductions between the rounds of a collective.
     CollectiveWork,
+    /// Of a real rank: looking in vain for what the interface has.
+    Poll,
+    /// Of a real rank: a look at the clock.
+    ClockRead,
+    /// Of a real rank: in a barrier of the process manager.
+    ProcessManager,
 }
 
 impl Work {
+    /// All, by number.
+    const ALL: [Work; 16] = [
+        Work::SendCall,
+        Work::ReceiveCall,
+        Work::WaitCall,
+        Work::CollectiveCall,
+        Work::ReceiveMessage,
+        Work::ControlSend,
+        Work::ControlReceive,
+        Work::DataSend,
+        Work::Matching,
+        Work::SendCopy,
+        Work::ReceiveCopy,
+        Work::MemoryCopy,
+        Work::CollectiveWork,
+        Work::Poll,
+        Work::ClockRead,
+        Work::ProcessManager,
+    ];
+
+    /// Its number, for devices.
+    pub const fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// The work of that number.
+    pub fn of(number: u32) -> Option<Work> {
+        Work::ALL.get(number as usize).copied()
+    }
+
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,6 +87,23 @@ impl Work {
             Work::ReceiveCopy => "copy out",
             Work::MemoryCopy => "memory copy",
             Work::CollectiveWork => "copies and reductions",
+            Work::Poll => "poll",
+            Work::ClockRead => "clock read",
+            Work::ProcessManager => "process manager",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a list in another order than the numbers.
+    #[test]
+    fn numbers_read_back_as_their_work() {
+        for (number, work) in (0..).zip(Work::ALL) {
+            assert_eq!((work.number(), Work::of(number)), (number, Some(work)));
+        }
+        assert_eq!(Work::of(Work::ALL.len() as u32), None);
     }
 }

@@ -72,7 +72,7 @@ fn main() {
     ring(&path, 16, 10).unwrap();
     for name in ["exanest", "bxi3-fattree"] {
         let report = replay(&path, name);
-        let row = &report.rows[0].row;
+        let row = &report.rows[0].row.figures;
         let (time, share) = (row.run_time_us, 100.0 * row.communication_share);
         println!("{name}: {time:.1} us, {share:.1} % of it communication, {} messages", row.messages);
     }
@@ -90,7 +90,7 @@ mod tests {
         let path = folder.path().join("ring.weft");
         ring(&path, 16, 10).unwrap();
         let report = replay(&path, "exanest");
-        let row = &report.rows[0].row;
+        let row = &report.rows[0].row.figures;
         assert_eq!(report.ended, Ending::Finished);
         assert!(row.run_time_us > 500.0, "ten times 50 us of computation alone: {}", row.run_time_us);
         assert!(row.messages > 160 && row.bytes > 160 * (64 << 10), "{row:?}");

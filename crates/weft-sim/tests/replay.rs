@@ -117,7 +117,7 @@ fn the_same_however_it_is_run(name: &str, sets: &[&str], map: Mapping, halo_rank
         let check = threads == 1 && !sets.contains(&"fabric.kind=ideal");
         let report = replay(&request, &RunOptions { check, ..options(threads, Some(directory.clone())) });
         assert_eq!((report.ended, report.detail), (Ending::Finished, None), "{name}");
-        let rows: Vec<_> = report.rows.iter().map(|measured| &measured.row).collect();
+        let rows: Vec<_> = report.rows.iter().map(|measured| &measured.row.figures).collect();
         assert_eq!((rows[0].ranks, rows[1].first_rank), (halo_ranks, halo_ranks));
         assert!(rows[0].messages >= u64::from(halo_ranks) * 18 && rows[0].run_time_us > 0.0);
         assert!(!rows[0].busiest_links.is_empty());
@@ -183,7 +183,7 @@ fn what_is_sent_is_received() {
     let path = folder.path().join("halo.weft");
     write(&path, 40, |rank| halo(40, rank));
     let report = replay(&request(machine("bxi3-dragonfly", &[]), &[&path]), &options(1, None));
-    let row = &report.rows[0].row;
+    let row = &report.rows[0].row.figures;
     let points = 40 * 9 * 2;
     assert!(row.messages > points, "allreduce sends messages too");
     assert!(row.bytes >= 40 * 2 * 3 * (8 + 3_000 + 40_000));
@@ -282,7 +282,7 @@ fn lost_packets_end_a_replay_with_their_number() {
     };
     let simple = "nic.model=simple";
     let whole = ended(&[simple], 1);
-    assert_eq!((whole.ended, whole.rows[0].row.packets_dropped), (Ending::Finished, 0));
+    assert_eq!((whole.ended, whole.rows[0].row.figures.packets_dropped), (Ending::Finished, 0));
     for rule in
         ["faults=[{drop=2_000}]", "faults=[{corrupt=2_000}]", "faults=[{class=\"x\",off_at=\"30us\"}]"]
     {
@@ -290,7 +290,11 @@ fn lost_packets_end_a_replay_with_their_number() {
         let detail = report.detail.clone().unwrap();
         assert_eq!(report.ended, Ending::LostData, "{rule}: {detail}");
         assert!(detail.contains("packets were lost by chance") && detail.contains("rank"), "{detail}");
-        assert_eq!(report.rows[0].row.packets_dropped > 0, !rule.contains("corrupt"), "{rule}: {detail}");
+        assert_eq!(
+            report.rows[0].row.figures.packets_dropped > 0,
+            !rule.contains("corrupt"),
+            "{rule}: {detail}"
+        );
         let again = ended(&[simple, rule], 3);
         assert_eq!((again.detail, &again.rows[0].row), (report.detail, &report.rows[0].row), "{rule}");
     }

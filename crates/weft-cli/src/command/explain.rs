@@ -21,7 +21,7 @@ const RANKS_SHOWN: usize = 32;
 /// Options of `weft explain`.
 #[derive(Args)]
 pub struct ExplainOptions {
-    /// A directory that weft replay or weft osu wrote with -o
+    /// A directory that weft replay, weft osu or weft run wrote with -o
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
 
@@ -47,7 +47,8 @@ impl ExplainOptions {
         let mut request = read_request(&self.directory)?;
         let manifest = read_manifest(&self.directory)?;
         request.traces_mut().iter_mut().try_for_each(check_trace)?;
-        if !self.quiet {
+        // Real processes were explained when they ended.
+        if !self.quiet && !matches!(request, Request::Run(_)) {
             eprintln!("weft: runs {} again, recorded", self.directory.display());
         }
         let interrupt = on_ctrl_c()?;
@@ -104,6 +105,7 @@ impl<'a> Document<'a> {
         let machine = match request {
             Request::Replay(request) => request.machine.name.as_str(),
             Request::Osu(request) => request.machine.name.as_str(),
+            Request::Run(request) => request.machine.name.as_str(),
             // They have no explanation.
             _ => "",
         };

@@ -50,7 +50,7 @@ impl Command {
             Command::Traffic(options) => options.run(words),
             Command::Osu(options) => options.run(words),
             Command::Record(options) => options.run(),
-            Command::Run(options) => options.run(),
+            Command::Run(options) => options.run(words),
             Command::Trace(command) => command.run(),
             Command::Replay(options) => options.run(words),
             Command::Explain(options) => options.run(),

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
 use weft_sim::experiment::Request;
-use weft_sim::experiment::replay::{ReplayReport, ReplayRequest, TraceInput, Wildcards};
+use weft_sim::experiment::replay::{BusyLink, Figures, ReplayReport, ReplayRequest, TraceInput, Wildcards};
 
 /// Options of `weft replay`.
 #[derive(Args)]
@@ -95,42 +95,47 @@ pub fn header(request: &ReplayRequest) -> Header<'_> {
 /// The report for people.
 pub fn table(report: &ReplayReport) -> String {
     let mut text = String::new();
-    for (index, row) in report.rows.iter().map(|measured| &measured.row).enumerate() {
-        let lines = [
-            ["trace", &row.trace],
-            ["run time", &format!("{:.3} us", row.run_time_us)],
-            ["ranks", &row.ranks.to_string()],
-            ["computation", &percent(row.computation_share)],
-            [
-                "communication",
-                &format!("{}, of which wait {}", percent(row.communication_share), percent(row.wait_share)),
-            ],
-            ["messages", &row.messages.to_string()],
-            ["bytes", &format!("{}B", thousands(row.bytes as f64))],
-            ["completion time mean", &format!("{} us", decimal(row.completion_time_mean_us))],
-            ["completion time p99", &format!("{} us", decimal(row.completion_time_p99_us))],
-        ];
-        text +=
-            &output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
+    for row in report.rows.iter().map(|measured| &measured.row) {
+        text += &figures_table("trace", &row.trace, &row.figures);
         text += "\n";
-        // All traces share the links.
-        if index + 1 < report.rows.len() {
-            continue;
-        }
-        let links = row.busiest_links.iter().map(|link| {
-            [
-                link.name.clone(),
-                link.class.clone(),
-                percent(link.utilization),
-                link.packets.to_string(),
-                format!("{:.3}", link.stall_us),
-            ]
-        });
-        text += &output::table(
-            ["busiest links", "class", "utilization", "packets", "stall (us)"],
-            [false, false, true, true, true],
-            links,
-        );
+    }
+    // All traces share the links.
+    if let Some(last) = report.rows.last() {
+        text += &links_table(&last.row.figures.busiest_links);
     }
     text
+}
+
+/// What the ranks of a program did.
+fn figures_table(what: &str, name: &str, figures: &Figures) -> String {
+    let share = percent(figures.communication_share);
+    let lines = [
+        [what, name],
+        ["run time", &format!("{:.3} us", figures.run_time_us)],
+        ["ranks", &figures.ranks.to_string()],
+        ["computation", &percent(figures.computation_share)],
+        ["communication", &format!("{share}, of which wait {}", percent(figures.wait_share))],
+        ["messages", &figures.messages.to_string()],
+        ["bytes", &format!("{}B", thousands(figures.bytes as f64))],
+        ["completion time mean", &format!("{} us", decimal(figures.completion_time_mean_us))],
+        ["completion time p99", &format!("{} us", decimal(figures.completion_time_p99_us))],
+    ];
+    output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)))
+}
+
+fn links_table(links: &[BusyLink]) -> String {
+    let links = links.iter().map(|link| {
+        [
+            link.name.clone(),
+            link.class.clone(),
+            percent(link.utilization),
+            link.packets.to_string(),
+            format!("{:.3}", link.stall_us),
+        ]
+    });
+    output::table(
+        ["busiest links", "class", "utilization", "packets", "stall (us)"],
+        [false, false, true, true, true],
+        links,
+    )
 }

@@ -2,13 +2,19 @@
 
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
-use crate::options::{MachineOptions, PlaceOptions, SayOptions, mapping_name, parse_positive_span};
+use crate::options::{
+    MachineOptions, PlaceOptions, ResultOptions, SayOptions, mapping_name, parse_positive_span,
+};
 use crate::output;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weft_host::{Execution, HostModel, Request, execute};
+use weft_cli::record::{self, Recording};
+use weft_host::{Execution, HostModel, Outcome, Recorder, Request, execute};
+use weft_sim::experiment::Measured;
+use weft_sim::experiment::live::{RunRequest, RunRow};
 use weft_units::{Span, Time};
 
 /// Real time that a rank may keep its turn for where the user does not say.
@@ -56,6 +62,13 @@ pub struct RunOptions {
     /// that counts its polls or waits for the clock sees the difference
     #[arg(long)]
     fast_polling: bool,
+
+    #[command(flatten)]
+    results: ResultOptions,
+
+    /// Record what the ranks do as a trace, which weft replay replays
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    record: Option<PathBuf>,
 
     #[command(flatten)]
     say: SayOptions,
@@ -115,38 +128,50 @@ fn host_name(host: HostModel) -> String {
 #[derive(Serialize)]
 struct Document<'a> {
     command: &'static str,
-    program: Vec<String>,
+    program: &'a [String],
     machine: &'a str,
     sets: &'a [String],
     ranks: u32,
     map: &'static str,
-    host: String,
+    host: &'a str,
     seed: u64,
     ended: &'static str,
     detail: Option<&'a str>,
     virtual_time_us: f64,
     messages: u64,
     bytes: u64,
+    rows: &'a [Measured<RunRow>],
+    packet_hops: u64,
+    packet_hops_per_second: f64,
     wall_seconds: f64,
+    peak_memory_bytes: u64,
     exit_status: u8,
+    results: Option<&'a Path>,
 }
 
 impl RunOptions {
     /// Runs it.
-    pub fn run(self) -> Result<Status, Failure> {
+    pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+        let recording = self.recording()?;
         let request = Request {
-            machine: self.machine.input()?,
-            ranks: self.ranks,
-            map: self.places.mapping()?,
-            ranks_per_host: self.places.ppn,
+            run: RunRequest {
+                machine: self.machine.input()?,
+                program: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+                ranks: self.ranks,
+                map: self.places.mapping()?,
+                ranks_per_host: self.places.ppn,
+                host: host_name(self.host),
+                fast_polling: self.fast_polling,
+                seed: self.seed,
+            },
+            options: self.results.run_options(words)?,
+            recorder: recording.as_ref().map(recorder),
             host: self.host,
-            seed: self.seed,
             label: self.label,
             output_to_error: self.say.json,
             time_limit: self.time_limit,
             wall_limit: self.wall_limit,
             watchdog: Some(self.watchdog),
-            fast_polling: self.fast_polling,
             command: self.command,
         };
         let interrupt = on_ctrl_c()?;
@@ -155,10 +180,10 @@ impl RunOptions {
             if !quiet {
                 eprintln!(
                     "weft: {} ranks of {} on {}, --host {}{}",
-                    request.ranks,
+                    request.run.ranks,
                     program.display(),
-                    request.machine.name,
-                    host_name(request.host),
+                    request.run.machine.name,
+                    request.run.host,
                     match request.host {
                         HostModel::None => ": computation takes no time",
                         HostModel::Cpu(_) => ": CPU time is measured, so that no two runs are the same",
@@ -166,7 +191,19 @@ impl RunOptions {
                     }
                 );
             }
-        })?;
+        });
+        let execution = match (execution, recording) {
+            (Ok(execution), Some(recording)) => {
+                finish_recording(recording, &execution, quiet)?;
+                execution
+            }
+            (Ok(execution), None) => execution,
+            (Err(error), recording) => {
+                // The first error is the one to tell.
+                let _ = recording.map(Recording::discard);
+                return Err(error.into());
+            }
+        };
         let status = execution.outcome.exit_status();
         if !execution.detail.is_empty() {
             eprintln!("weft: {}: {}", execution.outcome.name(), execution.detail);
@@ -182,6 +219,9 @@ impl RunOptions {
                 output::thousands(execution.bytes.get() as f64),
                 execution.wall.as_secs_f64(),
             );
+            if let Some(output) = &request.options.output {
+                eprintln!("weft: results in {}", output.directory.display());
+            }
         }
         Ok(match status {
             0 => Status::Done,
@@ -190,27 +230,68 @@ impl RunOptions {
     }
 }
 
+impl RunOptions {
+    /// The recording that is asked for.
+    fn recording(&self) -> Result<Option<Recording>, Failure> {
+        let Some(trace) = &self.record else { return Ok(None) };
+        let mpi = record::mpi_of_ranks(&self.command);
+        Ok(Some(Recording::prepare(trace, self.results.force, mpi, None)?))
+    }
+}
+
+fn recorder(recording: &Recording) -> Recorder {
+    let variable = (record::PARTS_VARIABLE, recording.parts.clone());
+    Recorder { library: recording.library.clone(), variable }
+}
+
+/// Makes the trace. What differs between two runs of one program, such as the date, is not in it.
+fn finish_recording(recording: Recording, execution: &Execution, quiet: bool) -> Result<(), Failure> {
+    let trace = recording.trace().display().to_string();
+    let ended_well = execution.outcome == Outcome::Finished;
+    let recorded = recording.finish(|header| header.interrupted |= !ended_well)?;
+    match recorded {
+        None => eprintln!("weft: nothing was recorded: no process called MPI_Init through its C interface"),
+        Some(metadata) => {
+            let operations: u64 = metadata.rank_operations.iter().sum();
+            let cut = if metadata.header.interrupted { "; it ends where the ranks were stopped" } else { "" };
+            if !quiet {
+                eprintln!("weft: {trace}: {} ranks, {operations} operations{cut}", metadata.header.ranks);
+            }
+            for (call, count) in metadata.header.unrecorded.iter().filter(|_| !quiet) {
+                eprintln!("weft: not recorded: {count} × {call}");
+            }
+        }
+    }
+    Ok(())
+}
+
 fn microseconds(execution: &Execution) -> f64 {
     (execution.virtual_time - Time::ZERO).as_ps() as f64 / 1e6
 }
 
 fn document<'a>(request: &'a Request, execution: &'a Execution, exit_status: u8) -> Document<'a> {
+    let (run, performance) = (&request.run, &execution.report.performance);
     Document {
         command: "run",
-        program: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        machine: &request.machine.name,
-        sets: &request.machine.sets,
-        ranks: request.ranks,
-        map: mapping_name(&request.map),
-        host: host_name(request.host),
-        seed: request.seed,
+        program: &run.program,
+        machine: &run.machine.name,
+        sets: &run.machine.sets,
+        ranks: run.ranks,
+        map: mapping_name(&run.map),
+        host: &run.host,
+        seed: run.seed,
         ended: execution.outcome.name(),
         detail: Some(execution.detail.as_str()).filter(|detail| !detail.is_empty()),
         virtual_time_us: microseconds(execution),
         messages: execution.messages,
         bytes: execution.bytes.get(),
+        rows: &execution.report.rows,
+        packet_hops: performance.packet_hops,
+        packet_hops_per_second: performance.packet_hops_per_second,
         wall_seconds: execution.wall.as_secs_f64(),
+        peak_memory_bytes: performance.peak_memory_bytes,
         exit_status,
+        results: request.options.output.as_ref().map(|output| output.directory.as_path()),
     }
 }
 

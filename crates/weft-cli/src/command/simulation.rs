@@ -8,6 +8,7 @@ use crate::output;
 use crate::progress::Bar;
 use serde::Serialize;
 use std::path::Path;
+use weft_sim::experiment::live::RunRequest;
 use weft_sim::experiment::{self, Context, MachineInput, Report, Request, RunOptions};
 
 /// Runs a request and shows its report.
@@ -45,7 +46,18 @@ pub fn run_and_show(
             let header = osu::expected_header(request);
             show(&report, &header, &request.machine, options, json, osu::expected_table)
         }
+        Request::Run(request) => Err(not_again(request)),
     }
+}
+
+/// Real processes are not started again behind the user's back.
+fn not_again(request: &RunRequest) -> Failure {
+    Failure::input(format!(
+        "these are results of real processes, which weft does not start again by itself: give the command again, \
+         weft run -n {} … -- {}",
+        request.ranks,
+        request.program.join(" ")
+    ))
 }
 
 /// Runs a request for its result directory only.
@@ -58,6 +70,7 @@ pub fn run_quietly(request: &Request, options: &RunOptions, quiet: bool) -> Resu
         Request::Replay(request) => experiment::replay::run(request, options, context)?.ended,
         Request::Osu(request) => experiment::osu::run(request, options, context)?.ended,
         Request::ExpectedBcast(request) => experiment::osu::run_expected(request, options, context)?.ended,
+        Request::Run(request) => return Err(not_again(request)),
     }
     .into())
 }

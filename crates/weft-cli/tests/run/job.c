@@ -59,15 +59,54 @@ static void test_loop(void)
     }
 }
 
+/* Blocking round trips: the time of one way. */
+static void ping_pong(int bytes, int rounds)
+{
+    char *buffer = calloc((size_t)bytes + 1, 1);
+    double began = MPI_Wtime();
+    for (int half = 0; half < 2 * rounds; half++) {
+        if (rank == half % 2)
+            MPI_Send(buffer, bytes, MPI_CHAR, 1 - rank, 1, MPI_COMM_WORLD);
+        else if (rank == 1 - half % 2)
+            MPI_Recv(buffer, bytes, MPI_CHAR, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (rank == 0)
+        printf("%.6f\n", (MPI_Wtime() - began) / (2 * rounds) * 1e6);
+    free(buffer);
+}
+
+static void allreduce(int count, int rounds)
+{
+    double *given = calloc((size_t)count, sizeof *given), *taken = calloc((size_t)count, sizeof *taken);
+    for (int round = 0; round < rounds; round++)
+        MPI_Allreduce(given, taken, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    free(given);
+    free(taken);
+}
+
+/* Sleeps, which takes virtual time, and then meets the others. */
+static void sleeps(void)
+{
+    usleep((useconds_t)(100 * (rank + 1)));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "talk";
+    int first = argc > 2 ? atoi(argv[2]) : 0, second = argc > 3 ? atoi(argv[3]) : 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int value = 0;
     if (!strcmp(what, "talk"))
         talk();
+    else if (!strcmp(what, "ping-pong"))
+        ping_pong(first, second);
+    else if (!strcmp(what, "allreduce"))
+        allreduce(first, second);
+    else if (!strcmp(what, "sleeps"))
+        sleeps();
     else if (!strcmp(what, "deadlock"))
         deadlock();
     else if (!strcmp(what, "test"))

@@ -136,6 +136,32 @@ pub unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
     unsafe { of(rank.cast_mut()) }.rank.clock()
 }
 
+/// For recorders: the virtual clock in picoseconds, and how much of it the program itself has taken, that is computing by the
+/// host model of `weft run`, sleeping and looking at the clock. Takes no time and needs no rank: 0 before the process is one.
+/// Either may be NULL.
+///
+/// # Safety
+/// Places that are not null have room for a number; no other call is under way.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_times(clock_ps: *mut u64, program_ps: *mut u64) {
+    let handle = RANK.load(Ordering::Acquire);
+    let mut clock = 0;
+    if !handle.is_null() {
+        // SAFETY: set by `weft_open` from a leaked box; the header says that no other call is under way.
+        let rank = unsafe { &mut (*handle).rank };
+        if clock::is_in_virtual_time() {
+            rank.settle();
+        }
+        clock = rank.clock();
+    }
+    for (place, ps) in [(clock_ps, clock), (program_ps, clock::program_ps())] {
+        if !place.is_null() {
+            // SAFETY: not null; the header says that it points to room for a number.
+            unsafe { *place = ps };
+        }
+    }
+}
+
 /// The largest message that weft_send carries with WEFT_INJECT.
 #[unsafe(no_mangle)]
 pub extern "C" fn weft_inject_limit(rank: *const Handle) -> usize {

@@ -38,6 +38,20 @@ impl Shared {
         ((posts as usize).min(POSTS), (notices as usize).min(NOTICES))
     }
 
+    #[expect(unsafe_code, reason = "the count lies in the page")]
+    pub(super) fn logged(&self) -> usize {
+        let page = self.base.cast::<Page>().as_ptr();
+        // SAFETY: as in `page`.
+        unsafe { addr_of!((*page).logged).read_volatile() as usize }
+    }
+
+    #[expect(unsafe_code, reason = "the count lies in the page")]
+    pub(super) fn set_logged(&mut self, count: usize) {
+        let page = self.base.cast::<Page>().as_ptr();
+        // SAFETY: as in `page`; the count belongs to the side that has the turn.
+        unsafe { addr_of_mut!((*page).logged).write_volatile(count as u32) };
+    }
+
     /// Puts bytes into an arena: where, or `None` if they do not fit.
     fn put_bytes(&mut self, arena: usize, used: &mut usize, bytes: &[u8]) -> Option<u32> {
         let at = *used;

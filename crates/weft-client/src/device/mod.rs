@@ -5,7 +5,8 @@
 //!   ├ Page      whose turn, state, clock, costs
 //!   ├ protocol  the machine's messaging, as bytes
 //!   ├ outbox    [Post]    rank ──► simulator   │ bytes of small payloads
-//!   └ inbox     [Notice]  simulator ──► rank   │ bytes of small payloads
+//!   ├ inbox     [Notice]  simulator ──► rank   │ bytes of small payloads
+//!   └ log       [Entry]   rank ──► simulator   what its clock has moved for
 //! ```
 //! Exactly one side has the turn; the other sleeps on [`Shared::turn`] and touches nothing. So the lists need
 //! no locks: each is a count and an array, filled during one side's turn and emptied in the other's. The
@@ -13,12 +14,15 @@
 //! end whoever looks at what was there: its size is sealed.
 
 mod lists;
+mod log;
 mod page;
 mod records;
 
+pub use log::{Call, Entry, Log, Outside, Reason};
 pub use page::{HostModel, Identity, State, Turn};
 pub use records::{Awaited, AwaitedKind, Notice, NoticeKind, Post, PostKind, RawEnvelope, token_bits};
 
+use log::{OutsideCounts, RawEntry};
 use page::Page;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -30,7 +34,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Posts of one turn; a rank with more gives its turn away in between.
 pub const POSTS: usize = 256;
 /// Notices of one turn; more wait at the simulator.
@@ -47,7 +51,8 @@ const OUTBOX: usize = 4096 + PROTOCOL;
 const OUT_ARENA: usize = OUTBOX + POSTS * size_of::<Post>();
 const INBOX: usize = OUT_ARENA + ARENA;
 const IN_ARENA: usize = INBOX + NOTICES * size_of::<Notice>();
-const LENGTH: usize = (IN_ARENA + ARENA).next_multiple_of(4096);
+const LOG_AT: usize = IN_ARENA + ARENA;
+const LENGTH: usize = (LOG_AT + log::ROOM * size_of::<RawEntry>()).next_multiple_of(4096);
 
 const _: () = assert!(
     size_of::<Page>() <= AWAITED_AT
@@ -148,6 +153,8 @@ impl Shared {
             posts: 0,
             notices: 0,
             awaited: 0,
+            logged: 0,
+            outside: OutsideCounts { slept: AtomicU64::new(0), looked: AtomicU64::new(0) },
         });
         shared.write(4096, protocol);
         Ok((shared, file))
@@ -229,7 +236,7 @@ mod tests {
     use weft_msg::{Envelope, SendToken, TaggedSend};
     use weft_units::{Bytes, RankId, Span};
 
-    fn identity() -> Identity {
+    pub(super) fn identity() -> Identity {
         Identity {
             rank: 3,
             ranks: 4,

@@ -1,5 +1,6 @@
 //! The first page: whose turn it is, the rank's state and clock, what it is told of the machine.
 
+use super::log::OutsideCounts;
 use super::{PROTOCOL, Shared};
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use weft_units::Span;
 const LOOKS_WITH_CORE: u32 = 20;
 /// and so often in all.
 const LOOKS: u32 = 220;
+
 /// Who may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
@@ -93,6 +95,9 @@ pub(super) struct Page {
     pub protocol_length: u32,
     pub posts: u32,
     pub notices: u32,
+    /// Entries of the log.
+    pub logged: u32,
+    pub outside: OutsideCounts,
     /// What the rank waits for: how many of the entries behind the page's beginning count.
     pub awaited: u32,
 }

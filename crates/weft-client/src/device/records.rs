@@ -60,6 +60,8 @@ pub struct Post {
     pub to: u32,
     /// The rank's clock, in ps.
     pub at: u64,
+    /// Its clock when the call began in which it posts, in ps.
+    pub begun: u64,
     /// Of a message.
     pub envelope: RawEnvelope,
     /// Names the operation in the notice of its completion; 0: none is wanted.
@@ -88,6 +90,8 @@ pub struct Post {
     pub notify: u64,
     /// What the program calls an operation of a virtual interface: comes back when it has ended.
     pub context: u64,
+    /// Entries of the log before it.
+    pub logged: u32,
 }
 
 impl Post {
@@ -127,6 +131,7 @@ impl Post {
             kind,
             to,
             at: next(),
+            begun: next(),
             envelope,
             token,
             flags,
@@ -141,6 +146,7 @@ impl Post {
             to_interface,
             notify: next(),
             context: next(),
+            logged: next() as u32,
         }
     }
 }

@@ -21,7 +21,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const LONGEST_LINE: usize = 64 << 10;
 const KEY: usize = 64;
 const VALUE: usize = 1024;
-const SPACE: &str = "weft";
 
 /// What a line of a rank asks its process manager for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +39,8 @@ pub enum Asked {
 #[derive(Debug)]
 pub struct Pmi {
     ranks: u32,
+    /// Names the job.
+    space: String,
     values: BTreeMap<String, String>,
     /// Ranks that have initialized and not finalized.
     inside: BTreeSet<u32>,
@@ -48,11 +49,18 @@ pub struct Pmi {
 }
 
 impl Pmi {
-    /// The process manager of so many ranks, each on a node of its own as far as MPI is concerned.
-    pub fn new(ranks: u32) -> Pmi {
+    /// The process manager of so many ranks, each on a node of its own as far as MPI is concerned. The name of the job must be its
+    /// own: MPICH names shared memory after it, which another job of the same name would take for its.
+    pub fn new(ranks: u32, job: &str) -> Pmi {
         let mapping = format!("(vector,(0,{ranks},1))");
         let values = BTreeMap::from([("PMI_process_mapping".to_owned(), mapping)]);
-        Pmi { ranks, values, inside: BTreeSet::new(), spawning: BTreeSet::new() }
+        Pmi {
+            ranks,
+            space: format!("weft-{job}"),
+            values,
+            inside: BTreeSet::new(),
+            spawning: BTreeSet::new(),
+        }
     }
 
     /// Whether a rank has initialized and not finalized.
@@ -85,7 +93,7 @@ impl Pmi {
                 format!("cmd=maxes kvsname_max=256 keylen_max={KEY} vallen_max={VALUE}\n")
             }
             Some("get_appnum") => "cmd=appnum appnum=0\n".to_owned(),
-            Some("get_my_kvsname") => format!("cmd=my_kvsname kvsname={SPACE}\n"),
+            Some("get_my_kvsname") => format!("cmd=my_kvsname kvsname={}\n", self.space),
             Some("get_universe_size") => format!("cmd=universe_size size={}\n", self.ranks),
             Some("put") => match (word("key"), word("value")) {
                 (Some(key), Some(value)) if key.len() <= KEY && value.len() <= VALUE => {
@@ -131,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_one_rank_puts_another_gets() {
-        let mut pmi = Pmi::new(3);
+        let mut pmi = Pmi::new(3, "1");
         assert!(answer(&mut pmi, "cmd=init pmi_version=1 pmi_subversion=1").contains("rc=0"));
         assert_eq!(answer(&mut pmi, "cmd=get_universe_size"), "cmd=universe_size size=3\n");
         assert!(answer(&mut pmi, "cmd=put kvsname=weft key=a value=x#y").contains("rc=0"));
@@ -146,7 +154,7 @@ mod tests {
 
     #[test]
     fn spawning_is_refused_when_its_lines_are_over() {
-        let mut pmi = Pmi::new(1);
+        let mut pmi = Pmi::new(1, "1");
         for line in ["mcmd=spawn", "nprocs=2", "execname=x"] {
             assert_eq!(answer(&mut pmi, line), "");
         }
@@ -157,7 +165,7 @@ mod tests {
         /// Catches a line that brings the process manager down.
         #[test]
         fn any_line_is_answered_or_refused(lines in prop::collection::vec(".{0,80}", 0..20)) {
-            let mut pmi = Pmi::new(4);
+            let mut pmi = Pmi::new(4, "1");
             for line in &lines {
                 pmi.line(2, line);
             }

@@ -9,6 +9,7 @@
 //! parent-death signal says so. Nothing lies in a file system: devices are memory files.
 
 use super::pmi::{Asked, LONGEST_LINE, Pmi};
+use crate::execute::Recorder;
 use crate::job::{Death, Job};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -120,15 +121,8 @@ impl Processes {
             let in_barrier = Arc::new(Mutex::new(Vec::new()));
             let processes = Processes { pmi: Arc::clone(&pmi), in_barrier: Arc::clone(&in_barrier), ids };
             drop(sender.send(Ok(processes)));
-            Watcher {
-                job,
-                pmi,
-                in_barrier,
-                server: Pmi::new(children.len() as u32),
-                watch,
-                label: start.label,
-            }
-            .watch(children);
+            let server = Pmi::new(children.len() as u32, &job.name());
+            Watcher { job, pmi, in_barrier, server, watch, label: start.label }.watch(children);
         })?;
         let processes = receiver.recv().map_err(|_| io::Error::other("the watching thread has ended"))??;
         Ok((processes, watcher))
@@ -333,9 +327,17 @@ fn ready(descriptors: &[i32]) -> Vec<bool> {
 }
 
 /// What ranks of one program share in their environment, by name.
-pub fn environment_of(libraries: &super::Libraries) -> Vec<(OsString, OsString)> {
+pub fn environment_of(
+    libraries: &super::Libraries,
+    recorder: Option<&Recorder>,
+) -> Vec<(OsString, OsString)> {
     let mut environment: BTreeMap<OsString, OsString> = BTreeMap::new();
     let mut preload = libraries.client.clone().into_os_string();
+    if let Some(Recorder { library, variable: (name, value) }) = recorder {
+        preload.push(":");
+        preload.push(library);
+        environment.insert(name.into(), value.into());
+    }
     if let Some(before) = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
         preload.push(":");
         preload.push(before);

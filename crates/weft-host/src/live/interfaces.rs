@@ -1,12 +1,17 @@
 //! Virtual interfaces of live ranks: their posts, and what comes to them. The table is in [`crate::virtual_interfaces`].
 
-use super::{Data, Kind, LiveHeader, LiveHost, LiveParameters, Outgoing};
-use crate::ledger::Nonsense;
+use super::header::{Kind, LiveHeader};
+use super::payloads::Data;
+use super::posts::{Outgoing, Sender};
+use super::{LiveHost, LiveParameters};
+use crate::nonsense::Nonsense;
 use crate::virtual_interfaces::{Carried, JOB_DOMAIN, What, ended, errno};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
+use weft_msg::EnvelopeKind;
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, HostContext, Message, Primitive};
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Bytes, EndpointId, RankId, Time};
+use weft_workload::replay::{self, Cause, MessageId};
 
 /// What a machine has for virtual interfaces.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +56,8 @@ impl LiveHost {
                 let notice = self.open(seat, post.flags & Post::PRIVATE != 0, parameters, context);
                 // Where the rank waits for it, it goes on by itself.
                 let at = context.now().as_ps();
-                self.ranks[seat].notices.push_back((Notice { at, ..notice }, Vec::new()));
+                let rank = &mut self.ranks[seat];
+                rank.notices.push_back((Notice { at, ..notice }, Vec::new(), rank.ledger.last()));
                 return Ok(());
             }
             PostKind::Close => {
@@ -95,7 +101,9 @@ impl LiveHost {
         };
         if error != 0 {
             let notice = ended(number, kind as u32, post.context, error);
-            self.ranks[seat].notices.push_back((Notice { at: at.as_ps(), ..notice }, Vec::new()));
+            let rank = &mut self.ranks[seat];
+            let notice = Notice { at: at.as_ps(), ..notice };
+            rank.notices.push_back((notice, Vec::new(), rank.ledger.last()));
             return Ok(());
         }
         let (carried, way) = match kind {
@@ -112,7 +120,7 @@ impl LiveHost {
                 let notify = (post.flags & Post::NOTIFIES != 0).then_some((post.notify, post.data));
                 let (address, length) = (post.local, post.length);
                 let place = parameters.store(Data::At { rank, address, length });
-                let outgoing = Outgoing { seat: seat as u32, token: 0, capture: Some(place) };
+                let outgoing = Outgoing { seat: seat as u32, number: 0, token: 0, capture: Some(place) };
                 let token = Some(self.outgoing.insert(outgoing) as u32);
                 let (bytes, primitive) = (Bytes::new(length), Primitive::Write);
                 let way = Way { to, to_interface, bytes, primitive, payload: Some(place), token };
@@ -130,7 +138,7 @@ impl LiveHost {
         self.ranks[seat].messages_sent += 1;
         self.ranks[seat].sent += Bytes::new(post.length);
         let tells = Some((seat, number, kind as u32, post.context));
-        send(carried, way, tells, at, rank, parameters, context);
+        self.send_between(carried, way, (seat, Sender::Rank), tells, at, parameters, context);
         Ok(())
     }
 
@@ -177,6 +185,7 @@ impl LiveHost {
         message: &Delivered<LiveHeader>,
         header: &LiveHeader,
         carried: &Carried,
+        own: MessageId,
         parameters: &LiveParameters,
         context: &mut impl HostContext<LiveHost>,
     ) {
@@ -205,14 +214,16 @@ impl LiveHost {
         };
         if let Some((seat, error)) = answered {
             let notice = ended(number, kind, carried.context, error);
-            return self.tell(seat, notice, Vec::new(), parameters, context);
+            return self.tell(seat, notice, Vec::new(), Cause::Arrived(own), parameters, context);
         }
         let mut written_for = None;
         let open = self.interfaces.get_mut(number);
         let refused = if open.is_some() { libc::EACCES } else { libc::ENXIO };
         let open = open.filter(|open| open.domain == carried.domain);
         let domain = open.as_ref().map_or(carried.domain, |open| open.domain);
-        let rank = open.as_ref().map_or(0, |open| self.ranks[open.seat].rank);
+        // Where nothing is open, the node answers, whose first rank stands for it.
+        let seat = open.as_ref().map_or(0, |open| open.seat);
+        let rank = self.ranks.get(seat).map_or(0, |rank| rank.rank);
         let what = match (carried.what, open) {
             (What::Small, Some(open)) => {
                 open.in_mailbox += u32::from(message.in_mailbox);
@@ -224,8 +235,7 @@ impl LiveHost {
                     data: carried.domain.0.into(),
                     ..Notice::default()
                 };
-                let seat = open.seat;
-                return self.tell(seat, notice, bytes, parameters, context);
+                return self.tell(seat, notice, bytes, Cause::Arrived(own), parameters, context);
             }
             (What::Put { remote, notify }, Some(open)) => {
                 let error = open.put(&parameters.job, rank, remote, notify, &bytes);
@@ -244,7 +254,8 @@ impl LiveHost {
                             token: None,
                         };
                         let back = Carried { what: What::Got { local }, from: number, domain, ..*carried };
-                        return send(back, way, None, now, rank, parameters, context);
+                        let by = (seat, Sender::Interface(own));
+                        return self.send_between(back, way, by, None, now, parameters, context);
                     }
                     None => What::Ended { kind, error: libc::EACCES },
                 }
@@ -254,12 +265,14 @@ impl LiveHost {
         let bytes = parameters.control.min(parameters.limits.small);
         let (to, to_interface, primitive) = (message.from, carried.from, Primitive::Small);
         let way = Way { to, to_interface, bytes, primitive, payload: None, token: None };
-        send(Carried { what, from: number, domain, ..*carried }, way, None, now, rank, parameters, context);
+        let (answer, by) =
+            (Carried { what, from: number, domain, ..*carried }, (seat, Sender::Interface(own)));
+        self.send_between(answer, way, by, None, now, parameters, context);
         // Behind the answer, since the rank may close the interface in its turn: one that waits looks at memory that has
         // changed.
         if let Some(seat) = written_for {
             let notice = Notice { kind: NoticeKind::Written as u32, ..Notice::default() };
-            self.tell(seat, notice, Vec::new(), parameters, context);
+            self.tell(seat, notice, Vec::new(), Cause::Arrived(own), parameters, context);
         }
     }
 
@@ -283,44 +296,69 @@ impl LiveHost {
             && self.interfaces.get_mut(number).is_some()
         {
             let notice = ended(number, kind, of, errno(failure.reason));
-            self.tell(seat, notice, Vec::new(), parameters, context);
+            let cause = self.ranks[seat].ledger.last();
+            self.tell(seat, notice, Vec::new(), cause, parameters, context);
         }
         true
     }
 }
 
-/// Sends something from a virtual interface to another.
-fn send(
-    carried: Carried,
-    way: Way,
-    tells: Option<(usize, u16, u32, u64)>,
-    at: Time,
-    source: u32,
-    parameters: &LiveParameters,
-    context: &mut impl HostContext<LiveHost>,
-) {
-    let Way { to, to_interface, bytes, primitive, payload, token } = way;
-    let header = LiveHeader {
-        kind: Kind::Interface(carried),
-        source,
-        seat: 0,
-        number: 0,
-        payload,
-        data: 0,
-        with_data: false,
-        token: 0,
-    };
-    let message = Message {
-        to,
-        bytes,
-        born: at,
-        header: Some(header),
-        token,
-        primitive,
-        interface: carried.from,
-        to_interface,
-        watch: false,
-    };
-    let number = context.send(message, at);
-    parameters.in_flight().insert((context.endpoint(), number), InFlight { tells, payload });
+impl LiveHost {
+    /// Sends something from a virtual interface to another: by whom, and whom its failure is told.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what is sent, how, by whom, and the surroundings of a host"
+    )]
+    fn send_between(
+        &mut self,
+        carried: Carried,
+        way: Way,
+        (seat, sender): (usize, Sender),
+        tells: Option<(usize, u16, u32, u64)>,
+        at: Time,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) {
+        let Way { to, to_interface, bytes, primitive, payload, token } = way;
+        let mut told = parameters.told(context.output());
+        let rank = self.ranks.get_mut(seat);
+        let source = rank.as_ref().map_or(0, |rank| rank.rank);
+        let after = rank.and_then(|rank| match sender {
+            Sender::Rank => rank.ledger.posts(at, &mut told),
+            Sender::Interface(cause) => rank.ledger.answers(at, cause, &mut told),
+        });
+        let header = LiveHeader {
+            kind: Kind::Interface(carried),
+            source,
+            seat: 0,
+            number: 0,
+            payload,
+            data: 0,
+            with_data: false,
+            token: 0,
+        };
+        let message = Message {
+            to,
+            bytes,
+            born: at,
+            header: Some(header),
+            token,
+            primitive,
+            interface: carried.from,
+            to_interface,
+            watch: after.is_some(),
+        };
+        let number = context.send(message, at);
+        if let Some(outgoing) = token.and_then(|token| self.outgoing.get_mut(token as usize)) {
+            outgoing.number = number;
+        }
+        parameters.in_flight().insert((context.endpoint(), number), InFlight { tells, payload });
+        if let Some(after) = after {
+            let message = MessageId { source: context.endpoint(), number };
+            let to = parameters.first_rank_of(to).unwrap_or(RankId(source));
+            let kind = if payload.is_some() { EnvelopeKind::Data } else { EnvelopeKind::Ack };
+            let post = replay::Post { message, rank: RankId(source), to, kind, payload: bytes, at, after };
+            context.output().record.posts.push(post);
+        }
+    }
 }

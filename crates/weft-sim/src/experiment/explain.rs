@@ -4,7 +4,8 @@
 //!  run.json ──► the same run again, recorded ──► the same rows? ──► critical path ──► Explanation
 //! ```
 //! A run is deterministic, so that nothing needs to be kept of it but its request: it is run again with
-//! recording switched on, which changes nothing, and its rows are held against those of `run.json`.
+//! recording switched on, which changes nothing, and its rows are held against those of `run.json`. Real
+//! processes are not run again: such a run is recorded as it goes and explained when it ends.
 //!
 //! Of each run there are two views, whose categories add up exactly:
 //!
@@ -20,7 +21,7 @@ use super::path::{
 };
 use super::{Context, ExperimentError, Request, osu, replay};
 use crate::results::{Ending, RunManifest};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weft_units::{RankId, Span, Time};
 use weft_workload::path::{PathTrace, Walk, rank_time};
 use weft_workload::replay::Finish;
@@ -38,7 +39,7 @@ pub struct ExplainOptions {
 }
 
 /// A run, explained.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explained {
     /// The column `run` of the tables.
     pub run: u32,
@@ -88,6 +89,11 @@ pub fn run(
             "these are results of traffic, where nothing waits for anything else: explain is for programs; \
              see links.parquet for its busiest links, or explain a run of weft replay or weft osu",
         )),
+        Request::Run(_) if options.last.is_some() => Err(ExperimentError::input(
+            "--last: a run of real processes was explained when it ended; leave --last out",
+        )),
+        // It cannot be run again by its request alone.
+        Request::Run(_) => Ok(Some(manifest.explained.clone())),
         Request::ExpectedBcast(_) => Err(ExperimentError::input(
             "these are results of many benchmarks; run one of them, such as weft osu bcast -o DIR, and explain \
              that",

@@ -13,6 +13,7 @@
 mod busiest;
 pub mod explain;
 mod link_table;
+pub mod live;
 pub mod load;
 pub mod machine;
 pub mod osu;
@@ -57,6 +58,8 @@ pub enum Request {
     /// `weft osu expected-bcast`.
     #[serde(rename = "osu expected-bcast")]
     ExpectedBcast(osu::ExpectedBcastRequest),
+    /// `weft run`.
+    Run(live::RunRequest),
 }
 
 impl Request {

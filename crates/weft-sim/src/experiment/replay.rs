@@ -100,6 +100,14 @@ pub struct ReplayRow {
     pub run: u32,
     /// The trace.
     pub trace: String,
+    /// What its ranks did.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// What the ranks of a program did, recorded or real.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Figures {
     /// When its last rank ended.
     pub run_time_us: f64,
     /// The number of its first rank in the tables, which count the ranks of all traces.

@@ -2,6 +2,7 @@
 
 use super::tables::Table;
 use super::wall::{Stopwatch, peak_memory};
+use crate::experiment::explain::Explained;
 use crate::experiment::{Request, RunOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub enum Ending {
     NoProgress,
     /// The check of conservation found a packet, a credit or a byte that is nowhere.
     LostData,
+    /// A rank of a real program ended badly.
+    RankFailed,
 }
 
 impl Ending {
@@ -42,6 +45,7 @@ impl Ending {
             Ending::Deadlock => "deadlock",
             Ending::NoProgress => "no-progress",
             Ending::LostData => "lost-data",
+            Ending::RankFailed => "rank-failed",
         }
     }
 }
@@ -120,6 +124,9 @@ pub struct RunManifest {
     /// What was measured. An entry's `run` is what the tables' column `run` says of it; where an entry stands
     /// for several runs, such as one per seed, it is that of the first.
     pub rows: Vec<serde_json::Value>,
+    /// Of real processes, which cannot be run again: the critical path, for `weft explain`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explained: Vec<Explained>,
     /// The tables beside this file; filled in by the writer.
     pub tables: BTreeMap<Table, TableSummary>,
 }
@@ -137,6 +144,7 @@ impl RunManifest {
             detail: None,
             totals,
             rows: Vec::new(),
+            explained: Vec::new(),
             tables: BTreeMap::new(),
         }
     }

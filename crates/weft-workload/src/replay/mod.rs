@@ -22,12 +22,14 @@ mod program;
 mod rank;
 mod record;
 mod report;
+mod seating;
 
 pub use program::{Generated, Operations, Program};
 pub use record::{Cause, Doing, Finish, MessageId, Post, Record, Step};
 pub use report::{
-    Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent,
+    Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent, Wanted,
 };
+pub use seating::Seating;
 
 use rank::{Notice, ReplayRank};
 use serde::{Deserialize, Serialize};
@@ -36,7 +38,7 @@ use weft_engine::Payload;
 use weft_msg::{Blocked, Envelope, Protocol, SendToken};
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Offer};
-use weft_units::{EndpointId, RankId, Time};
+use weft_units::{RankId, Time};
 
 /// When a rank notices messages that have arrived, and messages that have gone out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -52,20 +54,13 @@ pub enum ProgressRule {
 /// What all hosts of a replay share.
 pub struct ReplayParameters {
     programs: Vec<Program>,
-    /// Number of the first rank of each program, counted over all programs.
-    first_ranks: Vec<u32>,
-    /// Of each rank over all programs: its endpoint, and its number among the ranks there.
-    seats: Vec<(EndpointId, u32)>,
+    seating: Seating,
     /// Costs and limits of messaging.
     pub protocol: Protocol,
     /// When ranks notice what has happened.
     pub progress: ProgressRule,
-    /// Whether every message is to be reported.
-    pub report_messages: bool,
-    /// Whether flows are to be reported.
-    pub report_flows: bool,
-    /// Whether a timeline is to be reported.
-    pub report_timeline: bool,
+    /// What is to be reported beside sums.
+    pub wanted: Wanted,
     /// From when on all is [recorded](Record) of which the critical path is made; `None`: nothing.
     pub record_from: Option<Time>,
     /// Whether a rank reports its clock at every marker of its program.
@@ -75,29 +70,14 @@ pub struct ReplayParameters {
 impl ReplayParameters {
     /// The programs, side by side. Reports nothing but sums.
     pub fn new(programs: Vec<Program>, protocol: Protocol, progress: ProgressRule) -> ReplayParameters {
-        let mut first_ranks = Vec::new();
-        let mut seats = Vec::new();
-        let mut occupied: Vec<u32> = Vec::new();
-        for program in &programs {
-            first_ranks.push(seats.len() as u32);
-            for place in &program.places {
-                let endpoint = place.endpoint.index();
-                if occupied.len() <= endpoint {
-                    occupied.resize(endpoint + 1, 0);
-                }
-                seats.push((place.endpoint, occupied[endpoint]));
-                occupied[endpoint] += 1;
-            }
-        }
+        let places = programs.iter().map(|program| program.places.iter().map(|place| place.endpoint));
+        let seating = Seating::new(places);
         ReplayParameters {
             programs,
-            first_ranks,
-            seats,
+            seating,
             protocol,
             progress,
-            report_messages: false,
-            report_flows: false,
-            report_timeline: false,
+            wanted: Wanted::default(),
             record_from: None,
             report_clocks: false,
         }
@@ -114,30 +94,19 @@ impl ReplayParameters {
         &self.programs
     }
 
-    /// Ranks of all programs.
-    pub fn ranks(&self) -> u32 {
-        self.seats.len() as u32
+    /// Which ranks there are, and where.
+    pub fn seating(&self) -> &Seating {
+        &self.seating
     }
 
     /// The number of a program's rank, counted over all programs.
-    pub fn number(&self, program: u32, rank: RankId) -> RankId {
-        RankId(self.first_ranks[program as usize] + rank.0)
+    fn number(&self, program: u32, rank: RankId) -> RankId {
+        self.seating.number(program, rank)
     }
 
     /// The rank in its program of one that is counted over all programs.
     fn program_rank(&self, program: u32, number: RankId) -> RankId {
-        RankId(number.0 - self.first_ranks[program as usize])
-    }
-
-    /// The endpoint of a rank that is counted over all programs.
-    pub fn endpoint(&self, number: RankId) -> EndpointId {
-        self.seats[number.index()].0
-    }
-
-    /// The endpoint with the most ranks, and how many it has.
-    pub fn fullest_endpoint(&self) -> Option<(EndpointId, u32)> {
-        let ranks = self.seats.iter().map(|(endpoint, seat)| (*endpoint, seat + 1));
-        ranks.max_by_key(|(endpoint, ranks)| (*ranks, std::cmp::Reverse(*endpoint)))
+        RankId(number.0 - self.number(program, RankId(0)).0)
     }
 
     /// The hosts of endpoints `0..endpoints`, each with its ranks.
@@ -215,41 +184,19 @@ impl ReplayHost {
         parameters: &ReplayParameters,
         context: &mut impl HostContext<ReplayHost>,
     ) {
-        let (now, destination, posted) = (context.now(), context.endpoint(), message.born);
-        let bytes = header.envelope.bytes;
-        let output = context.output();
-        let program = receiver.program() as usize;
-        if output.programs.len() <= program {
-            output.programs.resize(program + 1, Delivery::default());
-        }
-        output.programs[program].completion.record(now - posted);
-        output.programs[program].bytes += bytes;
-        if parameters.report_flows {
-            output.flows.entry((message.from, destination)).or_default().record(bytes, posted, now);
-        }
-        if parameters.report_messages {
-            output.messages.push(ReplayedMessage {
-                delivered: now,
-                source: message.from,
-                destination,
-                number: message.number,
-                source_rank: RankId(header.source),
-                destination_rank: receiver.number(),
-                tag: (!header.envelope.collective).then_some(header.envelope.tag),
-                bytes,
-                posted,
-                hops: message.hops,
-            });
-        }
-        if parameters.report_timeline {
-            output.timeline.push(TimelineEvent::Arrow {
-                rank: receiver.number(),
-                from: RankId(header.source),
-                sent: posted,
-                received: now,
-                bytes,
-            });
-        }
+        let delivered = ReplayedMessage {
+            delivered: context.now(),
+            source: message.from,
+            destination: context.endpoint(),
+            number: message.number,
+            source_rank: RankId(header.source),
+            destination_rank: receiver.number(),
+            tag: (!header.envelope.collective).then_some(header.envelope.tag),
+            bytes: header.envelope.bytes,
+            posted: message.born,
+            hops: message.hops,
+        };
+        context.output().delivered(receiver.program(), delivered, parameters.wanted);
     }
 }
 

@@ -155,7 +155,7 @@ impl<'p, 's, C: HostContext<ReplayHost>> Port<'p, 's, C> {
     fn endpoints(&self, allreduce: &Allreduce<'_>) -> Vec<EndpointId> {
         let parameters = self.around.parameters;
         let number = |rank| parameters.number(self.ledger.program, rank);
-        allreduce.group.ranks().map(|rank| parameters.endpoint(number(rank))).collect()
+        allreduce.group.ranks().map(|rank| parameters.seating.endpoint(number(rank))).collect()
     }
 
     /// How far it has come, and what follows then.
@@ -183,7 +183,8 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
     fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
         let parameters = self.around.parameters;
         let number = parameters.number(self.ledger.program, to);
-        let (endpoint, seat) = parameters.seats[number.index()];
+        let seat = parameters.seating.seat(number);
+        let (endpoint, seat) = seat.expect("programs send to ranks of their own");
         let mut header = ReplayHeader { envelope, source: self.ledger.number.0, seat, number: 0 };
         if envelope.is_matched() {
             let next = self.ledger.numbers.of(number.0);
@@ -436,14 +437,14 @@ impl ReplayRank {
                     let position = self.position - 1;
                     around.context.output().clocks.push(ClockReading { rank, position, clock: time });
                 }
-                if around.parameters.report_timeline && !text.is_empty() {
+                if around.parameters.wanted.timeline && !text.is_empty() {
                     around.context.output().timeline.push(TimelineEvent::Marker { rank, time, text });
                 }
             }
             op => {
                 // Somebody may be at work on the rank's queues: then it waits until they are free.
                 let begun = ledger.clock.max(ledger.engaged);
-                if around.parameters.report_timeline {
+                if around.parameters.wanted.timeline {
                     ledger.operation = op.kind().name();
                 }
                 ledger.call = Some(op.kind());
@@ -606,7 +607,7 @@ impl Ledger {
         end: Time,
         around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
     ) {
-        if around.parameters.report_timeline && end > start {
+        if around.parameters.wanted.timeline && end > start {
             let rank = self.number;
             around.context.output().timeline.push(TimelineEvent::Slice { rank, activity, name, start, end });
         }

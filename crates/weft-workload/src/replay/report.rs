@@ -31,6 +31,46 @@ pub struct ReplayOutput {
     pub stages: Vec<Stage>,
 }
 
+/// What is to be reported beside sums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wanted {
+    /// Every message.
+    pub messages: bool,
+    /// Flows.
+    pub flows: bool,
+    /// What is drawn in a timeline.
+    pub timeline: bool,
+}
+
+impl ReplayOutput {
+    /// A message with data was delivered to a rank of a program.
+    pub fn delivered(&mut self, program: u32, message: ReplayedMessage, wanted: Wanted) {
+        let ReplayedMessage { delivered, posted, bytes, .. } = message;
+        let program = program as usize;
+        if self.programs.len() <= program {
+            self.programs.resize(program + 1, Delivery::default());
+        }
+        self.programs[program].completion.record(delivered - posted);
+        self.programs[program].bytes += bytes;
+        if wanted.flows {
+            let flow = self.flows.entry((message.source, message.destination)).or_default();
+            flow.record(bytes, posted, delivered);
+        }
+        if wanted.timeline {
+            self.timeline.push(TimelineEvent::Arrow {
+                rank: message.destination_rank,
+                from: message.source_rank,
+                sent: posted,
+                received: delivered,
+                bytes,
+            });
+        }
+        if wanted.messages {
+            self.messages.push(message);
+        }
+    }
+}
+
 impl Observer for ReplayOutput {
     fn hop(&mut self, hop: &HopRecord) {
         self.hops.push(*hop);

@@ -148,8 +148,8 @@ impl Setup {
                 })
                 .collect();
             let mut parameters = ReplayParameters::new(programs, self.protocol.clone(), self.progress);
-            parameters.report_timeline = self.timeline;
-            parameters.report_messages = true;
+            parameters.wanted.timeline = self.timeline;
+            parameters.wanted.messages = true;
             parameters.report_clocks = true;
             let mut nics = parameters.hosts(endpoints).into_iter().map(SimpleNic::new);
             Ideal::build(self.ideal, endpoints, (self.simple, parameters), |_, _| nics.next().unwrap())

@@ -162,9 +162,9 @@ impl Series<'_> {
             let building = Stopwatch::start();
             let wants = |table| writer.as_deref().is_some_and(|writer| writer.wants(table));
             let mut run = self.start(point, number as u32, resumed.take(), |parameters| {
-                parameters.report_messages = wants(Table::Messages);
-                parameters.report_flows = wants(Table::Flows);
-                parameters.report_timeline = drawing.is_some();
+                parameters.wanted.messages = wants(Table::Messages);
+                parameters.wanted.flows = wants(Table::Flows);
+                parameters.wanted.timeline = drawing.is_some();
             })?;
             if let (0, Some(drawing)) = (number, drawing.as_deref_mut()) {
                 drawing.name_tracks(run.seating(), &[point.benchmark.to_string()], self.layout)?;

@@ -3,17 +3,18 @@
 use crate::experiment::busiest::name_of_link;
 use crate::machine::{Fabric, Machine};
 use weft_fabric::LinkEnd;
+use weft_msg::Work;
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::RankId;
 use weft_workload::path::{Piece, Place, What};
-use weft_workload::replay::ReplayParameters;
+use weft_workload::replay::Seating;
 
 /// What things are called on a machine with programs on it.
 pub(crate) struct Names<'a> {
     layout: &'a Layout,
     /// Whether links join an endpoint to all others.
     ideal: bool,
-    seating: &'a ReplayParameters,
+    seating: &'a Seating,
     programs: &'a [String],
 }
 
@@ -22,7 +23,7 @@ impl<'a> Names<'a> {
     pub fn new(
         machine: &Machine,
         layout: &'a Layout,
-        seating: &'a ReplayParameters,
+        seating: &'a Seating,
         programs: &'a [String],
     ) -> Names<'a> {
         Names { layout, ideal: matches!(machine.fabric, Fabric::Ideal(_)), seating, programs }
@@ -31,16 +32,11 @@ impl<'a> Names<'a> {
     /// A rank: `rank 3 (M1QAF1)`, after its program's name where there are several.
     pub fn rank(&self, number: RankId) -> String {
         let endpoint = self.layout.endpoint_name(self.seating.endpoint(number));
-        let mut first = 0;
-        for (program, name) in self.seating.programs().iter().zip(self.programs) {
-            let ranks = program.operations.ranks();
-            if number.0 < first + ranks {
-                let prefix = if self.programs.len() > 1 { format!("{name} ") } else { String::new() };
-                return format!("{prefix}rank {} ({endpoint})", number.0 - first);
-            }
-            first += ranks;
+        let (program, rank) = self.seating.program(number);
+        match self.programs.get(program as usize) {
+            Some(name) if self.programs.len() > 1 => format!("{name} rank {rank} ({endpoint})"),
+            _ => format!("rank {rank} ({endpoint})"),
         }
-        format!("rank {number} ({endpoint})")
     }
 
     /// What a piece of time is spent on.
@@ -48,6 +44,10 @@ impl<'a> Names<'a> {
         match piece.what {
             What::Compute => "computation".to_owned(),
             What::Software(work, Some(call)) => format!("{} ({})", work.name(), call.name()),
+            // Of a real rank: in no call, or in the calls of one wait.
+            What::Software(work @ (Work::Poll | Work::ClockRead | Work::ProcessManager), None) => {
+                work.name().to_owned()
+            }
             What::Software(work, None) => format!("{} (background)", work.name()),
             What::Block(block) => block.name().to_owned(),
             What::Switch => "switch".to_owned(),

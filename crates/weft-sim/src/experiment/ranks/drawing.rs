@@ -5,7 +5,7 @@ use crate::timeline::{self, Arrow, TimelineWriter};
 use std::path::Path;
 use weft_topo::Layout;
 use weft_units::{RankId, Span, Time};
-use weft_workload::replay::{Activity, ReplayParameters, TimelineEvent};
+use weft_workload::replay::{Activity, Seating, TimelineEvent};
 
 /// A timeline that is being drawn. Runs that follow each other are drawn one after the other.
 pub(crate) struct Drawing {
@@ -24,18 +24,16 @@ impl Drawing {
     /// Names the tracks of the ranks: `rank 3 (M1QAF1)`, after the program's name where there are several.
     pub fn name_tracks(
         &mut self,
-        parameters: &ReplayParameters,
+        seating: &Seating,
         names: &[String],
         layout: &Layout,
     ) -> Result<(), ExperimentError> {
         let several = names.len() > 1;
-        for (index, (program, name)) in (0..).zip(parameters.programs().iter().zip(names)) {
-            for rank in 0..program.operations.ranks() {
-                let number = parameters.number(index, RankId(rank));
-                let endpoint = layout.endpoint_name(parameters.endpoint(number));
-                let prefix = if several { format!("{name} ") } else { String::new() };
-                self.writer.track(number, &format!("{prefix}rank {rank} ({endpoint})"))?;
-            }
+        for number in (0..seating.ranks()).map(RankId) {
+            let (program, rank) = seating.program(number);
+            let endpoint = layout.endpoint_name(seating.endpoint(number));
+            let prefix = if several { format!("{} ", names[program as usize]) } else { String::new() };
+            self.writer.track(number, &format!("{prefix}rank {rank} ({endpoint})"))?;
         }
         Ok(())
     }

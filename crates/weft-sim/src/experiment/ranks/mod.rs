@@ -7,21 +7,26 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `account` | what ranks report, collected and written |
 //! | `seating` | ranks on places |
 //! | `estimate` | what a run will take |
 //! | `run` | one run: epochs, state to be saved, the end |
 //! | `drawing` | its timeline |
 //! | `tables` | its rows of results |
 
+mod account;
 mod drawing;
 mod estimate;
 mod run;
 mod seating;
 mod tables;
 
+pub(crate) use account::{Account, Tally, end_of};
 pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
-pub(crate) use run::{RankRun, Setup, Step, Surroundings, Tally, next_multiple};
+pub(crate) use run::{RankRun, Setup, Step, Surroundings, next_multiple};
 pub(crate) use seating::hosts;
 pub use seating::places;
-pub(crate) use tables::{Shared, report_row};
+pub(crate) use tables::{Shared, figures};
+
+pub(crate) use super::busiest::Busiest;

@@ -1,36 +1,22 @@
 //! One run of programs, from an empty network to the end of the last rank.
-//!
-//! An epoch is as long as it takes for a bounded number of events, so that what is collected in it fits
-//! in memory however long the programs are. Its end depends on events alone, never on threads or
-//! snapshots.
 
+use super::account::{Account, Tally, end_of};
 use super::drawing::Drawing;
-use super::tables;
 use crate::assembly;
-use crate::experiment::link_table::write_links;
 use crate::experiment::path::PathRecorder;
 use crate::experiment::{Context, ExperimentError, Interrupt};
 use crate::machine::{Machine, Progress as MachineProgress};
 use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
-use crate::results::{Ending, ResultsWriter, Table};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use crate::results::{Ending, ResultsWriter};
 use weft_engine::Progress;
 use weft_msg::Protocol;
 use weft_topo::{Layout, Topology};
-use weft_units::{EndpointId, RankId, Span, Time};
-use weft_workload::flow::FlowReport;
+use weft_units::{Span, Time};
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
-    Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
-    TimelineEvent,
+    Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost, ReplayParameters, Seating,
 };
 
-/// The first epoch.
-const FIRST_EPOCH: Span = Span::from_us(100);
-/// An epoch with fewer events is followed by one of twice its length, one with more by one of half.
-const FEW_EVENTS: u64 = 1 << 18;
-const MANY_EVENTS: u64 = 1 << 21;
 /// Lines of a report of who waits for what.
 const WAITING_SHOWN: usize = 20;
 
@@ -46,46 +32,6 @@ pub(crate) struct Setup<'a> {
     pub protocol: Protocol,
     pub seed: u64,
     pub threads: u32,
-}
-
-/// What has been counted and decided so far: with the network's state, all that a resumed run needs.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Tally {
-    programs: Vec<Delivery>,
-    flows: BTreeMap<(EndpointId, EndpointId), FlowReport>,
-    /// By rank over all programs, where clocks are read.
-    stopwatches: Vec<Stopwatch>,
-    epoch: Epoch,
-}
-
-/// The present epoch.
-#[derive(Serialize, Deserialize)]
-struct Epoch {
-    end: Time,
-    length: Span,
-    /// Events in it so far.
-    events: u64,
-}
-
-impl Default for Tally {
-    fn default() -> Tally {
-        let epoch = Epoch { end: Time::ZERO + FIRST_EPOCH, length: FIRST_EPOCH, events: 0 };
-        Tally { programs: Vec::new(), flows: BTreeMap::new(), stopwatches: Vec::new(), epoch }
-    }
-}
-
-impl Epoch {
-    /// The next epoch begins.
-    fn next(&mut self) {
-        let ps = self.length.as_ps();
-        self.length = Span::from_ps(match self.events {
-            ..FEW_EVENTS => ps.saturating_mul(2),
-            MANY_EVENTS.. => (ps / 2).max(1),
-            _ => ps,
-        });
-        self.end = self.end.saturating_add(self.length);
-        self.events = 0;
-    }
 }
 
 /// What a run needs at its epochs.
@@ -108,15 +54,10 @@ pub(crate) enum Step {
 
 /// A run that is under way.
 pub(crate) struct RankRun {
-    run: u32,
-    names: Vec<String>,
-    /// A second copy of what the network shares with its hosts: who sits where.
-    seating: ReplayParameters,
+    account: Account,
+    programs: Vec<Program>,
     operations: u64,
     network: Box<dyn SimulatedNetwork<ReplayHost>>,
-    tally: Tally,
-    /// Where the critical path is recorded. Not part of what is saved.
-    path: Option<PathRecorder>,
 }
 
 /// When ranks of the machine notice what has happened.
@@ -136,10 +77,10 @@ impl RankRun {
     ) -> Result<RankRun, ExperimentError> {
         let Setup { run, machine, layout, programs, names, protocol, seed, threads } = setup;
         let rule = progress_rule(machine);
-        let seating = ReplayParameters::new(programs.clone(), protocol.clone(), rule);
-        let mut parameters = ReplayParameters::new(programs, protocol, rule);
+        let mut parameters = ReplayParameters::new(programs.clone(), protocol, rule);
         adjust(&mut parameters);
-        let fullest = parameters.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
+        let seating = parameters.seating().clone();
+        let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
         let path = parameters.record_from.map(|_| PathRecorder::default());
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
@@ -160,23 +101,23 @@ impl RankRun {
             NetworkError::Assembly(error) => ExperimentError::input(error),
             error => ExperimentError::input(error),
         })?;
-        let operations = seating.programs().iter().map(|program| program.operations.count()).sum();
-        Ok(RankRun { run, names, seating, operations, network, tally, path })
+        let operations = programs.iter().map(|program| program.operations.count()).sum();
+        Ok(RankRun { account: Account::new(run, names, seating, tally, path), programs, operations, network })
     }
 
     /// What the programs are called, in their order.
     pub fn names(&self) -> &[String] {
-        &self.names
+        self.account.names()
     }
 
     /// What was recorded of the critical path, where that was asked for.
     pub fn take_path(&mut self) -> PathRecorder {
-        self.path.take().unwrap_or_default()
+        self.account.take_path()
     }
 
     /// Which ranks there are, and where.
-    pub fn seating(&self) -> &ReplayParameters {
-        &self.seating
+    pub fn seating(&self) -> &Seating {
+        self.account.seating()
     }
 
     /// The virtual time that has been reached.
@@ -196,17 +137,17 @@ impl RankRun {
 
     /// What was delivered of a program.
     pub fn delivered(&self, program: usize) -> Delivery {
-        self.tally.programs.get(program).cloned().unwrap_or_default()
+        self.account.delivered(program)
     }
 
     /// What ranks have read from their clocks, by rank over all programs; empty before the first reading.
     pub fn stopwatches(&self) -> &[Stopwatch] {
-        &self.tally.stopwatches
+        self.account.stopwatches()
     }
 
     /// All that a resumed run needs.
     pub fn state(&self) -> Result<(&Tally, Vec<u8>), ExperimentError> {
-        Ok((&self.tally, self.network.save().map_err(ExperimentError::input)?))
+        Ok((self.account.tally(), self.network.save().map_err(ExperimentError::input)?))
     }
 
     /// Runs to the end of the epoch, or to `save_at` if that comes first.
@@ -215,11 +156,12 @@ impl RankRun {
         save_at: Option<Time>,
         around: &mut Surroundings<'_>,
     ) -> Result<Step, ExperimentError> {
-        let until = self.tally.epoch.end.min(save_at.unwrap_or(Time::MAX));
+        let until = self.account.epoch_end().min(save_at.unwrap_or(Time::MAX));
         let before = self.network.events_handled();
         let progress = self.network.run_until(until, around.interrupt.flag());
-        self.tally.epoch.events += self.network.events_handled() - before;
-        self.take_outputs(around)?;
+        self.account.count_events(self.network.events_handled() - before);
+        let (writer, drawing) = (around.writer.as_deref_mut(), around.drawing.as_deref_mut());
+        self.account.take_outputs(&mut *self.network, writer, drawing)?;
         if around.check
             && let Err(lost) = self.network.check()
         {
@@ -233,11 +175,8 @@ impl RankRun {
             Progress::Interrupted => return Ok(Step::Ended(Ending::Interrupted, None)),
             Progress::Reached => {}
         }
-        if until == self.tally.epoch.end {
-            self.tally.epoch.next();
-            if let Some(writer) = &mut around.writer {
-                writer.epoch()?;
-            }
+        if until == self.account.epoch_end() {
+            self.account.next_epoch(around.writer.as_deref_mut())?;
         }
         Ok(if save_at == Some(until) { Step::SaveDue } else { Step::Epoch })
     }
@@ -287,12 +226,13 @@ impl RankRun {
         let mut blocked = Vec::new();
         self.network.visit_hosts(&mut |_, host| blocked.extend(host.blocked()));
         blocked.sort_by_key(|(program, blocked)| (*program, blocked.rank));
-        let several = self.names.len() > 1;
+        let names = self.account.names();
+        let several = names.len() > 1;
         let mut lines: Vec<String> = blocked
             .iter()
             .take(WAITING_SHOWN)
             .map(|(program, blocked)| match several {
-                true => format!("{}: {blocked}", self.names[*program as usize]),
+                true => format!("{}: {blocked}", names[*program as usize]),
                 false => blocked.to_string(),
             })
             .collect();
@@ -303,58 +243,10 @@ impl RankRun {
             Operations::Recorded(trace) => trace.metadata().header.interrupted,
             Operations::Generated(_) => false,
         };
-        if self.seating.programs().iter().any(interrupted) {
+        if self.programs.iter().any(interrupted) {
             lines.push("a recording was interrupted: its last messages may be missing".to_owned());
         }
         lines.join("\n")
-    }
-
-    /// Writes what has happened since it was last called.
-    fn take_outputs(&mut self, around: &mut Surroundings<'_>) -> Result<(), ExperimentError> {
-        let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
-        let (tally, ranks) = (&mut self.tally, self.seating.ranks());
-        let (path, now, mut taken) = (&mut self.path, self.network.now(), Ok(()));
-        self.network.visit_outputs(&mut |output| {
-            if let (Some(path), Ok(())) = (path.as_mut(), &taken) {
-                taken = path.take(output, now);
-            }
-            let ReplayOutput { programs, flows, messages: some, timeline, clocks, faults: wrong, .. } =
-                std::mem::take(output);
-            if tally.programs.len() < programs.len() {
-                tally.programs.resize(programs.len(), Delivery::default());
-            }
-            for (sum, part) in tally.programs.iter_mut().zip(&programs) {
-                sum.merge(part);
-            }
-            for (flow, report) in flows {
-                tally.flows.entry(flow).or_default().merge(&report);
-            }
-            if !clocks.is_empty() {
-                tally.stopwatches.resize(ranks as usize, Stopwatch::default());
-            }
-            // The readings of a rank are in order.
-            for reading in clocks {
-                tally.stopwatches[reading.rank.index()].read(reading.clock);
-            }
-            messages.extend(some);
-            events.extend(timeline);
-            faults.extend(wrong);
-        });
-        taken?;
-        // Which fault is found first may depend on the threads; which is reported must not.
-        if let Some(fault) = faults.into_iter().min() {
-            return Err(ExperimentError::input(fault));
-        }
-        if let Some(writer) = &mut around.writer {
-            messages.sort_unstable_by_key(|m| (m.delivered, m.source, m.number));
-            messages.iter().try_for_each(|message| writer.message(tables::message_row(self.run, message)))?;
-        }
-        if let Some(drawing) = &mut around.drawing {
-            // The events of a rank are in order already.
-            events.sort_by_key(TimelineEvent::rank);
-            events.into_iter().try_for_each(|event| drawing.draw(event))?;
-        }
-        Ok(())
     }
 
     /// The share of all operations that are begun.
@@ -376,24 +268,17 @@ impl RankRun {
 
     /// When the last rank ended.
     pub fn end(&self) -> Time {
-        self.ranks().iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO)
+        end_of(&self.ranks())
     }
 
     /// Number of the first rank of a program over all programs.
     pub fn first_rank(&self, program: u32) -> u32 {
-        self.seating.number(program, RankId(0)).0
+        self.account.first_rank(program)
     }
 
     /// Writes the tables that are known at the end only.
     pub fn write_tables(&self, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
-        if writer.wants(Table::Flows) {
-            tables::flow_rows(self.run, &self.tally.flows).try_for_each(|row| writer.flow(row))?;
-        }
-        let ranks = self.ranks();
-        let end = ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO);
-        write_links(self.run, &*self.network, end - Time::ZERO, writer)?;
-        ranks.iter().try_for_each(|rank| writer.rank(tables::rank_row(self.run, rank, &self.seating)))?;
-        Ok(())
+        self.account.write_tables(&*self.network, &self.ranks(), writer)
     }
 }
 

@@ -1,13 +1,14 @@
 //! What ranks did, as rows of results and of the report.
 
+use super::account::end_of;
 use crate::experiment::busiest::{Busiest, link_name, share};
-use crate::experiment::replay::{BusyLink, ReplayRow};
+use crate::experiment::replay::{BusyLink, Figures};
 use crate::results::{FlowRow, MessageRow, RankRow};
 use std::collections::BTreeMap;
 use weft_topo::Layout;
 use weft_units::{EndpointId, Span, Time};
 use weft_workload::flow::FlowReport;
-use weft_workload::replay::{Delivery, RankReport, ReplayParameters, ReplayedMessage};
+use weft_workload::replay::{Delivery, RankReport, ReplayedMessage, Seating};
 
 /// The row of a message.
 pub fn message_row(run: u32, message: &ReplayedMessage) -> MessageRow {
@@ -47,13 +48,13 @@ pub fn flow_rows(
 }
 
 /// The row of a rank.
-pub fn rank_row(run: u32, rank: &RankReport, parameters: &ReplayParameters) -> RankRow {
-    let number = parameters.number(rank.program, rank.rank);
+pub fn rank_row(run: u32, rank: &RankReport, seating: &Seating) -> RankRow {
+    let number = seating.number(rank.program, rank.rank);
     let time = rank.end - Time::ZERO;
     RankRow {
         run,
         rank: number,
-        endpoint: parameters.endpoint(number),
+        endpoint: seating.endpoint(number),
         end_ps: rank.end,
         computation_ps: rank.computation,
         communication_ps: rank.communication,
@@ -84,16 +85,14 @@ pub struct Shared<'a> {
     pub seed: u64,
 }
 
-/// The row of a trace in the report: of its ranks in order, and of its messages.
-pub fn report_row(
-    run: u32,
-    trace: &str,
-    first_rank: u32,
-    ranks: &[RankReport],
-    delivered: &Delivery,
-    shared: &Shared<'_>,
-) -> ReplayRow {
-    let end = ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO);
+impl Shared<'_> {
+    /// Busiest links in a report.
+    pub const BUSIEST: usize = 5;
+}
+
+/// What a program's ranks did: the ranks in order, the first with this number over all programs, and their messages.
+pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shared: &Shared<'_>) -> Figures {
+    let end = end_of(ranks);
     // Sums of many ranks' times do not fit 64 bits: in us they do.
     let sum = |time: fn(&RankReport) -> Span| ranks.iter().map(|rank| time(rank).as_us_f64()).sum::<f64>();
     let all = sum(|rank| rank.end - Time::ZERO);
@@ -107,9 +106,7 @@ pub fn report_row(
         packets: link.packets,
         stall_us: link.stalled.as_us_f64(),
     });
-    ReplayRow {
-        run,
-        trace: trace.to_owned(),
+    Figures {
         run_time_us: (end - Time::ZERO).as_us_f64(),
         first_rank,
         ranks: ranks.len() as u32,

@@ -12,7 +12,7 @@ use crate::assembly;
 use crate::experiment::busiest::Busiest;
 use crate::experiment::machine::{assumed, described};
 use crate::experiment::ranks::{
-    self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, next_multiple, report_row,
+    self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, figures, next_multiple,
 };
 use crate::experiment::{Context, Estimate, ExperimentError, Measured, Request, RunOptions, add_crossed};
 use crate::machine::{self, Machine};
@@ -23,12 +23,10 @@ use crate::results::{
 use weft_topo::Layout;
 use weft_trace::Trace;
 use weft_units::{Bytes, Time};
-use weft_workload::replay::{Operations, RankReport};
+use weft_workload::replay::{Operations, RankReport, Wanted};
 
 /// The traces of a command run side by side in one virtual time: they are one run of its tables.
 pub(super) const RUN: u32 = 0;
-/// Busiest links in a report.
-const BUSIEST: usize = 5;
 
 /// Replays the traces together.
 pub fn run(
@@ -61,9 +59,7 @@ pub fn run(
     let setup = setup(request, &machine, &layout, traces, options.threads)?;
     let names = setup.names.clone();
     let mut run = RankRun::new(setup, saved, |parameters| {
-        parameters.report_messages = messages;
-        parameters.report_flows = flows;
-        parameters.report_timeline = options.timeline.is_some();
+        parameters.wanted = Wanted { messages, flows, timeline: options.timeline.is_some() };
     })?;
     let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
     if let Some(drawing) = &mut drawing {
@@ -185,7 +181,7 @@ pub(super) fn rows(
     crossed: &Crossed,
 ) -> Vec<ReplayRow> {
     let ranks = run.ranks();
-    let mut busiest = Busiest::new(BUSIEST);
+    let mut busiest = Busiest::new(Shared::BUSIEST);
     run.visit_links(&mut |link: LinkUse| busiest.see(link));
     let shared = Shared {
         layout,
@@ -198,7 +194,8 @@ pub(super) fn rows(
     let row = |(program, trace): (u32, &super::TraceInput)| {
         let own: Vec<RankReport> = ranks.iter().copied().filter(|rank| rank.program == program).collect();
         let delivered = run.delivered(program as usize);
-        report_row(RUN, &trace.name, run.first_rank(program), &own, &delivered, &shared)
+        let figures = figures(run.first_rank(program), &own, &delivered, &shared);
+        ReplayRow { run: RUN, trace: trace.name.clone(), figures }
     };
     (0..).zip(&request.traces).map(row).collect()
 }
@@ -206,8 +203,8 @@ pub(super) fn rows(
 fn totals(rows: &[ReplayRow], end: Time, crossed: &Crossed) -> Totals {
     let mut totals = Totals {
         end,
-        messages: rows.iter().map(|row| row.messages).sum(),
-        payload: Bytes::new(rows.iter().map(|row| row.bytes).sum()),
+        messages: rows.iter().map(|row| row.figures.messages).sum(),
+        payload: Bytes::new(rows.iter().map(|row| row.figures.bytes).sum()),
         ..Totals::default()
     };
     add_crossed(&mut totals, crossed);

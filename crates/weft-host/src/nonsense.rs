@@ -3,7 +3,7 @@
 //! ```text
 //!   announced ──► cleared by the receiver ──► data, to that receiver ──► acknowledged, where the protocol does
 //! ```
-//! The ledger of exchanges under way says which of these steps a rank may take: so no false envelope reaches a peer, and who is
+//! The account of exchanges under way says which of these steps a rank may take: so no false envelope reaches a peer, and who is
 //! wrong is known. What a rank says of lengths decides how long the simulation works, so it is held against
 //! the data that there is.
 
@@ -121,7 +121,7 @@ struct Exchange {
 
 /// The announced messages of all ranks that are under way.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct Exchanges {
     /// By sender and its number of the send.
     exchanges: BTreeMap<(u32, u32), Exchange>,
     eager_header: Bytes,
@@ -130,10 +130,10 @@ pub(crate) struct Ledger {
     acknowledges: bool,
 }
 
-impl Ledger {
+impl Exchanges {
     /// Of a job whose messaging is this.
-    pub(crate) fn new(protocol: &Protocol) -> Ledger {
-        Ledger {
+    pub(crate) fn new(protocol: &Protocol) -> Exchanges {
+        Exchanges {
             exchanges: BTreeMap::new(),
             eager_header: protocol.eager_header,
             data_header: protocol.data_header,
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn an_exchange_goes_step_by_step() {
         use EnvelopeKind::{Ack, ClearToSend, Data, RequestToSend};
-        let mut ledger = Ledger::new(&Protocol::zero());
+        let mut ledger = Exchanges::new(&Protocol::zero());
         ledger.acknowledges = true;
         let mut step = |from, kind, to, receive| {
             ledger.message(from, &post(kind, to, 7, receive), 0, Time::from_ps(5)).map(|message| message.1)
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn lengths_and_peers_are_what_they_are() {
-        let mut ledger = Ledger::new(&Protocol::zero());
+        let mut ledger = Exchanges::new(&Protocol::zero());
         let eager = post(EnvelopeKind::Eager, 1, 0, 0);
         assert!(ledger.message(0, &eager, 100, Time::ZERO).is_ok());
         let wrong = Nonsense::Length { said: 100, carried: 99 };

@@ -1,0 +1,50 @@
+//! The program of the tests of `weft run`, and how it is run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Once;
+
+/// The project.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The program of the tests, built with the wheel's MPICH; `None`: it is not there.
+pub fn job() -> Option<PathBuf> {
+    let compiler = root().join("build/venv/bin/mpicc");
+    if !compiler.exists() {
+        eprintln!("skipped: no MPICH in build/venv; `make test` installs it");
+        return None;
+    }
+    // Several tests build at a time: each its own.
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("main").replace(':', "_");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("job_{name}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run/job.c");
+    let flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"];
+    assert!(Command::new(compiler).args(flags).arg(&program).arg(source).status().unwrap().success());
+    // Several tests at a time: one builds what ranks load.
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        for folder in ["recorder", "libfabric"] {
+            let made = Command::new("make").arg("-sC").arg(root().join(folder)).status();
+            assert!(made.unwrap().success(), "{folder}");
+        }
+    });
+    Some(program)
+}
+
+/// `weft run` of a program, with an end in real time.
+pub fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.arg("run").args(options).args(["--wall-limit", "60s", "--"]).arg(program).args(arguments);
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// What was said on standard output, and on standard error.
+pub fn texts(output: &Output) -> (String, String) {
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}

@@ -1,0 +1,303 @@
+//! What `weft run` leaves behind: results, critical paths, timelines, traces; and how it agrees with simulated ranks.
+//!
+//! The programs need MPICH in build/venv (`make test` installs it) and say so where it is not there.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+#[path = "run/support.rs"]
+mod support;
+
+use common::{json, refused, weft};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use support::{job, run, texts};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The JSON document of a run that must end well.
+fn document(options: &[&str], program: &Path, arguments: &[&str]) -> Value {
+    let options = [options, &["-m", "exanest", "--json"]].concat();
+    let output = run(&options, program, arguments);
+    let (document, said) = texts(&output);
+    assert!(output.status.success(), "{document}{said}");
+    serde_json::from_str(&document).unwrap()
+}
+
+fn manifest(directory: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(directory.join("run.json")).unwrap()).unwrap()
+}
+
+/// Picoseconds of a number of microseconds that was printed of a whole number of them.
+fn ps(us: &Value) -> u64 {
+    (us.as_f64().unwrap() * 1e6).round() as u64
+}
+
+/// Catches results that are not those of a replay, and whatever in them differs from run to run.
+#[test]
+fn results_and_traces_are_the_same_twice_and_those_of_a_replay() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let files = |number: u32| {
+        let (out, trace, timeline) =
+            (at(&format!("out{number}")), at(&format!("{number}.weft")), at(&format!("{number}.json")));
+        let options = ["-n", "4", "--ppn", "2", "--tables", "messages,flows,links,ranks"];
+        let places = ["-o", text(&out), "--record", text(&trace), "--timeline", text(&timeline)];
+        let document = document(&[&options[..], &places].concat(), &program, &["talk"]);
+        let names = ["run.json", "messages.parquet", "flows.parquet", "links.parquet", "ranks.parquet"];
+        let mut bytes: Vec<Vec<u8>> = names.iter().map(|name| fs::read(out.join(name)).unwrap()).collect();
+        bytes.extend([fs::read(&trace).unwrap(), fs::read(&timeline).unwrap()]);
+        (document, bytes)
+    };
+    let (document, bytes) = files(1);
+    let (_, again) = files(2);
+    for (index, (first, second)) in bytes.iter().zip(&again).enumerate() {
+        assert!(first == second, "file {index}");
+    }
+    let live = manifest(&at("out1"));
+    assert_eq!((&live["ended"], &live["request"]["command"]), (&"finished".into(), &"run".into()));
+    assert_eq!(live["totals"]["end_ps"], ps(&document["virtual_time_us"]));
+    let row = &document["rows"][0];
+    assert_eq!((&row["ranks"], &row["program"]), (&4.into(), &live["explained"][0]["of"]));
+    assert_eq!((&row["messages"], &row["bytes"]), (&document["messages"], &document["bytes"]));
+    assert_eq!(live["tables"]["messages"]["rows"], row["messages"]);
+    assert_eq!(live["tables"]["ranks"]["rows"], 4);
+    assert!(live["totals"]["packet_hops"].as_u64() > live["totals"]["messages"].as_u64());
+
+    let replayed = at("replayed");
+    let trace = at("1.weft");
+    let tables = ["--tables", "messages,flows,links,ranks"];
+    json(
+        &[
+            &["replay", "-m", "exanest", "--ppn", "2", text(&trace), "-o", text(&replayed), "--json"][..],
+            &tables,
+        ]
+        .concat(),
+    );
+    let replay = manifest(&replayed);
+    for table in ["messages", "flows", "links", "ranks"] {
+        assert_eq!(live["tables"][table]["version"], replay["tables"][table]["version"], "{table}");
+    }
+    assert_eq!(live["tables"]["links"], replay["tables"]["links"]);
+
+    let timeline: Value = serde_json::from_slice(&bytes[6]).unwrap();
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count() as u64;
+    assert_eq!(Some(count("f")), row["messages"].as_u64());
+    assert!(count("X") > 100);
+    // Slices of a rank neither overlap nor go beyond its end.
+    for rank in 0..4 {
+        let mut slices: Vec<(u64, u64)> = events
+            .iter()
+            .filter(|event| event["ph"] == "X" && event["tid"] == rank)
+            .map(|event| (ps(&event["ts"]), ps(&event["ts"]) + ps(&event["dur"])))
+            .collect();
+        slices.sort_unstable();
+        assert!(slices.windows(2).all(|pair| pair[0].1 <= pair[1].0), "rank {rank}");
+        assert!(slices.last().unwrap().1 <= live["totals"]["end_ps"].as_u64().unwrap());
+    }
+}
+
+/// Catches time that is in no category or in two, computation where there is none, and the reverse.
+#[test]
+fn the_critical_path_adds_up_to_the_run() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (number, options, arguments, computes) in [
+        (0, &["-n", "5", "--ppn", "2"][..], &["talk"][..], false),
+        (1, &["-n", "2", "--set", "nic.model=simple"], &["ping-pong", "100000", "10"], false),
+        (2, &["-n", "3", "--host", "fixed:300ns"], &["allreduce", "700", "10"], true),
+        (3, &["-n", "3"], &["sleeps"], true),
+        (4, &["-n", "2", "--set", "fabric.kind=ideal"], &["ping-pong", "8", "10"], false),
+    ] {
+        let out = folder.path().join(number.to_string());
+        let run = document(&[options, &["-o", text(&out)]].concat(), &program, arguments);
+        let explained = json(&["explain", text(&out), "--json"]);
+        let end = ps(&run["virtual_time_us"]);
+        let sum = |rows: &Value, category: Option<&str>| -> u64 {
+            let rows = rows.as_array().unwrap().iter();
+            rows.filter(|row| category.is_none_or(|name| row["category"] == name))
+                .map(|row| ps(&row["time_us"]))
+                .sum()
+        };
+        let whole = &explained["runs"][0];
+        assert_eq!((ps(&whole["from_us"]), ps(&whole["to_us"])), (0, end), "{arguments:?}");
+        assert_eq!(sum(&whole["critical_path"], None), end, "{arguments:?}");
+        assert_eq!(sum(&whole["own_time"], None), end, "{arguments:?}");
+        assert_eq!(sum(&whole["critical_path"], Some("late partner")), 0);
+        assert_eq!(sum(&whole["critical_path"], Some("computation")) > 0, computes, "{arguments:?}");
+        for category in ["software", "interface"] {
+            assert!(sum(&whole["critical_path"], Some(category)) > 0, "{arguments:?}: {category}");
+        }
+        if arguments == ["sleeps"] {
+            // The last rank sleeps for 300 us, and the others wait for it.
+            assert_eq!(sum(&whole["critical_path"], Some("computation")), 300_000_000);
+            let first = &whole["ranks"][0];
+            assert!(sum(&first["categories"], Some("late partner")) > 150_000_000, "{first}");
+        }
+        for rank in whole["ranks"].as_array().unwrap() {
+            assert_eq!(sum(&rank["categories"], None), ps(&rank["time_us"]), "{rank}");
+        }
+    }
+}
+
+/// Catches a recording that takes virtual time, leaves computation out, or replays as another program.
+#[test]
+fn a_recorded_run_replays_in_the_same_time() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("r.weft");
+    // Copies and reductions within MPICH's collectives are computation, which takes no time; its algorithms are its own.
+    let mpich = [
+        "--set",
+        "messaging.profile=mpich-5",
+        "--set",
+        "messaging.reduction_rate=1000Tb/s",
+        "--set",
+        "messaging.memory_copy_rate=1000Tb/s",
+    ];
+    for (options, arguments) in [
+        (&["-n", "2", "--ppn", "1"][..], &["ping-pong", "64", "300"][..]),
+        (&["-n", "2", "--ppn", "1"], &["ping-pong", "4096", "300"]),
+        (&["-n", "2", "--ppn", "1"], &["ping-pong", "65536", "100"]),
+        (&["-n", "8", "--ppn", "4"], &["allreduce", "64", "50"]),
+        (&["-n", "8", "--ppn", "4"], &["allreduce", "4096", "50"]),
+    ] {
+        let alone = document(options, &program, arguments);
+        let recorded =
+            document(&[options, &["--record", text(&trace), "--force"]].concat(), &program, arguments);
+        assert_eq!(alone["virtual_time_us"], recorded["virtual_time_us"], "{arguments:?}");
+        let ppn = options[3];
+        let replay =
+            json(&[&["replay", "-m", "exanest", "--ppn", ppn, text(&trace), "--json"][..], &mpich].concat());
+        let (live, again) = (
+            recorded["virtual_time_us"].as_f64().unwrap(),
+            replay["rows"][0]["run_time_us"].as_f64().unwrap(),
+        );
+        assert!((again / live - 1.0).abs() < 0.02, "{arguments:?}: {live} us, replayed {again} us");
+    }
+    // What the host model charges is in the trace: 300 ns before each of at least two calls of each round and rank.
+    document(
+        &["-n", "2", "--host", "fixed:300ns", "--record", text(&trace), "--force"],
+        &program,
+        &["ping-pong", "8", "100"],
+    );
+    let replay = json(&["replay", "-m", "exanest", text(&trace), "--json"]);
+    let row = &replay["rows"][0];
+    let computed = row["computation_share"].as_f64().unwrap() * row["run_time_us"].as_f64().unwrap();
+    assert!((120.0..400.0).contains(&computed), "{row}");
+    let existing = run(&["-m", "exanest", "-n", "2", "--record", text(&trace)], &program, &["talk"]);
+    assert_eq!((existing.status.code(), texts(&existing).1.contains("--force")), (Some(2), true));
+}
+
+/// Catches results that are lost, or taken for whole, where a rank dies or the run is cut.
+#[test]
+fn what_was_simulated_before_a_bad_end_is_kept() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (what, options, ended, status) in [
+        ("crash", &[][..], "rank-failed", 128 + 11),
+        ("abort", &[], "rank-failed", 5),
+        ("deadlock", &[], "deadlock", 1),
+        ("talk", &["--time-limit", "30us"], "limit-reached", 1),
+    ] {
+        let (out, trace) = (folder.path().join(what), folder.path().join(format!("{what}.weft")));
+        let options =
+            [&["-m", "exanest", "-n", "2", "-o", text(&out), "--record", text(&trace)][..], options].concat();
+        let output = run(&options, &program, &[what]);
+        assert_eq!(output.status.code(), Some(status), "{}", texts(&output).1);
+        let kept = manifest(&out);
+        assert_eq!(kept["ended"], ended);
+        assert_eq!(kept["tables"]["ranks"]["rows"], 2);
+        assert!(kept["totals"]["messages"].as_u64().unwrap() > 0, "{kept}");
+        assert!(!out.join(".weft").exists());
+        let said = refused(&["explain", text(&out)]);
+        assert!(said.contains(ended), "{said}");
+        let info = weft(&["trace", "info", text(&trace)]);
+        assert!(info.status.success());
+        assert!(String::from_utf8_lossy(&info.stdout).contains("interrupted"), "{what}");
+    }
+    let said = refused(&["rerun", text(&folder.path().join("crash"))]);
+    assert!(said.contains("give the command again"), "{said}");
+}
+
+/// Catches a Ctrl-C that leaves nothing, or half of it.
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(["run", "-m", "exanest", "-n", "2", "-o", text(&out), "--"])
+        .arg(&program)
+        .arg("spin")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Long enough for the ranks to have begun; if not, the directory says so as well.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(Command::new("kill").args(["-INT", &weft.id().to_string()]).status().unwrap().success());
+    assert_eq!(weft.wait().unwrap().code(), Some(130));
+    assert_eq!(manifest(&out)["ended"], "interrupted");
+}
+
+/// Simulated ranks know neither empty polls nor the call that waits as a cost of its own: with both set equal, the latency of
+/// real ranks is that of `weft osu latency`.
+#[test]
+fn real_and_simulated_ranks_have_the_same_latency() {
+    let Some(program) = job() else { return };
+    let equal = ["--set", "host.poll=1ns", "--set", "messaging.wait_call=0ns"];
+    for bytes in ["0", "32", "64", "4096", "65536"] {
+        let output = run(
+            &[&["-m", "exanest", "-n", "2", "--ppn", "1"][..], &equal].concat(),
+            &program,
+            &["ping-pong", bytes, "100"],
+        );
+        let (printed, said) = texts(&output);
+        let real: f64 = printed.trim().parse().unwrap_or_else(|_| panic!("{printed}{said}"));
+        let sizes = format!("{bytes}:{bytes}");
+        let osu =
+            json(&[&["osu", "latency", "-m", "exanest", "--sizes", &sizes, "--json"][..], &equal].concat());
+        let simulated = osu["rows"][0]["latency_us"].as_f64().unwrap();
+        assert!((real / simulated - 1.0).abs() < 0.002, "{bytes} B: {real} us, simulated {simulated} us");
+    }
+}
+
+/// On the ideal network a message takes what the machine file says, and nothing else:
+///
+/// | | ns |
+/// |---|---|
+/// | send call, copy into the interface | 350 + n |
+/// | interface out, header of 24 B and n B at 1 ns each, latency, interface in | 140 + 24 + n + 409 + 140 |
+/// | taking it, matching one receive, copy to the user | 453 + 20 + n |
+///
+/// The second look at the clock, 40 ns, is in the measured time.
+#[test]
+fn a_ping_pong_on_the_ideal_network_is_the_closed_form() {
+    let Some(program) = job() else { return };
+    let mut options = vec!["-m", "exanest", "-n", "2", "--ppn", "1"];
+    for set in [
+        "fabric.kind=ideal",
+        "ideal.rate=8Gb/s",
+        "nic.model=simple",
+        "host.poll=1ns",
+        "messaging.send_copy_rate=8Gb/s",
+        "messaging.receive_copy_rate=8Gb/s",
+    ] {
+        options.extend(["--set", set]);
+    }
+    for bytes in [0u32, 1, 8, 19, 32] {
+        let rounds = 100;
+        let output = run(&options, &program, &["ping-pong", &bytes.to_string(), &rounds.to_string()]);
+        let (printed, said) = texts(&output);
+        let ns = 350 + 140 + 24 + 409 + 140 + 453 + 20 + 3 * bytes;
+        let us = f64::from(2 * rounds * ns + 40) / f64::from(2 * rounds) / 1e3;
+        assert_eq!(printed.trim(), format!("{us:.6}"), "{bytes} B: {said}");
+    }
+}

@@ -1,0 +1,56 @@
+//! What travels with the messages of real ranks.
+
+use crate::virtual_interfaces::Carried;
+use serde::{Deserialize, Serialize};
+use weft_engine::Payload;
+use weft_msg::{Envelope, EnvelopeKind};
+
+/// What a live rank's message is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Kind {
+    /// Of messaging.
+    Message(Envelope),
+    /// An RDMA write to this address under this key.
+    Write { remote: u64, key: u64 },
+    /// The answer to a write or a read: the operation, and an errno.
+    Done { token: u32, error: i32 },
+    /// A request to write so many bytes back.
+    Read { remote: u64, key: u64, length: u64, local: u64, opening: u32 },
+    /// What was read, for the memory of that opening.
+    Answer { local: u64, token: u32, opening: u32 },
+    /// Between virtual interfaces.
+    Interface(Carried),
+}
+
+/// What travels with a message.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct LiveHeader {
+    pub(super) kind: Kind,
+    pub(super) source: u32,
+    /// The rank that it is for, among those of its endpoint.
+    pub(super) seat: u32,
+    /// Counts the messages from rank to rank that are to be matched.
+    pub(super) number: u32,
+    /// Its bytes in the job's store.
+    pub(super) payload: Option<u32>,
+    pub(super) data: u64,
+    pub(super) with_data: bool,
+    pub(super) token: u32,
+}
+
+impl LiveHeader {
+    pub(super) fn is_matched(&self) -> bool {
+        matches!(&self.kind, Kind::Message(envelope)
+            if matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend))
+    }
+}
+
+/// Calls a rank when the virtual time has reached its clock.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Resume(pub u32);
+
+impl Payload for Resume {
+    fn tie(&self) -> u128 {
+        self.0.into()
+    }
+}

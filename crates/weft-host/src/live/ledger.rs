@@ -1,0 +1,268 @@
+//! Where a real rank's time goes: from its log to what is counted, drawn and recorded.
+//!
+//! ```text
+//!   log     ─┬ computes ┬ works ┬──────── polls ────────┬ takes ┬ works ┬─►
+//!   ledger  ─┼─ compute ┼ work ─┼─ waits ──┬── a poll ──┼───────┼─ work ┼─►
+//!                                           └ the notice came
+//! ```
+//! Empty polls are waiting until the notice came that the rank takes next; from then to the poll that saw it, they are work.
+//! Polls that nothing follows but the rank's own next step are work: the program looked in vain. What a rank says of its time is
+//! believed as far as it is in order: all that it does not account for is computation.
+
+use super::recording::Recording;
+use std::collections::VecDeque;
+use weft_client::device::{Call, Entry, Reason};
+use weft_msg::Work;
+use weft_trace::Kind;
+use weft_trace::op::{OneSided, SendMode};
+use weft_units::{RankId, Span, Time};
+use weft_workload::replay::{Activity, Cause, Doing, Finish, MessageId, ReplayOutput, Step, TimelineEvent};
+
+/// Where a ledger tells what it learns.
+pub(super) struct Told<'o> {
+    pub output: &'o mut ReplayOutput,
+    /// Whether a timeline is drawn.
+    pub timeline: bool,
+    /// What is recorded of the critical path.
+    pub recording: &'o Recording,
+}
+
+/// A stretch of a timeline that may go on.
+struct Slice {
+    activity: Activity,
+    name: &'static str,
+    start: Time,
+}
+
+/// The account of a rank's time.
+pub(super) struct Ledger {
+    rank: RankId,
+    /// Up to where it goes.
+    clock: Time,
+    /// Since when the rank polls in vain.
+    polling: Option<Time>,
+    computation: Span,
+    work: Span,
+    /// Notices that the rank was given and has not taken: when they came, and what they are of.
+    given: VecDeque<(Time, Cause)>,
+    slice: Option<Slice>,
+    /// Steps recorded so far, of which recording.
+    steps: u32,
+    recording: u32,
+    /// What stands at the end of the rank's own time.
+    own: Cause,
+}
+
+/// The call as it is named in reports.
+fn kind(call: Call) -> Option<Kind> {
+    match call {
+        Call::None => None,
+        Call::Send => Some(Kind::Isend(SendMode::Standard)),
+        Call::Receive => Some(Kind::Irecv),
+        Call::Poll => Some(Kind::Wait),
+        Call::Write => Some(Kind::OneSided(OneSided::Put)),
+        Call::Read => Some(Kind::OneSided(OneSided::Get)),
+    }
+}
+
+impl Ledger {
+    pub fn new(rank: RankId) -> Ledger {
+        Ledger {
+            rank,
+            clock: Time::ZERO,
+            polling: None,
+            computation: Span::ZERO,
+            work: Span::ZERO,
+            given: VecDeque::new(),
+            slice: None,
+            steps: 0,
+            recording: 0,
+            own: Cause::Beginning,
+        }
+    }
+
+    /// Time in computation.
+    pub fn computation(&self) -> Span {
+        self.computation
+    }
+
+    /// Time in the library.
+    pub fn work(&self) -> Span {
+        self.work
+    }
+
+    /// Up to where it goes.
+    pub fn clock(&self) -> Time {
+        self.clock
+    }
+
+    /// The end of the rank's program, once it has ended.
+    pub fn finish(&self) -> Finish {
+        Finish { rank: self.rank, at: self.clock, last: self.own }
+    }
+
+    /// The end of what it did last.
+    pub fn last(&self) -> Cause {
+        self.own
+    }
+
+    /// The rank was given a notice that came `at`, of this cause.
+    pub fn gives(&mut self, at: Time, cause: Cause) {
+        self.given.push_back((at, cause));
+    }
+
+    /// An entry of the rank's log.
+    pub fn enter(&mut self, entry: &Entry, told: &mut Told<'_>) {
+        let until = Time::from_ps(entry.until).max(self.clock);
+        match entry.reason {
+            Reason::Works(Work::Poll) => {
+                self.polling.get_or_insert(self.clock);
+                self.clock = until;
+            }
+            Reason::Takes => self.takes(told),
+            Reason::Computes => {
+                self.polled_in_vain(told);
+                self.step(until, Doing::Compute, entry.first, told);
+            }
+            Reason::Works(work) => {
+                self.polled_in_vain(told);
+                self.step(until, Doing::Software(work, kind(entry.call)), entry.first, told);
+            }
+        }
+    }
+
+    /// The rank takes the oldest of its notices.
+    fn takes(&mut self, told: &mut Told<'_>) {
+        let Some((at, cause)) = self.given.pop_front() else { return };
+        let over = self.clock;
+        let from = self.polling.unwrap_or(over);
+        if at <= from || at > over {
+            // It was there before.
+            return self.polled_in_vain(told);
+        }
+        self.polling = None;
+        self.draw(Activity::Wait, "wait", from, at, told);
+        self.clock = at;
+        self.own = cause;
+        self.step(over, Doing::Software(Work::Poll, None), true, told);
+        if at == over && self.records(told) {
+            self.push((at, at), Doing::Pass, true, told);
+        }
+    }
+
+    /// What the rank has polled for has not come before it did something else.
+    pub fn polled_in_vain(&mut self, told: &mut Told<'_>) {
+        if let Some(from) = self.polling.take() {
+            let until = std::mem::replace(&mut self.clock, from);
+            self.step(until, Doing::Software(Work::Poll, None), true, told);
+        }
+    }
+
+    /// All of the rank's time up to `at` is told of: what is missing is computation.
+    pub fn reach(&mut self, at: Time, told: &mut Told<'_>) {
+        self.polled_in_vain(told);
+        self.step(at, Doing::Compute, true, told);
+    }
+
+    /// The rank has posted a message `at` the end of its time: after which step; `None`: nothing is recorded.
+    pub fn posts(&mut self, at: Time, told: &mut Told<'_>) -> Option<u32> {
+        self.reach(at, told);
+        if !self.records(told) {
+            return None;
+        }
+        if !matches!(self.own, Cause::After(_)) {
+            self.push((at, at), Doing::Pass, true, told);
+        }
+        match self.own {
+            Cause::After(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// The interface answers the message `cause` at `at` on the rank's behalf, without it: the step that it answers in.
+    pub fn answers(&mut self, at: Time, cause: MessageId, told: &mut Told<'_>) -> Option<u32> {
+        if !self.records(told) {
+            return None;
+        }
+        let number = self.steps;
+        self.steps += 1;
+        told.output.record.steps.push(Step {
+            rank: self.rank,
+            number,
+            begin: at,
+            end: at,
+            doing: Doing::Pass,
+            cause: Cause::Arrived(cause),
+            first: true,
+            background: true,
+        });
+        Some(number)
+    }
+
+    /// The rank has left: what is drawn of it is whole.
+    pub fn leaves(&mut self, told: &mut Told<'_>) {
+        self.polled_in_vain(told);
+        self.end_slice(self.clock, told);
+    }
+
+    /// Whether this is recorded; a recording that begins anew knows nothing of before.
+    fn records(&mut self, told: &Told<'_>) -> bool {
+        let recording = told.recording.number();
+        if recording != self.recording {
+            (self.recording, self.steps, self.own) = (recording, 0, Cause::Beginning);
+        }
+        recording != 0
+    }
+
+    /// The rank does something until `end`.
+    fn step(&mut self, end: Time, doing: Doing, first: bool, told: &mut Told<'_>) {
+        let begin = self.clock;
+        if end <= begin {
+            return;
+        }
+        let span = end - begin;
+        let (activity, name, sum) = match doing {
+            Doing::Compute => (Activity::Compute, "compute", &mut self.computation),
+            Doing::Software(work, call) => {
+                let name = call.map_or(work.name(), Kind::name);
+                (Activity::Communicate, name, &mut self.work)
+            }
+            Doing::Pass => return,
+        };
+        *sum = sum.saturating_add(span);
+        self.draw(activity, name, begin, end, told);
+        if self.records(told) {
+            self.push((begin, end), doing, first, told);
+        }
+        self.clock = end;
+    }
+
+    fn push(&mut self, (begin, end): (Time, Time), doing: Doing, first: bool, told: &mut Told<'_>) {
+        let (rank, number, cause) = (self.rank, self.steps, self.own);
+        let step = Step { rank, number, begin, end, doing, cause, first, background: false };
+        told.output.record.steps.push(step);
+        self.steps += 1;
+        self.own = Cause::After(number);
+    }
+
+    /// Neighbours of one name are one slice.
+    fn draw(&mut self, activity: Activity, name: &'static str, start: Time, end: Time, told: &mut Told<'_>) {
+        if !told.timeline || end <= start {
+            return;
+        }
+        let goes_on = |slice: &Slice| slice.activity == activity && slice.name == name;
+        if !self.slice.as_ref().is_some_and(goes_on) {
+            self.end_slice(start, told);
+            self.slice = Some(Slice { activity, name, start });
+        }
+    }
+
+    fn end_slice(&mut self, end: Time, told: &mut Told<'_>) {
+        if let Some(Slice { activity, name, start }) = self.slice.take()
+            && end > start
+        {
+            let slice = TimelineEvent::Slice { rank: self.rank, activity, name, start, end };
+            told.output.timeline.push(slice);
+        }
+    }
+}

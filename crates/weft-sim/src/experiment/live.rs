@@ -1,0 +1,266 @@
+//! Real programs on a machine: what is asked for, and the results of it.
+//!
+//! ```text
+//!   RunRequest ──► LiveAccount::open ──► epoch ──► epoch ──► … ──► finish ──► tables, run.json, RunReport
+//!                                          │ written, drawn, recorded
+//! ```
+//! Who runs the processes hands over the network at every epoch; the account is kept as that of simulated ranks.
+//! Such a run cannot be run again by its request alone: so its critical path is recorded as it goes and
+//! explained at its end.
+
+use super::explain::{Explained, explained, last_to_finish};
+use super::machine::{assumed, described};
+use super::path::{Names, PathRecorder, pace};
+use super::ranks::{Account, Busiest, Drawing, Shared, Tally, end_of, figures};
+use super::replay::{Figures, Mapping};
+use super::{ExperimentError, MachineInput, Measured, Report, Request, RunOptions, add_crossed};
+use crate::machine::Machine;
+use crate::network::{LinkUse, SimulatedNetwork};
+use crate::results::{Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date};
+use serde::{Deserialize, Serialize};
+use weft_nic::Host;
+use weft_topo::Layout;
+use weft_units::Time;
+use weft_workload::replay::{Finish, RankReport, ReplayOutput, Seating, Wanted};
+
+/// The column `run` of the tables.
+const RUN: u32 = 0;
+/// Memory that the record of the critical path may take. Beyond it, the record begins anew.
+const RECORD_BYTES: usize = 1 << 30;
+
+/// What `weft run` was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RunRequest {
+    /// The machine.
+    pub machine: MachineInput,
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// Ranks.
+    pub ranks: u32,
+    /// Where they sit.
+    pub map: Mapping,
+    /// Ranks per host; `None`: the host's cores.
+    pub ranks_per_host: Option<u32>,
+    /// How computation moves clocks.
+    pub host: String,
+    /// Whether a rank that polls in vain waits until something comes.
+    pub fast_polling: bool,
+    /// Of the random mapping and of the machine's random decisions.
+    pub seed: u64,
+}
+
+/// What a real program measured.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunRow {
+    /// The column `run` of the tables.
+    pub run: u32,
+    /// The program's file name.
+    pub program: String,
+    /// What its ranks did.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// What came of `weft run`.
+pub type RunReport = Report<RunRow>;
+
+/// The account of a real program.
+pub struct LiveAccount {
+    request: RunRequest,
+    options: RunOptions,
+    account: Account,
+    writer: Option<ResultsWriter>,
+    drawing: Option<Drawing>,
+    /// Since when the critical path is recorded; `None`: it is not.
+    recorded_from: Option<Time>,
+    started: String,
+    stopwatch: Stopwatch,
+    /// Events that had been handled when the account was last written.
+    events: u64,
+}
+
+impl LiveAccount {
+    /// Opens the results that `options` ask for, for ranks that sit there.
+    ///
+    /// # Errors
+    /// A directory or a timeline that cannot be written.
+    pub fn open(
+        request: RunRequest,
+        options: RunOptions,
+        seating: Seating,
+        layout: &Layout,
+    ) -> Result<LiveAccount, ExperimentError> {
+        let writer = match &options.output {
+            Some(output) => Some(output.open(&Request::Run(request.clone()))?.0),
+            None => None,
+        };
+        let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
+        let names = vec![name(&request)];
+        if let Some(drawing) = &mut drawing {
+            drawing.name_tracks(&seating, &names, layout)?;
+        }
+        let path = writer.as_ref().map(|_| PathRecorder::default());
+        let recorded_from = path.as_ref().map(|_| Time::ZERO);
+        let account = Account::new(RUN, names, seating, Tally::default(), path);
+        let (started, stopwatch) = (date(), Stopwatch::start());
+        Ok(LiveAccount {
+            request,
+            options,
+            account,
+            writer,
+            drawing,
+            recorded_from,
+            started,
+            stopwatch,
+            events: 0,
+        })
+    }
+
+    /// Which ranks there are, and where.
+    pub fn seating(&self) -> &Seating {
+        self.account.seating()
+    }
+
+    /// What ranks are to report beside sums.
+    pub fn wanted(&self) -> Wanted {
+        let wants = |table| self.writer.as_ref().is_some_and(|writer| writer.wants(table));
+        Wanted {
+            messages: wants(Table::Messages),
+            flows: wants(Table::Flows),
+            timeline: self.drawing.is_some(),
+        }
+    }
+
+    /// Whether the critical path is to be recorded.
+    pub fn records(&self) -> bool {
+        self.recorded_from.is_some()
+    }
+
+    /// When the present epoch ends.
+    pub fn epoch_end(&self) -> Time {
+        self.account.epoch_end()
+    }
+
+    /// Virtual time has come to the end of the epoch. Says whether the record of the critical path is to begin anew.
+    ///
+    /// # Errors
+    /// Results that cannot be written, and with [`RunOptions::check`] whatever is lost.
+    pub fn epoch<H: Host<Output = ReplayOutput>>(
+        &mut self,
+        network: &mut dyn SimulatedNetwork<H>,
+    ) -> Result<bool, ExperimentError> {
+        self.take(network)?;
+        self.account.next_epoch(self.writer.as_mut())?;
+        let anew = self.account.path_bytes() > RECORD_BYTES;
+        if anew {
+            drop(self.account.take_path());
+            self.account.record_path();
+            self.recorded_from = Some(network.now());
+        }
+        Ok(anew)
+    }
+
+    fn take<H: Host<Output = ReplayOutput>>(
+        &mut self,
+        network: &mut dyn SimulatedNetwork<H>,
+    ) -> Result<(), ExperimentError> {
+        let events = network.events_handled();
+        self.account.count_events(events - std::mem::replace(&mut self.events, events));
+        if self.options.check {
+            network.check().map_err(ExperimentError::input)?;
+        }
+        self.account.take_outputs(network, self.writer.as_mut(), self.drawing.as_mut())
+    }
+
+    /// The run has ended: `ranks` and their `finishes`, in order.
+    ///
+    /// # Errors
+    /// Results that cannot be written.
+    pub fn finish<H: Host<Output = ReplayOutput>>(
+        mut self,
+        machine: &Machine,
+        layout: &Layout,
+        network: &mut dyn SimulatedNetwork<H>,
+        (ranks, finishes): (&[RankReport], Vec<Finish>),
+        (ended, detail): (Ending, Option<String>),
+    ) -> Result<RunReport, ExperimentError> {
+        self.take(network)?;
+        if let Some(drawing) = self.drawing.take() {
+            drawing.finish()?;
+        }
+        let crossed = network.crossed();
+        let mut busiest = Busiest::new(Shared::BUSIEST);
+        network.visit_links(&mut |link: LinkUse| busiest.see(link));
+        let end = end_of(ranks);
+        let shared = Shared {
+            layout,
+            end,
+            busiest: &busiest,
+            packet_hops: crossed.packet_hops,
+            packets_dropped: crossed.faults.lost(),
+            seed: self.request.seed,
+        };
+        let delivered = self.account.delivered(0);
+        let figures = figures(0, ranks, &delivered, &shared);
+        let row = RunRow { run: RUN, program: name(&self.request), figures };
+        let LiveAccount { request, options, mut account, writer, started, stopwatch, .. } = self;
+        let performance = Performance::measured(&options, started, &stopwatch, crossed.packet_hops);
+        if let Some(mut writer) = writer {
+            account.write_tables(network, ranks, &mut writer)?;
+            let mut totals = Totals {
+                end,
+                messages: delivered.completion.count(),
+                payload: delivered.bytes,
+                ..Totals::default()
+            };
+            add_crossed(&mut totals, &crossed);
+            let explanation = match self.recorded_from {
+                Some(from) if ended == Ending::Finished => {
+                    explain(&mut account, machine, layout, from, finishes)
+                }
+                _ => None,
+            };
+            let manifest = RunManifest {
+                detail: detail.clone(),
+                rows: vec![serde_json::to_value(&row).map_err(ExperimentError::input)?],
+                explained: explanation.into_iter().collect(),
+                assumed: assumed(machine),
+                ..RunManifest::new(Request::Run(request), described(machine), ended, totals)
+            };
+            writer.finish(manifest, performance.clone())?;
+        }
+        let measured = Measured {
+            row,
+            packet_hops_per_second: performance.packet_hops_per_second,
+            build_time_s: 0.0,
+            peak_memory_bytes: performance.peak_memory_bytes,
+        };
+        Ok(RunReport { ended, detail, rows: vec![measured], performance })
+    }
+}
+
+/// The critical path of what was recorded; `None`: no rank came to its end.
+fn explain(
+    account: &mut Account,
+    machine: &Machine,
+    layout: &Layout,
+    from: Time,
+    finishes: Vec<Finish>,
+) -> Option<Explained> {
+    let mut path = account.take_path();
+    path.add_finishes(finishes);
+    let trace = path.finish(pace(machine));
+    let last = last_to_finish(&trace)?;
+    let names = Names::new(machine, layout, account.seating(), account.names());
+    let ranks: Vec<_> = trace.finishes().iter().map(|finish| (from, *finish)).collect();
+    let of = account.names().join(", ");
+    Some(explained((RUN, of), &trace, (from, last), &ranks, &names))
+}
+
+/// The program's file name.
+fn name(request: &RunRequest) -> String {
+    let word = request.program.first().map_or("", String::as_str);
+    std::path::Path::new(word)
+        .file_name()
+        .map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,228 @@
+//! What the hosts of ranks report, collected over a run: of simulated ranks and of real processes alike.
+//!
+//! An epoch is as long as it takes for a bounded number of events, so that what is collected in it fits
+//! in memory however long the programs are. Its end depends on events alone, never on threads or
+//! snapshots.
+
+use super::drawing::Drawing;
+use super::tables;
+use crate::experiment::ExperimentError;
+use crate::experiment::link_table::write_links;
+use crate::experiment::path::PathRecorder;
+use crate::network::SimulatedNetwork;
+use crate::results::{ResultsWriter, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_nic::Host;
+use weft_units::{EndpointId, RankId, Span, Time};
+use weft_workload::flow::FlowReport;
+use weft_workload::osu::Stopwatch;
+use weft_workload::replay::{Delivery, RankReport, ReplayOutput, Seating, TimelineEvent};
+
+/// The first epoch.
+const FIRST_EPOCH: Span = Span::from_us(100);
+/// An epoch with fewer events is followed by one of twice its length, one with more by one of half.
+const FEW_EVENTS: u64 = 1 << 18;
+const MANY_EVENTS: u64 = 1 << 21;
+
+/// What has been counted and decided so far: with the network's state, all that a resumed run needs.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Tally {
+    programs: Vec<Delivery>,
+    flows: BTreeMap<(EndpointId, EndpointId), FlowReport>,
+    /// By rank over all programs, where clocks are read.
+    stopwatches: Vec<Stopwatch>,
+    epoch: Epoch,
+}
+
+/// The present epoch.
+#[derive(Serialize, Deserialize)]
+struct Epoch {
+    end: Time,
+    length: Span,
+    /// Events in it so far.
+    events: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        let epoch = Epoch { end: Time::ZERO + FIRST_EPOCH, length: FIRST_EPOCH, events: 0 };
+        Tally { programs: Vec::new(), flows: BTreeMap::new(), stopwatches: Vec::new(), epoch }
+    }
+}
+
+impl Epoch {
+    /// The next epoch begins.
+    fn next(&mut self) {
+        let ps = self.length.as_ps();
+        self.length = Span::from_ps(match self.events {
+            ..FEW_EVENTS => ps.saturating_mul(2),
+            MANY_EVENTS.. => (ps / 2).max(1),
+            _ => ps,
+        });
+        self.end = self.end.saturating_add(self.length);
+        self.events = 0;
+    }
+}
+
+/// The account of a run.
+pub(crate) struct Account {
+    /// The column `run` of the tables.
+    run: u32,
+    /// What the programs are called, in their order.
+    names: Vec<String>,
+    seating: Seating,
+    tally: Tally,
+    /// Where the critical path is recorded. Not part of what is saved.
+    path: Option<PathRecorder>,
+}
+
+impl Account {
+    /// An account that begins, or goes on with what was counted.
+    pub fn new(
+        run: u32,
+        names: Vec<String>,
+        seating: Seating,
+        tally: Tally,
+        path: Option<PathRecorder>,
+    ) -> Account {
+        Account { run, names, seating, tally, path }
+    }
+
+    /// What the programs are called, in their order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Which ranks there are, and where.
+    pub fn seating(&self) -> &Seating {
+        &self.seating
+    }
+
+    /// What was counted.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// What was delivered of a program.
+    pub fn delivered(&self, program: usize) -> Delivery {
+        self.tally.programs.get(program).cloned().unwrap_or_default()
+    }
+
+    /// What ranks have read from their clocks, by rank over all programs; empty before the first reading.
+    pub fn stopwatches(&self) -> &[Stopwatch] {
+        &self.tally.stopwatches
+    }
+
+    /// What was recorded of the critical path, where that was asked for.
+    pub fn take_path(&mut self) -> PathRecorder {
+        self.path.take().unwrap_or_default()
+    }
+
+    /// Memory of what was recorded of it.
+    pub fn path_bytes(&self) -> usize {
+        self.path.as_ref().map_or(0, PathRecorder::bytes)
+    }
+
+    /// The critical path is recorded from now on.
+    pub fn record_path(&mut self) {
+        self.path = Some(PathRecorder::default());
+    }
+
+    /// When the present epoch ends.
+    pub fn epoch_end(&self) -> Time {
+        self.tally.epoch.end
+    }
+
+    /// So many events have been handled.
+    pub fn count_events(&mut self, events: u64) {
+        self.tally.epoch.events += events;
+    }
+
+    /// The present epoch has ended.
+    pub fn next_epoch(&mut self, writer: Option<&mut ResultsWriter>) -> Result<(), ExperimentError> {
+        self.tally.epoch.next();
+        match writer {
+            Some(writer) => Ok(writer.epoch()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes what has happened since it was last called, and writes and draws what is wanted of it.
+    pub fn take_outputs<H: Host<Output = ReplayOutput>>(
+        &mut self,
+        network: &mut dyn SimulatedNetwork<H>,
+        writer: Option<&mut ResultsWriter>,
+        drawing: Option<&mut Drawing>,
+    ) -> Result<(), ExperimentError> {
+        let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+        let (tally, ranks) = (&mut self.tally, self.seating.ranks());
+        let (path, now, mut taken) = (&mut self.path, network.now(), Ok(()));
+        network.visit_outputs(&mut |output| {
+            if let (Some(path), Ok(())) = (path.as_mut(), &taken) {
+                taken = path.take(output, now);
+            }
+            let ReplayOutput { programs, flows, messages: some, timeline, clocks, faults: wrong, .. } =
+                std::mem::take(output);
+            if tally.programs.len() < programs.len() {
+                tally.programs.resize(programs.len(), Delivery::default());
+            }
+            for (sum, part) in tally.programs.iter_mut().zip(&programs) {
+                sum.merge(part);
+            }
+            for (flow, report) in flows {
+                tally.flows.entry(flow).or_default().merge(&report);
+            }
+            if !clocks.is_empty() {
+                tally.stopwatches.resize(ranks as usize, Stopwatch::default());
+            }
+            // The readings of a rank are in order.
+            for reading in clocks {
+                tally.stopwatches[reading.rank.index()].read(reading.clock);
+            }
+            messages.extend(some);
+            events.extend(timeline);
+            faults.extend(wrong);
+        });
+        taken?;
+        // Which fault is found first may depend on the threads; which is reported must not.
+        if let Some(fault) = faults.into_iter().min() {
+            return Err(ExperimentError::input(fault));
+        }
+        if let Some(writer) = writer {
+            messages.sort_unstable_by_key(|m| (m.delivered, m.source, m.number));
+            messages.iter().try_for_each(|message| writer.message(tables::message_row(self.run, message)))?;
+        }
+        if let Some(drawing) = drawing {
+            // The events of a rank are in order already.
+            events.sort_by_key(TimelineEvent::rank);
+            events.into_iter().try_for_each(|event| drawing.draw(event))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the tables that are known at the end only. `ranks` are in order.
+    pub fn write_tables<H: Host>(
+        &self,
+        network: &dyn SimulatedNetwork<H>,
+        ranks: &[RankReport],
+        writer: &mut ResultsWriter,
+    ) -> Result<(), ExperimentError> {
+        if writer.wants(Table::Flows) {
+            tables::flow_rows(self.run, &self.tally.flows).try_for_each(|row| writer.flow(row))?;
+        }
+        write_links(self.run, network, end_of(ranks) - Time::ZERO, writer)?;
+        ranks.iter().try_for_each(|rank| writer.rank(tables::rank_row(self.run, rank, &self.seating)))?;
+        Ok(())
+    }
+
+    /// Number of the first rank of a program over all programs.
+    pub fn first_rank(&self, program: u32) -> u32 {
+        self.seating.number(program, RankId(0)).0
+    }
+}
+
+/// When the last of the ranks ended.
+pub(crate) fn end_of(ranks: &[RankReport]) -> Time {
+    ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO)
+}
