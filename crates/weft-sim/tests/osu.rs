@@ -28,6 +28,7 @@ fn request(name: &str, benchmark: Benchmark, sizes: &[u64]) -> OsuRequest {
         algorithm: None,
         seed: 7,
         breakdown: false,
+        data: false,
     }
 }
 

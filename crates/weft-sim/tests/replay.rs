@@ -94,6 +94,7 @@ fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
         ranks_per_host: None,
         wildcards: Wildcards::Recorded,
         seed: 7,
+        data: false,
     }
 }
 

@@ -182,6 +182,7 @@ fn measure(
         algorithm: measure.algorithm.clone(),
         seed: 1,
         breakdown: false,
+        data: false,
     };
     let options = RunOptions {
         threads: 1,

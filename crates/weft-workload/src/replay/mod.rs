@@ -26,7 +26,8 @@ mod report;
 pub use program::{Generated, Operations, Program};
 pub use record::{Cause, Doing, Finish, MessageId, Post, Record, Step};
 pub use report::{
-    Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent,
+    Activity, ClockReading, Compared, Damage, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage,
+    TimelineEvent,
 };
 
 use rank::{Notice, ReplayRank};
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_engine::Payload;
 use weft_msg::{Blocked, Envelope, Protocol, SendToken};
+use weft_nic::data::DataError;
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Offer};
 use weft_units::{EndpointId, RankId, Time};
@@ -70,6 +72,9 @@ pub struct ReplayParameters {
     pub record_from: Option<Time>,
     /// Whether a rank reports its clock at every marker of its program.
     pub report_clocks: bool,
+    /// With which seed messages carry real bytes; `None`: they carry none. The block-level interface alone
+    /// can do so.
+    pub data: Option<u64>,
 }
 
 impl ReplayParameters {
@@ -100,6 +105,7 @@ impl ReplayParameters {
             report_timeline: false,
             record_from: None,
             report_clocks: false,
+            data: None,
         }
     }
 
@@ -356,6 +362,20 @@ impl Host for ReplayHost {
         let seat = u32::from(failure.interface);
         let rank = &mut self.ranks[seat as usize];
         rank.failed(failure, seat, &mut self.tokens, parameters, context);
+    }
+
+    fn data(parameters: &ReplayParameters) -> Option<u64> {
+        parameters.data
+    }
+
+    fn damaged(
+        &mut self,
+        error: &DataError,
+        header: Option<&ReplayHeader>,
+        context: &mut impl HostContext<Self>,
+    ) {
+        let ranks = header.map(|it| (RankId(it.source), self.ranks[it.seat as usize].number()));
+        context.output().damages.push(Damage { ranks, error: *error });
     }
 
     fn next_offer(&self) -> Time {

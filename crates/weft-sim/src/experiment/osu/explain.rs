@@ -92,8 +92,9 @@ pub(crate) fn explain(
         check: false,
         command: Vec::new(),
     };
-    let (seed, breakdown) = (request.seed, request.breakdown);
-    let series = Series { machine: &machine, layout: &layout, seed, breakdown, options: &options, context };
+    let (seed, breakdown, data) = (request.seed, request.breakdown, request.data);
+    let (machine, layout) = (&machine, &layout);
+    let series = Series { machine, layout, seed, breakdown, data, options: &options, context };
     let done = series.run(&points, None, None, None)?;
     if done.ended == Ending::Interrupted {
         return Ok(None);

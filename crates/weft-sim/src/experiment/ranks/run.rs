@@ -10,7 +10,7 @@ use crate::assembly;
 use crate::experiment::link_table::write_links;
 use crate::experiment::path::PathRecorder;
 use crate::experiment::{Context, ExperimentError, Interrupt};
-use crate::machine::{Machine, Progress as MachineProgress};
+use crate::machine::{Machine, Nic, Progress as MachineProgress};
 use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
 use crate::results::{Ending, ResultsWriter, Table};
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,8 @@ use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
-    Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
-    TimelineEvent,
+    Compared, Damage, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost, ReplayOutput,
+    ReplayParameters, TimelineEvent,
 };
 
 /// The first epoch.
@@ -46,7 +46,17 @@ pub(crate) struct Setup<'a> {
     pub protocol: Protocol,
     pub seed: u64,
     pub threads: u32,
+    /// Whether messages carry real bytes.
+    pub data: bool,
 }
+
+/// Real bytes were asked for of an interface that has no memory.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "--data: the simple interface moves sizes, no bytes; use a machine with the block-level one (nic.model=full), such \
+     as exanest, or leave --data out"
+)]
+struct NoData;
 
 /// What has been counted and decided so far: with the network's state, all that a resumed run needs.
 #[derive(Serialize, Deserialize)]
@@ -55,6 +65,7 @@ pub(crate) struct Tally {
     flows: BTreeMap<(EndpointId, EndpointId), FlowReport>,
     /// By rank over all programs, where clocks are read.
     stopwatches: Vec<Stopwatch>,
+    compared: Compared,
     epoch: Epoch,
 }
 
@@ -70,7 +81,8 @@ struct Epoch {
 impl Default for Tally {
     fn default() -> Tally {
         let epoch = Epoch { end: Time::ZERO + FIRST_EPOCH, length: FIRST_EPOCH, events: 0 };
-        Tally { programs: Vec::new(), flows: BTreeMap::new(), stopwatches: Vec::new(), epoch }
+        let (programs, flows, stopwatches) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Tally { programs, flows, stopwatches, compared: Compared::default(), epoch }
     }
 }
 
@@ -115,6 +127,7 @@ pub(crate) struct RankRun {
     operations: u64,
     network: Box<dyn SimulatedNetwork<ReplayHost>>,
     tally: Tally,
+    data: bool,
     /// Where the critical path is recorded. Not part of what is saved.
     path: Option<PathRecorder>,
 }
@@ -134,10 +147,14 @@ impl RankRun {
         saved: Option<(Tally, Vec<u8>)>,
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
-        let Setup { run, machine, layout, programs, names, protocol, seed, threads } = setup;
+        let Setup { run, machine, layout, programs, names, protocol, seed, threads, data } = setup;
+        if data && matches!(machine.nic, Nic::Simple(_)) {
+            return Err(ExperimentError::input(NoData));
+        }
         let rule = progress_rule(machine);
         let seating = ReplayParameters::new(programs.clone(), protocol.clone(), rule);
         let mut parameters = ReplayParameters::new(programs, protocol, rule);
+        parameters.data = data.then_some(seed);
         adjust(&mut parameters);
         let fullest = parameters.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
@@ -161,7 +178,7 @@ impl RankRun {
             error => ExperimentError::input(error),
         })?;
         let operations = seating.programs().iter().map(|program| program.operations.count()).sum();
-        Ok(RankRun { run, names, seating, operations, network, tally, path })
+        Ok(RankRun { run, names, seating, operations, network, tally, data, path })
     }
 
     /// What the programs are called, in their order.
@@ -204,6 +221,16 @@ impl RankRun {
         &self.tally.stopwatches
     }
 
+    /// Whether messages carry real bytes.
+    pub fn moves_data(&self) -> bool {
+        self.data
+    }
+
+    /// What was compared in the memory of sources and targets.
+    pub fn compared(&self) -> Compared {
+        self.tally.compared
+    }
+
     /// All that a resumed run needs.
     pub fn state(&self) -> Result<(&Tally, Vec<u8>), ExperimentError> {
         Ok((&self.tally, self.network.save().map_err(ExperimentError::input)?))
@@ -219,7 +246,9 @@ impl RankRun {
         let before = self.network.events_handled();
         let progress = self.network.run_until(until, around.interrupt.flag());
         self.tally.epoch.events += self.network.events_handled() - before;
-        self.take_outputs(around)?;
+        if let Some(damage) = self.take_outputs(around)? {
+            return Ok(Step::Ended(Ending::LostData, Some(damage)));
+        }
         if around.check
             && let Err(lost) = self.network.check()
         {
@@ -309,17 +338,30 @@ impl RankRun {
         lines.join("\n")
     }
 
-    /// Writes what has happened since it was last called.
-    fn take_outputs(&mut self, around: &mut Surroundings<'_>) -> Result<(), ExperimentError> {
+    /// Writes what has happened since it was last called. Returns what is wrong with the bytes of messages.
+    fn take_outputs(&mut self, around: &mut Surroundings<'_>) -> Result<Option<String>, ExperimentError> {
         let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+        let mut damage: Option<Damage> = None;
         let (tally, ranks) = (&mut self.tally, self.seating.ranks());
         let (path, now, mut taken) = (&mut self.path, self.network.now(), Ok(()));
         self.network.visit_outputs(&mut |output| {
             if let (Some(path), Ok(())) = (path.as_mut(), &taken) {
                 taken = path.take(output, now);
             }
-            let ReplayOutput { programs, flows, messages: some, timeline, clocks, faults: wrong, .. } =
-                std::mem::take(output);
+            let ReplayOutput {
+                programs,
+                flows,
+                messages: some,
+                timeline,
+                clocks,
+                faults: wrong,
+                compared,
+                damages,
+                ..
+            } = std::mem::take(output);
+            tally.compared += compared;
+            // Which is found first may depend on the threads; which is reported must not.
+            damage = damage.into_iter().chain(damages).min();
             if tally.programs.len() < programs.len() {
                 tally.programs.resize(programs.len(), Delivery::default());
             }
@@ -354,7 +396,7 @@ impl RankRun {
             events.sort_by_key(TimelineEvent::rank);
             events.into_iter().try_for_each(|event| drawing.draw(event))?;
         }
-        Ok(())
+        Ok(damage.map(|damage| format!("source and target memory do not agree: {damage}")))
     }
 
     /// The share of all operations that are begun.

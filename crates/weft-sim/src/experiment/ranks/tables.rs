@@ -82,6 +82,8 @@ pub struct Shared<'a> {
     pub packets_dropped: u64,
     /// The request's.
     pub seed: u64,
+    /// Bytes that agree in the memory of sources and targets, where that was asked for.
+    pub compared_bytes: Option<u64>,
 }
 
 /// The row of a trace in the report: of its ranks in order, and of its messages.
@@ -123,6 +125,7 @@ pub fn report_row(
         packet_hops: shared.packet_hops,
         packets_dropped: shared.packets_dropped,
         seed: shared.seed,
+        compared_bytes: shared.compared_bytes,
         busiest_links: busiest_links.collect(),
     }
 }
