@@ -46,6 +46,7 @@ mod collective;
 mod communicator;
 mod eager;
 mod error;
+mod groups;
 mod interface;
 mod matching;
 mod nic;
