@@ -46,7 +46,7 @@ struct Recorded {
     mpi: Mpi,
     summary: RecordSummary,
     trace: Trace,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 fn request(command: Vec<OsString>, output: PathBuf) -> RecordRequest {
@@ -54,7 +54,7 @@ fn request(command: Vec<OsString>, output: PathBuf) -> RecordRequest {
         output,
         force: false,
         mpi: None,
-        recorder_folder: Some(root().join("build/recorder")),
+        recorderfolder: Some(root().join("build/recorder")),
         command,
         output_to_error: false,
         date: None,
@@ -67,7 +67,7 @@ fn run(mpi: Mpi, mut command: Vec<OsString>, program: &[&str]) -> Recorded {
     let output = folder.path().join("run.weft");
     let summary = record(&request(command, output.clone()), || false).unwrap();
     assert!(!folder.path().join("run.weft.parts").exists(), "the parts are gone when the trace is whole");
-    Recorded { mpi, summary, trace: Trace::open(output).unwrap(), _folder: folder }
+    Recorded { mpi, summary, trace: Trace::open(output).unwrap(), folder: folder }
 }
 
 /// Records a case of recorder/tests/calls.c on every MPI.
@@ -94,7 +94,7 @@ impl Recorded {
 
     /// Replays the trace to its end.
     fn replays(&self) {
-        let trace = self._folder.path().join("run.weft");
+        let trace = self.folder.path().join("run.weft");
         let weft = Command::new(env!("CARGO_BIN_EXE_weft"))
             .args(["replay", "-m", "exanest", "--quiet", "--data"])
             .arg(trace)
