@@ -54,7 +54,7 @@ fn request(command: Vec<OsString>, output: PathBuf) -> RecordRequest {
         output,
         force: false,
         mpi: None,
-        recorderfolder: Some(root().join("build/recorder")),
+        recorder_folder: Some(root().join("build/recorder")),
         command,
         output_to_error: false,
         date: None,
@@ -67,7 +67,7 @@ fn run(mpi: Mpi, mut command: Vec<OsString>, program: &[&str]) -> Recorded {
     let output = folder.path().join("run.weft");
     let summary = record(&request(command, output.clone()), || false).unwrap();
     assert!(!folder.path().join("run.weft.parts").exists(), "the parts are gone when the trace is whole");
-    Recorded { mpi, summary, trace: Trace::open(output).unwrap(), folder: folder }
+    Recorded { mpi, summary, trace: Trace::open(output).unwrap(), folder }
 }
 
 /// Records a case of recorder/tests/calls.c on every MPI.

@@ -2,9 +2,7 @@
 
 use super::network::{Blind, Delays, run};
 use crate::{MsgError, Protocol, unsupported};
-use weft_trace::op::{
-    Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode, WindowId, WindowSync,
-};
+use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode};
 use weft_units::{Bytes, RankId};
 
 fn error(program: Vec<Op>) -> MsgError {

@@ -106,7 +106,7 @@ pub(crate) fn explain(
     for ((number, point), outcome) in numbered() {
         let Some(typical) = outcome.typical else { continue };
         let Some(recorded) = series.recorded(point, number, typical)? else { return Ok(None) };
-        let names = recorded.names(&machine, &layout);
+        let names = recorded.names(machine, layout);
         let iteration = |(rank, times): (usize, &weft_workload::osu::Stopwatch)| -> Option<Stretch> {
             let window = times.last()?;
             Some((window.from, recorded.trace.moment(RankId::from(rank), window.to)?))
