@@ -46,7 +46,7 @@ struct Recorded {
     mpi: Mpi,
     summary: RecordSummary,
     trace: Trace,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 fn request(command: Vec<OsString>, output: PathBuf) -> RecordRequest {
@@ -67,7 +67,7 @@ fn run(mpi: Mpi, mut command: Vec<OsString>, program: &[&str]) -> Recorded {
     let output = folder.path().join("run.weft");
     let summary = record(&request(command, output.clone()), || false).unwrap();
     assert!(!folder.path().join("run.weft.parts").exists(), "the parts are gone when the trace is whole");
-    Recorded { mpi, summary, trace: Trace::open(output).unwrap(), _folder: folder }
+    Recorded { mpi, summary, trace: Trace::open(output).unwrap(), folder }
 }
 
 /// Records a case of recorder/tests/calls.c on every MPI.
@@ -90,6 +90,17 @@ impl Recorded {
     fn short(&self, rank: u32) -> Vec<String> {
         let computes = |op: &Op| matches!(op, Op::Compute { .. });
         self.ops(rank).iter().filter(|op| !computes(op)).map(short).collect()
+    }
+
+    /// Replays the trace to its end.
+    fn replays(&self) {
+        let trace = self.folder.path().join("run.weft");
+        let weft = Command::new(env!("CARGO_BIN_EXE_weft"))
+            .args(["replay", "-m", "exanest", "--quiet", "--data"])
+            .arg(trace)
+            .output()
+            .unwrap();
+        assert!(weft.status.success(), "{}: {}", self.mpi, String::from_utf8_lossy(&weft.stderr));
     }
 
     fn expect(&self, rank: u32, expected: &[&str]) {
@@ -432,6 +443,7 @@ fn communicators_are_known_by_world_ranks() {
         );
         let ids = |rank| run.short(rank).iter().filter(|op| op.starts_with("communicator")).count();
         assert_eq!([ids(1), ids(2), ids(3)], [6, 6, 7]);
+        run.replays();
         let unrecorded = &run.summary.metadata.header.unrecorded;
         let outside = " on a communicator that is not within the world";
         assert_eq!(unrecorded[&format!("MPI_Intercomm_create{outside}")], 4);
@@ -466,6 +478,7 @@ fn one_sided_operations() {
         ];
         run.expect(0, &[&common[..], &["Start 0.1 1", "Put 0.1 1 4B", "Complete 0.1", "Free 0.1"]].concat());
         assert_eq!(run.short(1)[common.len()..], ["Post 0.1 0", "Wait 0.1", "Free 0.1"]);
+        run.replays();
     }
 }
 

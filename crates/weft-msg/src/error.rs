@@ -66,6 +66,12 @@ pub enum MsgError {
         /// The window.
         window: WindowId,
     },
+    /// A post or start that does not say for whom.
+    #[error("{operation} without its group: the trace has one for each member; record it again")]
+    NoGroup {
+        /// Its name.
+        operation: String,
+    },
     /// A window that is created twice.
     #[error("window {id} cannot be created: its number is in use", id = .window.0)]
     WindowInUse {

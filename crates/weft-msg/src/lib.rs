@@ -47,6 +47,7 @@ mod communicator;
 mod eager;
 mod error;
 mod false_envelope;
+mod groups;
 mod interface;
 mod matching;
 mod nic;

@@ -150,6 +150,10 @@ pub enum EnvelopeKind {
     Admit,
     /// A one-sided operation is complete at its target; with what it returns.
     Answer(Access),
+    /// The window of its source may be accessed: a post.
+    Posted,
+    /// The accesses of its source are over: a complete.
+    Completed,
 }
 
 /// What travels with a message.
@@ -163,7 +167,7 @@ pub struct Envelope {
     pub source: RankId,
     /// The program's tag; in a collective its number among the communicator's collectives.
     pub tag: i32,
-    /// The communicator.
+    /// The communicator; of posts and completes the window.
     pub comm: CommId,
     /// The program's payload, also where this message only announces or acknowledges it.
     pub bytes: Bytes,
@@ -185,7 +189,9 @@ impl Envelope {
             | EnvelopeKind::Ack
             | EnvelopeKind::Read
             | EnvelopeKind::Announce(_)
-            | EnvelopeKind::Admit => false,
+            | EnvelopeKind::Admit
+            | EnvelopeKind::Posted
+            | EnvelopeKind::Completed => false,
         }
     }
 

@@ -21,7 +21,8 @@
 //!
 //! Every operation is answered when it is complete at the target. A fence waits for the answers to all
 //! operations of the rank, then goes through a barrier: so when it ends, the operations of all ranks are
-//! complete at both sides. Flush and unlock wait for the answers alone.
+//! complete at both sides. Flush and unlock wait for the answers alone. Post, start, complete and wait are in
+//! `groups`.
 //!
 //! # Source
 //! MPI 4.1 chapter 12; MPICH 4, `src/mpid/ch4/generic/mpidig_rma.h` (active messages and their
@@ -29,8 +30,8 @@
 //! MPICH 3.2.1 sums the numbers of operations by a reduce-scatter instead of acknowledging them.
 //!
 //! # Not modelled
-//! - Post, start, complete and wait: the trace does not say for which group. Exclusion by locks: the trace
-//!   does not say whether they are shared, and all are taken for such; a lock is granted at once.
+//! - Exclusion by locks: the trace does not say whether they are shared, and all are taken for such; a lock is
+//!   granted at once.
 //! - What members tell each other when a window is created: it is a barrier.
 //! - The order of accumulates, atomicity between native and emulated ones, and the second operand of a
 //!   compare-and-swap on the wire.
@@ -38,6 +39,7 @@
 
 use crate::collective::executor::Call;
 use crate::error::MsgError;
+use crate::groups::Groups;
 use crate::matching::Owner;
 use crate::nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 use crate::process::{Incoming, Outgoing, Process, SendState, WaitingFor};
@@ -54,6 +56,8 @@ struct Window {
     comm: CommId,
     /// Own operations without an answer.
     pending: u32,
+    /// Where the program posts and starts.
+    groups: Option<Box<Groups>>,
 }
 
 /// What a synchronization waits for.
@@ -132,7 +136,7 @@ impl Process {
         if windows.table.iter().any(|known| known.id == window) {
             return Err(MsgError::WindowInUse { window });
         }
-        windows.table.push(Window { id: window, comm, pending: 0 });
+        windows.table.push(Window { id: window, comm, pending: 0, groups: None });
         self.barrier(comm, protocol, nic)
     }
 
@@ -209,17 +213,23 @@ impl Process {
         protocol: &Protocol,
         nic: &mut impl Nic,
     ) -> Result<(), MsgError> {
-        if matches!(kind, WindowSync::Post | WindowSync::Start | WindowSync::Complete | WindowSync::Wait) {
-            return Err(MsgError::Unsupported { operation: sync_name(kind).to_owned() });
-        }
         let (place, comm) = self.window(window)?;
         let target = match (kind, target) {
-            (WindowSync::Unlock | WindowSync::Flush, Some(target)) => {
+            (WindowSync::Unlock | WindowSync::Flush | WindowSync::Post | WindowSync::Start, Some(target)) => {
                 self.check_peer("target", target, comm)?;
                 Some(target)
             }
+            (WindowSync::Post | WindowSync::Start, None) => {
+                return Err(MsgError::NoGroup { operation: sync_name(kind).to_owned() });
+            }
             _ => None,
         };
+        if let (WindowSync::Post, Some(origin)) = (kind, target) {
+            nic.spend(Work::SendCall, protocol.send_call);
+            self.groups(window).into_iter().for_each(|groups| groups.expose(origin));
+            self.tell_of_window(EnvelopeKind::Posted, origin, window, protocol, nic);
+            return Ok(());
+        }
         // A lock is granted at once.
         if !matches!(kind, WindowSync::Lock | WindowSync::LockAll) {
             nic.spend(Work::WaitCall, protocol.wait_call);
@@ -244,15 +254,27 @@ impl Process {
                 && Some(outgoing.to) == target
         };
         let Some(windows) = &mut self.windows else { return };
-        let pending = match target {
-            None => windows.table[window as usize].pending > 0,
-            Some(_) => self.sends.iter().any(|(_, outgoing)| of_target(outgoing)),
+        let table = &mut windows.table[window as usize];
+        let id = table.id;
+        let pending = match (kind, target) {
+            (WindowSync::Start, Some(target)) => !table.groups.get_or_insert_default().start(target),
+            (WindowSync::Wait, _) => !table.groups.get_or_insert_default().wait(),
+            (_, None) => table.pending > 0,
+            (_, Some(_)) => self.sends.iter().any(|(_, outgoing)| of_target(outgoing)),
         };
         if pending {
             return;
         }
         windows.waiting = None;
         self.waiting = WaitingFor::Nothing;
+        if kind == WindowSync::Complete {
+            let targets = self.groups(id).map(Groups::complete).unwrap_or_default();
+            for target in targets {
+                self.tell_of_window(EnvelopeKind::Completed, target, id, protocol, nic);
+            }
+            return;
+        }
+        let Some(windows) = &mut self.windows else { return };
         if matches!(kind, WindowSync::Fence | WindowSync::Free) {
             let comm = windows.table[window as usize].comm;
             // The communicator was there when the window was made, and a barrier has no sizes.
@@ -356,6 +378,13 @@ impl Process {
                 outgoing.envelope.tag == waiting.window as i32
                     && waiting.target.is_none_or(|target| target == outgoing.to)
             })
+    }
+
+    /// The groups of a window; `None`: there is no such window.
+    pub(crate) fn groups(&mut self, window: WindowId) -> Option<&mut Groups> {
+        let table = &mut self.windows.as_mut()?.table;
+        let window = table.iter_mut().find(|known| known.id == window)?;
+        Some(window.groups.get_or_insert_default())
     }
 
     /// The place of a window in the table, and its communicator.

@@ -11,7 +11,7 @@
 //!
 //! # Not modelled
 //! A limit on buffered or unexpected messages, cancelling, persistent requests (traces have them as the
-//! sends and receives that they start) and neighbourhood collectives.
+//! sends and receives that they start).
 
 use crate::collective::executor::{Call, Running};
 use crate::communicator::Communicators;
@@ -261,6 +261,7 @@ impl Process {
             EnvelopeKind::Announce(_) => self.admit(&envelope, protocol, nic),
             EnvelopeKind::Admit => self.admitted(&envelope, protocol, nic),
             EnvelopeKind::Answer(access) => self.answered(access, &envelope, protocol, nic),
+            EnvelopeKind::Posted | EnvelopeKind::Completed => self.told_by_other(&envelope, protocol, nic),
             // Its interface answers those.
             EnvelopeKind::Read => {}
         }

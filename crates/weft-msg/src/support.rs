@@ -3,14 +3,12 @@
 use crate::algorithms::{Algorithm, collective_name};
 use crate::one_sided::sync_name;
 use weft_trace::Kind;
-use weft_trace::op::{Op, WindowSync as Sync};
+use weft_trace::op::Op;
 
 /// Whether messaging carries out operations of this kind: a replay asks before it starts.
 pub fn supports(kind: Kind) -> bool {
     match kind {
         Kind::Collective(collective) => Algorithm::performing(collective).next().is_some(),
-        // The trace does not say for which group they are.
-        Kind::Sync(Sync::Post | Sync::Start | Sync::Complete | Sync::Wait) => false,
         _ => true,
     }
 }

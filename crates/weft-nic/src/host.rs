@@ -1,6 +1,7 @@
 //! What uses a network interface.
 
 use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
+use crate::data::DataError;
 use crate::gvas::Pdid;
 use crate::observer::Observer;
 use serde::de::DeserializeOwned;
@@ -104,6 +105,11 @@ pub enum FailureReason {
     /// It is larger than the primitive that it asked for carries.
     #[error("it is larger than a small message may be; send it as a write")]
     TooLarge,
+    /// Of an allreduce of the accelerator: another member's module does not answer, or has failed.
+    #[error(
+        "the accelerator there does not answer for its vector, or has failed itself: is the way there down?"
+    )]
+    Reduction,
 }
 
 /// What a host has to send when the interface has nothing else to do.
@@ -242,6 +248,22 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
         context: &mut impl HostContext<Self>,
     ) {
         context.output().failed(failure);
+    }
+
+    /// With which seed the messages of a run carry real bytes; `None`: they carry none.
+    fn data(_parameters: &Self::Parameters) -> Option<u64> {
+        None
+    }
+
+    /// The bytes of a message to this host are not those that its sender has, or an allreduce of it has
+    /// another result than it should. Tells the observer where the host does not care.
+    fn damaged(
+        &mut self,
+        error: &DataError,
+        _header: Option<&Self::Header>,
+        context: &mut impl HostContext<Self>,
+    ) {
+        context.output().damaged(error);
     }
 
     /// There will be nothing to offer before this time, unless something happens to the host;

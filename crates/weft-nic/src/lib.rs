@@ -8,6 +8,7 @@
 //! time and answer with times, so that each can be tested, and compared with hardware, alone.
 
 pub mod allreduce;
+pub mod data;
 mod full;
 pub mod gvas;
 mod host;

@@ -8,13 +8,14 @@
 //! packet of a message and the last: from the first packet's hops one reads how long the message's own packets
 //! take on the slowest link.
 
+use crate::data::DataError;
 use crate::host::Failure;
 use crate::mailbox::QueueChange;
 use crate::packetizer::ChannelChange;
 use crate::rdma::RdmaChange;
 use serde::{Deserialize, Serialize};
 use weft_fabric::HopRecord;
-use weft_units::{EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// A part of a network interface or of what it is attached to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -30,6 +31,10 @@ pub enum Block {
     Mailbox,
     /// The segmentation agent: the R5 co-processor of TR-488 §4.5.2, or hardware.
     Segmentation,
+    /// The channels of a page of the send unit (TR-488 §4.5): one must be free.
+    RdmaChannel,
+    /// The blocks that a channel of the send unit may have outstanding: one must be acknowledged.
+    OutstandingBlock,
     /// The send unit of TR-488 §4.5.
     RdmaSend,
     /// The receive unit of TR-488 §4.5.
@@ -55,6 +60,8 @@ impl Block {
             Block::Packetizer => "packetizer",
             Block::Mailbox => "mailbox",
             Block::Segmentation => "segmentation",
+            Block::RdmaChannel => "rdma channel",
+            Block::OutstandingBlock => "outstanding blocks",
             Block::RdmaSend => "rdma send",
             Block::RdmaReceive => "rdma receive",
             Block::Iommu => "iommu",
@@ -62,6 +69,17 @@ impl Block {
             Block::Allreduce => "allreduce",
             Block::Transmit => "transmit",
             Block::Polling => "polling",
+        }
+    }
+
+    /// What a message waits for before this block, where that is an interface's way of working and not
+    /// other packets on the same way.
+    pub const fn waits_for(self) -> Option<&'static str> {
+        match self {
+            Block::Segmentation => Some("waits for the agent"),
+            Block::RdmaChannel => Some("waits for a channel"),
+            Block::OutstandingBlock => Some("waits for outstanding blocks"),
+            _ => None,
         }
     }
 }
@@ -121,6 +139,13 @@ pub trait Observer {
 
     /// A message has failed, and its host did not want to know.
     fn failed(&mut self, _failure: &Failure) {}
+
+    /// The memory of source and target has been compared for a message or a reduction of so many bytes, and
+    /// agrees.
+    fn compared(&mut self, _bytes: Bytes) {}
+
+    /// It does not agree, and the host did not want to know.
+    fn damaged(&mut self, _error: &DataError) {}
 }
 
 impl Observer for () {}

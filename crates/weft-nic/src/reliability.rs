@@ -86,6 +86,17 @@ impl Retry {
         self.repeated = 0;
     }
 
+    /// The other side is alive and needs time until `until`. Returns when a timer is to be set, unless one is
+    /// pending that fires in time.
+    pub fn put_off(&mut self, until: Time) -> Option<Time> {
+        (self.deadline, self.repeated) = (Some(until), 0);
+        if self.timer.is_some_and(|timer| timer <= until) {
+            return None;
+        }
+        self.timer = Some(until);
+        self.timer
+    }
+
     /// A timer of this channel has fired.
     pub fn expired(&mut self, now: Time, parameters: &ReliabilityParameters) -> Expiry {
         if self.timer != Some(now) {

@@ -45,6 +45,7 @@ fn replay(path: &Path, name: &str) -> ReplayReport {
         ranks_per_host: None,
         wildcards: Wildcards::Recorded,
         seed: 1,
+        data: false,
     };
     let options = RunOptions {
         threads: 1,

@@ -28,6 +28,7 @@ fn request(name: &str, benchmark: Benchmark, sizes: &[u64]) -> OsuRequest {
         algorithm: None,
         seed: 7,
         breakdown: false,
+        data: false,
     }
 }
 
@@ -234,6 +235,63 @@ fn what_cannot_be_measured_is_refused() {
     let one = machine("exanest", &["host.cores=1"]);
     let said = refused(&OsuRequest { machine: one, between: between("M1QAF1", "M1QAF1"), ..latency() });
     assert!(said.contains("1 cores") && said.contains("name another"), "{said}");
+}
+
+/// Catches bytes that cost time or change a decision, that are lost or put elsewhere on links that lose and
+/// damage packets (eager, rendezvous, one-sided and reduced by the accelerator), and results that depend on
+/// threads; and an interface without memory that says that all is well.
+#[test]
+fn real_bytes_arrive_and_take_no_time() {
+    let faulty = machine("exanest", &["faults=[{drop=2000,corrupt=2000}]"]);
+    let cases = [
+        (Benchmark::Latency, None, Some(2), &[0, 20, 5000, 70_000][..]),
+        (Benchmark::GetBw, None, Some(2), &[3000]),
+        (Benchmark::Allreduce, None, Some(9), &[20, 5000]),
+        (Benchmark::Allreduce, Some("accelerator"), Some(16), &[4, 700]),
+    ];
+    for (benchmark, algorithm, ranks, sizes) in cases {
+        let bare = OsuRequest {
+            machine: faulty.clone(),
+            algorithm: algorithm.map(str::to_owned),
+            ranks,
+            ranks_per_host: Some(1),
+            ..request("exanest", benchmark, sizes)
+        };
+        let without = osu(&bare, &options(1, None));
+        let with = OsuRequest { data: true, ..bare };
+        for threads in [1, 3] {
+            let report = osu(&with, &options(threads, None));
+            for (row, bare) in report.rows.iter().zip(&without.rows) {
+                let mut row = row.row.clone();
+                let compared = row.compared_bytes.take().unwrap();
+                let least = 7 * row.size_bytes.get() * u64::from(row.ranks.min(2) / 2);
+                assert!(compared >= least, "{benchmark}: {compared} of {} bytes", row.size_bytes);
+                assert_eq!(row, bare.row, "{benchmark}: bytes take no time");
+            }
+        }
+    }
+    let simple = OsuRequest { data: true, ..request("bxi3-fattree", Benchmark::Latency, &[8]) };
+    let said = run(&simple, &options(1, None), InterruptAt::new(u32::MAX).context()).unwrap_err().to_string();
+    assert!(said.contains("--data") && said.contains("nic.model=full"), "{said}");
+}
+
+/// Catches waits for the agent that are called contention, and pieces that do not add up: eight ranks of two
+/// hosts, whose transfers share an agent on each side.
+#[test]
+fn waits_for_the_agent_are_the_interfaces() {
+    let request = OsuRequest {
+        ranks: Some(8),
+        ranks_per_host: Some(4),
+        breakdown: true,
+        ..request("exanest", Benchmark::MbwMr, &[4096])
+    };
+    let report = osu(&request, &options(1, None));
+    let breakdown = report.rows[0].row.breakdown.as_ref().unwrap();
+    let agent = |piece: &&weft_sim::experiment::path::PieceRow| piece.what == "waits for the agent";
+    let waits: Vec<_> = breakdown.pieces.iter().filter(agent).collect();
+    assert!(!waits.is_empty() && waits.iter().all(|piece| piece.category == "interface"));
+    let sum: f64 = breakdown.pieces.iter().map(|piece| piece.time_ns).sum();
+    assert!((sum - breakdown.time_ns).abs() < 1e-3, "{sum} of {}", breakdown.time_ns);
 }
 
 #[test]

@@ -72,6 +72,11 @@ pub struct OsuOptions {
     #[arg(long)]
     breakdown: bool,
 
+    /// Messages carry real bytes, and the memory of source and target is compared at the end of each: a
+    /// difference ends the run as lost-data (exit status 1)
+    #[arg(long)]
+    data: bool,
+
     /// Seed of the random mapping and of all random decisions
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -155,6 +160,7 @@ impl OsuOptions {
             algorithm: self.algorithm.clone(),
             seed: self.seed,
             breakdown: self.breakdown,
+            data: self.data,
         })
     }
 
@@ -165,6 +171,7 @@ impl OsuOptions {
             ("--layer", self.layer != LayerChoice::Mpi),
             ("--map", self.places.map != "linear"),
             ("--breakdown", self.breakdown),
+            ("--data", self.data),
         ];
         if let Some((option, _)) = without.into_iter().find(|(_, given)| *given) {
             return Err(Failure::input(format!(

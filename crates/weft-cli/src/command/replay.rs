@@ -27,6 +27,11 @@ pub struct ReplayOptions {
     #[arg(long, value_name = "WHICH", default_value = "recorded")]
     wildcards: WildcardChoice,
 
+    /// Messages carry real bytes, and the memory of source and target is compared at the end of each: a
+    /// difference ends the run as lost-data (exit status 1)
+    #[arg(long)]
+    data: bool,
+
     /// Seed of the random mapping and of all random decisions
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -67,6 +72,7 @@ impl ReplayOptions {
             ranks_per_host: self.places.ppn,
             wildcards,
             seed: self.seed,
+            data: self.data,
         })
     }
 }

@@ -20,6 +20,10 @@ pub struct ValidateOptions {
     #[arg(long)]
     vary: bool,
 
+    /// Threads that vary constants; what comes out does not depend on it
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "vary", value_parser = clap::value_parser!(u32).range(1..=64))]
+    threads: u32,
+
     #[command(flatten)]
     sets: SetOptions,
 
@@ -37,7 +41,8 @@ impl ValidateOptions {
         let interrupt = on_ctrl_c()?;
         let bar = Bar::new(self.quiet);
         let context = Context { interrupt: &interrupt, progress: &bar };
-        let request = ValidateRequest { sets: self.sets.sets, only: self.only, vary: self.vary };
+        let ValidateOptions { only, vary, threads, .. } = self;
+        let request = ValidateRequest { sets: self.sets.sets, only, vary, threads };
         let report = validate::run(&request, context)?;
         drop(bar);
         if interrupt.is_requested() {

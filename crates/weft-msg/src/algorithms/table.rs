@@ -1,6 +1,7 @@
 //! The table: rules, of which the first that holds says the algorithm.
 
 use super::{Algorithm, AlgorithmError, exanest, mpich, openmpi};
+use crate::collective::linear::is_neighbourhood;
 use serde::{Deserialize, Serialize};
 use weft_trace::op::Collective;
 use weft_units::Bytes;
@@ -203,18 +204,24 @@ impl AlgorithmTable {
     pub fn choose(&self, collective: Collective, size: CollectiveSize) -> Option<Algorithm> {
         match self.forced {
             Some((forced, algorithm)) if forced == collective => Some(algorithm),
-            _ => self.by_rules(collective, size).next(),
+            // MPI libraries have one way to exchange with neighbours.
+            _ => self.by_rules(collective, size).next().or_else(|| neighbours(collective)),
         }
     }
 
     /// The algorithm where the interface's accelerator cannot do it.
     pub fn choose_software(&self, collective: Collective, size: CollectiveSize) -> Option<Algorithm> {
-        self.by_rules(collective, size).find(|algorithm| *algorithm != Algorithm::Accelerator)
+        let mut software = self.by_rules(collective, size).filter(|it| *it != Algorithm::Accelerator);
+        software.next().or_else(|| neighbours(collective))
     }
 
     fn by_rules(&self, collective: Collective, size: CollectiveSize) -> impl Iterator<Item = Algorithm> + '_ {
         self.rules.iter().filter(move |rule| rule.holds(collective, size)).map(|rule| rule.algorithm)
     }
+}
+
+fn neighbours(collective: Collective) -> Option<Algorithm> {
+    is_neighbourhood(collective).then_some(Algorithm::Linear)
 }
 
 fn able(collective: Collective, algorithm: Algorithm) -> Result<(), AlgorithmError> {
@@ -240,7 +247,7 @@ mod tests {
         for name in AlgorithmTable::NAMES {
             let table = AlgorithmTable::named(name).unwrap();
             AlgorithmTable::new(table.rules().to_vec()).unwrap();
-            for (collective, name) in &COLLECTIVE_NAMES[..16] {
+            for (collective, name) in &COLLECTIVE_NAMES {
                 for bytes in [0, 100, 3_000, 100_000, 1 << 30] {
                     for members in [1, 2, 7, 8, 1000] {
                         assert!(table.choose(*collective, size(members, bytes)).is_some(), "{name}");
@@ -341,7 +348,8 @@ mod tests {
         AlgorithmTable::mpich().forced(Collective::Barrier, Algorithm::Chain).unwrap_err();
         let able: Vec<Algorithm> = Algorithm::performing(Collective::Scatter).collect();
         assert_eq!(able, [Algorithm::Binomial, Algorithm::Linear]);
-        assert_eq!(Algorithm::performing(Collective::NeighborAlltoall).count(), 0);
+        let able: Vec<Algorithm> = Algorithm::performing(Collective::NeighborAlltoall).collect();
+        assert_eq!(able, [Algorithm::Linear]);
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! Everybody directly: broadcast, reduce, allreduce, gather(v), scatter(v), alltoall(v), barrier, scan,
-//! exscan.
+//! exscan, neighbourhood collectives.
 //!
 //! The root, or in an alltoall everybody, exchanges its messages with all others at once: they are posted
 //! in groups of [`WINDOW`], none of which waits for the one before. An allreduce is a reduce to member 0
 //! and a broadcast from there, a barrier the same without data. A scan goes from member to member.
+//! A neighbourhood collective is an alltoallv in which only neighbours have anything for each other.
 //!
 //! # Source
 //! MPICH `gatherv_linear`, `scatterv_linear`; Open MPI `coll_base`'s `basic_linear` of broadcast, reduce,
-//! allreduce, gather, scatter, alltoall and barrier, and its linear scans.
+//! allreduce, gather, scatter, alltoall and barrier, and its linear scans. MPICH's neighbourhood collectives, whose
+//! only algorithm this is (`ineighbor_alltoallv_allcomm_linear` and the others).
 //!
 //! # Not modelled
-//! Open MPI's root receives the operands of a reduce and the blocks of a gather one after the other.
+//! Open MPI's root receives the operands of a reduce and the blocks of a gather one after the other. Messages
+//! without bytes between neighbours, and several edges between two: the trace has their sum.
 
 use super::{Buffer, Into, Schedule, Steps, WINDOW, layout::Piece, part::Part, scan};
 use weft_trace::op::Collective;
@@ -33,6 +36,10 @@ impl Schedule for Linear {
             Collective::Barrier,
             Collective::Scan,
             Collective::Exscan,
+            Collective::NeighborAllgather,
+            Collective::NeighborAllgatherv,
+            Collective::NeighborAlltoall,
+            Collective::NeighborAlltoallv,
         ]
     }
 
@@ -48,6 +55,7 @@ impl Schedule for Linear {
         match (part.kind, round.checked_sub(walk(part))) {
             (Collective::Scan | Collective::Exscan, _) => scan::chain(part, round, steps),
             (Collective::Alltoall | Collective::Alltoallv, _) => alltoall(part, round, steps),
+            (kind, _) if is_neighbourhood(kind) => alltoall(part, round, steps),
             (Collective::Barrier, None) => tokens(part, round, true, steps),
             (Collective::Barrier, Some(round)) => tokens(part, round, false, steps),
             (Collective::Allreduce, None) => with_root(part, Collective::Reduce, round, steps),
@@ -63,6 +71,12 @@ impl Schedule for Linear {
         // All but the last group.
         (1..walk(part) - 1).contains(&(round % walk(part)))
     }
+}
+
+/// Whether members exchange with their neighbours only.
+pub(crate) fn is_neighbourhood(kind: Collective) -> bool {
+    use Collective::{NeighborAllgather, NeighborAllgatherv, NeighborAlltoall, NeighborAlltoallv};
+    matches!(kind, NeighborAllgather | NeighborAllgatherv | NeighborAlltoall | NeighborAlltoallv)
 }
 
 /// Rounds in which everybody is reached: the own block, and the groups.

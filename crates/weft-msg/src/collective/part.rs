@@ -22,7 +22,7 @@ pub(crate) enum Sizes {
     /// Blocks of different sizes that only the root knows; the others know their `own`: gatherv,
     /// scatterv.
     Rooted { own: u64, ends: Box<[u64]> },
-    /// Blocks of different sizes that two members know: alltoallv.
+    /// Blocks of different sizes that two members know: alltoallv, neighbourhood collectives.
     Pairs { send_ends: Box<[u64]>, receive_ends: Box<[u64]> },
 }
 
@@ -98,16 +98,15 @@ impl Part {
             }
             Collective::Gatherv => Sizes::Rooted { own: send, ends: Box::default() },
             Collective::Scatterv => Sizes::Rooted { own: receive, ends: Box::default() },
-            Collective::Alltoallv => Sizes::Pairs {
+            // Of those who are no neighbours the counts are zero.
+            Collective::Alltoallv
+            | Collective::NeighborAllgather
+            | Collective::NeighborAllgatherv
+            | Collective::NeighborAlltoall
+            | Collective::NeighborAlltoallv => Sizes::Pairs {
                 send_ends: counts("send", &given.send_counts)?,
                 receive_ends: counts("receive", &given.receive_counts)?,
             },
-            Collective::NeighborAllgather
-            | Collective::NeighborAllgatherv
-            | Collective::NeighborAlltoall
-            | Collective::NeighborAlltoallv => {
-                return Err(MsgError::Unsupported { operation: collective_name(kind).to_owned() });
-            }
         };
         let largest = match &sizes {
             Sizes::None => Some(0),

@@ -48,6 +48,15 @@ pub fn sizes(trial: &Trial, members: u32, me: u32) -> CollectiveSizes {
             send = receive_counts.iter().sum();
         }
         Collective::ReduceScatterBlock => send = trial.size * u64::from(members),
+        Collective::NeighborAllgather
+        | Collective::NeighborAllgatherv
+        | Collective::NeighborAlltoall
+        | Collective::NeighborAlltoallv => {
+            // Everybody has those as neighbours whose number differs by one or four.
+            let near = |i: u32, j: u32| matches!(i.abs_diff(j), 1 | 4);
+            send_counts = counts(&|j| if near(me, j) { pair(me, j) } else { 0 });
+            receive_counts = counts(&|i| if near(i, me) { pair(i, me) } else { 0 });
+        }
         Collective::Alltoallv => {
             send_counts = counts(&|j| pair(me, j));
             receive_counts = counts(&|i| pair(i, me));

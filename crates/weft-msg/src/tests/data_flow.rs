@@ -7,7 +7,7 @@
 
 use super::network::Observer;
 use crate::collective::part::Part;
-use crate::collective::{Buffer, Into, Step, Steps, butterfly, layout::Piece, schedule};
+use crate::collective::{Buffer, Into, Step, Steps, butterfly, layout::Piece, linear, schedule};
 use crate::{Algorithm, Envelope, EnvelopeKind};
 use std::collections::{BTreeMap, VecDeque};
 use weft_trace::op::{Collective, CommId};
@@ -219,7 +219,7 @@ impl DataFlow {
                         assert_eq!(*block, expected.collect::<Vec<_>>(), "member {}", part.me);
                     }
                 }
-                Collective::Alltoall | Collective::Alltoallv => (0..part.members).for_each(|i| {
+                kind if exchanges_blocks(kind) => (0..part.members).for_each(|i| {
                     let given = self.members[i as usize].part.input().block(part.me);
                     expect(own.block(i), 1 << i, given.offset);
                 }),
@@ -231,6 +231,11 @@ impl DataFlow {
     }
 }
 
+/// Whether everybody has a block for everybody, or for its neighbours.
+fn exchanges_blocks(kind: Collective) -> bool {
+    matches!(kind, Collective::Alltoall | Collective::Alltoallv) || linear::is_neighbourhood(kind)
+}
+
 impl Member {
     fn new(part: Part, algorithm: Algorithm) -> Member {
         let (me, total) = (1u64 << part.me, part.layout().total());
@@ -238,11 +243,7 @@ impl Member {
         let mut data = vec![None; total as usize];
         let mut running = vec![];
         let mut transit = vec![];
-        let input = if matches!(part.kind, Collective::Alltoall | Collective::Alltoallv) {
-            own(part.input().total())
-        } else {
-            vec![]
-        };
+        let input = if exchanges_blocks(part.kind) { own(part.input().total()) } else { vec![] };
         let mut place = |piece: Piece, cells: &[Cell]| {
             data[piece.offset as usize..][..piece.bytes as usize].copy_from_slice(cells);
         };
@@ -257,7 +258,7 @@ impl Member {
                 let block = if part.me == part.root { layout.block(part.me) } else { layout.whole() };
                 place(block, &own(block.bytes));
             }
-            Collective::Alltoall | Collective::Alltoallv => {
+            kind if exchanges_blocks(kind) => {
                 let (given, taken) = (part.input().block(part.me), part.layout().block(part.me));
                 place(taken, &input[given.offset as usize..][..given.bytes as usize]);
                 transit = (0..part.members)

@@ -4,6 +4,7 @@ use super::collectives::protocols;
 use super::network::{Blind, Delays, Observer, Outcome, run};
 use crate::{Access, Envelope, EnvelopeKind, MsgError, OneSidedPath, Protocol};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use weft_trace::op::{CommId, OneSided, Op, RequestId, WindowId, WindowSync};
 use weft_units::{BitRate, Bytes, RankId, Span};
 
@@ -214,9 +215,9 @@ fn windows_must_exist_and_what_is_missing_is_named() {
     assert!(text(vec![window(), window()]).contains("window 3 cannot be created"));
     assert!(text(vec![window(), access(OneSided::Put, 2, 8, None)]).contains("target 2 does not exist"));
     assert!(text(vec![window(), access(OneSided::Put, 1, u64::MAX, None)]).contains("at most 2^62"));
-    for kind in [WindowSync::Post, WindowSync::Start, WindowSync::Complete, WindowSync::Wait] {
-        assert!(text(vec![window(), sync(kind, None)]).contains("window"));
-        assert!(crate::unsupported(&sync(kind, None)).is_some());
+    for kind in [WindowSync::Post, WindowSync::Start] {
+        assert!(text(vec![window(), sync(kind, None)]).contains("group"));
+        assert!(text(vec![window(), sync(kind, Some(9))]).contains("target 9 does not exist"));
     }
 }
 
@@ -228,4 +229,99 @@ fn a_rank_that_waits_in_a_fence_says_for_what() {
     let outcome = run(programs, &both(OneSidedPath::Native), Delays::Fixed(1), false, &mut Blind).unwrap();
     assert_eq!(outcome.blocked.len(), 1);
     assert!(outcome.blocked[0].to_string().contains("rank 0 waits in barrier"));
+}
+
+/// Looks at the order of a post, the accesses that it allows, the complete that ends them, and the wait.
+#[derive(Default)]
+struct Epochs {
+    /// By who lets in and who is let in.
+    posted: BTreeMap<(RankId, RankId), u32>,
+    /// By who was let in and whom it accessed.
+    completed: BTreeMap<(RankId, RankId), u32>,
+    /// By origin: without an answer.
+    under_way: BTreeMap<RankId, i64>,
+}
+
+impl Observer for Epochs {
+    fn posted(&mut self, from: RankId, to: RankId, envelope: &Envelope) {
+        match envelope.kind {
+            EnvelopeKind::Posted => *self.posted.entry((from, to)).or_default() += 1,
+            EnvelopeKind::Access(_) | EnvelopeKind::Announce(_) => {
+                let epochs = self.completed.get(&(from, to)).copied().unwrap_or_default();
+                assert_eq!(self.posted.get(&(to, from)), Some(&(epochs + 1)), "{from} accesses {to}");
+                *self.under_way.entry(from).or_default() += 1;
+            }
+            EnvelopeKind::Completed => {
+                assert!(
+                    self.under_way.get(&from).is_none_or(|count| *count == 0),
+                    "{from} completes too early"
+                );
+                *self.completed.entry((from, to)).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn delivered(&mut self, to: RankId, envelope: &Envelope) {
+        if matches!(envelope.kind, EnvelopeKind::Answer(_)) {
+            *self.under_way.entry(to).or_default() -= 1;
+        }
+    }
+}
+
+proptest! {
+    /// Catches an access before its target has posted, a complete before the accesses are answered, a wait that
+    /// ends too early or never, and epochs of one window that are taken for each other: rank 0 exposes its
+    /// window to ranks 1 and 2, which access it in several epochs, and each exposes its own to rank 0.
+    #[test]
+    fn groups_bound_their_accesses(
+        epochs in 1usize..4,
+        operations in prop::collection::vec((prop::sample::select(KINDS.to_vec()), 1u64..100_000), 0..4),
+        path in prop::sample::select(vec![OneSidedPath::Native, OneSidedPath::Emulated]),
+        seed in any::<u64>(),
+    ) {
+        use WindowSync::{Complete, Post, Start, Wait};
+        let origin = || {
+            let accesses = operations.iter().map(|(kind, bytes)| access(*kind, 0, *bytes, None));
+            let mut ops = vec![sync(Post, Some(0)), sync(Start, Some(0))];
+            ops.extend(accesses);
+            ops.extend([sync(Complete, None), sync(Wait, None)]);
+            ops
+        };
+        let target = [
+            sync(Post, Some(1)),
+            sync(Post, Some(2)),
+            sync(Start, Some(2)),
+            sync(Start, Some(1)),
+            access(OneSided::Put, 1, 64, None),
+            sync(Complete, None),
+            sync(Wait, None),
+        ];
+        let mut programs = vec![vec![window()]; 3];
+        for _ in 0..epochs {
+            programs[0].extend(target.iter().cloned());
+            programs[1].extend(origin());
+            programs[2].extend(origin());
+        }
+        let mut seen = Epochs::default();
+        let outcome = run(programs, &both(path), Delays::Random(seed), false, &mut seen).unwrap();
+        outcome.assert_clean();
+        let all = |counts: &BTreeMap<_, u32>| counts.values().sum::<u32>() as usize;
+        prop_assert_eq!((all(&seen.posted), all(&seen.completed)), (4 * epochs, 4 * epochs));
+    }
+}
+
+/// Catches a start that does not wait for its post, a wait that does not wait for its complete, and reports
+/// that do not say what is waited for.
+#[test]
+fn a_group_that_never_comes_is_waited_for() {
+    let waits = |ops: Vec<Op>| {
+        let programs = vec![ops, vec![window()]];
+        let outcome =
+            run(programs, &both(OneSidedPath::Native), Delays::Fixed(1), false, &mut Blind).unwrap();
+        outcome.blocked.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    assert!(waits(vec![window(), sync(WindowSync::Start, Some(1))]).contains("rank 0 waits in window start"));
+    let exposed = vec![window(), sync(WindowSync::Post, Some(1)), sync(WindowSync::Wait, None)];
+    assert!(waits(exposed).contains("rank 0 waits in window wait"));
 }

@@ -19,114 +19,33 @@
 //! TR-488 §4.7 and Fig. 10; §4.2 for datapath and clock. The text counts levels 1 to log2(N) - 1, which for
 //! 16 ranks would be three exchanges; its own Fig. 10 has two, partners 4 and 8 ranks apart: log2(N/4).
 //!
+//! # Loss
+//! A module that waits too long for a vector asks for it: see `repair`. What comes twice is ignored.
+//!
 //! # Not modelled
-//! Loss: the text has no retransmission between modules, and the links below lose nothing. A number of
-//! boards that is no power of two: the exchanges do not reduce it, and [`AcceleratorLimits`] refuses it.
+//! A number of boards that is no power of two: the exchanges do not reduce it, and [`AcceleratorLimits`]
+//! refuses it.
 
 mod limits;
+mod packet;
+mod repair;
 mod state;
 #[cfg(test)]
 mod tests;
 mod vector;
 
 pub use limits::{AcceleratorError, AcceleratorLimits};
+pub use packet::{AllreduceParameters, AllreduceRequest, ModulePacket, ModuleSurface, OperationId, Step};
 pub use state::{ModuleEvent, ModuleState, Role};
-pub use vector::{DataType, Operation, reduce};
+pub use vector::{DataType, Operation, reduce, reference};
 
 use crate::memory_path::MemoryPath;
+use crate::reliability::Expiry;
 use crate::server::Server;
+use repair::Repair;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use weft_units::{Bytes, Clock, EndpointId, Span, Time};
-
-/// What a machine file says of the accelerator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct AllreduceParameters {
-    /// What it can do.
-    pub limits: AcceleratorLimits,
-    /// The modules' clock.
-    pub clock: Clock,
-    /// What their datapath reduces per cycle.
-    pub word: Bytes,
-    /// Cycles from the last word of a vector to the last of its reduction.
-    pub latency_cycles: u32,
-    /// From the call to the module's first step, per operation: software programs it.
-    pub start: Span,
-    /// From the vector's being in memory to the call's return, per operation: the module notifies.
-    pub finish: Span,
-}
-
-/// What a rank asks of the module of its MPSoC.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct AllreduceRequest {
-    /// Tells groups apart whose operations overlap.
-    pub group: u32,
-    /// Counts the group's operations.
-    pub sequence: u32,
-    /// The members' endpoints, in rank order.
-    pub members: Vec<EndpointId>,
-    /// Which of them asks.
-    pub own: u32,
-    /// Bytes of the vector.
-    pub bytes: Bytes,
-    /// What is computed.
-    pub operation: Operation,
-    /// Of what.
-    pub data_type: DataType,
-    /// Comes back when it is done.
-    pub token: u32,
-    /// Whether the observer is to be told of it.
-    pub watch: bool,
-}
-
-/// An operation of a group on one block of the vector.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct OperationId {
-    /// The group.
-    pub group: u32,
-    /// Its operation.
-    pub sequence: u32,
-    /// The block of the vector.
-    pub block: u32,
-}
-
-/// What one module sends another.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Step {
-    /// A client's vector; which of the board's members it is.
-    Contribution(u8),
-    /// A server's vector, at a level from 1 on.
-    Exchange(u8),
-    /// The reduced vector.
-    Result,
-}
-
-/// A packet between modules.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ModulePacket {
-    /// Where to.
-    pub to: EndpointId,
-    /// The operation.
-    pub id: OperationId,
-    /// Its step.
-    pub step: Step,
-    /// Payload.
-    pub bytes: Bytes,
-    /// Not before.
-    pub due: Time,
-    /// The vector, where values are carried.
-    pub values: Option<Vec<u8>>,
-}
-
-/// Whoever drives a module.
-pub trait ModuleSurface {
-    /// Calls [`Module::woken`] at `at`.
-    fn wake(&mut self, at: Time, id: OperationId);
-    /// Puts a packet on the link when it is due.
-    fn send(&mut self, packet: ModulePacket);
-    /// A rank's request is done at `at`; the reduced vector where values are carried.
-    fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>);
-}
+use weft_units::{Bytes, EndpointId, Time};
 
 /// An operation under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -138,6 +57,8 @@ struct Running {
     own: u8,
     /// The board among the group's.
     number: u32,
+    /// Of the board.
+    server: Option<EndpointId>,
     /// The servers to exchange with, level by level.
     partners: Vec<EndpointId>,
     /// Vectors that are reduced, of the board and then of levels.
@@ -178,6 +99,7 @@ pub struct Module {
     arithmetic: Server,
     /// Results of earlier blocks of the request under way.
     result: Vec<u8>,
+    repair: Repair,
 }
 
 impl Module {
@@ -204,6 +126,13 @@ impl Module {
 
     /// Software programs the next block of the first request, which the module then fetches.
     fn program(&mut self, parameters: &AllreduceParameters, surface: &mut impl ModuleSurface) {
+        while let Some(Pending { request, block, at, .. }) = self.pending.front()
+            && let AllreduceRequest { group, sequence, own, ref members, .. } = *request
+            && self.repair.has_failed(OperationId { group, sequence, block: *block })
+        {
+            surface.failed(*at, request, members[own as usize]);
+            self.pending.pop_front();
+        }
         let Some(pending) = self.pending.front() else { return };
         let Pending { request, block, at, values } = pending;
         let AllreduceRequest {
@@ -234,6 +163,7 @@ impl Module {
             board,
             own: (own % width) as u8,
             number,
+            server: server(number),
             partners,
             reduced: 0,
             ready: Time::ZERO,
@@ -284,10 +214,11 @@ impl Module {
         let step = Step::Contribution(running.own);
         match running.role {
             Role::Client => {
-                let server = running.board.iter().find(|to| to.0.is_multiple_of(parameters.limits.board));
-                if let Some(&to) = server {
+                if let Some(to) = running.server {
                     let (bytes, values) = (running.bytes, running.values.clone());
-                    surface.send(ModulePacket { to, id, step, bytes, due: now, values });
+                    let packet = ModulePacket { to, id, step, bytes, due: now, values };
+                    self.repair.keep(&packet);
+                    surface.send(packet);
                 }
             }
             Role::Server => {
@@ -295,31 +226,155 @@ impl Module {
                 self.early.insert((id, step), (now, values));
             }
         }
-        self.advance(id, parameters, surface);
+        self.advance(id, now, parameters, surface);
     }
 
     /// A packet of another module has come.
     pub fn received(
         &mut self,
-        id: OperationId,
-        step: Step,
+        from: EndpointId,
+        (id, step): (OperationId, Step),
         values: Option<Vec<u8>>,
         now: Time,
         parameters: &AllreduceParameters,
         surface: &mut impl ModuleSurface,
     ) {
-        self.early.insert((id, step), (now, values));
-        self.advance(id, parameters, surface);
+        match step {
+            Step::Ask => self.answer(from, id, now, surface),
+            Step::NotYet if self.running.contains_key(&id) => {
+                self.repair.alive(now, &parameters.reliability).into_iter().for_each(|at| surface.arm(at));
+            }
+            Step::Failed if self.running.contains_key(&id) => self.fail(id, from, now, parameters, surface),
+            Step::NotYet | Step::Failed => {}
+            vector if self.wants(id, vector) => {
+                self.early.entry((id, vector)).or_insert((now, values));
+                self.advance(id, now, parameters, surface);
+            }
+            // It has come before.
+            _ => {}
+        }
+    }
+
+    /// Whether a vector has not been taken yet.
+    fn wants(&self, id: OperationId, step: Step) -> bool {
+        use ModuleState::{Awaiting, Exchanging, Fetching, Gathering, Programming};
+        let Some(running) = self.running.get(&id) else { return !self.repair.is_over(id) };
+        let reduced = running.reduced;
+        match (running.state, step) {
+            (Programming | Fetching, _) => true,
+            (Gathering, Step::Contribution(member)) => member >= reduced,
+            (Gathering, Step::Exchange(_)) => true,
+            (Exchanging, Step::Exchange(level)) => level > reduced,
+            (Awaiting, Step::Result) => true,
+            _ => false,
+        }
+    }
+
+    /// Another module waits for a vector of this one.
+    fn answer(&self, from: EndpointId, id: OperationId, now: Time, surface: &mut impl ModuleSurface) {
+        let says = |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: now, values: None };
+        surface.send(match self.repair.sent_to(from, id) {
+            Some(sent) => ModulePacket { due: sent.due.max(now), ..sent.clone() },
+            None if self.repair.has_failed(id) => says(Step::Failed),
+            None => says(Step::NotYet),
+        });
+    }
+
+    /// The timer has fired: asks for what is missing, or gives up.
+    pub fn expired(&mut self, now: Time, parameters: &AllreduceParameters, surface: &mut impl ModuleSurface) {
+        let timer = match self.repair.expired(now, &parameters.reliability) {
+            Expiry::Settled => None,
+            Expiry::NotBefore(at) => Some(at),
+            expiry => {
+                let Some((&id, running)) = self.running.first_key_value() else { return };
+                let missing = self.missing(id, running);
+                if expiry == Expiry::GiveUp {
+                    let Some(&first) = missing.first() else { return };
+                    return self.fail(id, first, now, parameters, surface);
+                }
+                for to in missing {
+                    let (step, bytes) = (Step::Ask, Bytes::ZERO);
+                    surface.send(ModulePacket { to, id, step, bytes, due: now, values: None });
+                }
+                self.repair.asked(now, &parameters.reliability)
+            }
+        };
+        timer.into_iter().for_each(|at| surface.arm(at));
+    }
+
+    /// Whose vectors an operation waits for.
+    fn missing(&self, id: OperationId, running: &Running) -> Vec<EndpointId> {
+        let came = |step| self.early.contains_key(&(id, step));
+        match running.state {
+            ModuleState::Awaiting => running.server.into_iter().collect(),
+            ModuleState::Gathering => {
+                let members = (0u8..).zip(&running.board).skip(usize::from(running.reduced));
+                members.filter(|(member, _)| !came(Step::Contribution(*member))).map(|(_, to)| *to).collect()
+            }
+            ModuleState::Exchanging => {
+                running.partners.get(usize::from(running.reduced)).copied().into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The operation under way cannot be finished, because of another module.
+    fn fail(
+        &mut self,
+        id: OperationId,
+        other: EndpointId,
+        now: Time,
+        parameters: &AllreduceParameters,
+        surface: &mut impl ModuleSurface,
+    ) {
+        self.running.remove(&id);
+        self.early.retain(|(of, _), _| of.group != id.group);
+        self.result.clear();
+        self.repair.failed(id);
+        if let Some(Pending { request, .. }) = self.pending.pop_front() {
+            surface.failed(now, &request, other);
+        }
+        if let Some(pending) = self.pending.front_mut() {
+            pending.at = pending.at.max(now);
+        }
+        self.program(parameters, surface);
     }
 
     /// Takes an operation as far as the vectors that have come allow.
     fn advance(
         &mut self,
         id: OperationId,
+        now: Time,
+        parameters: &AllreduceParameters,
+        surface: &mut impl ModuleSurface,
+    ) {
+        self.reduce_what_came(id, parameters, surface);
+        let Some(running) = self.running.get(&id) else { return };
+        match running.state {
+            ModuleState::Finishing => {
+                self.repair.settled();
+                surface.wake(running.ready, id);
+            }
+            ModuleState::Awaiting | ModuleState::Gathering | ModuleState::Exchanging => {
+                let timer = self.repair.waits(now, &parameters.reliability);
+                timer.into_iter().for_each(|at| surface.arm(at));
+            }
+            ModuleState::Programming | ModuleState::Fetching => {}
+        }
+    }
+
+    fn reduce_what_came(
+        &mut self,
+        id: OperationId,
         parameters: &AllreduceParameters,
         surface: &mut impl ModuleSurface,
     ) {
         let Some(running) = self.running.get_mut(&id) else { return };
+        let repair = &mut self.repair;
+        let mut send = |packet: ModulePacket| {
+            repair.keep(&packet);
+            surface.send(packet);
+        };
         let words = running.bytes.div_ceil(parameters.word);
         let cycles = words + u64::from(parameters.latency_cycles);
         while running.state == ModuleState::Gathering {
@@ -338,7 +393,7 @@ impl Module {
             if usize::from(running.reduced) == running.board.len() {
                 running.event(ModuleEvent::Gathered);
                 running.reduced = 0;
-                running.exchange(id, surface);
+                running.exchange(id).into_iter().for_each(&mut send);
             }
         }
         while running.state == ModuleState::Exchanging {
@@ -346,7 +401,7 @@ impl Module {
                 running.event(ModuleEvent::Exchanged);
                 for &to in running.board.iter().filter(|to| !to.0.is_multiple_of(parameters.limits.board)) {
                     let (bytes, due, values) = (running.bytes, running.ready, running.values.clone());
-                    surface.send(ModulePacket { to, id, step: Step::Result, bytes, due, values });
+                    send(ModulePacket { to, id, step: Step::Result, bytes, due, values });
                 }
                 break;
             }
@@ -356,16 +411,13 @@ impl Module {
             running.ready = self.arithmetic.serve(from, cycles, &parameters.clock).ended;
             running.combine(values, running.number >> running.reduced & 1 == 1);
             running.reduced = level;
-            running.exchange(id, surface);
+            running.exchange(id).into_iter().for_each(&mut send);
         }
         if running.state == ModuleState::Awaiting {
             let Some((came, values)) = self.early.remove(&(id, Step::Result)) else { return };
             running.event(ModuleEvent::Result);
             running.ready = came;
             running.values = values;
-        }
-        if running.state == ModuleState::Finishing {
-            surface.wake(running.ready, id);
         }
     }
 
@@ -379,6 +431,7 @@ impl Module {
         surface: &mut impl ModuleSurface,
     ) {
         let Some(running) = self.running.remove(&id) else { return };
+        self.repair.finished(id);
         let (_, written) = around.write(running.bytes, now);
         let done = written + parameters.finish;
         let carries = running.values.is_some();
@@ -407,13 +460,11 @@ impl Running {
         self.state = self.state.next(event, self.role).unwrap_or(self.state);
     }
 
-    /// Sends the vector to the partner of the next level, if there is one.
-    fn exchange(&self, id: OperationId, surface: &mut impl ModuleSurface) {
-        if let Some(&to) = self.partners.get(usize::from(self.reduced)) {
-            let step = Step::Exchange(self.reduced + 1);
-            let (bytes, due, values) = (self.bytes, self.ready, self.values.clone());
-            surface.send(ModulePacket { to, id, step, bytes, due, values });
-        }
+    /// The vector for the partner of the next level, if there is one.
+    fn exchange(&self, id: OperationId) -> Option<ModulePacket> {
+        let &to = self.partners.get(usize::from(self.reduced))?;
+        let step = Step::Exchange(self.reduced + 1);
+        Some(ModulePacket { to, id, step, bytes: self.bytes, due: self.ready, values: self.values.clone() })
     }
 
     /// Reduces another vector with that of the module, which is the upper operand or the lower one.

@@ -4,8 +4,9 @@ use super::*;
 use crate::host_port::{HostPort, HostPortParameters};
 use crate::iommu::{FaultModel, Iommu, IommuParameters};
 use crate::memory::{MemoryChannel, MemoryParameters};
+use crate::reliability::ReliabilityParameters;
 use proptest::prelude::*;
-use weft_units::BitRate;
+use weft_units::{BitRate, Clock, Span};
 
 fn parameters() -> AllreduceParameters {
     AllreduceParameters {
@@ -15,6 +16,12 @@ fn parameters() -> AllreduceParameters {
         latency_cycles: 4,
         start: Span::from_us(1),
         finish: Span::from_us(1),
+        reliability: ReliabilityParameters {
+            timeout: Span::from_us(20),
+            backoff: 2,
+            longest: Span::from_us(80),
+            repetitions: 20,
+        },
     }
 }
 
@@ -23,6 +30,8 @@ struct Asked {
     wakes: Vec<(Time, OperationId)>,
     packets: Vec<ModulePacket>,
     finished: Vec<(Time, u32, Option<Vec<u8>>)>,
+    timers: Vec<Time>,
+    failed: Vec<(Time, u32)>,
 }
 
 impl ModuleSurface for Asked {
@@ -35,18 +44,38 @@ impl ModuleSurface for Asked {
     fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>) {
         self.finished.push((at, token, values));
     }
+    fn arm(&mut self, at: Time) {
+        self.timers.push(at);
+    }
+    fn failed(&mut self, at: Time, request: &AllreduceRequest, _: EndpointId) {
+        self.failed.push((at, request.token));
+    }
 }
 
 enum Happening {
     Request(AllreduceRequest, Option<Vec<u8>>),
     Woken(OperationId),
-    Packet(OperationId, Step, Option<Vec<u8>>),
+    Packet(EndpointId, OperationId, Step, Option<Vec<u8>>),
+    Late,
 }
 
 type Done = (u32, Time, u32, Option<Vec<u8>>);
+type Wanted = (u32, Time, AllreduceRequest, Option<Vec<u8>>);
 
 /// Runs requests, (member, time, request, values), until nothing is left; what finished where, and when.
-fn run(requests: Vec<(u32, Time, AllreduceRequest, Option<Vec<u8>>)>, wire: Span) -> Vec<Done> {
+fn run(requests: Vec<Wanted>, wire: Span) -> Vec<Done> {
+    let (done, failed) = run_with_losses(requests, wire, |_, _, _| false);
+    assert_eq!(failed, []);
+    done
+}
+
+/// The same on wires of which `lost` says which packets, (from, to, when), do not come. The second list is of
+/// those who are told that their request, by its token, has failed.
+fn run_with_losses(
+    requests: Vec<Wanted>,
+    wire: Span,
+    mut lost: impl FnMut(u32, u32, Time) -> bool,
+) -> (Vec<Done>, Vec<(u32, u32)>) {
     let port_parameters = HostPortParameters {
         clock: Clock::from_hertz(150_000_000).unwrap(),
         word: Bytes::new(16),
@@ -65,7 +94,7 @@ fn run(requests: Vec<(u32, Time, AllreduceRequest, Option<Vec<u8>>)>, wire: Span
         sequence += 1;
         agenda.insert((at, sequence), (node, Happening::Request(request, values)));
     }
-    let mut done = Vec::new();
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
     while let Some(((now, _), (node, what))) = agenda.pop_first() {
         let mut asked = Asked::default();
         let (module, port, memory, iommu) = nodes.entry(node).or_default();
@@ -82,9 +111,10 @@ fn run(requests: Vec<(u32, Time, AllreduceRequest, Option<Vec<u8>>)>, wire: Span
                 module.request(request, values, now, &parameters(), &mut asked).unwrap();
             }
             Happening::Woken(id) => module.woken(id, now, &parameters(), around, &mut asked),
-            Happening::Packet(id, step, values) => {
-                module.received(id, step, values, now, &parameters(), &mut asked);
+            Happening::Packet(from, id, step, values) => {
+                module.received(from, (id, step), values, now, &parameters(), &mut asked);
             }
+            Happening::Late => module.expired(now, &parameters(), &mut asked),
         }
         for (at, id) in asked.wakes {
             sequence += 1;
@@ -92,13 +122,22 @@ fn run(requests: Vec<(u32, Time, AllreduceRequest, Option<Vec<u8>>)>, wire: Span
         }
         for ModulePacket { to, id, step, due, values, .. } in asked.packets {
             assert!(due >= now);
+            if lost(node, to.0, due) {
+                continue;
+            }
             sequence += 1;
-            agenda.insert((due + wire, sequence), (to.0, Happening::Packet(id, step, values)));
+            let packet = Happening::Packet(EndpointId(node), id, step, values);
+            agenda.insert((due + wire, sequence), (to.0, packet));
         }
+        for at in asked.timers {
+            sequence += 1;
+            agenda.insert((at, sequence), (node, Happening::Late));
+        }
+        failed.extend(asked.failed.into_iter().map(|(_, token)| (node, token)));
         done.extend(asked.finished.into_iter().map(|(at, token, values)| (node, at, token, values)));
     }
     assert!(nodes.values().all(|(module, ..)| module.unfinished() == 0 && module.early.is_empty()));
-    done
+    (done, failed)
 }
 
 fn request(members: &[u32], own: u32, bytes: u64, sequence: u32) -> AllreduceRequest {
@@ -111,25 +150,9 @@ fn request(members: &[u32], own: u32, bytes: u64, sequence: u32) -> AllreduceReq
         operation: Operation::Sum,
         data_type: DataType::Double,
         token: 77,
+        interface: 0,
         watch: false,
     }
-}
-
-/// The documented order, without any machine: boards in rank order, then pairs of boards.
-fn reference(vectors: &[Vec<u8>], operation: Operation, data_type: DataType) -> Vec<u8> {
-    let fold = |group: &[Vec<u8>]| {
-        let mut all = group.iter().cloned();
-        let first = all.next().unwrap();
-        all.fold(first, |mut low, high| {
-            reduce(&mut low, &high, operation, data_type);
-            low
-        })
-    };
-    let mut boards: Vec<Vec<u8>> = vectors.chunks(4).map(fold).collect();
-    while boards.len() > 1 {
-        boards = boards.chunks(2).map(fold).collect();
-    }
-    boards.remove(0)
 }
 
 /// Catches a transition that was forgotten, added or changed: the table once more, for either role.
@@ -207,8 +230,92 @@ fn a_long_vector_takes_an_operation_per_block() {
     assert!(last(0) < last(4) && last(4) < last(256));
 }
 
+/// Two operations of a group, one after the other, of random vectors, called with these delays in ns: how many
+/// ranks, what they ask for, and what comes out of each.
+fn random_requests(
+    levels: u32,
+    turn: u32,
+    (operation, data_type): (Operation, DataType),
+    elements: usize,
+    delays: &[u64],
+    seed: u64,
+) -> (u32, Vec<Wanted>, Vec<Vec<u8>>) {
+    let ranks = 4u32 << levels;
+    // Boards in another order, and within a board rotated.
+    let place = |rank| ((rank / 4) ^ (turn % (ranks / 4))) * 4 + (rank + turn) % 4;
+    let members: Vec<u32> = (0..ranks).map(place).collect();
+    let mut dice = seed;
+    let mut byte = || {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 56) as u8
+    };
+    let (mut requests, mut expected) = (Vec::new(), Vec::new());
+    for sequence in 0..2 {
+        let vectors: Vec<Vec<u8>> =
+            (0..ranks).map(|_| (0..elements * data_type.width()).map(|_| byte()).collect()).collect();
+        expected.push(reference(&vectors, 4, operation, data_type));
+        for (own, vector) in (0..ranks).zip(vectors) {
+            let mut request = request(&members, own, vector.len() as u64, sequence);
+            (request.operation, request.data_type, request.token) = (operation, data_type, sequence);
+            let at = Time::ZERO + Span::from_ns(delays[own as usize] + u64::from(sequence));
+            requests.push((members[own as usize], at, request, Some(vector)));
+        }
+    }
+    (ranks, requests, expected)
+}
+
+/// Catches a member that waits for ever on one that is off the wire, and one that is late taken for dead: the
+/// last one calls after 5 ms, long after others would have given up.
+#[test]
+fn the_dead_are_given_up_and_the_late_are_waited_for() {
+    let members: Vec<u32> = (0..16).collect();
+    let requests = |late: u32| -> Vec<Wanted> {
+        let at = |own| if own == late { Span::from_us(5_000) } else { Span::ZERO };
+        (0..16).map(|own| (own, Time::ZERO + at(own), request(&members, own, 256, 0), None)).collect()
+    };
+    for late in [0, 4, 7] {
+        let done = run(requests(late), Span::from_ns(300));
+        assert_eq!(done.len(), 16);
+        assert!(done.iter().all(|(_, at, ..)| *at < Time::ZERO + Span::from_us(5_010)));
+    }
+    for dead in [0, 4, 7] {
+        let (done, failed) =
+            run_with_losses(requests(99), Span::from_ns(300), |from, to, _| from == dead || to == dead);
+        let told = failed.iter().map(|(node, _)| *node);
+        let all: std::collections::BTreeSet<u32> = done.iter().map(|(node, ..)| *node).chain(told).collect();
+        assert_eq!((done.len(), failed.len(), all.len()), (0, 16, 16), "without {dead}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Lost packets, asking and answering ones among them, change the time and not a bit of the result; what
+    /// comes twice is taken once.
+    #[test]
+    fn losses_change_no_result(
+        levels in 0u32..4,
+        turn in 0u32..64,
+        per_mille in 1u64..300,
+        elements in 0usize..100,
+        delays in prop::collection::vec(0u64..200_000, 64),
+        seed in any::<u64>(),
+    ) {
+        let of = (Operation::Sum, DataType::Double);
+        let (ranks, requests, expected) = random_requests(levels, turn, of, elements, &delays, seed);
+        let (mut dice, mut losses) = (seed, 0);
+        let (done, failed) = run_with_losses(requests, Span::from_ns(300), |_, _, _| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let lost = (dice >> 33) % 1000 < per_mille;
+            losses += u32::from(lost);
+            lost
+        });
+        prop_assert_eq!(failed, vec![], "after {} losses", losses);
+        prop_assert_eq!(done.len() as u32, 2 * ranks);
+        for (node, _, token, values) in done {
+            prop_assert_eq!(values.as_ref(), Some(&expected[token as usize]), "at {}", node);
+        }
+    }
 
     /// Bit by bit what the documented order gives, whoever comes when, for every operation and type, in
     /// any order of boards and members, and for several operations one after the other.
@@ -222,31 +329,8 @@ proptest! {
         delays in prop::collection::vec(0u64..20_000, 64),
         seed in any::<u64>(),
     ) {
-        let ranks = 4u32 << levels;
-        // Boards in another order, and within a board rotated.
-        let members: Vec<u32> = (0..ranks).map(|rank| {
-            let board = (rank / 4) ^ (turn % (ranks / 4));
-            board * 4 + (rank + turn) % 4
-        }).collect();
-        let mut dice = seed;
-        let mut byte = || {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (dice >> 56) as u8
-        };
-        let mut requests = Vec::new();
-        let mut expected = Vec::new();
-        for sequence in 0..2 {
-            let vectors: Vec<Vec<u8>> = (0..ranks)
-                .map(|_| (0..elements * data_type.width()).map(|_| byte()).collect())
-                .collect();
-            expected.push(reference(&vectors, operation, data_type));
-            for (own, vector) in (0..ranks).zip(vectors) {
-                let mut request = request(&members, own, vector.len() as u64, sequence);
-                (request.operation, request.data_type, request.token) = (operation, data_type, sequence);
-                let at = Time::ZERO + Span::from_ns(delays[own as usize] + u64::from(sequence));
-                requests.push((members[own as usize], at, request, Some(vector)));
-            }
-        }
+        let (ranks, requests, expected) =
+            random_requests(levels, turn, (operation, data_type), elements, &delays, seed);
         let done = run(requests, Span::from_ns(300));
         prop_assert_eq!(done.len() as u32, 2 * ranks);
         for (node, _, token, values) in done {

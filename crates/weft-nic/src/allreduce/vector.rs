@@ -41,6 +41,24 @@ impl DataType {
     }
 }
 
+/// What an allreduce of these vectors gives, in the documented order and without any machine: boards of `board`
+/// vectors each in rank order, then pairs of boards. At least one vector, and a power of two of boards.
+pub fn reference(vectors: &[Vec<u8>], board: usize, operation: Operation, data_type: DataType) -> Vec<u8> {
+    let fold = |group: &[Vec<u8>]| {
+        let mut all = group.iter().cloned();
+        let first = all.next().unwrap_or_default();
+        all.fold(first, |mut low, high| {
+            reduce(&mut low, &high, operation, data_type);
+            low
+        })
+    };
+    let mut boards: Vec<Vec<u8>> = vectors.chunks(board.max(1)).map(fold).collect();
+    while boards.len() > 1 {
+        boards = boards.chunks(2).map(fold).collect();
+    }
+    boards.pop().unwrap_or_default()
+}
+
 /// Reduces `upper` into `lower`, both of one length; bytes beyond the last whole element stay.
 pub fn reduce(lower: &mut [u8], upper: &[u8], operation: Operation, data_type: DataType) {
     match data_type {

@@ -40,7 +40,8 @@ impl Class {
         match self {
             Class::Request | Class::Data => &[Class::Answer],
             Class::Answer => &[],
-            // A contribution an exchange, the last exchange a result: as many as the operation has levels.
+            // A contribution an exchange, the last exchange a result: as many as the operation has levels. To ask for
+            // a vector sets off one answer, which sets off nothing.
             Class::Reduction => &[Class::Reduction],
         }
     }

@@ -39,10 +39,16 @@ pub enum Label {
     Exchange = 13,
     /// The reduced vector, for the clients.
     Result = 14,
+    /// A module waits for the vector of another one.
+    AskVector = 15,
+    /// It does not have it yet.
+    NoVectorYet = 16,
+    /// It will not have it.
+    VectorFailed = 17,
 }
 
 impl Label {
-    const ALL: [Label; 14] = [
+    const ALL: [Label; 17] = [
         Label::Small,
         Label::Acknowledgement,
         Label::RefusedDamaged,
@@ -57,6 +63,9 @@ impl Label {
         Label::Contribution,
         Label::Exchange,
         Label::Result,
+        Label::AskVector,
+        Label::NoVectorYet,
+        Label::VectorFailed,
     ];
 
     /// The label of a packet; `None`: no packet of this interface.
@@ -99,7 +108,8 @@ impl Label {
 
     /// Whether it is from one reduction module to another.
     pub fn is_of_reduction(self) -> bool {
-        matches!(self, Label::Contribution | Label::Exchange | Label::Result)
+        use Label::{AskVector, Contribution, Exchange, NoVectorYet, Result, VectorFailed};
+        matches!(self, Contribution | Exchange | Result | AskVector | NoVectorYet | VectorFailed)
     }
 
     /// Whether it answers a packet, so that nothing is sent because of it.
@@ -123,9 +133,10 @@ mod tests {
     /// Catches an answer that counts as data, and data that counts as an answer.
     #[test]
     fn answers_are_what_nothing_is_sent_for() {
-        let data = [Label::Small, Label::Cell, Label::Contribution, Label::Exchange, Label::Result];
+        let data = [Label::Small, Label::Cell];
         for label in Label::ALL {
-            assert_eq!(label.is_answer(), !data.contains(&label), "{label:?}");
+            let asks = data.contains(&label) || label.is_of_reduction();
+            assert_eq!(label.is_answer(), !asks, "{label:?}");
         }
     }
 }

@@ -22,6 +22,7 @@
 //! # Not modelled
 //! See the blocks.
 
+mod bytes;
 mod class;
 mod label;
 mod parameters;
@@ -36,6 +37,7 @@ pub use label::Label;
 pub use parameters::FullParameters;
 
 use crate::allreduce::OperationId;
+use crate::data::Words;
 use crate::gvas::Pdid;
 use crate::host::{Delivered, Failure, Host, Nic, Offer};
 use crate::host_port::HostPort;
@@ -45,6 +47,7 @@ use crate::memory::MemoryChannel;
 use crate::observer::{Block, Observer as _, Stage};
 use crate::packetizer::{ChannelId, Packetizer};
 use crate::rdma::{Rdma, Task};
+use bytes::DataOfHost;
 use post::{AtHost, Post};
 use receive::News;
 use reduction::Reductions;
@@ -76,6 +79,8 @@ struct Hardware<H: Host> {
     memory: MemoryChannel,
     iommu: Iommu,
     transmit: Transmit,
+    /// Where messages carry real bytes.
+    data: Option<Box<DataOfHost<H::Header>>>,
     /// What the host has posted ahead of time, in the order of time.
     posts: VecDeque<Post>,
     /// Messages that failed as they were posted, and when the host is told.
@@ -111,6 +116,15 @@ pub enum Announcement<T> {
     },
     /// The message has failed.
     Withdrawn,
+    /// Where messages carry real bytes: where in its message the source has read a cell.
+    Read {
+        /// What tells the cell from others.
+        cell: u64,
+        /// The first byte.
+        offset: u64,
+    },
+    /// Where messages carry real bytes: a part of a vector between reduction modules.
+    Words(Words),
 }
 
 /// A message that the host will notice.
@@ -148,6 +162,8 @@ pub enum FullTimer<T> {
     Reduction(OperationId),
     /// The allreduce with this token is done.
     Accelerated(u32),
+    /// The reduction module may have waited too long.
+    ReductionLate,
 }
 
 impl<T: Payload> Payload for FullTimer<T> {
@@ -166,13 +182,15 @@ impl<T: Payload> Payload for FullTimer<T> {
             }
             FullTimer::Accelerated(token) => kind(7, u128::from(*token)),
             FullTimer::Host(timer) => kind(8, timer.tie()),
+            FullTimer::ReductionLate => kind(9, 0),
         }
     }
 }
 
 impl<H: Host> Hardware<H> {
-    fn new() -> Hardware<H> {
+    fn new(data: Option<u64>) -> Hardware<H> {
         Hardware {
+            data: data.map(|seed| Box::new(DataOfHost::new(seed))),
             host_port: HostPort::default(),
             packetizer: Packetizer::default(),
             mailbox: Mailbox::default(),
@@ -280,8 +298,8 @@ impl<H: Host> FullNic<H> {
 }
 
 impl<H: Host> Nic<H> for FullNic<H> {
-    fn new(host: H, _: EndpointId, _: &Self::Parameters) -> FullNic<H> {
-        FullNic { host, hardware: Hardware::new() }
+    fn new(host: H, _: EndpointId, parameters: &Self::Parameters) -> FullNic<H> {
+        FullNic { host, hardware: Hardware::new(H::data(&parameters.1)) }
     }
 
     fn host_timer(timer: H::Timer) -> FullTimer<H::Timer> {
@@ -341,7 +359,11 @@ impl<H: Host> Interface for FullNic<H> {
                     self.deliver(due, parameters, context);
                 }
             }
-            FullTimer::Reduction(id) => self.hardware.reduction_due(id, &parameters.0, context),
+            FullTimer::Reduction(id) => {
+                self.hardware.reduction_due(id, &parameters.0, context);
+                self.tell_of_data(parameters, context);
+            }
+            FullTimer::ReductionLate => self.hardware.reduction_late(&parameters.0, context),
             FullTimer::Accelerated(token) => self.with_host(parameters, context, |host, shared, at_host| {
                 host.accelerated(token, shared, at_host);
             }),
@@ -367,13 +389,33 @@ impl<H: Host> Interface for FullNic<H> {
         _: &mut InterfaceContext<'_, '_, Self>,
     ) {
         match what {
-            Announcement::Header(header) => drop(self.hardware.headers.insert((from, message), header)),
+            Announcement::Header(header) => {
+                if let Some(data) = &mut self.hardware.data {
+                    data.memory.expect(from, message, header.bytes);
+                }
+                self.hardware.headers.insert((from, message), header);
+            }
             Announcement::Transfer { first } => {
                 if let Some(header) = self.hardware.headers.get_mut(&(from, message)) {
                     header.first = first;
                 }
             }
-            Announcement::Withdrawn => drop(self.hardware.headers.remove(&(from, message))),
+            Announcement::Withdrawn => {
+                self.hardware.headers.remove(&(from, message));
+                if let Some(data) = &mut self.hardware.data {
+                    data.memory.forget(from, message);
+                }
+            }
+            Announcement::Read { cell, offset } => {
+                if let Some(data) = &mut self.hardware.data {
+                    data.memory.cell_read(from, message, cell, offset);
+                }
+            }
+            Announcement::Words(words) => {
+                if let Some(data) = &mut self.hardware.data {
+                    data.memory.words(from, &words);
+                }
+            }
         }
     }
 
@@ -387,6 +429,7 @@ impl<H: Host> Interface for FullNic<H> {
         if let Some(news) = self.hardware.packet(packet, &parameters.0, context) {
             self.tell(news, parameters, context);
         }
+        self.tell_of_data(parameters, context);
     }
 
     fn hop(output: &mut H::Output, hop: &HopRecord) {
@@ -438,7 +481,7 @@ impl<H: Host> Interface for FullNic<H> {
                 Supply::Packet(packet)
             }
             Turn::Rdma => {
-                let reduction = hardware.next_reduction(from, now);
+                let reduction = hardware.next_reduction(from, context);
                 match reduction.or_else(|| hardware.rdma_packet(&parameters.0, context)) {
                     Some(packet) => Supply::Packet(packet),
                     None => Supply::not_before(next_offer),

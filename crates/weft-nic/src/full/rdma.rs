@@ -158,7 +158,11 @@ impl<H: Host> Hardware<H> {
             rdma.take_outgoing(now, rdma_parameters, path, outlet)
         });
         Some(match outgoing? {
-            Outgoing::Cell(Cell { to, message, bytes, id, watch }) => {
+            Outgoing::Cell(Cell { to, message, bytes, id, watch, address }) => {
+                if self.data.is_some() {
+                    let (cell, offset) = (id.pack(), address.wrapping_sub(SEND_BUFFER));
+                    context.announce(to, message, Announcement::Read { cell, offset });
+                }
                 let mut packet =
                     Packet::new(from, to, message, bytes.get() as u32, in_header(id), Part::Piece);
                 packet.label = Label::Cell as u8;
@@ -205,6 +209,10 @@ impl<H: Host> Hardware<H> {
             // There may be an answer to send.
             context.request_pump();
         }
+        if landing.stored {
+            let offset = landing.address.wrapping_sub(RECEIVE_BUFFER);
+            self.write_cell(packet, offset, context.endpoint());
+        }
         let notified = landing.notified?;
         self.headers.remove(&(source, message));
         let noticed = notified + parameters.mailbox.poll;
@@ -214,7 +222,9 @@ impl<H: Host> Hardware<H> {
             context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let (from, number, in_mailbox) = (source, message, false);
-        Some(Due { noticed, from, number, bytes, born, hops, header, interface, in_mailbox })
+        let due = Due { noticed, from, number, bytes, born, hops, header, interface, in_mailbox };
+        self.compare(&due, context);
+        Some(due)
     }
 
     /// An answer to a block of this interface has come.

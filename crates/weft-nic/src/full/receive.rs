@@ -70,6 +70,7 @@ impl<H: Host> Hardware<H> {
         self.transmit.answer(checked.ended, from, number, answer);
         context.request_pump();
         put.ok()?;
+        self.write_small(packet);
         self.headers.remove(&(from, number));
         let entry = parameters.mailbox.entry.max(bytes);
         let written = self.host_port.write(checked.ended, entry, &parameters.host_port);
@@ -84,7 +85,9 @@ impl<H: Host> Hardware<H> {
             stage(Block::HostPort, checked.ended, written.began, written.ended);
             stage(Block::Polling, written.ended, written.ended, noticed);
         }
-        Some(Due { noticed, from, number, bytes, born, hops, header, interface, in_mailbox: true })
+        let due = Due { noticed, from, number, bytes, born, hops, header, interface, in_mailbox: true };
+        self.compare(&due, context);
+        Some(due)
     }
 
     /// An answer to a packet of this packetizer.

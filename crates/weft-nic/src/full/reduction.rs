@@ -1,35 +1,37 @@
-//! The allreduce module in the interface: its packets and timers. Vectors travel as times only.
+//! The allreduce module in the interface: its packets and timers. Vectors travel as times, and beside their
+//! packets as bytes where a run moves real data.
 
-use super::{FullNic, FullParameters, FullTimer, Hardware, Label};
+use super::bytes::DataOfHost;
+use super::{Announcement, FullNic, FullParameters, FullTimer, Hardware, Label};
 use crate::allreduce::{
     AcceleratorError, AllreduceParameters, AllreduceRequest, Module, ModulePacket, ModuleSurface,
     OperationId, Step,
 };
-use crate::host::Host;
+use crate::data::Words;
+use crate::host::{Failure, FailureReason, Host};
 use crate::memory_path::MemoryPath;
 use crate::observer::{Block, Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::{InterfaceContext, Packet, Part};
-use weft_units::{Bytes, EndpointId, Time};
-
-/// A packet of the module that waits for the link.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Waiting {
-    due: Time,
-    to: EndpointId,
-    id: OperationId,
-    step: Step,
-    bytes: Bytes,
-}
+use weft_units::{EndpointId, Time};
 
 /// The module, with its packets in the order in which they are due.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Reductions {
     module: Module,
-    packets: VecDeque<Waiting>,
-    /// By token: requests that the observer is to be told of, with their numbers and since when.
-    watched: BTreeMap<u32, (u32, Time)>,
+    packets: VecDeque<ModulePacket>,
+    /// By token: what is not done.
+    requests: BTreeMap<u32, Asked>,
+}
+
+/// A request of the host.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Asked {
+    /// Its number among the messages.
+    number: u32,
+    /// Since when, if the observer is to be told.
+    watched: Option<Time>,
 }
 
 impl Reductions {
@@ -48,8 +50,12 @@ impl Reductions {
 /// What the module reaches of the interface while it is called.
 struct Outlet<'a, 'b, 'c, H: Host> {
     context: &'a mut InterfaceContext<'b, 'c, FullNic<H>>,
-    packets: &'a mut VecDeque<Waiting>,
-    watched: &'a mut BTreeMap<u32, (u32, Time)>,
+    packets: &'a mut VecDeque<ModulePacket>,
+    requests: &'a mut BTreeMap<u32, Asked>,
+    failures: &'a mut VecDeque<(Time, Failure)>,
+    data: Option<&'a mut DataOfHost<H::Header>>,
+    /// Endpoints of a board.
+    board: u32,
 }
 
 impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
@@ -58,19 +64,40 @@ impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
     }
 
     fn send(&mut self, packet: ModulePacket) {
-        let ModulePacket { to, id, step, bytes, due, .. } = packet;
-        let place = self.packets.partition_point(|other| other.due <= due);
-        self.packets.insert(place, Waiting { due, to, id, step, bytes });
+        let place = self.packets.partition_point(|other| other.due <= packet.due);
+        self.packets.insert(place, packet);
         self.context.request_pump();
     }
 
-    fn finished(&mut self, at: Time, token: u32, _: Option<Vec<u8>>) {
-        if let Some((message, came)) = self.watched.remove(&token) {
+    fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>) {
+        let asked = self.requests.remove(&token);
+        if let Some(Asked { number: message, watched: Some(came) }) = asked {
             let (endpoint, block) = (self.context.endpoint(), Block::Allreduce);
             let (source, began, ended) = (endpoint, came, at);
             self.context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
+        if let Some(data) = self.data.as_deref_mut() {
+            let here = self.context.endpoint();
+            data.reduced(token, &values.unwrap_or_default(), self.board, here, self.context.output());
+        }
         self.context.set_timer(at, FullTimer::Accelerated(token));
+    }
+
+    fn arm(&mut self, at: Time) {
+        self.context.set_timer(at, FullTimer::ReductionLate);
+    }
+
+    fn failed(&mut self, at: Time, request: &AllreduceRequest, other: EndpointId) {
+        let AllreduceRequest { token, interface, .. } = *request;
+        let number = self.requests.remove(&token).map_or(0, |asked| asked.number);
+        if let Some(data) = self.data.as_deref_mut() {
+            data.memory.forget_reduction(token);
+        }
+        let reason = FailureReason::Reduction;
+        let failure = Failure { to: other, number, interface, token: Some(token), reason };
+        let at = at.max(self.context.now());
+        self.failures.push_back((at, failure));
+        self.context.set_timer(at, FullTimer::Failed);
     }
 }
 
@@ -89,9 +116,10 @@ impl<H: Host> Hardware<H> {
             iommu: &mut self.iommu,
             iommu_parameters: &parameters.iommu,
         };
-        let Reductions { module, packets, watched } = &mut self.reductions;
-        let mut outlet = Outlet { context, packets, watched };
+        let Reductions { module, packets, requests } = &mut self.reductions;
         let allreduce = parameters.allreduce.as_ref()?;
+        let (failures, data, board) = (&mut self.failures, self.data.as_deref_mut(), allreduce.limits.board);
+        let mut outlet = Outlet { context, packets, requests, failures, data, board };
         Some(call(module, allreduce, &mut path, &mut outlet))
     }
 
@@ -103,16 +131,29 @@ impl<H: Host> Hardware<H> {
         parameters: &FullParameters,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) -> Result<u32, AcceleratorError> {
-        let (token, watch) = (request.token, request.watch);
+        let limits = parameters.allreduce.as_ref().ok_or(AcceleratorError::Absent)?.limits;
+        limits.check(&request.members)?;
+        let (token, number) = (request.token, self.take_number());
+        let watched = request.watch.then_some(at);
+        self.reductions.requests.insert(token, Asked { number, watched });
+        let values = self.data.as_mut().map(|data| data.memory.reduce(number, &request));
         let asked = self.with_module(parameters, context, |module, allreduce, _, outlet| {
-            module.request(request, None, at, allreduce, outlet)
+            module.request(request, values, at, allreduce, outlet)
         });
         asked.unwrap_or(Err(AcceleratorError::Absent))?;
-        let number = self.take_number();
-        if watch {
-            self.reductions.watched.insert(token, (number, at));
-        }
         Ok(number)
+    }
+
+    /// It may be time to ask for what has not come.
+    pub(super) fn reduction_late(
+        &mut self,
+        parameters: &FullParameters,
+        context: &mut InterfaceContext<'_, '_, FullNic<H>>,
+    ) {
+        let now = context.now();
+        self.with_module(parameters, context, |module, allreduce, _, outlet| {
+            module.expired(now, allreduce, outlet);
+        });
     }
 
     /// What the module wanted to be woken for.
@@ -138,18 +179,27 @@ impl<H: Host> Hardware<H> {
     ) {
         let now = context.now();
         let Some((id, step)) = unpack(label, packet.message, packet.born.as_ps()) else { return };
+        let from = packet.source;
+        let values = self.data.as_mut().map(|data| data.memory.vector_of(from, id, step));
         self.with_module(parameters, context, |module, allreduce, _, outlet| {
-            module.received(id, step, None, now, allreduce, outlet);
+            module.received(from, (id, step), values, now, allreduce, outlet);
         });
     }
 
-    /// The module's packet that is due.
-    pub(super) fn next_reduction(&mut self, from: EndpointId, now: Time) -> Option<Packet> {
-        if self.reductions.due() > now {
+    /// The module's packet that is due; the bytes of its vector go beside it.
+    pub(super) fn next_reduction(
+        &mut self,
+        from: EndpointId,
+        context: &mut InterfaceContext<'_, '_, FullNic<H>>,
+    ) -> Option<Packet> {
+        if self.reductions.due() > context.now() {
             return None;
         }
-        let Waiting { to, id, step, bytes, .. } = self.reductions.packets.pop_front()?;
+        let ModulePacket { to, id, step, bytes, values, .. } = self.reductions.packets.pop_front()?;
         let (label, group, header) = pack(id, step);
+        let vector = values.unwrap_or_default();
+        Words::of(id, step, &vector)
+            .for_each(|words| context.announce(to, group, Announcement::Words(words)));
         let header = Time::from_ps(header);
         let mut packet = Packet::new(from, to, group, bytes.get() as u32, header, Part::Whole);
         packet.label = label as u8;
@@ -165,6 +215,9 @@ fn pack(id: OperationId, step: Step) -> (Label, u32, u64) {
         Step::Contribution(member) => (Label::Contribution, member),
         Step::Exchange(level) => (Label::Exchange, level),
         Step::Result => (Label::Result, 0),
+        Step::Ask => (Label::AskVector, 0),
+        Step::NotYet => (Label::NoVectorYet, 0),
+        Step::Failed => (Label::VectorFailed, 0),
     };
     (label, group, u64::from(sequence) << 32 | u64::from(block & 0xFF_FFFF) << 8 | u64::from(number))
 }
@@ -176,6 +229,9 @@ fn unpack(label: Label, group: u32, fields: u64) -> Option<(OperationId, Step)> 
         Label::Contribution => Step::Contribution(number),
         Label::Exchange => Step::Exchange(number),
         Label::Result => Step::Result,
+        Label::AskVector => Step::Ask,
+        Label::NoVectorYet => Step::NotYet,
+        Label::VectorFailed => Step::Failed,
         _ => return None,
     };
     let (sequence, block) = ((fields >> 32) as u32, (fields >> 8 & 0xFF_FFFF) as u32);
@@ -189,7 +245,9 @@ mod tests {
     #[test]
     fn packets_are_read_as_they_are_written() {
         let id = OperationId { group: 0xFFFF_FFFE, sequence: 0xFFFF_FFFD, block: 0xFF_FFFC };
-        for step in [Step::Contribution(3), Step::Exchange(8), Step::Result] {
+        let steps =
+            [Step::Contribution(3), Step::Exchange(8), Step::Result, Step::Ask, Step::NotYet, Step::Failed];
+        for step in steps {
             let (label, group, fields) = pack(id, step);
             assert_eq!(unpack(label, group, fields), Some((id, step)));
         }

@@ -12,6 +12,7 @@ use super::transfer::{ChannelId, ChannelKind, Descriptor};
 use crate::iommu::Page as MemoryPage;
 use crate::reliability::ReliabilityParameters;
 use crate::segmentation::{BlockEvent, BlockState};
+use crate::server::Service;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::Time;
@@ -30,6 +31,8 @@ pub(super) struct Block {
     pub(super) next: u8,
     /// When time is up for an answer.
     pub(super) deadline: Time,
+    /// Of a watched transfer: how the agent deals with its acknowledgement.
+    pub(super) dealt: Option<Service>,
 }
 
 /// What a channel is at.
@@ -42,8 +45,10 @@ pub(super) struct Transfer {
     pub(super) next_block: u32,
     /// Blocks that are started and not done, in their order.
     pub(super) blocks: VecDeque<Block>,
-    /// When the agent was done with starting it.
+    /// When the agent was done with starting it, or with the acknowledgement that let it go on.
     pub(super) started: Time,
+    /// Since when it has nothing to send until a block is dealt with: all that may be outstanding are.
+    pub(super) stalled: Option<Time>,
     /// Whether the channel is in the engine's round.
     pub(super) queued: bool,
     /// The page translated last.
@@ -76,6 +81,19 @@ pub enum Retired {
     Running,
     /// All have arrived; the channel is free.
     Finished(Descriptor),
+}
+
+/// How long a transfer had nothing to send, since too many of its blocks were outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// The transfer.
+    pub message: u32,
+    /// When it could send before.
+    pub started: Time,
+    /// When its last cell that was allowed had gone.
+    pub since: Time,
+    /// How the agent dealt with the acknowledgement that ended it.
+    pub dealt: Service,
 }
 
 /// What an expired timer asks for.
@@ -137,6 +155,7 @@ impl Channels {
             next_block: 0,
             blocks: VecDeque::with_capacity(parameters.outstanding_blocks as usize),
             started: Time::ZERO,
+            stalled: None,
             queued: false,
             page: None,
         }));
@@ -267,6 +286,36 @@ impl Channels {
         }
     }
 
+    /// Notes how the agent will deal with the acknowledgement of a block, where that is watched.
+    pub(super) fn deals(
+        &mut self,
+        id: ChannelId,
+        transaction: u32,
+        service: Service,
+        parameters: &SendParameters,
+    ) {
+        if self.transfer(id, parameters).is_some_and(|transfer| transfer.descriptor.watch)
+            && let Some(block) = self.block(id, transaction, parameters)
+        {
+            block.dealt = Some(service);
+        }
+    }
+
+    /// The agent deals with an acknowledgement at `now`: the stall that ends with it.
+    pub(super) fn stall_over(
+        &mut self,
+        id: ChannelId,
+        transaction: u32,
+        now: Time,
+        parameters: &SendParameters,
+    ) -> Option<Stall> {
+        let dealt = self.block(id, transaction, parameters)?.dealt?;
+        let transfer = self.transfer(id, parameters)?;
+        let since = transfer.stalled.take()?;
+        let started = std::mem::replace(&mut transfer.started, now);
+        Some(Stall { message: transfer.descriptor.message, started, since, dealt })
+    }
+
     /// The agent deals with an acknowledgement: the next block may start.
     pub fn retire(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) -> Retired {
         if self.block_event(id, transaction, BlockEvent::Retire, parameters).is_none() {
@@ -356,9 +405,17 @@ impl Transfer {
             timeouts: 0,
             next: 0,
             deadline: Time::MAX,
+            dealt: None,
         });
         self.next_block += 1;
         Some(self.first.wrapping_add(index))
+    }
+
+    /// Its last cell for now has gone: whether it has more to send and may not.
+    pub(super) fn stalls(&mut self, now: Time, parameters: &SendParameters) {
+        let more = self.next_block < parameters.cut.blocks(self.descriptor.bytes);
+        let sending = self.blocks.iter().any(|block| block.state == BlockState::Sending);
+        self.stalled = (more && !sending).then_some(now);
     }
 
     /// The first block with cells to be read.

@@ -26,7 +26,7 @@ mod tests;
 mod transfer;
 
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
-pub use channels::{Channels, Expired, Retired};
+pub use channels::{Channels, Expired, Retired, Stall};
 pub use receive::{Arrival, ContextEvent, ContextState, Receipt, ReceiveParameters, ReceiveUnit};
 pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
 pub use transfer::{
@@ -137,6 +137,8 @@ pub struct Reply {
 pub struct Landing {
     /// Whether its data is in memory.
     pub stored: bool,
+    /// Where.
+    pub address: u64,
     /// When the notification of its transfer is written, if it completed it.
     pub notified: Option<Time>,
 }
@@ -206,7 +208,7 @@ impl Rdma {
                 surface.stage(TransferStage { source: None, message, block, came, began, ended });
             };
             if now > posted {
-                stage(Block::RdmaSend, posted, now, now);
+                stage(Block::RdmaChannel, posted, now, now);
             }
             stage(Block::Segmentation, service.came, service.began, service.ended);
         }
@@ -233,6 +235,11 @@ impl Rdma {
                 self.invoke(Task::Restart(channel, transaction), now, parameters, surface);
             }
             Task::Retire(channel, transaction) => {
+                if let Some(stall) =
+                    self.send.channels.stall_over(channel, transaction, now, &parameters.send)
+                {
+                    tell_of_stall(&stall, now, surface);
+                }
                 let retired = self.send.channels.retire(channel, transaction, &parameters.send);
                 if let Retired::Finished(descriptor) = retired {
                     self.ended(channel, &descriptor, Ok(()), now, parameters, surface);
@@ -367,10 +374,11 @@ impl Rdma {
         let receipt = self.receive.cell(arrival, &parameters.send.cut, &parameters.receive, around);
         self.report(surface);
         let Arrival { source, id, transfer, tail, .. } = *arrival;
+        let address = ReceiveUnit::place(transfer, id, &parameters.send.cut).address;
         let (answer, due, notified) = match receipt {
-            Receipt::Written(_) => return Landing { stored: true, notified: None },
+            Receipt::Written(_) => return Landing { stored: true, address, notified: None },
             Receipt::Duplicate { acknowledge: false } | Receipt::Refused { answer: None, .. } => {
-                return Landing { stored: false, notified: None };
+                return Landing { stored: false, address, notified: None };
             }
             Receipt::Block { written, notified } => (Answer::Ack, written, notified),
             Receipt::Duplicate { acknowledge: true } => {
@@ -386,7 +394,7 @@ impl Rdma {
             surface.stage(TransferStage { source, message, block: Block::RdmaReceive, came, began, ended });
         }
         let stored = matches!(receipt, Receipt::Block { .. } | Receipt::Gap(_));
-        Landing { stored, notified }
+        Landing { stored, address, notified }
     }
 
     /// An answer to a block of this node has come.
@@ -402,7 +410,9 @@ impl Rdma {
         match answer {
             Answer::Ack => {
                 if self.send.channels.acknowledge(channel, transaction, &parameters.send) {
-                    self.invoke(Task::Retire(channel, transaction), now, parameters, surface);
+                    let service = self.agent.invoke(now, &parameters.segmentation);
+                    self.send.channels.deals(channel, transaction, service, &parameters.send);
+                    surface.wake(service.ended, Task::Retire(channel, transaction));
                 }
             }
             Answer::Nack(Refusal::Protection) => {
@@ -449,4 +459,20 @@ impl Rdma {
     pub fn invocations(&self) -> u64 {
         self.agent.invocations()
     }
+}
+
+/// The stages of a transfer that could not go on until now: the engine had sent what it might, an
+/// acknowledgement was waited for, then the agent.
+#[cold]
+fn tell_of_stall(stall: &Stall, now: Time, surface: &mut impl Surface) {
+    let Stall { message, started, since, dealt } = *stall;
+    let mut stage = |block, came, began, ended| {
+        surface.stage(TransferStage { source: None, message, block, came, began, ended });
+    };
+    let (came, began) = (dealt.came.max(since), dealt.began.max(since));
+    stage(Block::RdmaSend, started, since, since);
+    if came > since {
+        stage(Block::OutstandingBlock, since, came, came);
+    }
+    stage(Block::Segmentation, came, began, now);
 }

@@ -220,8 +220,7 @@ impl ReceiveUnit {
             return Receipt::Written(tail);
         }
         let bytes = cut.cell_bytes(block_bytes, index);
-        let address = transfer.destination.address.wrapping_add(cut.offset(block, index).get());
-        let location = Location { address, ..transfer.destination };
+        let location = ReceiveUnit::place(transfer, id, cut);
         // Words are written as they come: when the last one is there, only it is left.
         let clock = &around.port_parameters.clock;
         let words = clock.cycles(bytes.div_ceil(around.port_parameters.word));
@@ -252,6 +251,14 @@ impl ReceiveUnit {
             notified.max(written)
         });
         Receipt::Block { written, notified }
+    }
+
+    /// Where a cell of a transfer goes.
+    #[inline]
+    pub fn place(transfer: &TransferHeader, id: CellId, cut: &Cut) -> Location {
+        let block = id.transaction.wrapping_sub(transfer.first);
+        let address = transfer.destination.address.wrapping_add(cut.offset(block, id.index).get());
+        Location { address, ..transfer.destination }
     }
 
     /// Whether a block has come before, or belongs to a transfer that has ended. A newer transfer of a

@@ -110,6 +110,8 @@ pub struct Cell {
     pub bytes: Bytes,
     /// What tells it from others.
     pub id: CellId,
+    /// Where its payload was read.
+    pub address: u64,
     /// Whether it is the last of its transfer and the observer is to be told of it.
     pub watch: bool,
 }
@@ -186,7 +188,8 @@ impl SendUnit {
             let index = block.next;
             let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
             let first = block.index == 0 && index == 0;
-            let cell = Cell { to, message, bytes, id: cell, watch: watch && (first || last) };
+            let address = location.address;
+            let cell = Cell { to, message, bytes, id: cell, address, watch: watch && (first || last) };
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
             let started = transfer.started;
             if transfer.sending().is_some() {
@@ -247,6 +250,11 @@ impl SendUnit {
         let block = self.channels.block_event(channel, transaction, BlockEvent::LastCell, parameters)?;
         block.deadline = now.saturating_add(reliability.timeout_after(block.timeouts));
         let deadline = block.deadline;
+        if let Some(transfer) = self.channels.transfer(channel, parameters)
+            && transfer.descriptor.watch
+        {
+            transfer.stalls(now, parameters);
+        }
         let armed = &mut self.channels.channel(channel, parameters)?.armed;
         let pending = std::mem::replace(armed, true);
         (!pending).then_some(deadline)

@@ -1,8 +1,10 @@
 //! The allreduce accelerator through the whole interface and a real network.
 
 use crate::machine::{Report, Run, begin_allreduce, parameters};
-use crate::{reports, until};
+use crate::{agreed, reports, until};
+use proptest::prelude::*;
 use weft_engine::Progress;
+use weft_fabric::FaultParameters;
 use weft_nic::Nic as _;
 use weft_nic::allreduce::{AcceleratorError, AllreduceRequest, DataType, Operation};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -18,15 +20,17 @@ fn requests(members: impl IntoIterator<Item = u32>, bytes: u64) -> Vec<Allreduce
         operation: Operation::Sum,
         data_type: DataType::Float,
         token: own,
+        interface: 0,
         watch: true,
     };
     (0..members.len() as u32).map(request).collect()
 }
 
 fn run(requests: &[AllreduceRequest], threads: usize) -> (Run, Vec<Report>) {
-    let mut run = begin_allreduce(requests, parameters(), threads);
+    let mut run = begin_allreduce(requests, parameters(), threads, 1, |_| FaultParameters::default());
     assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
     let reports = reports(&mut run);
+    assert_eq!(agreed(&mut run), reports.len(), "every result is that of the documented order");
     (run, reports)
 }
 
@@ -64,4 +68,42 @@ fn groups_beyond_its_limits_are_refused_by_name() {
     let refused: Vec<AcceleratorError> =
         run.outputs_mut().flat_map(|it| std::mem::take(&mut it.refused)).collect();
     assert_eq!(refused, vec![AcceleratorError::Unpaired { ranks: 12, boards: 3, board: 4 }; 12]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// On links that lose and damage packets every member has the result of the documented order, bit by bit.
+    #[test]
+    fn lossy_links_change_no_bit(
+        levels in 0u32..3,
+        bytes in 0u64..1200,
+        (drop, corrupt) in (0u32..30_000, 0u32..30_000),
+        seed in any::<u64>(),
+    ) {
+        let ranks = 4u32 << levels;
+        let mut parameters = parameters();
+        parameters.allreduce.as_mut().unwrap().reliability.repetitions = 100;
+        let faults = FaultParameters { drop, corrupt, off_at: None };
+        let mut run = begin_allreduce(&requests(0..ranks, bytes * 4), parameters, 1, seed, |_| faults);
+        prop_assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        let reports = reports(&mut run);
+        prop_assert!(reports.iter().all(|report| matches!(report, Report::Reduced(..))), "{:?}", reports);
+        prop_assert_eq!(reports.len() as u32, ranks);
+        prop_assert_eq!(agreed(&mut run) as u32, ranks);
+    }
+}
+
+/// Catches members that wait for ever when a link is dead.
+#[test]
+fn all_members_are_told_of_a_dead_link() {
+    let off = FaultParameters { off_at: Some(Time::ZERO + Span::from_us(1)), ..Default::default() };
+    let mut run = begin_allreduce(&requests(0..16, 256), parameters(), 2, 1, |from| match from {
+        weft_fabric::LinkEnd::Endpoint(EndpointId(6)) => off,
+        _ => FaultParameters::default(),
+    });
+    assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+    let reports = reports(&mut run);
+    let told = reports.iter().filter(|report| matches!(report, Report::Failed(..))).count();
+    assert_eq!((told, reports.len()), (16, 16), "{reports:?}");
 }

@@ -8,6 +8,7 @@ use weft_fabric::parameters::{
 };
 use weft_fabric::{Built, FaultParameters, LinkEnd, Network, NetworkParameters};
 use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceParameters, AllreduceRequest};
+use weft_nic::data::DataError;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::mailbox::MailboxParameters;
@@ -52,6 +53,9 @@ pub struct Output {
     pub stages: Vec<Stage>,
     pub changes: Vec<StateChange>,
     pub refused: Vec<AcceleratorError>,
+    /// Messages and reductions whose bytes agree, and those whose bytes do not.
+    pub compared: usize,
+    pub damaged: Vec<DataError>,
 }
 
 impl Observer for Output {
@@ -60,6 +64,12 @@ impl Observer for Output {
     }
     fn state(&mut self, change: &StateChange) {
         self.changes.push(*change);
+    }
+    fn compared(&mut self, _: Bytes) {
+        self.compared += 1;
+    }
+    fn damaged(&mut self, error: &DataError) {
+        self.damaged.push(*error);
     }
 }
 
@@ -80,7 +90,7 @@ pub struct Script {
 }
 
 impl Host for Script {
-    type Parameters = ();
+    type Parameters = Option<u64>;
     type Timer = NoTimer;
     type Header = u64;
     type Output = Output;
@@ -89,7 +99,7 @@ impl Host for Script {
         !self.plan.is_empty() || self.allreduce.is_some()
     }
 
-    fn start(&mut self, (): &(), context: &mut impl HostContext<Self>) {
+    fn start(&mut self, _: &Option<u64>, context: &mut impl HostContext<Self>) {
         for (token, planned) in (0..).zip(&self.plan) {
             let Planned { at, to, bytes, interface, watch } = *planned;
             let message = Message {
@@ -113,37 +123,41 @@ impl Host for Script {
         }
     }
 
-    fn timer(&mut self, timer: NoTimer, (): &(), _: &mut impl HostContext<Self>) {
+    fn timer(&mut self, timer: NoTimer, _: &Option<u64>, _: &mut impl HostContext<Self>) {
         match timer {}
     }
 
-    fn sent(&mut self, token: u32, (): &(), context: &mut impl HostContext<Self>) {
+    fn sent(&mut self, token: u32, _: &Option<u64>, context: &mut impl HostContext<Self>) {
         let report = Report::Sent(context.now(), context.endpoint(), token);
         context.output().reports.push(report);
     }
 
-    fn accelerated(&mut self, token: u32, (): &(), context: &mut impl HostContext<Self>) {
+    fn accelerated(&mut self, token: u32, _: &Option<u64>, context: &mut impl HostContext<Self>) {
         let report = Report::Reduced(context.now(), context.endpoint(), token);
         context.output().reports.push(report);
     }
 
-    fn delivered(&mut self, message: &Delivered<u64>, (): &(), context: &mut impl HostContext<Self>) {
+    fn delivered(&mut self, message: &Delivered<u64>, _: &Option<u64>, context: &mut impl HostContext<Self>) {
         let Delivered { from, number, bytes, header, .. } = *message;
         let header = header.expect("every message of a script has one");
         let report = Report::Delivered(context.now(), from, number, context.endpoint(), bytes, header);
         context.output().reports.push(report);
     }
 
-    fn failed(&mut self, failure: &Failure, (): &(), context: &mut impl HostContext<Self>) {
+    fn failed(&mut self, failure: &Failure, _: &Option<u64>, context: &mut impl HostContext<Self>) {
         let report = Report::Failed(context.now(), context.endpoint(), failure.token);
         context.output().reports.push(report);
+    }
+
+    fn data(seed: &Option<u64>) -> Option<u64> {
+        *seed
     }
 
     fn next_offer(&self) -> Time {
         Time::MAX
     }
 
-    fn offer(&mut self, (): &(), _: Time) -> Offer<u64> {
+    fn offer(&mut self, _: &Option<u64>, _: Time) -> Offer<u64> {
         Offer::Nothing
     }
 }
@@ -222,14 +236,18 @@ pub fn parameters() -> FullParameters {
             latency_cycles: 8,
             start: Span::from_us(1),
             finish: Span::from_us(1),
+            reliability,
         }),
     }
 }
 
 pub type Run = Simulation<Network<Layout, FullNic<Script>>>;
 
+/// Messages carry real bytes, from this seed.
+const DATA: Option<u64> = Some(7);
+
 fn build(plans: &[Vec<Planned>], parameters: FullParameters) -> Built<Layout, FullNic<Script>> {
-    build_hosts(parameters, |endpoint| {
+    build_hosts(parameters, DATA, |endpoint| {
         let plan = plans.get(endpoint.index()).cloned().unwrap_or_default();
         Script { plan, allreduce: None }
     })
@@ -237,6 +255,7 @@ fn build(plans: &[Vec<Planned>], parameters: FullParameters) -> Built<Layout, Fu
 
 fn build_hosts(
     parameters: FullParameters,
+    data: Option<u64>,
     mut host: impl FnMut(EndpointId) -> Script,
 ) -> Built<Layout, FullNic<Script>> {
     let layout = Layout::Exanest(ExanestOrder::new(Exanest::new(1).unwrap(), true));
@@ -270,7 +289,7 @@ fn build_hosts(
         },
         seed: 1,
     };
-    Network::build(network, (parameters, ()), |endpoint, parameters| {
+    Network::build(network, (parameters, data), |endpoint, parameters| {
         FullNic::new(host(endpoint), endpoint, parameters)
     })
     .unwrap()
@@ -295,12 +314,28 @@ pub fn begin(plans: &[Vec<Planned>], parameters: FullParameters, threads: usize)
     Simulation::new(network, sites, events, lookahead, threads)
 }
 
-/// A run in which the endpoints of `requests` reduce.
-pub fn begin_allreduce(requests: &[AllreduceRequest], parameters: FullParameters, threads: usize) -> Run {
-    let built = build_hosts(parameters, |endpoint| {
+/// As [`begin`], without bytes.
+pub fn begin_without_data(plans: &[Vec<Planned>], parameters: FullParameters) -> Run {
+    let Built { network, sites, events, lookahead } = build_hosts(parameters, None, |endpoint| {
+        let plan = plans.get(endpoint.index()).cloned().unwrap_or_default();
+        Script { plan, allreduce: None }
+    });
+    Simulation::new(network, sites, events, lookahead, 1)
+}
+
+/// A run in which the endpoints of `requests` reduce, on links that fail as said, by chance from `seed`.
+pub fn begin_allreduce(
+    requests: &[AllreduceRequest],
+    parameters: FullParameters,
+    threads: usize,
+    seed: u64,
+    mut faults: impl FnMut(LinkEnd) -> FaultParameters,
+) -> Run {
+    let mut built = build_hosts(parameters, DATA, |endpoint| {
         let of_endpoint = requests.iter().find(|it| it.members[it.own as usize] == endpoint);
         Script { plan: Vec::new(), allreduce: of_endpoint.cloned() }
     });
+    built.inject_faults(seed, |from, _, _| faults(from));
     let Built { network, sites, events, lookahead } = built;
     Simulation::new(network, sites, events, lookahead, threads)
 }

@@ -169,7 +169,8 @@ impl LiveAccount {
         if self.options.check {
             network.check().map_err(ExperimentError::input)?;
         }
-        self.account.take_outputs(network, self.writer.as_mut(), self.drawing.as_mut())
+        // Processes have real memory of their own: there is nothing that was compared.
+        self.account.take_outputs(network, self.writer.as_mut(), self.drawing.as_mut()).map(|_| ())
     }
 
     /// The run has ended: `ranks` and their `finishes`, in order.
@@ -199,6 +200,7 @@ impl LiveAccount {
             packet_hops: crossed.packet_hops,
             packets_dropped: crossed.faults.lost(),
             seed: self.request.seed,
+            compared_bytes: None,
         };
         let delivered = self.account.delivered(0);
         let figures = figures(0, ranks, &delivered, &shared);

@@ -103,6 +103,9 @@ pub struct OsuRequest {
     /// Whether an iteration of each run is explained piece by piece.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub breakdown: bool,
+    /// Whether messages carry real bytes, and source and target memory are compared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub data: bool,
 }
 
 /// What one run measured.
@@ -138,6 +141,9 @@ pub struct OsuRow {
     pub packet_hops: u64,
     /// Virtual time of the run.
     pub run_time_us: f64,
+    /// Bytes that agree in the memory of sources and targets, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared_bytes: Option<u64>,
     /// Its last measured iteration, piece by piece, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Breakdown>,

@@ -76,6 +76,9 @@ pub struct ReplayRequest {
     pub wildcards: Wildcards,
     /// Of the random mapping and of the machine's random decisions.
     pub seed: u64,
+    /// Whether messages carry real bytes, and source and target memory are compared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub data: bool,
 }
 
 /// A link that was busy.
@@ -134,6 +137,10 @@ pub struct Figures {
     pub packets_dropped: u64,
     /// The seed.
     pub seed: u64,
+    /// Bytes that agree in the memory of sources and targets, of all traces together, where that was
+    /// asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_bytes: Option<u64>,
     /// The five busiest links under all traces together, the busiest first.
     pub busiest_links: Vec<BusyLink>,
 }

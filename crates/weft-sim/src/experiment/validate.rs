@@ -38,6 +38,8 @@ pub struct ValidateRequest {
     pub only: Option<String>,
     /// Whether to vary constants.
     pub vary: bool,
+    /// Threads that vary them; 0 is 1.
+    pub threads: u32,
 }
 
 /// A published measurement and what the simulation gives.
@@ -122,7 +124,8 @@ pub fn run(request: &ValidateRequest, context: Context<'_>) -> Result<Validation
     });
     let mut report = ValidationReport::of(measured.collect::<Result<_, _>>()?);
     if request.vary {
-        report.sensitivity = vary::sensitivity(machine, &request.sets, &rows, &report.rows, context)?;
+        report.sensitivity =
+            vary::sensitivity(machine, &request.sets, request.threads, &rows, &report.rows, context)?;
     }
     Ok(report)
 }
@@ -182,6 +185,7 @@ fn measure(
         algorithm: measure.algorithm.clone(),
         seed: 1,
         breakdown: false,
+        data: false,
     };
     let options = RunOptions {
         threads: 1,

@@ -257,6 +257,7 @@ fn a_replay_knows_where_its_trace_was() {
         ranks_per_host: None,
         wildcards: Wildcards::Recorded,
         seed: 1,
+        data: false,
     });
     let directory = folder.path().join("out");
     let results = ResultsWriter::create(&directory, &Table::DEFAULT, &request, Existing::Refuse).unwrap();

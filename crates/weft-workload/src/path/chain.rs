@@ -153,7 +153,10 @@ impl Chain<'_> {
         // Before a stage, no block has told what happens.
         self.spend(stage.came, What::Block(Block::Interface), Place::Block(stage.endpoint, Block::Interface));
         if stage.began.saturating_since(stage.came.max(self.cursor)) >= self.trace.pace.interface_cycle {
-            self.wait(stage.began, place);
+            match stage.block.waits_for() {
+                Some(_) => self.spend(stage.began, What::WaitsFor(stage.block), place),
+                None => self.wait(stage.began, place),
+            }
         }
         self.spend(stage.ended, What::Block(stage.block), place);
     }

@@ -24,6 +24,9 @@ pub enum What {
     /// The message's own bits: its last packet's, and what its packets before that kept the slowest link
     /// busy.
     Serialization,
+    /// The interface's own way of working makes the message wait [for](Block::waits_for) what this block
+    /// stands for: its agent, a free channel, an outstanding block.
+    WaitsFor(Block),
     /// Others are served first, or a buffer is full.
     Waiting,
     /// The partner has not come so far in its program.
@@ -87,7 +90,7 @@ impl What {
         match self {
             What::Compute => Category::Computation,
             What::Software(..) => Category::Software,
-            What::Block(_) => Category::Interface,
+            What::Block(_) | What::WaitsFor(_) => Category::Interface,
             What::Switch | What::Link => Category::Network,
             What::Serialization => Category::Serialization,
             What::Waiting => Category::Contention,

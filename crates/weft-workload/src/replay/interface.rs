@@ -72,7 +72,7 @@ pub(super) fn accelerated(
     allreduce: &Allreduce<'_>,
     program: u32,
     members: Vec<EndpointId>,
-    (token, watch): (u32, bool),
+    (token, interface, watch): (u32, u16, bool),
 ) -> AllreduceRequest {
     let comm = allreduce.group.comm().0;
     AllreduceRequest {
@@ -84,6 +84,7 @@ pub(super) fn accelerated(
         operation: Operation::Sum,
         data_type: data_type(allreduce.element).unwrap_or(DataType::Float),
         token,
+        interface,
         watch,
     }
 }

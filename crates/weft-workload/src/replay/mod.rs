@@ -27,7 +27,8 @@ mod seating;
 pub use program::{Generated, Operations, Program};
 pub use record::{Cause, Doing, Finish, MessageId, Post, Record, Step};
 pub use report::{
-    Activity, ClockReading, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage, TimelineEvent, Wanted,
+    Activity, ClockReading, Compared, Damage, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage,
+    TimelineEvent, Wanted,
 };
 pub use seating::Seating;
 
@@ -36,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_engine::Payload;
 use weft_msg::{Blocked, Envelope, Protocol, SendToken};
+use weft_nic::data::DataError;
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Offer};
 use weft_units::{RankId, Time};
@@ -65,6 +67,9 @@ pub struct ReplayParameters {
     pub record_from: Option<Time>,
     /// Whether a rank reports its clock at every marker of its program.
     pub report_clocks: bool,
+    /// With which seed messages carry real bytes; `None`: they carry none. The block-level interface alone
+    /// can do so.
+    pub data: Option<u64>,
 }
 
 impl ReplayParameters {
@@ -80,6 +85,7 @@ impl ReplayParameters {
             wanted: Wanted::default(),
             record_from: None,
             report_clocks: false,
+            data: None,
         }
     }
 
@@ -303,6 +309,20 @@ impl Host for ReplayHost {
         let seat = u32::from(failure.interface);
         let rank = &mut self.ranks[seat as usize];
         rank.failed(failure, seat, &mut self.tokens, parameters, context);
+    }
+
+    fn data(parameters: &ReplayParameters) -> Option<u64> {
+        parameters.data
+    }
+
+    fn damaged(
+        &mut self,
+        error: &DataError,
+        header: Option<&ReplayHeader>,
+        context: &mut impl HostContext<Self>,
+    ) {
+        let ranks = header.map(|it| (RankId(it.source), self.ranks[it.seat as usize].number()));
+        context.output().damages.push(Damage { ranks, error: *error });
     }
 
     fn next_offer(&self) -> Time {

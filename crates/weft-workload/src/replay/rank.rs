@@ -244,7 +244,8 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
         let taking = Taking { seat: self.around.seat, token, number: 0 };
         let key = self.around.tokens.insert(taking) as u32;
         let (program, members) = (self.ledger.program, self.endpoints(allreduce));
-        let request = interface::accelerated(allreduce, program, members, (key, after.is_some()));
+        let seat = self.around.seat as u16;
+        let request = interface::accelerated(allreduce, program, members, (key, seat, after.is_some()));
         let number = self.around.context.allreduce(request, at);
         let number = number.expect("messaging asks for what is within the accelerator's limits only");
         self.around.tokens[key as usize].number = number;

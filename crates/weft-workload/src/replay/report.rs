@@ -3,8 +3,10 @@
 use super::record::Record;
 use crate::flow::FlowReport;
 use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::HopRecord;
+use weft_nic::data::DataError;
 use weft_nic::{Observer, Stage};
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
@@ -29,6 +31,10 @@ pub struct ReplayOutput {
     pub hops: Vec<HopRecord>,
     /// What watched messages did in interfaces, in no particular order.
     pub stages: Vec<Stage>,
+    /// Where messages carry real bytes: what was compared and agrees.
+    pub compared: Compared,
+    /// Where messages carry real bytes: what does not agree, in no particular order.
+    pub damages: Vec<Damage>,
 }
 
 /// What is to be reported beside sums.
@@ -79,11 +85,51 @@ impl Observer for ReplayOutput {
     fn stage(&mut self, stage: &Stage) {
         self.stages.push(*stage);
     }
+
+    fn compared(&mut self, bytes: Bytes) {
+        self.compared.messages += 1;
+        self.compared.bytes += bytes;
+    }
+}
+
+/// Messages and reductions whose bytes agree in the memory of source and target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Compared {
+    /// How many, those by which a rendezvous is agreed on included.
+    pub messages: u64,
+    /// Their bytes, with the headers of messaging.
+    pub bytes: Bytes,
+}
+
+impl std::ops::AddAssign for Compared {
+    fn add_assign(&mut self, other: Compared) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+    }
+}
+
+/// A message, or a reduction, whose bytes do not agree.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Damage {
+    /// Who sent it and whom it is for, counted over all programs; `None`: a reduction, or a message that
+    /// is over.
+    pub ranks: Option<(RankId, RankId)>,
+    /// What is wrong.
+    pub error: DataError,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.ranks {
+            Some((from, to)) => write!(f, "from rank {from} to rank {to}: {}", self.error),
+            None => self.error.fmt(f),
+        }
+    }
 }
 
 /// The messages of a program that were delivered: those that carry its data, not those by which a
 /// rendezvous is agreed on.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Delivery {
     /// Times from being posted to being delivered, to a thousandth.
     pub completion: Histogram<10>,

@@ -155,6 +155,7 @@ pub fn run(
         layout: &layout,
         seed: request.seed,
         breakdown: false,
+        data: false,
         points: &points,
     };
     task.report(options, context, |outcomes| rows(outcomes, &points, &groups))

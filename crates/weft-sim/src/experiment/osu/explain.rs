@@ -92,8 +92,9 @@ pub(crate) fn explain(
         check: false,
         command: Vec::new(),
     };
-    let (seed, breakdown) = (request.seed, request.breakdown);
-    let series = Series { machine: &machine, layout: &layout, seed, breakdown, options: &options, context };
+    let (seed, breakdown, data) = (request.seed, request.breakdown, request.data);
+    let (machine, layout) = (&machine, &layout);
+    let series = Series { machine, layout, seed, breakdown, data, options: &options, context };
     let done = series.run(&points, None, None, None)?;
     if done.ended == Ending::Interrupted {
         return Ok(None);
@@ -105,7 +106,7 @@ pub(crate) fn explain(
     for ((number, point), outcome) in numbered() {
         let Some(typical) = outcome.typical else { continue };
         let Some(recorded) = series.recorded(point, number, typical)? else { return Ok(None) };
-        let names = recorded.names(&machine, &layout);
+        let names = recorded.names(machine, layout);
         let iteration = |(rank, times): (usize, &weft_workload::osu::Stopwatch)| -> Option<Stretch> {
             let window = times.last()?;
             Some((window.from, recorded.trace.moment(RankId::from(rank), window.to)?))

@@ -20,6 +20,8 @@ pub(super) struct Task<'a> {
     pub seed: u64,
     /// Whether an iteration of each run is to be explained.
     pub breakdown: bool,
+    /// Whether messages carry real bytes.
+    pub data: bool,
     pub points: &'a [Point],
 }
 
@@ -33,8 +35,8 @@ impl Task<'_> {
         rows: impl FnOnce(&[Outcome]) -> Vec<(usize, R)>,
     ) -> Result<Report<R>, ExperimentError> {
         let (started, stopwatch) = (date(), Stopwatch::start());
-        let Task { request, machine, layout, seed, breakdown, points } = self;
-        let series = Series { machine, layout, seed, breakdown, options, context };
+        let Task { request, machine, layout, seed, breakdown, data, points } = self;
+        let series = Series { machine, layout, seed, breakdown, data, options, context };
         let estimate = series.estimate(points)?;
         assembly::check_memory(machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
         context.progress.estimate(estimate);

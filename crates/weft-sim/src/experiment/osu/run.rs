@@ -26,6 +26,7 @@ pub fn run(
         layout: &layout,
         seed: request.seed,
         breakdown: request.breakdown,
+        data: request.data,
         points: &points,
     };
     task.report(options, context, |outcomes| {
@@ -49,6 +50,7 @@ pub(super) fn row(run: u32, point: &Point, outcome: &Outcome) -> OsuRow {
         messages: outcome.messages,
         packet_hops: outcome.crossed.packet_hops,
         run_time_us: (outcome.end - Time::ZERO).as_us_f64(),
+        compared_bytes: outcome.compared_bytes,
         breakdown: outcome.breakdown.clone(),
     }
 }

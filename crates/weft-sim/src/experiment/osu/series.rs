@@ -21,6 +21,7 @@ pub(super) struct Outcome {
     /// collectives, on the rank that ended last.
     pub typical: Option<Typical>,
     pub breakdown: Option<Breakdown>,
+    pub compared_bytes: Option<u64>,
     pub crossed: Crossed,
     pub messages: u64,
     pub payload: Bytes,
@@ -53,6 +54,8 @@ pub(super) struct Series<'a> {
     pub seed: u64,
     /// Whether the typical iteration of each run is to be explained.
     pub breakdown: bool,
+    /// Whether messages carry real bytes.
+    pub data: bool,
     pub options: &'a RunOptions,
     pub context: Context<'a>,
 }
@@ -95,6 +98,7 @@ impl Point {
             figures: self.program.figures(times),
             typical,
             breakdown: None,
+            compared_bytes: run.moves_data().then(|| run.compared().bytes.get()),
             crossed: run.crossed(),
             messages: delivered.completion.count(),
             payload: delivered.bytes,
@@ -138,6 +142,7 @@ impl Series<'_> {
             protocol: (*point.protocol).clone(),
             seed: self.seed,
             threads: self.options.threads,
+            data: self.data,
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;

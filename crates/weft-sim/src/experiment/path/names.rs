@@ -50,6 +50,7 @@ impl<'a> Names<'a> {
             }
             What::Software(work, None) => format!("{} (background)", work.name()),
             What::Block(block) => block.name().to_owned(),
+            What::WaitsFor(block) => block.waits_for().unwrap_or("waiting").to_owned(),
             What::Switch => "switch".to_owned(),
             What::Link => "link".to_owned(),
             What::Serialization => "serialization".to_owned(),
@@ -66,7 +67,7 @@ impl<'a> Names<'a> {
             (Place::Block(endpoint, block), what) => {
                 let endpoint = self.layout.endpoint_name(endpoint);
                 match what {
-                    What::Block(_) => endpoint,
+                    What::Block(_) | What::WaitsFor(_) => endpoint,
                     _ => format!("{} of {endpoint}", block.name()),
                 }
             }

@@ -17,7 +17,7 @@ use weft_nic::Host;
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
 use weft_workload::osu::Stopwatch;
-use weft_workload::replay::{Delivery, RankReport, ReplayOutput, Seating, TimelineEvent};
+use weft_workload::replay::{Compared, Damage, Delivery, RankReport, ReplayOutput, Seating, TimelineEvent};
 
 /// The first epoch.
 const FIRST_EPOCH: Span = Span::from_us(100);
@@ -32,6 +32,7 @@ pub(crate) struct Tally {
     flows: BTreeMap<(EndpointId, EndpointId), FlowReport>,
     /// By rank over all programs, where clocks are read.
     stopwatches: Vec<Stopwatch>,
+    compared: Compared,
     epoch: Epoch,
 }
 
@@ -47,7 +48,8 @@ struct Epoch {
 impl Default for Tally {
     fn default() -> Tally {
         let epoch = Epoch { end: Time::ZERO + FIRST_EPOCH, length: FIRST_EPOCH, events: 0 };
-        Tally { programs: Vec::new(), flows: BTreeMap::new(), stopwatches: Vec::new(), epoch }
+        let (programs, flows, stopwatches) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Tally { programs, flows, stopwatches, compared: Compared::default(), epoch }
     }
 }
 
@@ -114,6 +116,11 @@ impl Account {
         &self.tally.stopwatches
     }
 
+    /// What was compared in the memory of sources and targets.
+    pub fn compared(&self) -> Compared {
+        self.tally.compared
+    }
+
     /// What was recorded of the critical path, where that was asked for.
     pub fn take_path(&mut self) -> PathRecorder {
         self.path.take().unwrap_or_default()
@@ -148,22 +155,36 @@ impl Account {
         }
     }
 
-    /// Takes what has happened since it was last called, and writes and draws what is wanted of it.
+    /// Takes what has happened since it was last called, and writes and draws what is wanted of it. Returns what is wrong with
+    /// the bytes of messages.
     pub fn take_outputs<H: Host<Output = ReplayOutput>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<H>,
         writer: Option<&mut ResultsWriter>,
         drawing: Option<&mut Drawing>,
-    ) -> Result<(), ExperimentError> {
+    ) -> Result<Option<String>, ExperimentError> {
         let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+        let mut damage: Option<Damage> = None;
         let (tally, ranks) = (&mut self.tally, self.seating.ranks());
         let (path, now, mut taken) = (&mut self.path, network.now(), Ok(()));
         network.visit_outputs(&mut |output| {
             if let (Some(path), Ok(())) = (path.as_mut(), &taken) {
                 taken = path.take(output, now);
             }
-            let ReplayOutput { programs, flows, messages: some, timeline, clocks, faults: wrong, .. } =
-                std::mem::take(output);
+            let ReplayOutput {
+                programs,
+                flows,
+                messages: some,
+                timeline,
+                clocks,
+                faults: wrong,
+                compared,
+                damages,
+                ..
+            } = std::mem::take(output);
+            tally.compared += compared;
+            // Which is found first may depend on the threads; which is reported must not.
+            damage = damage.take().into_iter().chain(damages).min();
             if tally.programs.len() < programs.len() {
                 tally.programs.resize(programs.len(), Delivery::default());
             }
@@ -198,7 +219,7 @@ impl Account {
             events.sort_by_key(TimelineEvent::rank);
             events.into_iter().try_for_each(|event| drawing.draw(event))?;
         }
-        Ok(())
+        Ok(damage.map(|damage| format!("source and target memory do not agree: {damage}")))
     }
 
     /// Writes the tables that are known at the end only. `ranks` are in order.

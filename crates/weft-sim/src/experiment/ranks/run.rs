@@ -5,7 +5,7 @@ use super::drawing::Drawing;
 use crate::assembly;
 use crate::experiment::path::PathRecorder;
 use crate::experiment::{Context, ExperimentError, Interrupt};
-use crate::machine::{Machine, Progress as MachineProgress};
+use crate::machine::{Machine, Nic, Progress as MachineProgress};
 use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
 use crate::results::{Ending, ResultsWriter};
 use weft_engine::Progress;
@@ -14,7 +14,7 @@ use weft_topo::{Layout, Topology};
 use weft_units::{Span, Time};
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
-    Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost, ReplayParameters, Seating,
+    Compared, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost, ReplayParameters, Seating,
 };
 
 /// Lines of a report of who waits for what.
@@ -32,7 +32,17 @@ pub(crate) struct Setup<'a> {
     pub protocol: Protocol,
     pub seed: u64,
     pub threads: u32,
+    /// Whether messages carry real bytes.
+    pub data: bool,
 }
+
+/// Real bytes were asked for of an interface that has no memory.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "--data: the simple interface moves sizes, no bytes; use a machine with the block-level one (nic.model=full), such \
+     as exanest, or leave --data out"
+)]
+struct NoData;
 
 /// What a run needs at its epochs.
 pub(crate) struct Surroundings<'a> {
@@ -58,6 +68,7 @@ pub(crate) struct RankRun {
     programs: Vec<Program>,
     operations: u64,
     network: Box<dyn SimulatedNetwork<ReplayHost>>,
+    data: bool,
 }
 
 /// When ranks of the machine notice what has happened.
@@ -75,9 +86,13 @@ impl RankRun {
         saved: Option<(Tally, Vec<u8>)>,
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
-        let Setup { run, machine, layout, programs, names, protocol, seed, threads } = setup;
+        let Setup { run, machine, layout, programs, names, protocol, seed, threads, data } = setup;
+        if data && matches!(machine.nic, Nic::Simple(_)) {
+            return Err(ExperimentError::input(NoData));
+        }
         let rule = progress_rule(machine);
         let mut parameters = ReplayParameters::new(programs.clone(), protocol, rule);
+        parameters.data = data.then_some(seed);
         adjust(&mut parameters);
         let seating = parameters.seating().clone();
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
@@ -102,7 +117,8 @@ impl RankRun {
             error => ExperimentError::input(error),
         })?;
         let operations = programs.iter().map(|program| program.operations.count()).sum();
-        Ok(RankRun { account: Account::new(run, names, seating, tally, path), programs, operations, network })
+        let account = Account::new(run, names, seating, tally, path);
+        Ok(RankRun { account, programs, operations, network, data })
     }
 
     /// What the programs are called, in their order.
@@ -145,6 +161,16 @@ impl RankRun {
         self.account.stopwatches()
     }
 
+    /// Whether messages carry real bytes.
+    pub fn moves_data(&self) -> bool {
+        self.data
+    }
+
+    /// What was compared in the memory of sources and targets.
+    pub fn compared(&self) -> Compared {
+        self.account.compared()
+    }
+
     /// All that a resumed run needs.
     pub fn state(&self) -> Result<(&Tally, Vec<u8>), ExperimentError> {
         Ok((self.account.tally(), self.network.save().map_err(ExperimentError::input)?))
@@ -161,7 +187,9 @@ impl RankRun {
         let progress = self.network.run_until(until, around.interrupt.flag());
         self.account.count_events(self.network.events_handled() - before);
         let (writer, drawing) = (around.writer.as_deref_mut(), around.drawing.as_deref_mut());
-        self.account.take_outputs(&mut *self.network, writer, drawing)?;
+        if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
+            return Ok(Step::Ended(Ending::LostData, Some(damage)));
+        }
         if around.check
             && let Err(lost) = self.network.check()
         {

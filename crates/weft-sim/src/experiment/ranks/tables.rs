@@ -83,6 +83,8 @@ pub struct Shared<'a> {
     pub packets_dropped: u64,
     /// The request's.
     pub seed: u64,
+    /// Bytes that agree in the memory of sources and targets, where that was asked for.
+    pub compared_bytes: Option<u64>,
 }
 
 impl Shared<'_> {
@@ -120,6 +122,7 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
         packet_hops: shared.packet_hops,
         packets_dropped: shared.packets_dropped,
         seed: shared.seed,
+        compared_bytes: shared.compared_bytes,
         busiest_links: busiest_links.collect(),
     }
 }

@@ -117,6 +117,7 @@ pub(super) fn setup<'a>(
         protocol: protocol(machine, request.wildcards)?,
         seed: request.seed,
         threads,
+        data: request.data,
     })
 }
 
@@ -190,6 +191,7 @@ pub(super) fn rows(
         packet_hops: crossed.packet_hops,
         packets_dropped: crossed.faults.lost(),
         seed: request.seed,
+        compared_bytes: request.data.then(|| run.compared().bytes.get()),
     };
     let row = |(program, trace): (u32, &super::TraceInput)| {
         let own: Vec<RankReport> = ranks.iter().copied().filter(|rank| rank.program == program).collect();

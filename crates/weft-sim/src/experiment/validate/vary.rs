@@ -2,11 +2,14 @@
 //!
 //! Constants are those that no source fixes: calibrated and assumed values that are a number with a unit.
 
-use super::publication::Row;
+use super::publication::{Measure, Row};
 use super::{ValidationRow, machines, measure_row};
 use crate::experiment::{Context, ExperimentError};
 use crate::machine::{Constant, Kind};
 use serde::Serialize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use weft_units::Bytes;
 
 /// How a row moves with a constant.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -28,10 +31,22 @@ pub struct Sensitivity {
 /// A change of less than this is none.
 const NOTHING: f64 = 1e-6;
 
-/// Runs every row with every constant 10 % off. Pairs that do not move are left out.
+/// A row of longer messages is first tried with messages of this size, which take a fraction of the time: a
+/// constant that moves nothing there is taken to move nothing.
+const TRIAL: Bytes = Bytes::new(256 << 10);
+
+/// A row with what it comes to, and its trial, where it has one.
+struct Base<'a> {
+    row: &'a Row,
+    simulated: f64,
+    trial: Option<(Row, f64)>,
+}
+
+/// Runs every row with every constant 10 % off, on so many threads. Pairs that do not move are left out.
 pub(super) fn sensitivity(
     machine: &str,
     sets: &[String],
+    threads: u32,
     rows: &[&Row],
     measured: &[ValidationRow],
     context: Context<'_>,
@@ -39,36 +54,96 @@ pub(super) fn sensitivity(
     let checked = machines::checked(&machines::input(machine, sets)?)?;
     let open = |constant: &&Constant| matches!(constant.kind, Kind::Calibrated | Kind::Assumed | Kind::Set);
     let constants: Vec<&Constant> = checked.constants.iter().filter(open).collect();
-    let mut sensitivities = Vec::new();
-    for (done, constant) in constants.iter().enumerate() {
-        context.progress.advance(done as f64 / constants.len() as f64, &constant.path);
-        let (Some(less), Some(more)) = (scaled(&constant.value, 90), scaled(&constant.value, 110)) else {
-            continue;
-        };
-        for (row, base) in rows.iter().zip(measured) {
-            let change = |value: &str| -> Result<f64, ExperimentError> {
-                let mut sets = sets.to_vec();
-                sets.push(format!("{}={value}", constant.path));
-                let moved = measure_row(machine, &sets, row, context)?.simulated;
-                Ok((moved - base.simulated) / base.simulated)
-            };
-            let (change_at_minus_10, change_at_plus_10) = match (change(&less), change(&more)) {
-                (Ok(less), Ok(more)) => (less, more),
-                // A value that the machine cannot have, such as a buffer below a packet.
-                (Err(ExperimentError::Input(_)), _) | (_, Err(ExperimentError::Input(_))) => continue,
-                (Err(error), _) | (_, Err(error)) => return Err(error),
-            };
-            if change_at_minus_10.abs().max(change_at_plus_10.abs()) > NOTHING {
-                sensitivities.push(Sensitivity {
-                    constant: constant.path.clone(),
-                    value: constant.value.clone(),
-                    kind: constant.kind,
-                    id: row.id.clone(),
-                    change_at_minus_10,
-                    change_at_plus_10,
-                });
+    let mut bases = Vec::new();
+    for (&row, measured) in rows.iter().zip(measured) {
+        let trial = trial(row)?.map(|trial| {
+            let simulated = measure_row(machine, sets, &trial, context)?.simulated;
+            Ok::<_, ExperimentError>((trial, simulated))
+        });
+        bases.push(Base { row, simulated: measured.simulated, trial: trial.transpose()? });
+    }
+
+    // Who takes which constant does not matter: what comes of it is put in the order of the constants.
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some((number, constant)) = take(&constants, &next) {
+            context.progress.advance(number as f64 / constants.len() as f64, &constant.path);
+            let moved = of_constant(machine, sets, constant, &bases, context);
+            let failed = moved.is_err();
+            if let Ok(mut found) = found.lock() {
+                found.push((number, moved));
+            }
+            if failed {
+                next.store(constants.len(), Ordering::Relaxed);
             }
         }
+    };
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let mut found = found.into_inner().unwrap_or_default();
+    found.sort_by_key(|(number, _)| *number);
+    let moved: Vec<Vec<Sensitivity>> = found.into_iter().map(|(_, moved)| moved).collect::<Result<_, _>>()?;
+    Ok(moved.into_iter().flatten().collect())
+}
+
+fn take<'a, T>(all: &[&'a T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
+    let number = next.fetch_add(1, Ordering::Relaxed);
+    Some((number, *all.get(number)?))
+}
+
+/// The row with shorter messages; `None`: its own are short.
+fn trial(row: &Row) -> Result<Option<Row>, ExperimentError> {
+    let size: Bytes = row.measure.size.parse().map_err(ExperimentError::input)?;
+    if size <= TRIAL || row.minus.is_some() {
+        return Ok(None);
+    }
+    let measure = Measure { size: TRIAL.to_string(), ..row.measure.clone() };
+    Ok(Some(Row { measure, ..row.clone() }))
+}
+
+/// How the rows move with one constant.
+fn of_constant(
+    machine: &str,
+    sets: &[String],
+    constant: &Constant,
+    bases: &[Base<'_>],
+    context: Context<'_>,
+) -> Result<Vec<Sensitivity>, ExperimentError> {
+    let (Some(less), Some(more)) = (scaled(&constant.value, 90), scaled(&constant.value, 110)) else {
+        return Ok(Vec::new());
+    };
+    let changes = |row: &Row, simulated: f64| -> Result<Option<[f64; 2]>, ExperimentError> {
+        let mut changes = [0.0; 2];
+        for (change, value) in changes.iter_mut().zip([&less, &more]) {
+            let mut sets = sets.to_vec();
+            sets.push(format!("{}={value}", constant.path));
+            match measure_row(machine, &sets, row, context) {
+                Ok(moved) => *change = (moved.simulated - simulated) / simulated,
+                // A value that the machine cannot have, such as a buffer below a packet.
+                Err(ExperimentError::Input(_)) if !context.interrupt.is_requested() => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(changes).filter(|[less, more]| less.abs().max(more.abs()) > NOTHING))
+    };
+    let mut sensitivities = Vec::new();
+    for Base { row, simulated, trial } in bases {
+        if let Some((trial, simulated)) = trial
+            && changes(trial, *simulated)?.is_none()
+        {
+            continue;
+        }
+        let Some([change_at_minus_10, change_at_plus_10]) = changes(row, *simulated)? else { continue };
+        sensitivities.push(Sensitivity {
+            constant: constant.path.clone(),
+            value: constant.value.clone(),
+            kind: constant.kind,
+            id: row.id.clone(),
+            change_at_minus_10,
+            change_at_plus_10,
+        });
     }
     Ok(sensitivities)
 }

@@ -168,7 +168,7 @@ pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Rea
         entry: mailbox.entry.value,
         poll: mailbox.poll.value,
     };
-    let rdma = rdma::check(sections, format?, &host_port, reader)?;
+    let rdma = rdma::check(sections, format?, &host_port, packetizer.reliability, reader)?;
     Some(FullNic { host_port, packetizer, mailbox, rdma })
 }
 

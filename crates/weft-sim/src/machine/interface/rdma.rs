@@ -150,6 +150,7 @@ pub(super) fn check(
     raw: RawSections,
     format: &PacketFormat,
     port: &HostPortParameters,
+    packetizer: ReliabilityParameters,
     reader: &mut Reader<'_>,
 ) -> Option<Rdma> {
     let RawSections { rdma, segmentation, iommu, memory, allreduce } = raw;
@@ -232,6 +233,8 @@ pub(super) fn check(
             latency_cycles: cycles(raw.latency.value),
             start: raw.start.value,
             finish: raw.finish.value,
+            // Its packets are like the packetizer's.
+            reliability: packetizer,
         }),
     };
     let (cut, memory) = (cut?, rate?);

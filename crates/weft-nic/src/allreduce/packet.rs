@@ -1,0 +1,110 @@
+//! What modules are told, what they say to each other, and whom they reach.
+
+use super::limits::AcceleratorLimits;
+use super::vector::{DataType, Operation};
+use crate::reliability::ReliabilityParameters;
+use serde::{Deserialize, Serialize};
+use weft_units::{Bytes, Clock, EndpointId, Span, Time};
+
+/// What a machine file says of the accelerator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AllreduceParameters {
+    /// What it can do.
+    pub limits: AcceleratorLimits,
+    /// The modules' clock.
+    pub clock: Clock,
+    /// What their datapath reduces per cycle.
+    pub word: Bytes,
+    /// Cycles from the last word of a vector to the last of its reduction.
+    pub latency_cycles: u32,
+    /// From the call to the module's first step, per operation: software programs it.
+    pub start: Span,
+    /// From the vector's being in memory to the call's return, per operation: the module notifies.
+    pub finish: Span,
+    /// When a module asks for what has not come, and when it gives up.
+    pub reliability: ReliabilityParameters,
+}
+
+/// What a rank asks of the module of its MPSoC.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AllreduceRequest {
+    /// Tells groups apart whose operations overlap.
+    pub group: u32,
+    /// Counts the group's operations.
+    pub sequence: u32,
+    /// The members' endpoints, in rank order.
+    pub members: Vec<EndpointId>,
+    /// Which of them asks.
+    pub own: u32,
+    /// Bytes of the vector.
+    pub bytes: Bytes,
+    /// What is computed.
+    pub operation: Operation,
+    /// Of what.
+    pub data_type: DataType,
+    /// Comes back when it is done.
+    pub token: u32,
+    /// The virtual interface of the rank that asks.
+    pub interface: u16,
+    /// Whether the observer is to be told of it.
+    pub watch: bool,
+}
+
+/// An operation of a group on one block of the vector.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct OperationId {
+    /// The group.
+    pub group: u32,
+    /// Its operation.
+    pub sequence: u32,
+    /// The block of the vector.
+    pub block: u32,
+}
+
+/// What one module sends another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Step {
+    /// A client's vector; which of the board's members it is.
+    Contribution(u8),
+    /// A server's vector, at a level from 1 on.
+    Exchange(u8),
+    /// The reduced vector.
+    Result,
+    /// The sender waits for the receiver's vector.
+    Ask,
+    /// The sender is asked for a vector that it does not have yet.
+    NotYet,
+    /// The sender is asked for a vector that it will not have.
+    Failed,
+}
+
+/// A packet between modules.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ModulePacket {
+    /// Where to.
+    pub to: EndpointId,
+    /// The operation.
+    pub id: OperationId,
+    /// Its step.
+    pub step: Step,
+    /// Payload.
+    pub bytes: Bytes,
+    /// Not before.
+    pub due: Time,
+    /// The vector, where values are carried.
+    pub values: Option<Vec<u8>>,
+}
+
+/// Whoever drives a module.
+pub trait ModuleSurface {
+    /// Calls [`Module::woken`](super::Module::woken) at `at`.
+    fn wake(&mut self, at: Time, id: OperationId);
+    /// Puts a packet on the link when it is due.
+    fn send(&mut self, packet: ModulePacket);
+    /// A rank's request is done at `at`; the reduced vector where values are carried.
+    fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>);
+    /// Calls [`Module::expired`](super::Module::expired) at `at`.
+    fn arm(&mut self, at: Time);
+    /// A rank's request has failed, since the module of `other` does not answer or has failed itself.
+    fn failed(&mut self, at: Time, request: &AllreduceRequest, other: EndpointId);
+}
