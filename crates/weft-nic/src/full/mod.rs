@@ -75,7 +75,8 @@ struct Hardware<H: Host> {
     packetizer: Packetizer,
     mailbox: Mailbox,
     rdma: Rdma,
-    reductions: Reductions,
+    /// None before the first is asked for: most nodes of most machines have none.
+    reductions: Option<Box<Reductions>>,
     memory: MemoryChannel,
     iommu: Iommu,
     transmit: Transmit,
@@ -195,7 +196,7 @@ impl<H: Host> Hardware<H> {
             packetizer: Packetizer::default(),
             mailbox: Mailbox::default(),
             rdma: Rdma::default(),
-            reductions: Reductions::default(),
+            reductions: None,
             memory: MemoryChannel::default(),
             iommu: Iommu::default(),
             transmit: Transmit::default(),
@@ -216,7 +217,8 @@ impl<H: Host> Hardware<H> {
     /// When the blocks that share a turn on the link, RDMA and reductions, have a packet.
     #[inline]
     fn large_ready(&self) -> Time {
-        self.rdma.next_outgoing().min(self.reductions.due())
+        let reductions = self.reductions.as_ref().map_or(Time::MAX, |reductions| reductions.due());
+        self.rdma.next_outgoing().min(reductions)
     }
 
     /// Whether another message of the host would be begun on soon.
@@ -313,7 +315,7 @@ impl<H: Host> Nic<H> for FullNic<H> {
     fn unfinished(&self) -> (usize, usize) {
         let hardware = &self.hardware;
         let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.under_way();
-        let posts = posts + hardware.reductions.unfinished();
+        let posts = posts + hardware.reductions.as_ref().map_or(0, |reductions| reductions.unfinished());
         (posts, hardware.headers.len() + hardware.due.len())
     }
 }

@@ -116,8 +116,8 @@ impl<H: Host> Hardware<H> {
             iommu: &mut self.iommu,
             iommu_parameters: &parameters.iommu,
         };
-        let Reductions { module, packets, requests } = &mut self.reductions;
         let allreduce = parameters.allreduce.as_ref()?;
+        let Reductions { module, packets, requests } = &mut **self.reductions.get_or_insert_default();
         let (failures, data, board) = (&mut self.failures, self.data.as_deref_mut(), allreduce.limits.board);
         let mut outlet = Outlet { context, packets, requests, failures, data, board };
         Some(call(module, allreduce, &mut path, &mut outlet))
@@ -135,7 +135,7 @@ impl<H: Host> Hardware<H> {
         limits.check(&request.members)?;
         let (token, number) = (request.token, self.take_number());
         let watched = request.watch.then_some(at);
-        self.reductions.requests.insert(token, Asked { number, watched });
+        self.reductions.get_or_insert_default().requests.insert(token, Asked { number, watched });
         let values = self.data.as_mut().map(|data| data.memory.reduce(number, &request));
         let asked = self.with_module(parameters, context, |module, allreduce, _, outlet| {
             module.request(request, values, at, allreduce, outlet)
@@ -192,10 +192,8 @@ impl<H: Host> Hardware<H> {
         from: EndpointId,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) -> Option<Packet> {
-        if self.reductions.due() > context.now() {
-            return None;
-        }
-        let ModulePacket { to, id, step, bytes, values, .. } = self.reductions.packets.pop_front()?;
+        let reductions = self.reductions.as_deref_mut().filter(|it| it.due() <= context.now())?;
+        let ModulePacket { to, id, step, bytes, values, .. } = reductions.packets.pop_front()?;
         let (label, group, header) = pack(id, step);
         let vector = values.unwrap_or_default();
         Words::of(id, step, &vector)
