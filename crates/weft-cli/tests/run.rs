@@ -113,23 +113,29 @@ fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let ranks = || {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        processes.filter(|p| std::fs::read_link(p.path().join("exe")).is_ok_and(|exe| exe == program)).count()
+    let ranks = || -> Vec<PathBuf> {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
+        let is_ours = |path: &PathBuf| std::fs::read_link(path.join("exe")).is_ok_and(|exe| exe == program);
+        processes.filter(is_ours).collect()
     };
     let wait_for = |count: usize| {
         // Half a minute.
         for _ in 0..1500 {
-            if ranks() == count {
+            if ranks().len() == count {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("{} ranks", ranks());
+        panic!("{} ranks", ranks().len());
     };
     wait_for(2);
     // Until both are in virtual time.
     std::thread::sleep(Duration::from_millis(500));
+    // MPICH's shared memory has no name that another job, or a later one, could have too.
+    for rank in ranks() {
+        let maps = std::fs::read_to_string(rank.join("maps")).unwrap();
+        assert!(maps.contains("memfd:") && !maps.contains("/dev/shm/"), "{maps}");
+    }
     weft.kill().unwrap();
     weft.wait().unwrap();
     wait_for(0);
