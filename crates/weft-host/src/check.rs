@@ -7,9 +7,8 @@
 //! ```
 //! The ranks' memory is that of a process that does nothing.
 
-use crate::HostModel;
-use crate::puppet::{Move, no_account, play};
-use crate::run::{LiveEnd, LiveRun, LiveSetup};
+use crate::puppet::{self, Move, play};
+use crate::run::LiveEnd;
 use std::collections::VecDeque;
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -193,17 +192,7 @@ pub fn check_bytes(input: &[u8]) -> Option<LiveEnd> {
     let layout = assembly::layout(machine).ok()?;
     // On one node, or on two.
     let endpoints = [EndpointId(0), EndpointId(u32::from(first >> 1 & 1))];
-    let account = no_account(&endpoints, &layout).ok()?;
-    let setup = LiveSetup {
-        protocol,
-        host: HostModel::None,
-        poll: Span::from_ns(50),
-        clock_read: Span::from_ns(20),
-        jumps: false,
-        watchdog: None,
-        seed: 1,
-    };
-    let mut run = LiveRun::new(machine, layout, account, &setup).ok()?;
+    let mut run = puppet::job(machine, layout, protocol, &endpoints).ok()?;
     let job = run.job();
     let mut players = Vec::new();
     for (rank, mut turns) in (0..).zip(turns(input, idle.address)) {

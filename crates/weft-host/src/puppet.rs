@@ -1,19 +1,23 @@
 //! Ranks that are threads of this process and write into their devices whatever they are told to: for tests and fuzzing of
 //! what the simulator makes of it.
 
+use crate::HostModel;
 use crate::job::{Death, Job};
 use crate::live::seating;
+use crate::run::{LiveError, LiveRun, LiveSetup};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weft_client::device::{DeviceError, Shared, State, Turn};
+use weft_msg::Protocol;
 use weft_sim::experiment::live::{LiveAccount, RunRequest};
 use weft_sim::experiment::replay::Mapping;
 use weft_sim::experiment::{ExperimentError, MachineInput, RunOptions};
+use weft_sim::machine::Machine;
 use weft_topo::Layout;
-use weft_units::EndpointId;
+use weft_units::{EndpointId, Span};
 
 /// What a puppet does at the end of its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +30,7 @@ pub enum Move {
     End,
 }
 
-/// A device that cannot be opened.
+/// A job that cannot be set up, or a device that cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PuppetError {
     /// Its file is not there.
@@ -35,6 +39,12 @@ pub enum PuppetError {
     /// It is none.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The account of a run cannot be opened.
+    #[error(transparent)]
+    Account(#[from] ExperimentError),
+    /// The run cannot be made.
+    #[error(transparent)]
+    Run(#[from] LiveError),
 }
 
 /// Plays a rank until `act`, which is called in its turns, ends it, or the job stops. The rank joins at once.
@@ -69,11 +79,16 @@ pub fn play(
     }))
 }
 
-/// An account of ranks at these endpoints that writes nothing.
+/// A job of ranks at these endpoints, without processes, that writes no results: the machine's costs are those of `exanest`.
 ///
 /// # Errors
-/// See [`LiveAccount::open`].
-pub fn no_account(endpoints: &[EndpointId], layout: &Layout) -> Result<LiveAccount, ExperimentError> {
+/// No run can be made of it.
+pub fn job(
+    machine: &Machine,
+    layout: Layout,
+    protocol: &Protocol,
+    endpoints: &[EndpointId],
+) -> Result<LiveRun, PuppetError> {
     let request = RunRequest {
         machine: MachineInput { name: String::new(), text: String::new(), sets: Vec::new() },
         program: vec!["puppet".to_owned()],
@@ -92,5 +107,15 @@ pub fn no_account(endpoints: &[EndpointId], layout: &Layout) -> Result<LiveAccou
         check: true,
         command: Vec::new(),
     };
-    LiveAccount::open(request, options, seating(endpoints), layout)
+    let account = LiveAccount::open(request, options, seating(endpoints), &layout)?;
+    let setup = LiveSetup {
+        protocol,
+        host: HostModel::None,
+        poll: Span::from_ns(50),
+        clock_read: Span::from_ns(20),
+        jumps: false,
+        watchdog: None,
+        seed: 1,
+    };
+    Ok(LiveRun::new(machine, layout, account, &setup)?)
 }

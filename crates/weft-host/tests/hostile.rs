@@ -5,10 +5,9 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 use weft_client::device::{NoticeKind, Post, PostKind, RawEnvelope, State};
-use weft_host::HostModel;
 use weft_host::job::Job;
-use weft_host::puppet::{Move, no_account, play};
-use weft_host::run::{LiveEnd, LiveRun, LiveSetup};
+use weft_host::puppet::{self, Move, play};
+use weft_host::run::{LiveEnd, LiveRun};
 use weft_msg::Wildcards;
 use weft_sim::{assembly, machine};
 use weft_units::{EndpointId, Span, Time};
@@ -18,17 +17,7 @@ fn job(sets: &[&str], endpoints: &[EndpointId]) -> (LiveRun, Arc<Job>) {
     let machine = machine::load("exanest", sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
-    let account = no_account(endpoints, &layout).unwrap();
-    let setup = LiveSetup {
-        protocol: &protocol,
-        host: HostModel::None,
-        poll: Span::from_ns(50),
-        clock_read: Span::from_ns(20),
-        jumps: false,
-        watchdog: None,
-        seed: 1,
-    };
-    let run = LiveRun::new(&machine, layout, account, &setup).unwrap();
+    let run = puppet::job(&machine, layout, &protocol, endpoints).unwrap();
     let job = run.job();
     for rank in 0..2 {
         job.started(rank, std::process::id());

@@ -4,13 +4,12 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use weft_client::device::HostModel;
 use weft_host::job::Death;
-use weft_host::puppet::no_account;
-use weft_host::run::{LiveEnd, LiveRun, LiveSetup};
+use weft_host::puppet;
+use weft_host::run::LiveEnd;
 use weft_msg::Wildcards;
 use weft_sim::{assembly, machine};
-use weft_units::{EndpointId, Span, Time};
+use weft_units::{EndpointId, Time};
 
 /// Where cargo has put this test, and the library beside it.
 fn target() -> PathBuf {
@@ -43,17 +42,8 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
     let machine = machine::load(name, sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
-    let account = no_account(&[EndpointId(0), EndpointId(1)], &layout).unwrap();
-    let setup = LiveSetup {
-        protocol: &protocol,
-        host: HostModel::None,
-        poll: Span::from_ns(50),
-        clock_read: Span::from_ns(20),
-        jumps: false,
-        watchdog: None,
-        seed: 1,
-    };
-    let mut run = LiveRun::new(&machine, layout, account, &setup).unwrap();
+    let endpoints = [EndpointId(0), EndpointId(1)];
+    let mut run = puppet::job(&machine, layout, &protocol, &endpoints).unwrap();
     let job = run.job();
     let mut children: Vec<Child> = (0..2)
         .map(|rank| {

@@ -26,6 +26,27 @@ fn is_lent(memory: Lent) -> bool {
     memory.length == 0 || memory.address != 0
 }
 
+/// The same for a call that passes memory: its interface must be open, its memory some. The error is an errno.
+///
+/// # Safety
+/// As of [`behind`].
+unsafe fn with_memory<'a>(
+    handle: *const InterfaceHandle,
+    address: usize,
+    length: usize,
+) -> Result<(&'a mut Handle, u16, Lent), c_int> {
+    // SAFETY: the caller's promise.
+    let (handle, number) = unsafe { behind(handle) };
+    let memory = Lent { address, length };
+    if !is_lent(memory) {
+        return Err(libc::EINVAL);
+    }
+    match handle.rank.interface_address(number) {
+        Some(_) => Ok((handle, number, memory)),
+        None => Err(libc::EBADF),
+    }
+}
+
 /// Allocates a virtual interface of this node: pages of packetizer and RDMA, and a mailbox. With
 /// WEFT_INTERFACE_PRIVATE in a protection domain of the process's own, otherwise in the job's. The only call, with
 /// weft_interface_free, that goes through the system software. -ENOSPC: the node has no more.
@@ -97,14 +118,10 @@ pub unsafe extern "C" fn weft_interface_send(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the header's contract.
-    let (handle, number) = unsafe { behind(interface) };
-    let bytes = Lent { address: bytes as usize, length };
-    if !is_lent(bytes) {
-        return -libc::EINVAL;
-    }
-    if handle.rank.interface_address(number).is_none() {
-        return -libc::EBADF;
-    }
+    let (handle, number, bytes) = match unsafe { with_memory(interface, bytes as usize, length) } {
+        Ok(found) => found,
+        Err(error) => return -error,
+    };
     match handle.rank.send_small(number, to, bytes, context as usize) {
         Ok(()) => 0,
         Err(error) => -error,
@@ -122,14 +139,10 @@ pub unsafe extern "C" fn weft_interface_receive(
     from: *mut Address,
 ) -> isize {
     // SAFETY: the header's contract.
-    let (handle, number) = unsafe { behind(interface) };
-    let buffer = Lent { address: buffer as usize, length };
-    if !is_lent(buffer) {
-        return -libc::EINVAL as isize;
-    }
-    if handle.rank.interface_address(number).is_none() {
-        return -libc::EBADF as isize;
-    }
+    let (handle, number, buffer) = match unsafe { with_memory(interface, buffer as usize, length) } {
+        Ok(found) => found,
+        Err(error) => return -error as isize,
+    };
     match handle.rank.receive_small(number, buffer) {
         Some((taken, sender)) => {
             if !from.is_null() {
@@ -189,14 +202,10 @@ pub unsafe extern "C" fn weft_interface_write(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the header's contract.
-    let (handle, number) = unsafe { behind(interface) };
-    let local = Lent { address: local as usize, length };
-    if !is_lent(local) {
-        return -libc::EINVAL;
-    }
-    if handle.rank.interface_address(number).is_none() {
-        return -libc::EBADF;
-    }
+    let (handle, number, local) = match unsafe { with_memory(interface, local as usize, length) } {
+        Ok(found) => found,
+        Err(error) => return -error,
+    };
     handle.rank.put(number, local, to, (notify != 0).then_some((notify, word)), context as usize);
     0
 }
@@ -211,14 +220,10 @@ pub unsafe extern "C" fn weft_interface_read(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the header's contract.
-    let (handle, number) = unsafe { behind(interface) };
-    let local = Lent { address: local as usize, length };
-    if !is_lent(local) {
-        return -libc::EINVAL;
-    }
-    if handle.rank.interface_address(number).is_none() {
-        return -libc::EBADF;
-    }
+    let (handle, number, local) = match unsafe { with_memory(interface, local as usize, length) } {
+        Ok(found) => found,
+        Err(error) => return -error,
+    };
     handle.rank.get(number, local, from, context as usize);
     0
 }
