@@ -65,11 +65,19 @@ pub struct Context<'a, P: Payload, K> {
     pub(crate) now: Time,
     pub(crate) site: SiteId,
     pub(crate) window_end: Time,
+    pub(crate) undisturbed_until: Time,
     pub(crate) local: &'a mut BinaryHeap<Earliest<P>>,
     pub(crate) outgoing: &'a mut Outgoing<P, K>,
 }
 
 impl<P: Payload, K: Copy> Context<'_, P, K> {
+    /// Nothing comes to the site before `next`, the events that it sent itself, and `end`.
+    #[inline]
+    pub(crate) fn quiet_until(&mut self, next: Option<&Event<P>>, end: Time) {
+        let local = self.local.peek().map_or(Time::MAX, |Earliest(event)| event.time);
+        self.undisturbed_until = next.map_or(Time::MAX, |event| event.time).min(local).min(end);
+    }
+
     /// The present virtual time.
     #[inline]
     pub fn now(&self) -> Time {
@@ -80,6 +88,13 @@ impl<P: Payload, K: Copy> Context<'_, P, K> {
     #[inline]
     pub fn site(&self) -> SiteId {
         self.site
+    }
+
+    /// While an event is handled: when the next one comes to this site at the earliest, unless it sends itself
+    /// one. What would be decided before can be decided at once, with what is sent for it.
+    #[inline]
+    pub fn undisturbed_until(&self) -> Time {
+        self.undisturbed_until
     }
 
     /// Sends an event: to this site at any time from now on, to another after at least the lookahead.

@@ -277,6 +277,7 @@ impl<M: Model> Partition<M> {
             now: Time::ZERO,
             site: SiteId(self.first_site + index as u32),
             window_end: end,
+            undisturbed_until: Time::ZERO,
             local: &mut self.local,
             outgoing: &mut self.pending,
         };
@@ -308,11 +309,13 @@ impl<M: Model> Partition<M> {
             context.now = time;
             if own {
                 if let Some(Earliest(event)) = context.local.pop() {
+                    context.quiet_until(arrived, end);
                     model.handle(site, &event, &mut self.output, &mut context);
                 }
             } else if let Some(event) = arrived {
-                model.handle(site, event, &mut self.output, &mut context);
                 next += 1;
+                context.quiet_until(keys.get(next).map(|key| &events[key.index as usize]), end);
+                model.handle(site, event, &mut self.output, &mut context);
             }
             handled += 1;
         }

@@ -509,7 +509,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     ) {
         if event.order.entity() == 0 {
             let Wire::Packet(packet) = &event.payload else { unreachable!("switches get packets only") };
-            return site.switch.arrive(packet, context.now(), &self.rules);
+            let times = (context.now(), context.undisturbed_until());
+            let mut leaving = Leaving::<N> { events: context, output };
+            return site.switch.arrive(packet, times, &self.rules, &mut leaving);
         }
         self.handle_at_endpoint(site, event, output, context);
     }

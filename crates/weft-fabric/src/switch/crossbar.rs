@@ -1,7 +1,7 @@
 //! A switch with buffers at its inputs and a crossbar without speed-up: each input reads one packet at
 //! a time, each output takes one at a time.
 
-use super::pool::{NONE, Pool, Queue};
+use super::pool::{Buffered, NONE, Pool, Queue};
 use super::port::{Hop, Ports, Rules, Sink};
 use crate::arbiter::islip::Islip;
 use crate::arbiter::{random, round_robin};
@@ -70,31 +70,77 @@ impl<B: InputBuffers> Crossbar<B> {
         prefetch(&*self.requests);
     }
 
-    /// The head of a packet has come.
+    /// The head of a packet has come. Nothing else comes before `undisturbed_until`.
     #[inline(always)]
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: &Packet, now: Time, rules: &Rules<T>) {
+    pub(crate) fn arrive<T: Routing>(
+        &mut self,
+        packet: &Packet,
+        (now, undisturbed_until): (Time, Time),
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) {
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let request = port << rules.vc_shift | usize::from(vc);
-        let handle = self.pool.insert(packet, now, rules.room(packet));
+        let mut arrived = Buffered::new(packet, now, rules.room(packet));
+        // Behind others, a packet is routed when it comes to the head of its queue.
+        let is_routed = B::ROUTES_ON_ARRIVAL || self.buffers.queue(request, 0).is_empty();
         let mut output = 0;
-        if B::ROUTES_ON_ARRIVAL {
-            let buffered = self.pool.get_mut(handle);
-            self.ports.route(buffered, (port, vc), now, rules);
-            output = usize::from(buffered.packet.port);
+        if is_routed {
+            self.ports.route(&mut arrived, (port, vc), now, rules);
+            output = usize::from(arrived.packet.port);
+            if self.pass(request, &arrived, (now, undisturbed_until), rules, sink) {
+                return;
+            }
         }
+        let handle = self.pool.insert(&arrived);
         if self.buffers.queue_mut(request, output).push(&mut self.pool, handle) {
             self.request(request, handle, now, rules);
         }
     }
 
-    /// Enters the request of a packet that has come to the head of its queue.
+    /// Sends a packet that has just arrived and been routed on without queueing, if it is sure that it will
+    /// win its output at the first clock edge that it can: nobody else wants the output, and until that edge
+    /// nothing arrives and nothing is decided. Does what queueing and arbitration would do at that edge.
+    #[inline(always)]
+    fn pass<T: Routing>(
+        &mut self,
+        request: usize,
+        arrived: &Buffered,
+        (now, undisturbed_until): (Time, Time),
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let output = usize::from(arrived.packet.port);
+        let input = request >> rules.vc_shift;
+        let edge = self.ports.both_free(output, input, now, rules);
+        let is_alone = edge < undisturbed_until.min(self.ports.decision)
+            && rules.cuts_through
+            && self.arbiter == ArbiterKind::RoundRobin
+            && self.requests_of(output).iter().all(|&word| word == 0)
+            && self.buffers.queue(request, output).is_empty();
+        if !is_alone {
+            return false;
+        }
+        self.ports.collect_credits(output, edge, rules);
+        let credit = self.ports.credits[output << rules.vc_shift | usize::from(arrived.packet.vc)];
+        if credit < arrived.room {
+            return false;
+        }
+        self.ports.port[output].turn = request as u16 + 1;
+        let input_vc = (request & ((1 << rules.vc_shift) - 1)) as u8;
+        self.ports.transmit(
+            &Hop { now: edge, output, input: Some((input, input_vc)) },
+            arrived,
+            rules,
+            sink,
+        );
+        true
+    }
+
+    /// Enters the request of a routed packet that is at the head of its queue.
     #[inline(always)]
     fn request<T: Routing>(&mut self, request: usize, handle: u32, now: Time, rules: &Rules<T>) {
-        let buffered = self.pool.get_mut(handle);
-        if !B::ROUTES_ON_ARRIVAL {
-            let vc = request & ((1 << rules.vc_shift) - 1);
-            self.ports.route(buffered, (request >> rules.vc_shift, vc as u8), now, rules);
-        }
+        let buffered = self.pool.get(handle);
         let output = usize::from(buffered.packet.port);
         let queue = self.buffers.queue_mut(request, output);
         queue.head_room = buffered.room;
@@ -342,6 +388,9 @@ impl<B: InputBuffers> Crossbar<B> {
             self.requests[output * words + request / 64] &= !(1 << (request % 64));
         }
         if next != NONE {
+            if !B::ROUTES_ON_ARRIVAL {
+                self.ports.route(self.pool.get_mut(next), (input, input_vc), now, rules);
+            }
             self.request(request, next, now, rules);
         }
         let anything_left = self.requests_of(output).iter().any(|&word| word != 0);

@@ -72,10 +72,20 @@ impl Switch {
         each!(self, switch => switch.prefetch());
     }
 
-    /// The head of a packet has come.
+    /// The head of a packet has come at the first of `times`; nothing else comes before the second.
     #[inline]
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: &Packet, now: Time, rules: &Rules<T>) {
-        each!(self, switch => switch.arrive(packet, now, rules));
+    pub(crate) fn arrive<T: Routing>(
+        &mut self,
+        packet: &Packet,
+        times: (Time, Time),
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+    ) {
+        match self {
+            Switch::InputQueues(switch) => switch.arrive(packet, times, rules, sink),
+            Switch::VirtualOutputs(switch) => switch.arrive(packet, times, rules, sink),
+            Switch::Outputs(switch) => switch.arrive(packet, times.0, rules),
+        }
     }
 
     /// Arbitrates at a clock edge; packets and credits that leave go to `sink`.

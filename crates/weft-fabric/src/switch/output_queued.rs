@@ -6,7 +6,7 @@
 //! turn (round robin). Each virtual channel has an output buffer of its own: in a common one the packets
 //! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
-use super::pool::{NONE, Pool, Queue};
+use super::pool::{Buffered, NONE, Pool, Queue};
 use super::port::{Hop, Ports, Rules, Sink};
 use crate::arbiter::{next_from, round_robin};
 use crate::packet::Packet;
@@ -74,7 +74,7 @@ impl OutputQueued {
     pub(crate) fn arrive<T: Routing>(&mut self, packet: &Packet, now: Time, rules: &Rules<T>) {
         let (port, vc) = (usize::from(packet.port), packet.vc);
         let channel = port << rules.vc_shift | usize::from(vc);
-        let handle = self.pool.insert(packet, now, rules.room(packet));
+        let handle = self.pool.insert(&Buffered::new(packet, now, rules.room(packet)));
         self.ports.route(self.pool.get_mut(handle), (port, vc), now, rules);
         if self.arrived[channel].push(&mut self.pool, handle) {
             self.request(channel, handle, rules);

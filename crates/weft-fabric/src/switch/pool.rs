@@ -22,6 +22,12 @@ pub(crate) struct Buffered {
 }
 
 impl Buffered {
+    /// A packet whose head has come.
+    #[inline]
+    pub(crate) fn new(packet: &Packet, head: Time, room: u32) -> Buffered {
+        Buffered { packet: *packet, head, room, next: NONE }
+    }
+
     /// When its tail has come.
     #[inline]
     pub(crate) fn tail(&self) -> Time {
@@ -59,17 +65,16 @@ impl Pool {
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, packet: &Packet, head: Time, room: u32) -> u32 {
-        let buffered = Buffered { packet: *packet, head, room, next: NONE };
+    pub(crate) fn insert(&mut self, buffered: &Buffered) -> u32 {
         self.used += 1;
         if self.free == NONE {
-            self.places.push(buffered);
+            self.places.push(*buffered);
             return (self.places.len() - 1) as u32;
         }
         let handle = self.free;
         let place = &mut self.places[handle as usize];
         self.free = place.next;
-        *place = buffered;
+        *place = *buffered;
         handle
     }
 
@@ -105,6 +110,11 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) const EMPTY: Queue = Queue { head: NONE, tail: NONE, head_room: 0, head_vc: 0 };
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
 
     /// Appends; says whether the queue was empty.
     #[inline]

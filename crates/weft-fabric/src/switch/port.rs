@@ -290,6 +290,13 @@ impl Ports {
         }
     }
 
+    /// The first clock edge from `now` on at which both an output and an input are free.
+    #[inline(always)]
+    pub(crate) fn both_free<T>(&self, output: usize, input: usize, now: Time, rules: &Rules<T>) -> Time {
+        let both_free = self.port[output].output_ready.max(self.port[input].input_ready);
+        if both_free > now { both_free } else { rules.switch.clock.edge_at_or_after(now) }
+    }
+
     /// Makes sure that the requests of an output are looked at by `edge`.
     #[inline]
     fn look_no_later_than(&mut self, output: usize, edge: Time) {
