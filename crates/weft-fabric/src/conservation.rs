@@ -132,7 +132,7 @@ where
             }
         }
         for (endpoint, port) in state.endpoints_with_ports() {
-            *accounted.entry((site, port, 0)).or_default() += u64::from(endpoint.credits);
+            *accounted.entry((site, port, 0)).or_default() += endpoint.all_credits();
         }
         for (port, vc, room) in state.switch().occupancy(shift) {
             *accounted.entry((site, port, vc)).or_default() += u64::from(room);
@@ -140,16 +140,11 @@ where
     }
     for event in simulation.pending() {
         let site = event.site.0;
-        match event.payload {
-            Wire::Packet(packet) if event.order.entity() == 0 => {
-                let room = network.room(&packet);
-                *accounted.entry((site, packet.port, packet.vc)).or_default() += u64::from(room);
-            }
-            Wire::Credit(amount) => {
-                let port = sites[site as usize].endpoint_port(event.order.entity() as usize - 1);
-                *accounted.entry((site, port, 0)).or_default() += u64::from(amount);
-            }
-            _ => {}
+        if let Wire::Packet(packet) = event.payload
+            && event.order.entity() == 0
+        {
+            let room = network.room(&packet);
+            *accounted.entry((site, packet.port, packet.vc)).or_default() += u64::from(room);
         }
     }
     let known = sites.iter().zip(0u32..).flat_map(|(state, site)| {

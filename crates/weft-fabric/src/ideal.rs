@@ -7,6 +7,7 @@
 //!            ├───── gap ──────┤ next message may start
 //! ```
 
+use crate::endpoint::schedule_pump;
 use crate::hop::HopRecord;
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
 use crate::network::LinkEnd;
@@ -115,11 +116,13 @@ impl<N: Interface> Ideal<N> {
             let now = context.now();
             let free = endpoint.line.busy_until();
             if free > now {
-                return context.schedule_pump(&mut endpoint.pump, free);
+                return schedule_pump(&mut endpoint.pump, free, context.entity, context.events);
             }
             let mut packet = match endpoint.interface.supply(&self.interface, context) {
                 Supply::Packet(packet) => packet,
-                Supply::NotBefore(time) => return context.schedule_pump(&mut endpoint.pump, time),
+                Supply::NotBefore(time) => {
+                    return schedule_pump(&mut endpoint.pump, time, context.entity, context.events);
+                }
                 Supply::Nothing => return,
             };
             let end = endpoint.line.send(&self.rate, now, packet.payload());

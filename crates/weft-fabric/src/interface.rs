@@ -183,17 +183,6 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
             Wire::Announcement { from, message, what } => {
                 interface.announced(*from, *message, *what, parameters, self);
             }
-            Wire::Credit(_) => unreachable!("credits are the link's, not the interface's"),
-        }
-    }
-
-    /// Makes sure that the fabric asks for a packet at `at`; `due` is when it will anyway.
-    #[inline]
-    pub(crate) fn schedule_pump(&mut self, due: &mut Time, at: Time) {
-        if at < *due {
-            *due = at;
-            let (site, order) = (self.events.site(), Order::new(self.entity, kind::PUMP));
-            self.events.send(Event { time: at, site, order, payload: Wire::Pump });
         }
     }
 

@@ -405,6 +405,11 @@ impl<N: Interface> Site<N> {
         injected + self.switch.ports().acknowledgements
     }
 
+    /// Whether one of its endpoints waits for a credit that is known to come.
+    pub fn expects_credits(&self) -> bool {
+        self.endpoints.iter().any(|endpoint| endpoint.staged.is_some() && endpoint.next_credit() < Time::MAX)
+    }
+
     /// Packets in its buffers, those at endpoints that wait for credits included.
     pub fn buffered(&self) -> usize {
         self.switch.packets() + self.endpoints.iter().filter(|e| e.staged.is_some()).count()
@@ -431,10 +436,6 @@ impl<N: Interface> Site<N> {
         self.endpoints.iter().zip(self.endpoint_ports.iter().copied())
     }
 
-    pub(crate) fn endpoint_port(&self, index: usize) -> u16 {
-        self.endpoint_ports[index]
-    }
-
     pub(crate) fn endpoints(&self) -> &[Endpoint<N>] {
         &self.endpoints
     }
@@ -454,6 +455,7 @@ impl<N: Interface> Site<N> {
 
 /// Carries what leaves a switch to the engine.
 struct Leaving<'a, 'b, N: Interface> {
+    endpoints: &'a mut [Endpoint<N>],
     events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
     output: &'a mut N::Output,
 }
@@ -480,8 +482,11 @@ impl<N: Interface> Sink for Leaving<'_, '_, N> {
                 self.events.send_note(at, SiteId(site), Credit { port, vc, amount });
             }
             Peer::Endpoint { entity } => {
-                let (site, order) = (self.events.site(), Order::new(entity, kind::CREDIT));
-                self.events.send(Event { time: at, site, order, payload: Wire::Credit(amount) });
+                let endpoint = &mut self.endpoints[entity as usize - 1];
+                endpoint.expect_credit(at, amount);
+                if endpoint.staged.is_some() {
+                    endpoint.pump_at(at, entity, self.events);
+                }
             }
             Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
         }
@@ -510,7 +515,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         if event.order.entity() == 0 {
             let Wire::Packet(packet) = &event.payload else { unreachable!("switches get packets only") };
             let times = (context.now(), context.undisturbed_until());
-            let mut leaving = Leaving::<N> { events: context, output };
+            let mut leaving = Leaving { endpoints: &mut site.endpoints, events: context, output };
             return site.switch.arrive(packet, times, &self.rules, &mut leaving);
         }
         self.handle_at_endpoint(site, event, output, context);
@@ -548,7 +553,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         context: &mut Context<'_, Self::Payload, Credit>,
     ) {
         let now = context.now();
-        site.switch.decide(now, &self.rules, &mut Leaving::<N> { events: context, output });
+        let mut leaving = Leaving { endpoints: &mut site.endpoints, events: context, output };
+        site.switch.decide(now, &self.rules, &mut leaving);
     }
 }
 
@@ -574,17 +580,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             output,
             pump: false,
         };
-        if let Wire::Credit(amount) = event.payload {
-            endpoint.credits += amount;
-            at_interface.pump = endpoint.staged.is_some();
-        } else {
-            if let Wire::Packet(packet) = &event.payload {
-                endpoint.received += 1;
-                endpoint.received_payload += u64::from(packet.bytes);
-            }
-            let Endpoint { interface, pump, .. } = endpoint;
-            at_interface.hand(&event.payload, interface, pump, &self.interface);
+        if let Wire::Packet(packet) = &event.payload {
+            endpoint.received += 1;
+            endpoint.received_payload += u64::from(packet.bytes);
         }
+        let Endpoint { interface, pump, .. } = endpoint;
+        at_interface.hand(&event.payload, interface, pump, &self.interface);
         if at_interface.pump {
             self.pump(endpoint, site.endpoint_ports[index], &self.rules, &mut at_interface);
         }
@@ -601,7 +602,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let now = context.now();
         if endpoint.line.busy_until() > now {
             let free = endpoint.line.busy_until();
-            return context.schedule_pump(&mut endpoint.pump, free);
+            return endpoint.pump_at(free, context.entity, context.events);
         }
         let (mut packet, since) = match endpoint.staged.take() {
             Some(staged) => staged,
@@ -610,14 +611,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                     endpoint.supplied += 1;
                     (packet, now)
                 }
-                Supply::NotBefore(time) => return context.schedule_pump(&mut endpoint.pump, time),
+                Supply::NotBefore(time) => return endpoint.pump_at(time, context.entity, context.events),
                 Supply::Nothing => return,
             },
         };
         let room = rules.room(&packet);
+        endpoint.collect_credits(now);
         if endpoint.credits < room {
             endpoint.staged = Some((packet, since));
-            return;
+            return endpoint.pump_at(endpoint.next_credit(), context.entity, context.events);
         }
         endpoint.stalled += now - since;
         endpoint.credits -= room;
@@ -657,12 +659,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let site = context.events.site();
         let tail = end + link.latency;
         let fate = endpoint.fault.as_mut().map_or(Fate::Arrives, |fault| fault.strike(&mut packet, tail));
-        let (time, order, payload) = match fate {
-            Fate::Arrives => (now + link.latency, Order::new(0, kind::PACKET), Wire::Packet(packet)),
-            Fate::Lost => (tail + link.latency, Order::new(context.entity, kind::CREDIT), Wire::Credit(room)),
-        };
-        context.events.send(Event { time, site, order, payload });
+        match fate {
+            Fate::Arrives => {
+                let (time, order) = (now + link.latency, Order::new(0, kind::PACKET));
+                context.events.send(Event { time, site, order, payload: Wire::Packet(packet) });
+            }
+            Fate::Lost => endpoint.expect_credit(tail + link.latency, room),
+        }
         let next = end.max(endpoint.interface.next_supply());
-        context.schedule_pump(&mut endpoint.pump, next);
+        endpoint.pump_at(next, context.entity, context.events);
     }
 }

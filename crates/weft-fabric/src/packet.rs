@@ -108,9 +108,6 @@ impl Packet {
 pub enum Wire<T, A> {
     /// At a switch: the head of a packet has come. At an endpoint: its tail has.
     Packet(Packet),
-    /// At an endpoint: so much room, in the machine's unit of credit, has become free in the switch's
-    /// buffer. Credits to switches are [`Credit`]s.
-    Credit(u32),
     /// The endpoint may be able to inject.
     Pump,
     /// The interface begins.
@@ -144,12 +141,11 @@ pub struct Credit {
 
 /// Kinds of events, in the order in which an entity handles them at one instant.
 pub(crate) mod kind {
-    pub(crate) const CREDIT: u32 = 0;
-    pub(crate) const ANNOUNCEMENT: u32 = 1;
-    pub(crate) const PACKET: u32 = 2;
-    pub(crate) const TIMER: u32 = 3;
-    pub(crate) const START: u32 = 4;
-    pub(crate) const PUMP: u32 = 5;
+    pub(crate) const ANNOUNCEMENT: u32 = 0;
+    pub(crate) const PACKET: u32 = 1;
+    pub(crate) const TIMER: u32 = 2;
+    pub(crate) const START: u32 = 3;
+    pub(crate) const PUMP: u32 = 4;
 }
 
 impl<T: Payload, A: Copy + Send + Sync> Payload for Wire<T, A> {
@@ -161,7 +157,6 @@ impl<T: Payload, A: Copy + Send + Sync> Payload for Wire<T, A> {
                 let label = u128::from(p.label) << 64;
                 link << 96 | label | u128::from(p.source.0) << 32 | u128::from(p.message)
             }
-            Wire::Credit(amount) => u128::from(*amount),
             Wire::Pump | Wire::Start => 0,
             Wire::Timer(timer) => timer.tie(),
             Wire::Announcement { from, message, .. } => u128::from(from.0) << 32 | u128::from(*message),

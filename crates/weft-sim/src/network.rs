@@ -276,8 +276,8 @@ impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
     /// Whether anything that could free a buffer is on its way.
     fn moves(&self) -> bool {
         let decides = |site| <Network<Layout, N> as Model>::decision(site) < Time::MAX;
-        let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_) | Wire::Credit(_));
-        self.simulation.sites().any(|(_, site)| decides(site))
+        let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_));
+        self.simulation.sites().any(|(_, site)| decides(site) || site.expects_credits())
             || self.simulation.pending_notes().next().is_some()
             || self.simulation.pending().any(|event| frees(&event.payload))
     }

@@ -128,12 +128,7 @@ impl<B: InputBuffers> Crossbar<B> {
         }
         self.ports.port[output].turn = request as u16 + 1;
         let input_vc = (request & ((1 << rules.vc_shift) - 1)) as u8;
-        self.ports.transmit(
-            &Hop { now: edge, output, input: Some((input, input_vc)) },
-            arrived,
-            rules,
-            sink,
-        );
+        self.ports.transmit(&Hop { now: edge, output, input: Some((input, input_vc)) }, arrived, rules, sink);
         true
     }
 
