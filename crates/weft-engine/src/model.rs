@@ -66,16 +66,19 @@ pub struct Context<'a, P: Payload, K> {
     pub(crate) site: SiteId,
     pub(crate) window_end: Time,
     pub(crate) undisturbed_until: Time,
+    /// When the first of the events comes that the site has sent itself; [`Time::MAX`]: there is none.
+    pub(crate) first_local: Time,
     pub(crate) local: &'a mut BinaryHeap<Earliest<P>>,
     pub(crate) outgoing: &'a mut Outgoing<P, K>,
 }
 
 impl<P: Payload, K: Copy> Context<'_, P, K> {
-    /// Nothing comes to the site before `next`, the events that it sent itself, and `end`.
+    /// Takes the first of the events that the site has sent itself.
     #[inline]
-    pub(crate) fn quiet_until(&mut self, next: Option<&Event<P>>, end: Time) {
-        let local = self.local.peek().map_or(Time::MAX, |Earliest(event)| event.time);
-        self.undisturbed_until = next.map_or(Time::MAX, |event| event.time).min(local).min(end);
+    pub(crate) fn pop_local(&mut self) -> Option<Event<P>> {
+        let event = self.local.pop().map(|Earliest(event)| event);
+        self.first_local = self.local.peek().map_or(Time::MAX, |Earliest(event)| event.time);
+        event
     }
 
     /// The present virtual time.
@@ -113,6 +116,7 @@ impl<P: Payload, K: Copy> Context<'_, P, K> {
                 self.site.0,
                 self.now
             );
+            self.first_local = self.first_local.min(event.time);
             self.local.push(Earliest(event));
         }
     }

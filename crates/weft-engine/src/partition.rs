@@ -18,8 +18,8 @@ pub(crate) struct Partition<M: Model> {
     pub(crate) events_handled: u64,
     /// The events of a block by site.
     keys: Vec<Key>,
-    /// Room for those of a site with few.
-    few: Vec<Key>,
+    /// Room for those of a site in order.
+    sorted: Vec<Key>,
     /// The notes of a block by site, those of a site as they came.
     note_order: Vec<u32>,
     local: BinaryHeap<Earliest<M::Payload>>,
@@ -35,31 +35,40 @@ struct Key {
 }
 
 impl Key {
+    /// Comes after all events of a window.
+    const END: Key = Key { rank: u64::MAX, index: u32::MAX };
+
     #[inline]
     fn new<P: Payload>(event: &Event<P>, start: Time, index: u32) -> Key {
         let since = event.time.as_ps() - start.as_ps();
         Key { rank: since << 32 | u64::from(event.order.rank()), index }
+    }
+
+    /// The event's time, in a window that began at `start`.
+    #[inline]
+    fn time(self, start: Time) -> Time {
+        Time::from_ps(start.as_ps() + (self.rank >> 32))
     }
 }
 
 /// Up to so many keys are sorted by counting.
 const FEW: usize = 16;
 
-/// Sorts the events of one site, into `few` where they are few. Sorting keys moves a quarter of the memory
-/// that sorting events would.
+/// Sorts the events of one site into `sorted` and puts [`Key::END`] behind them. Sorting keys moves a quarter of
+/// the memory that sorting events would.
 #[inline]
-fn sort<'a, P: Payload>(keys: &'a mut [Key], few: &'a mut [Key], events: &[Event<P>]) -> &'a mut [Key] {
-    if keys.len() < 2 { keys } else { sort_several(keys, few, events) }
+fn sort<'a, P: Payload>(keys: &[Key], sorted: &'a mut Vec<Key>, events: &[Event<P>]) -> &'a [Key] {
+    if let [key] = *keys {
+        (sorted[0], sorted[1]) = (key, Key::END);
+        return &sorted[..2];
+    }
+    sort_several(keys, sorted, events)
 }
 
-fn sort_several<'a, P: Payload>(
-    keys: &'a mut [Key],
-    few: &'a mut [Key],
-    events: &[Event<P>],
-) -> &'a mut [Key] {
+fn sort_several<'a, P: Payload>(keys: &[Key], sorted: &'a mut Vec<Key>, events: &[Event<P>]) -> &'a [Key] {
     let count = keys.len();
     let mut ties = true;
-    let sorted = if count <= FEW {
+    if count <= FEW {
         // By counting for each how many come before it: a fixed number of comparisons without a branch
         // that depends on one, which for so few is faster than comparing less and guessing wrong.
         let mut equal = 0;
@@ -70,18 +79,20 @@ fn sort_several<'a, P: Payload>(
                 equal += usize::from(other.rank == key.rank);
             }
             let after: usize = keys[at + 1..].iter().map(|other| usize::from(other.rank < key.rank)).sum();
-            few[before + after] = *key;
+            sorted[before + after] = *key;
         }
         ties = equal > 0;
-        &mut few[..count]
     } else {
-        keys.sort_unstable_by_key(|key| key.rank);
-        keys
-    };
-    if ties {
-        settle(sorted, events);
+        sorted.clear();
+        sorted.extend_from_slice(keys);
+        sorted.push(Key::END);
+        sorted[..count].sort_unstable_by_key(|key| key.rank);
     }
-    sorted
+    if ties {
+        settle(&mut sorted[..count], events);
+    }
+    sorted[count] = Key::END;
+    &sorted[..=count]
 }
 
 /// Orders sorted keys of the same rank by the payloads of their events.
@@ -111,7 +122,7 @@ impl<M: Model> Partition<M> {
             output: M::Output::default(),
             events_handled: 0,
             keys: Vec::new(),
-            few: vec![Key { rank: 0, index: 0 }; FEW],
+            sorted: vec![Key::END; FEW + 1],
             note_order: Vec::new(),
             local: BinaryHeap::new(),
         };
@@ -167,7 +178,7 @@ impl<M: Model> Partition<M> {
             sites.chain(decisions.iter().copied()).fold(0u64, |all, site| all | 1 << member(site));
         let first = block << BLOCK_SHIFT;
         let mut keys = std::mem::take(&mut self.keys);
-        let mut few = std::mem::take(&mut self.few);
+        let mut sorted = std::mem::take(&mut self.sorted);
         while active != 0 {
             let index = first + active.trailing_zeros() as usize;
             active &= active - 1;
@@ -178,11 +189,11 @@ impl<M: Model> Partition<M> {
             keys.clear();
             let of_site = events.iter().zip(0..).filter(|(event, _)| event.site == site);
             keys.extend(of_site.map(|(event, index)| Key::new(event, start, index)));
-            let sorted = sort(&mut keys, &mut few, events);
-            self.run_site(model, index, events, sorted, end);
+            let in_order = sort(&keys, &mut sorted, events);
+            self.run_site(model, index, events, in_order, start, end);
         }
         self.keys = keys;
-        self.few = few;
+        self.sorted = sorted;
         self.pending.recycle(batch);
     }
 
@@ -236,7 +247,7 @@ impl<M: Model> Partition<M> {
         if far && active != 0 {
             model.prefetch(&self.sites[first + active.trailing_zeros() as usize]);
         }
-        let mut few = std::mem::take(&mut self.few);
+        let mut sorted = std::mem::take(&mut self.sorted);
         while active != 0 {
             let member = active.trailing_zeros() as usize;
             active &= active - 1;
@@ -257,20 +268,28 @@ impl<M: Model> Partition<M> {
                 let note = &notes[index as usize];
                 model.note(&mut self.sites[first + member], note.time, note.note);
             }
-            let keys = &mut keys[bounds[member] as usize..bounds[member + 1] as usize];
-            let sorted = sort(keys, &mut few, events);
-            self.run_site(model, first + member, events, sorted, end);
+            let keys = &keys[bounds[member] as usize..bounds[member + 1] as usize];
+            let in_order = sort(keys, &mut sorted, events);
+            self.run_site(model, first + member, events, in_order, start, end);
         }
         self.keys = keys;
-        self.few = few;
+        self.sorted = sorted;
         self.note_order = note_order;
         self.pending.recycle(batch);
     }
 
-    /// Handles the events of one site up to `end`, in order, with those it sends itself. On its own: what it
-    /// goes by stays in registers.
+    /// Handles the events of one site up to `end`, in the order of `keys`, with those it sends itself. On its
+    /// own: what it goes by stays in registers.
     #[inline(never)]
-    fn run_site(&mut self, model: &M, index: usize, events: &[Event<M::Payload>], keys: &[Key], end: Time) {
+    fn run_site(
+        &mut self,
+        model: &M,
+        index: usize,
+        events: &[Event<M::Payload>],
+        keys: &[Key],
+        start: Time,
+        end: Time,
+    ) {
         debug_assert!(self.local.is_empty());
         let site = &mut self.sites[index];
         let mut context = Context {
@@ -278,21 +297,14 @@ impl<M: Model> Partition<M> {
             site: SiteId(self.first_site + index as u32),
             window_end: end,
             undisturbed_until: Time::ZERO,
+            first_local: Time::MAX,
             local: &mut self.local,
             outgoing: &mut self.pending,
         };
         let mut next = 0;
-        let mut handled = 0;
+        let mut arrival = keys[0].time(start);
         loop {
-            let arrived = keys.get(next).map(|key| &events[key.index as usize]);
-            let mut time = arrived.map_or(Time::MAX, |e| e.time);
-            let mut own = false;
-            if let Some(Earliest(local)) = context.local.peek() {
-                own = arrived.is_none_or(|e| local.compare(e).is_lt());
-                if own {
-                    time = local.time;
-                }
-            }
+            let time = arrival.min(context.first_local);
             // Decisions come after all events of their instant.
             let decision = M::decision(site);
             if decision < time {
@@ -307,24 +319,30 @@ impl<M: Model> Partition<M> {
                 break;
             }
             context.now = time;
-            if own {
-                if let Some(Earliest(event)) = context.local.pop() {
-                    context.quiet_until(arrived, end);
+            self.events_handled += 1;
+            if context.first_local < arrival
+                || context.first_local == arrival && {
+                    let arrived = &events[keys[next].index as usize];
+                    context.local.peek().is_some_and(|Earliest(local)| local.compare(arrived).is_lt())
+                }
+            {
+                if let Some(event) = context.pop_local() {
+                    context.undisturbed_until = arrival.min(context.first_local).min(end);
                     model.handle(site, &event, &mut self.output, &mut context);
                 }
-            } else if let Some(event) = arrived {
+            } else {
+                let event = &events[keys[next].index as usize];
                 next += 1;
-                context.quiet_until(keys.get(next).map(|key| &events[key.index as usize]), end);
+                arrival = keys[next].time(start);
+                context.undisturbed_until = arrival.min(context.first_local).min(end);
                 model.handle(site, event, &mut self.output, &mut context);
             }
-            handled += 1;
         }
         // Only when a window is cut short by an epoch.
-        for key in &keys[next..] {
+        for key in &keys[next..keys.len() - 1] {
             context.outgoing.push(events[key.index as usize]);
         }
         debug_assert!(context.local.is_empty(), "local events lie before the end of the window");
-        self.events_handled += handled;
         // The wheel has handed out this window's decisions, also those that an epoch now postpones.
         if self.armed[index] < self.pending.window_end() {
             self.armed[index] = Time::MAX;
