@@ -33,6 +33,11 @@ impl Lookahead {
         Ok(Lookahead(least))
     }
 
+    /// The lookahead where whatever goes from one site to another is known at least `notice` before it sets out.
+    pub fn with_notice(self, notice: Span) -> Lookahead {
+        Lookahead(Span::from_ps(self.0.as_ps().saturating_add(notice.as_ps())))
+    }
+
     /// The least time between sites.
     pub const fn span(self) -> Span {
         self.0

@@ -226,7 +226,8 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             sites.push(Site { switch, endpoints, endpoint_ports });
         }
         let cuts = used_between_switches.iter().enumerate().filter(|(_, used)| **used);
-        let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?;
+        let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?
+            .with_notice(notice(&parameters.switch, &parameters.format, &links));
         let directory = Directory::new(places, lookahead.span());
         let rules = Rules {
             cuts_through: parameters.switch.forwarding == Forwarding::VirtualCutThrough
@@ -327,6 +328,20 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         });
         injection.chain(outputs).filter(|link| link.to != Attachment::Nothing)
     }
+}
+
+/// How long before a packet or a credit sets out from a switch it is known that it will: from the grant of an
+/// output, a packet has the pipeline before it, and its credit at least the shortest packet's time on the
+/// fastest line. A switch with output queues gives credits at once.
+fn notice(switch: &SwitchParameters, format: &PacketFormat, links: &[LinkKind]) -> Span {
+    if switch.kind == SwitchKind::OutputQueued {
+        return Span::ZERO;
+    }
+    let shortest = |link: &LinkKind| link.rate.span(format.header + format.footer + link.framing);
+    let on_line = links.iter().map(shortest).min().unwrap_or(Span::ZERO);
+    let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles));
+    // Both are rounded up, once per packet or clock edge.
+    Span::from_ps(pipeline.min(on_line).as_ps().saturating_sub(1))
 }
 
 const PURPOSE_SWITCH: u32 = 1;
