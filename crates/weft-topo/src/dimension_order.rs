@@ -23,6 +23,7 @@ use crate::proof::{Channel, Ranked};
 use crate::torus::{Axis, Torus};
 use crate::traits::{Address, Attachment, Position, RouteState, Routing, Step, Topology, View};
 use serde::{Deserialize, Serialize};
+use std::hint::select_unpredictable;
 use weft_units::{PortId, VcId};
 
 /// State: the route is planned.
@@ -132,15 +133,13 @@ impl Routing for DimensionOrder {
         if self.virtual_channels == 1 {
             return Step { port, vc: VcId(0) };
         }
+        // Which of these holds, no processor can guess.
         let edge = if down { 0 } else { axis.size - 1 };
-        let vc = if axis.coordinate(at.address) == edge {
-            VcId(1)
-        } else if at.port == self.torus.port(d, !down) {
-            at.vc
-        } else {
-            VcId(state.0 >> (CHANNEL + d as u32) & 1)
-        };
-        Step { port, vc }
+        let at_dateline = axis.coordinate(at.address) == edge;
+        let goes_on = at.port == self.torus.port(d, !down);
+        let entered = VcId(state.0 >> (CHANNEL + d as u32) & 1);
+        let vc = select_unpredictable(goes_on, at.vc, entered);
+        Step { port, vc: select_unpredictable(at_dateline, VcId(1), vc) }
     }
 
     fn is_deterministic(&self) -> bool {

@@ -3,6 +3,7 @@
 use crate::{Bytes, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::hint::select_unpredictable;
 
 /// A bit rate in bits per second. Written with decimal multiples: `16Gb/s`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -161,10 +162,10 @@ impl Line {
     /// Keeps the line occupied until `until`, which may lie beyond the last bit (a bubble).
     #[inline]
     pub fn hold(&mut self, until: Time) {
-        if until > self.busy_until {
-            self.busy_until = until;
-            self.early = 0;
-        }
+        // Where a packet is as long on both lines, rounding decides: no processor can guess.
+        let beyond = until > self.busy_until;
+        self.early = select_unpredictable(beyond, 0, self.early);
+        self.busy_until = self.busy_until.max(until);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::arbiter::islip::Islip;
 use crate::arbiter::{random, round_robin};
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use weft_engine::prefetch;
 use weft_topo::Routing;
 use weft_units::Time;
@@ -21,15 +21,20 @@ pub(crate) trait InputBuffers {
     fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue;
     /// The same, to be looked at.
     fn queue(&self, request: usize, output: usize) -> &Queue;
-    /// (request, handle) of the head of every queue that is not empty.
-    fn heads(&self) -> Vec<(usize, u32)>;
+    /// All queues.
+    fn queues(&self) -> &[Queue];
+    /// The same, to be changed.
+    fn queues_mut(&mut self) -> &mut [Queue];
+    /// The request of the queue of that place among all.
+    fn request_of(&self, place: usize) -> usize;
     /// Asks for the memory of queues, where most of it will be touched.
     fn prefetch(&self);
 }
 
 /// An input-buffered switch. Its ports lie first, as in every kind of switch, so that finding them asks for
 /// no kind.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
+#[serde(from = "Snapshot<Ports, Option<Box<Islip>>, Vec<u64>>", bound = "B: InputBuffers")]
 #[repr(C)]
 pub(crate) struct Crossbar<B> {
     pub(crate) ports: Ports,
@@ -40,6 +45,8 @@ pub(crate) struct Crossbar<B> {
     /// Per output a bit for each request whose head wants it: `words` words each.
     requests: Vec<u64>,
     words: u32,
+    /// Requests that there can be for an output: one per input and virtual channel.
+    requests_per_output: u32,
 }
 
 impl<B: InputBuffers> Crossbar<B> {
@@ -56,6 +63,7 @@ impl<B: InputBuffers> Crossbar<B> {
             },
             requests: vec![0; outputs * words],
             words: words as u32,
+            requests_per_output: requests as u32,
             pool: Pool::new(),
             ports,
         }
@@ -92,9 +100,10 @@ impl<B: InputBuffers> Crossbar<B> {
                 return;
             }
         }
-        let handle = self.pool.insert(&arrived);
-        if self.buffers.queue_mut(request, output).push(&mut self.pool, handle) {
-            self.request(request, handle, now, rules);
+        let queue = self.buffers.queue_mut(request, output);
+        if queue.push(&mut self.pool, &arrived) {
+            let head = queue.head;
+            self.request(request, head, now, rules);
         }
     }
 
@@ -393,10 +402,17 @@ impl<B: InputBuffers> Crossbar<B> {
         self.ports.look_only_at(output, look_at);
     }
 
+    /// (request, handle) of the head of every queue that is not empty.
+    fn heads(&self) -> impl Iterator<Item = (usize, u32)> {
+        let heads = self.buffers.queues().iter().enumerate();
+        let heads = heads.map(|(place, queue)| (self.buffers.request_of(place), queue.head));
+        heads.filter(|&(_, head)| head != NONE)
+    }
+
     /// See [`Switch::occupancy`](super::Switch::occupancy).
     pub(crate) fn occupancy(&self, vc_shift: u32) -> Vec<(u16, u8, u32)> {
         let mut held = Vec::new();
-        for (request, mut handle) in self.buffers.heads() {
+        for (request, mut handle) in self.heads() {
             while handle != NONE {
                 let buffered = self.pool.get(handle);
                 let vc = (request & ((1 << vc_shift) - 1)) as u8;
@@ -414,7 +430,52 @@ impl<B: InputBuffers> Crossbar<B> {
             let vc = (request & ((1 << vc_shift) - 1)) as u8;
             ((request >> vc_shift) as u16, vc, packet.port, packet.vc, packet)
         };
-        self.buffers.heads().into_iter().map(entry).collect()
+        self.heads().map(entry).collect()
+    }
+}
+
+/// How a switch is written: packets by their queues, since their places in the pool depend on which of those
+/// that came before were [passed on](Crossbar::pass) without one.
+#[derive(Serialize, Deserialize)]
+struct Snapshot<Ports, Islip, Requests> {
+    ports: Ports,
+    queued: Vec<(u32, Vec<Buffered>)>,
+    requests_per_output: u32,
+    arbiter: ArbiterKind,
+    islip: Islip,
+    requests: Requests,
+}
+
+impl<B: InputBuffers> Serialize for Crossbar<B> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let queues = self.buffers.queues().iter().zip(0..).filter(|(queue, _)| !queue.is_empty());
+        Snapshot {
+            ports: &self.ports,
+            queued: queues.map(|(queue, place)| (place, queue.packets(&self.pool).collect())).collect(),
+            requests_per_output: self.requests_per_output,
+            arbiter: self.arbiter,
+            islip: &self.islip,
+            requests: &self.requests,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<B: InputBuffers> From<Snapshot<Ports, Option<Box<Islip>>, Vec<u64>>> for Crossbar<B> {
+    fn from(snapshot: Snapshot<Ports, Option<Box<Islip>>, Vec<u64>>) -> Crossbar<B> {
+        let Snapshot { ports, queued, requests_per_output, arbiter, islip, requests } = snapshot;
+        let mut buffers = B::new(requests_per_output as usize, ports.port.len());
+        let mut pool = Pool::new();
+        for (place, packets) in queued {
+            let Some(queue) = buffers.queues_mut().get_mut(place as usize) else { continue };
+            for packet in packets {
+                if queue.push(&mut pool, &packet) {
+                    (queue.head_room, queue.head_vc) = (packet.room, packet.packet.vc);
+                }
+            }
+        }
+        let words = requests_per_output.div_ceil(64);
+        Crossbar { ports, pool, buffers, arbiter, islip, requests, requests_per_output, words }
     }
 }
 

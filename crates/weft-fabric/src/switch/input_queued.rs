@@ -4,12 +4,10 @@
 //! own output may be free (head-of-line blocking, Karol, Hluchyj, Morgan 1987).
 
 use super::crossbar::InputBuffers;
-use super::pool::{NONE, Queue};
-use serde::{Deserialize, Serialize};
+use super::pool::Queue;
 use weft_engine::prefetch;
 
 /// A queue per input and virtual channel.
-#[derive(Serialize, Deserialize)]
 pub(crate) struct InputQueues {
     queues: Vec<Queue>,
 }
@@ -36,8 +34,16 @@ impl InputBuffers for InputQueues {
         prefetch(&*self.queues);
     }
 
-    fn heads(&self) -> Vec<(usize, u32)> {
-        let heads = self.queues.iter().enumerate().map(|(request, q)| (request, q.head));
-        heads.filter(|&(_, head)| head != NONE).collect()
+    #[inline]
+    fn queues(&self) -> &[Queue] {
+        &self.queues
+    }
+
+    fn queues_mut(&mut self) -> &mut [Queue] {
+        &mut self.queues
+    }
+
+    fn request_of(&self, place: usize) -> usize {
+        place
     }
 }

@@ -76,7 +76,7 @@ impl OutputQueued {
         let channel = port << rules.vc_shift | usize::from(vc);
         let handle = self.pool.insert(&Buffered::new(packet, now, rules.room(packet)));
         self.ports.route(self.pool.get_mut(handle), (port, vc), now, rules);
-        if self.arrived[channel].push(&mut self.pool, handle) {
+        if self.arrived[channel].append(&mut self.pool, handle) {
             self.request(channel, handle, rules);
         }
         self.ports.arbitrate_at_or_after(now, rules);
@@ -176,7 +176,7 @@ impl OutputQueued {
         }
         self.filled[to] += bytes;
         self.outputs[to >> rules.vc_shift].packets += 1;
-        self.queues[to].push(&mut self.pool, moved);
+        self.queues[to].append(&mut self.pool, moved);
         let buffered = self.pool.get(moved);
         let port = &self.ports.port[channel >> rules.vc_shift];
         let latency = rules.links[usize::from(port.class.0)].latency;

@@ -116,10 +116,17 @@ impl Queue {
         self.head == NONE
     }
 
-    /// Appends; says whether the queue was empty.
+    /// Appends a packet; says whether the queue was empty.
     #[inline]
-    pub(crate) fn push(&mut self, pool: &mut Pool, handle: u32) -> bool {
-        let was_empty = self.head == NONE;
+    pub(crate) fn push(&mut self, pool: &mut Pool, packet: &Buffered) -> bool {
+        let handle = pool.insert(packet);
+        self.append(pool, handle)
+    }
+
+    /// Appends a packet that is in the pool; says whether the queue was empty.
+    #[inline]
+    pub(crate) fn append(&mut self, pool: &mut Pool, handle: u32) -> bool {
+        let was_empty = self.is_empty();
         if was_empty {
             self.head = handle;
         } else {
@@ -127,6 +134,16 @@ impl Queue {
         }
         self.tail = handle;
         was_empty
+    }
+
+    /// Its packets, in order.
+    pub(crate) fn packets(&self, pool: &Pool) -> impl Iterator<Item = Buffered> {
+        let mut handle = self.head;
+        std::iter::from_fn(move || {
+            let packet = *pool.places.get(handle as usize)?;
+            handle = packet.next;
+            Some(Buffered { next: NONE, ..packet })
+        })
     }
 
     /// Takes the first, which must exist. Its place is its own until it is [removed](Pool::remove).

@@ -8,6 +8,7 @@ use crate::network::LinkEnd;
 use crate::packet::{Credit, Packet};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
 use serde::{Deserialize, Serialize};
+use std::hint::select_unpredictable;
 use weft_engine::{Stream, prefetch};
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
 use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
@@ -294,7 +295,7 @@ impl Ports {
     #[inline(always)]
     pub(crate) fn both_free<T>(&self, output: usize, input: usize, now: Time, rules: &Rules<T>) -> Time {
         let both_free = self.port[output].output_ready.max(self.port[input].input_ready);
-        if both_free > now { both_free } else { rules.switch.clock.edge_at_or_after(now) }
+        select_unpredictable(both_free > now, both_free, rules.switch.clock.edge_at_or_after(now))
     }
 
     /// Makes sure that the requests of an output are looked at by `edge`.
@@ -416,13 +417,10 @@ impl Ports {
         let through = rules.through_pipeline(hop.now);
         let pipeline = through - hop.now;
         let begin = through.max(output.line.busy_until());
-        let mut end = output.line.send(&link.rate, begin, bytes + link.framing);
+        output.line.send(&link.rate, begin, bytes + link.framing);
         // The tail cannot leave before it has come.
-        let tail_through = buffered.tail() + pipeline;
-        if tail_through > end {
-            end = tail_through;
-            output.line.hold(end);
-        }
+        output.line.hold(buffered.tail() + pipeline);
+        let end = output.line.busy_until();
         // The next decision for this output may fall a pipeline's latency before the line is free, and
         // no two on one edge.
         let clock = &rules.switch.clock;

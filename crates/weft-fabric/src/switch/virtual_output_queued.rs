@@ -3,11 +3,9 @@
 //! virtual channel share its buffer and its credits.
 
 use super::crossbar::InputBuffers;
-use super::pool::{NONE, Queue};
-use serde::{Deserialize, Serialize};
+use super::pool::Queue;
 
 /// A queue per input, virtual channel and output.
-#[derive(Serialize, Deserialize)]
 pub(crate) struct VirtualOutputQueues {
     outputs: usize,
     queues: Vec<Queue>,
@@ -34,8 +32,16 @@ impl InputBuffers for VirtualOutputQueues {
     #[inline]
     fn prefetch(&self) {}
 
-    fn heads(&self) -> Vec<(usize, u32)> {
-        let heads = self.queues.iter().enumerate().map(|(index, q)| (index / self.outputs, q.head));
-        heads.filter(|&(_, head)| head != NONE).collect()
+    #[inline]
+    fn queues(&self) -> &[Queue] {
+        &self.queues
+    }
+
+    fn queues_mut(&mut self) -> &mut [Queue] {
+        &mut self.queues
+    }
+
+    fn request_of(&self, place: usize) -> usize {
+        place / self.outputs
     }
 }
