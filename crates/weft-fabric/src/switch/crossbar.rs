@@ -206,7 +206,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let wake = match *self.ports.awaited {
             // Most edges serve a single output, which needs no order.
             [wanted] if wanted.is_power_of_two() => {
-                self.serve(wanted.trailing_zeros() as usize, now, rules, sink, &mut choose)
+                self.serve_if_due(wanted.trailing_zeros() as usize, now, rules, sink, &mut choose)
             }
             _ => self.serve_in_order(now, rules, sink, &mut choose),
         };
@@ -238,7 +238,7 @@ impl<B: InputBuffers> Crossbar<B> {
             while bits != 0 {
                 let bit = if descending { bits.ilog2() } else { bits.trailing_zeros() };
                 bits &= !(1 << bit);
-                wake = wake.min(self.serve(word * 64 + bit as usize, now, rules, sink, choose));
+                wake = wake.min(self.serve_if_due(word * 64 + bit as usize, now, rules, sink, choose));
             }
             word = match descending {
                 true if word == 0 => words - 1,
@@ -251,9 +251,23 @@ impl<B: InputBuffers> Crossbar<B> {
         wake
     }
 
-    /// If an output is to be looked at, grants it to the request that `choose` names, if it names one. Returns
-    /// when it is to be looked at again. On its own: compiled into the loops of its callers, it would
-    /// prepare what only many outputs could share.
+    /// Serves an output if it is to be looked at. Returns when it is to be looked at again.
+    #[inline(always)]
+    fn serve_if_due<T: Routing>(
+        &mut self,
+        output: usize,
+        now: Time,
+        rules: &Rules<T>,
+        sink: &mut impl Sink,
+        choose: &mut impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
+    ) -> Time {
+        let look_at = self.ports.look_at[output];
+        if look_at <= now { self.serve(output, now, rules, sink, choose) } else { look_at }
+    }
+
+    /// Grants an output to the request that `choose` names, if it names one. Returns when it is to be looked at
+    /// again. On its own: compiled into the loops of its callers, it would prepare what only many outputs
+    /// could share.
     #[inline(never)]
     fn serve<T: Routing>(
         &mut self,
@@ -263,13 +277,11 @@ impl<B: InputBuffers> Crossbar<B> {
         sink: &mut impl Sink,
         choose: &mut impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) -> Time {
-        if self.ports.look_at[output] <= now {
-            self.ports.collect_credits(output, now, rules);
-            let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
-            match choose(self, output, &mut survey) {
-                Some(request) => self.grant(output, request, now, rules, sink),
-                None => self.look_later(output, &survey, rules),
-            }
+        self.ports.collect_credits(output, now, rules);
+        let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
+        match choose(self, output, &mut survey) {
+            Some(request) => self.grant(output, request, now, rules, sink),
+            None => self.look_later(output, &survey, rules),
         }
         self.ports.look_at[output]
     }
