@@ -22,6 +22,7 @@
 mod barrier;
 mod ending;
 mod event;
+mod keys;
 mod lookahead;
 mod model;
 mod partition;

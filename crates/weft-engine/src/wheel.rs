@@ -77,6 +77,8 @@ pub(crate) struct Outgoing<P: Payload, K> {
     slots: Vec<Batch<P, K>>,
     /// A bit per slot: whether any of its batches may hold something.
     occupied: [u64; SLOTS / 64],
+    /// `[slot * words + block / 64]`: a bit per batch that may hold something.
+    occupied_blocks: Vec<u64>,
     beyond: BinaryHeap<Earliest<P>>,
     /// Notes further ahead, by window, in the order in which they were sent.
     notes_beyond: BTreeMap<u64, Vec<Note<K>>>,
@@ -106,6 +108,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             window: 0,
             slots: std::iter::repeat_with(Batch::default).take(SLOTS * blocks).collect(),
             occupied: [0; SLOTS / 64],
+            occupied_blocks: vec![0; SLOTS * blocks.div_ceil(64)],
             beyond: BinaryHeap::new(),
             notes_beyond: BTreeMap::new(),
             decisions_beyond: BinaryHeap::new(),
@@ -177,6 +180,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         let batch = &mut self.slots[slot * self.blocks + local_block];
         if batch.is_empty() {
             self.occupied[slot / 64] |= 1 << (slot % 64);
+            let word = slot * self.blocks.div_ceil(64) + local_block / 64;
+            self.occupied_blocks[word] |= 1 << (local_block % 64);
             if let Some(spare) = self.spare.pop() {
                 *batch = spare;
             }
@@ -241,12 +246,24 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         self.windows.start(self.window + 1)
     }
 
+    /// Words of the bits that say which blocks have something in a window.
+    pub(crate) fn words(&self) -> usize {
+        self.blocks.div_ceil(64)
+    }
+
+    /// Takes one of them for the present window: what it says must be [taken](Self::take).
+    #[inline]
+    pub(crate) fn take_occupied(&mut self, word: usize) -> u64 {
+        let slot = self.window as usize % SLOTS;
+        let words = self.words();
+        std::mem::take(&mut self.occupied_blocks[slot * words + word])
+    }
+
     /// Takes what waits for a block in the present window.
     #[inline]
-    pub(crate) fn take(&mut self, local_block: usize) -> Option<Batch<P, K>> {
+    pub(crate) fn take(&mut self, local_block: usize) -> Batch<P, K> {
         let slot = self.window as usize % SLOTS;
-        let batch = &mut self.slots[slot * self.blocks + local_block];
-        if batch.is_empty() { None } else { Some(std::mem::take(batch)) }
+        std::mem::take(&mut self.slots[slot * self.blocks + local_block])
     }
 
     /// Whether the present window may hold something for this partition.
@@ -258,8 +275,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     /// Says that the present window has been worked off, or (`whole` = false) that events of it may remain.
     pub(crate) fn leave(&mut self, whole: bool) {
         let slot = self.window as usize % SLOTS;
-        let mut batches = self.slots[slot * self.blocks..(slot + 1) * self.blocks].iter();
-        if whole || batches.all(Batch::is_empty) {
+        let words = self.words();
+        if whole || self.occupied_blocks[slot * words..(slot + 1) * words].iter().all(|&word| word == 0) {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
         }
     }
