@@ -43,6 +43,8 @@ pub(super) struct Ledger {
     polling: Option<Time>,
     computation: Span,
     work: Span,
+    /// The call in which the rank has just taken what it waited for: what it does next belongs to that, not to the program.
+    noticed: Option<Call>,
     /// Notices that the rank was given and has not taken: when they came, and what they are of.
     given: VecDeque<(Time, Cause)>,
     slice: Option<Slice>,
@@ -71,6 +73,7 @@ impl Ledger {
             rank,
             clock: Time::ZERO,
             polling: None,
+            noticed: None,
             computation: Span::ZERO,
             work: Span::ZERO,
             given: VecDeque::new(),
@@ -114,25 +117,26 @@ impl Ledger {
     /// An entry of the rank's log.
     pub fn enter(&mut self, entry: &Entry, told: &mut Told<'_>) {
         let until = Time::from_ps(entry.until).max(self.clock);
+        let noticed = self.noticed.take() == Some(entry.call);
         match entry.reason {
             Reason::Works(Work::Poll) => {
                 self.polling.get_or_insert(self.clock);
                 self.clock = until;
             }
-            Reason::Takes => self.takes(told),
+            Reason::Takes => self.takes(entry.call, told),
             Reason::Computes => {
                 self.polled_in_vain(told);
                 self.step(until, Doing::Compute, entry.first, told);
             }
             Reason::Works(work) => {
                 self.polled_in_vain(told);
-                self.step(until, Doing::Software(work, kind(entry.call)), entry.first, told);
+                self.step(until, Doing::Software(work, kind(entry.call)), entry.first && !noticed, told);
             }
         }
     }
 
     /// The rank takes the oldest of its notices.
-    fn takes(&mut self, told: &mut Told<'_>) {
+    fn takes(&mut self, call: Call, told: &mut Told<'_>) {
         let Some((at, cause)) = self.given.pop_front() else { return };
         let over = self.clock;
         let from = self.polling.unwrap_or(over);
@@ -140,7 +144,7 @@ impl Ledger {
             // It was there before.
             return self.polled_in_vain(told);
         }
-        self.polling = None;
+        (self.polling, self.noticed) = (None, Some(call));
         self.draw(Activity::Wait, "wait", from, at, told);
         self.clock = at;
         self.own = cause;

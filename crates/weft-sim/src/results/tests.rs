@@ -258,6 +258,7 @@ fn a_replay_knows_where_its_trace_was() {
         wildcards: Wildcards::Recorded,
         seed: 1,
         data: false,
+        breakdown: false,
     });
     let directory = folder.path().join("out");
     let results = ResultsWriter::create(&directory, &Table::DEFAULT, &request, Existing::Refuse).unwrap();

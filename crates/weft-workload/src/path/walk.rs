@@ -3,7 +3,7 @@
 use super::chain::chain;
 use super::piece::{Piece, Place, What};
 use super::trace::PathTrace;
-use crate::replay::{Cause, Doing, Finish, Step};
+use crate::replay::{Cause, Doing, Finish, MessageId, Step};
 use weft_units::{RankId, Time};
 
 /// A walk: its pieces, in order and without gaps.
@@ -62,6 +62,24 @@ pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
         wait(&mut pieces, cursor, last, end);
     }
     exact(Walk { begin, end, pieces })
+}
+
+/// A message's own time, from when `sender` began to post it until it was delivered: what the sender did until it was on its way, and that way.
+/// Announced data is explained by the answer that it waited for; a receiver that had not come so far in its program is late.
+pub fn message_time(
+    trace: &PathTrace,
+    message: MessageId,
+    sender: RankId,
+    (posted, delivered): (Time, Time),
+) -> Walk {
+    let follow = Follow::AnswersTo(sender);
+    let mut walk = walk(trace, sender, Cause::Arrived(message), (posted, delivered), follow);
+    if walk.begin > posted {
+        let (what, place, message) = (What::NotRecorded, Place::Rank(sender), Some(message));
+        walk.pieces.insert(0, Piece { begin: posted, end: walk.begin, what, place, message });
+        walk.begin = posted;
+    }
+    exact(walk)
 }
 
 /// The piece that a step is, from `from` on.
