@@ -76,8 +76,8 @@ fn ends_of_ranks_are_the_jobs() {
 fn deadlocks_are_told() {
     let Some(program) = job() else { return };
     for (what, words) in [
-        ("deadlock", &["its send of", "to rank 1, tag 17", "to rank 0, tag 17"][..]),
-        ("waits", &["a message from rank 1, tag 3", "a message from rank 0, tag 3"]),
+        ("deadlock", &["in MPI_Send for its send of", "to rank 1, tag 17", "to rank 0, tag 17"][..]),
+        ("waits", &["in MPI_Recv for a message from rank 1, tag 3", "a message from rank 0, tag 3"]),
     ] {
         let output = weft(&["-m", "exanest", "-n", "2"], &program, what);
         let (_, said) = texts(&output);

@@ -17,6 +17,7 @@
 //! | `abi` | `weft.h` |
 //! | `lifeline` | no rank outlives its simulator |
 //! | `clock` | the virtual clock in place of the system's |
+//! | [`within`] | in which MPI call the rank is |
 //! | `private_memory` | MPICH's shared memory, kept to its process |
 //!
 //! It never links the simulator. Between its turns a rank does not run; during one it runs natively,
@@ -31,3 +32,4 @@ mod operation;
 mod port;
 mod private_memory;
 pub mod rank;
+pub mod within;

@@ -333,6 +333,11 @@ pub fn environment_of(
 ) -> Vec<(OsString, OsString)> {
     let mut environment: BTreeMap<OsString, OsString> = BTreeMap::new();
     let mut preload = libraries.client.clone().into_os_string();
+    // Before the recorder: it hands calls on to whoever stands behind it.
+    if let Some(calls) = &libraries.calls {
+        preload.push(":");
+        preload.push(calls);
+    }
     if let Some(Recorder { library, variable: (name, value) }) = recorder {
         preload.push(":");
         preload.push(library);

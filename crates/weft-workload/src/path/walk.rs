@@ -45,7 +45,7 @@ pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
         let walk = walk(trace, rank, cause, (cursor, until), Follow::AnswersTo(rank));
         if walk.begin > cursor {
             let (what, place) = (What::NotRecorded, Place::Rank(rank));
-            pieces.push(Piece { begin: cursor, end: walk.begin, what, place, message: None });
+            pieces.push(Piece { begin: cursor, end: walk.begin, what, place, message: None, within: None });
         }
         pieces.extend(walk.pieces);
     };
@@ -76,7 +76,7 @@ pub fn message_time(
     let mut walk = walk(trace, sender, Cause::Arrived(message), (posted, delivered), follow);
     if walk.begin > posted {
         let (what, place, message) = (What::NotRecorded, Place::Rank(sender), Some(message));
-        walk.pieces.insert(0, Piece { begin: posted, end: walk.begin, what, place, message });
+        walk.pieces.insert(0, Piece { begin: posted, end: walk.begin, what, place, message, within: None });
         walk.begin = posted;
     }
     exact(walk)
@@ -90,7 +90,14 @@ fn piece(step: &Step, from: Time) -> Option<Piece> {
         Doing::Pass => return None,
     };
     let (begin, end) = (step.begin.max(from), step.end);
-    (end > begin).then_some(Piece { begin, end, what, place: Place::Rank(step.rank), message: None })
+    (end > begin).then_some(Piece {
+        begin,
+        end,
+        what,
+        place: Place::Rank(step.rank),
+        message: None,
+        within: step.within,
+    })
 }
 
 fn walk(
@@ -115,7 +122,7 @@ fn walk(
                 let by_program = step.first && matches!(cause, Cause::After(_) | Cause::Beginning);
                 if by_program && matches!(follow, Follow::AnswersTo(own) if own != rank) && cursor > begin {
                     let (what, place, message) = (What::LatePartner, Place::Rank(rank), None);
-                    pieces.push(Piece { begin, end: cursor, what, place, message });
+                    pieces.push(Piece { begin, end: cursor, what, place, message, within: None });
                     cursor = begin;
                 }
             }

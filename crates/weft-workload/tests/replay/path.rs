@@ -314,6 +314,7 @@ fn a_message_that_was_posted_before_its_record_is_whole() {
         doing: Doing::Software(Work::SendCall, None),
         cause: Cause::After(number - 1),
         first: true,
+        within: None,
         background: false,
     };
     let (kind, payload) = (weft_msg::EnvelopeKind::Eager, Bytes::ZERO);
