@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "a C function that another preloaded library calls")]
 
+use crate::process_manager;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 include!("mpi_calls.rs");
@@ -30,6 +31,7 @@ pub(crate) fn current() -> (u32, u32) {
 /// The process enters this MPI call, or leaves it for the one that it was called in (0: none); returns the one that it was in.
 #[unsafe(no_mangle)]
 extern "C" fn weft_within(call: u32) -> u32 {
+    process_manager::find();
     let before = CALL.swap(call, Ordering::Relaxed);
     if before == 0 {
         CALLS.fetch_add(1, Ordering::Relaxed);

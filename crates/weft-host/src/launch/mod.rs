@@ -2,10 +2,12 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`door`] | where ranks find that whose launchers have closed what they inherited |
 //! | [`pmi`] | the text protocol by which ranks find each other |
 //! | [`program`] | is it one that can be a rank? |
 //! | [`processes`] | starting, watching, ending |
 
+pub mod door;
 pub mod pmi;
 pub mod processes;
 pub mod program;
