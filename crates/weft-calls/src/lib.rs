@@ -122,7 +122,7 @@ fn function(found: &Found, name: &CStr) -> Function {
     unsafe { std::mem::transmute::<*mut c_void, Function>(function) }
 }
 
-#[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "MPI's names")]
+#[expect(non_camel_case_types, reason = "MPI's names")]
 mod numbers {
     macro_rules! numbers {
         ($first:ident, $($name:ident),*) => {
@@ -141,7 +141,6 @@ macro_rules! calls {
             ///
             /// # Safety
             /// That of the MPI library's function.
-            #[expect(clippy::too_many_arguments, reason = "the longest list of arguments")]
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
                 a: usize, b: usize, c: usize, d: usize, e: usize, f: usize, g: usize,

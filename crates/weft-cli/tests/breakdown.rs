@@ -152,7 +152,8 @@ fn below_software_real_and_simulated_messages_are_alike() {
         let output = run(&options, &program, &["ping-pong", bytes, "100"]);
         let document: Value = serde_json::from_str(&texts(&output).0).unwrap();
         let classes = document["rows"][0]["breakdown"].as_array().unwrap();
-        let class = classes.iter().find(|class| class["smallest_bytes"].to_string() == bytes).unwrap();
+        let class =
+            classes.iter().find(|class| class["smallest_bytes"] == bytes.parse::<u64>().unwrap()).unwrap();
         assert_eq!(class["messages"], 200);
         let real = below_software(class["pieces"].as_array().unwrap().iter(), "time_mean_ns");
 

@@ -194,6 +194,7 @@ impl ResultsWriter {
     /// Stores a snapshot: `state` is the run's own, and the tables are as they are now. It takes the
     /// place of the last one only when it is whole on the disk.
     pub fn save(&mut self, state: &[u8]) -> Result<(), ResultsError> {
+        debug_assert!(self.pieces.is_none(), "a run that records pieces is not saved");
         let saved = SavedTables {
             messages: self.messages.as_mut().map(TableWriter::save).transpose()?,
             flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
