@@ -104,7 +104,6 @@ fn random() -> io::Result<String> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
     use std::io::Write;
