@@ -111,14 +111,15 @@ pub struct ResultOptions {
 }
 
 impl ResultOptions {
-    /// The options of a fresh run in one thread. A result directory that must not be written to is refused here,
+    /// The options of a fresh run in one thread; `breakdown`: with the pieces of messages. A result directory that must not be written to is refused here,
     /// before anything is built.
-    pub fn run_options(&self, words: &[String]) -> Result<RunOptions, Failure> {
+    pub fn run_options(&self, words: &[String], breakdown: bool) -> Result<RunOptions, Failure> {
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
         if let Some(directory) = &self.output {
             ResultsWriter::check(directory, existing)?;
         }
         let mut tables = self.tables.clone();
+        tables.extend(breakdown.then_some(Table::Pieces));
         tables.sort();
         tables.dedup();
         let output =
@@ -155,9 +156,9 @@ pub struct SimulationOptions {
 
 impl SimulationOptions {
     /// The options of a fresh run.
-    pub fn run_options(&self, words: &[String]) -> Result<RunOptions, Failure> {
+    pub fn run_options(&self, words: &[String], breakdown: bool) -> Result<RunOptions, Failure> {
         let (threads, save_every) = (self.threads, self.save_every);
-        Ok(RunOptions { threads, save_every, ..self.results.run_options(words)? })
+        Ok(RunOptions { threads, save_every, ..self.results.run_options(words, breakdown)? })
     }
 }
 

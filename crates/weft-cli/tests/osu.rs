@@ -102,3 +102,32 @@ fn what_makes_no_sense_is_refused() {
         assert!(said.contains(expected), "{words:?}: {said}");
     }
 }
+
+/// Catches wrong bytes that nobody notices, small messages' and cells': checks that miss what links have corrupted are the one honest
+/// way to them. Where every check finds it, all is repaired and compared; where nothing is compared, nobody knows.
+#[test]
+fn undetected_corruption_is_lost_data() {
+    for (benchmark, size) in [("latency", "8"), ("bw", "16K")] {
+        let words = ["osu", benchmark, "-m", "exanest", "--sizes", size, "--quiet", "--json"];
+        let faults = ["--set", "faults=[{corrupt=20000}]"];
+        let undetected = ["--iterations", "20", "--set", "nic.undetected=300000"];
+        let repaired = json(&[&words[..], &faults, &["--data"]].concat());
+        assert_eq!(repaired["ended"], "finished");
+        assert!(repaired["rows"][0]["compared_bytes"].as_u64().unwrap() > 0);
+        let run = |more: &[&str]| weft(&[&words[..], &faults, &undetected, more].concat());
+        assert!(run(&[]).status.success(), "nothing is compared");
+        let found = run(&["--data"]);
+        let said = String::from_utf8_lossy(&found.stderr).into_owned();
+        assert_eq!(found.status.code(), Some(1), "{benchmark}: {said}");
+        assert!(
+            said.starts_with("weft: lost-data: ")
+                && said.contains("source and target memory do not agree: from rank"),
+            "{said}"
+        );
+        assert!(said.contains("and should be 0x"), "{said}");
+        let document: Value = serde_json::from_slice(&found.stdout).unwrap();
+        assert_eq!(document["ended"], "lost-data");
+        let threads = run(&["--data", "--threads", "2"]);
+        assert_eq!(String::from_utf8_lossy(&threads.stderr), said, "threads change what is found");
+    }
+}

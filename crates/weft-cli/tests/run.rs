@@ -76,8 +76,8 @@ fn ends_of_ranks_are_the_jobs() {
 fn deadlocks_are_told() {
     let Some(program) = job() else { return };
     for (what, words) in [
-        ("deadlock", &["its send of", "to rank 1, tag 17", "to rank 0, tag 17"][..]),
-        ("waits", &["a message from rank 1, tag 3", "a message from rank 0, tag 3"]),
+        ("deadlock", &["in MPI_Send for its send of", "to rank 1, tag 17", "to rank 0, tag 17"][..]),
+        ("waits", &["in MPI_Recv for a message from rank 1, tag 3", "a message from rank 0, tag 3"]),
     ] {
         let output = weft(&["-m", "exanest", "-n", "2"], &program, what);
         let (_, said) = texts(&output);
@@ -151,9 +151,10 @@ fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
 /// Catches ranks that each run alone because what started them closed what they inherit; and a program over weft.h that does not
 /// run then, although it needs nothing of it.
 #[test]
-fn a_wrapper_that_closes_descriptors_is_told_of() {
-    let closes = |program: &Path| {
+fn a_wrapper_that_closes_descriptors_runs_or_is_told_of() {
+    let closes = |program: &Path, libraries: Option<&Path>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.envs(libraries.map(|folder| ("WEFT_LIBRARIES", folder)));
         command.args([
             "run",
             "--quiet",
@@ -170,12 +171,35 @@ fn a_wrapper_that_closes_descriptors_is_told_of() {
         command.args(["sh", "-c", "exec \"$0\" talk 3<&-"]).arg(program);
         command.stdin(Stdio::null()).output().unwrap()
     };
-    let output = closes(&interfaces("closed_interface"));
+    let output = closes(&interfaces("closed_interface"), None);
     assert!(output.status.success(), "{:?}", texts(&output));
     let Some(program) = job() else { return };
-    let output = closes(&program);
+    let output = closes(&program, None);
+    assert!(output.status.success(), "{:?}", texts(&output));
+    // Without the library by which a rank finds its process manager again.
+    let folder = tempfile::tempdir().unwrap();
+    let deps = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps");
+    for library in [deps.join("libweft_client.so"), root().join("build/libfabric/libweft-fi.so")] {
+        std::os::unix::fs::symlink(&library, folder.path().join(library.file_name().unwrap())).unwrap();
+    }
+    let output = closes(&program, Some(folder.path()));
     assert!(!output.status.success());
     assert!(texts(&output).1.contains("keep descriptor 3 open"), "{:?}", texts(&output));
+}
+
+/// Catches a wrapper that closes all that it inherits and takes its number for something else: what the program inherits as
+/// descriptor 3 is not its process manager.
+#[test]
+fn an_mpi_program_behind_pythons_subprocess_runs() {
+    let Some(program) = job() else { return };
+    let script = "import subprocess, sys; log = open('/dev/null'); sys.exit(subprocess.call(sys.argv[1:], pass_fds=[log.fileno()]))";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.args(["run", "--quiet", "-m", "exanest", "-n", "3", "--wall-limit", "60s", "--"]);
+    command.arg(root().join("build/venv/bin/python")).args(["-c", script]).arg(&program).arg("talk");
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let (printed, said) = texts(&output);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(printed.lines().filter(|line| line.contains("of 3: sum 6 at")).count(), 3, "{printed}{said}");
 }
 
 /// Catches a limit of the system that is told as something else, or after ranks have been started.

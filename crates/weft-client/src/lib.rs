@@ -17,6 +17,8 @@
 //! | `abi` | `weft.h` |
 //! | `lifeline` | no rank outlives its simulator |
 //! | `clock` | the virtual clock in place of the system's |
+//! | [`within`] | in which MPI call the rank is |
+//! | `process_manager` | its way to MPI's process manager where a wrapper has closed it |
 //! | `private_memory` | MPICH's shared memory, kept to its process |
 //!
 //! It never links the simulator. Between its turns a rank does not run; during one it runs natively,
@@ -30,4 +32,6 @@ mod lifeline;
 mod operation;
 mod port;
 mod private_memory;
+mod process_manager;
 pub mod rank;
+pub mod within;

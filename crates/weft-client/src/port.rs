@@ -225,6 +225,7 @@ impl Port {
         });
         let operations = self.operations.iter().filter_map(|(_, operation)| operation.awaited());
         self.lists.set_awaited(interface.into_iter().chain(operations));
+        self.shared.set_within(crate::within::current().0);
         self.hand_over(State::Wait);
     }
 

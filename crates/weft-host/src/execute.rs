@@ -338,8 +338,12 @@ pub fn execute(
         watchdog: request.watchdog,
         seed: request.run.seed,
     };
-    let account =
-        LiveAccount::open(request.run.clone(), request.options.clone(), seating(&endpoints), &layout)?;
+    let account = LiveAccount::open(
+        request.run.clone(),
+        request.options.clone(),
+        seating(&endpoints),
+        (&machine, &layout),
+    )?;
     let mut run = LiveRun::new(&machine, layout.clone(), account, &setup)?;
     let job = run.job();
     let first = Arc::new(Mutex::new(None));

@@ -306,6 +306,11 @@ impl Job {
         lock(&self.members[rank as usize].lists).awaited()
     }
 
+    /// The MPI call in which a waiting rank waits, as it says; `None`: none that is known.
+    pub fn within(&self, rank: u32) -> Option<&'static str> {
+        weft_client::within::name(lock(&self.members[rank as usize].lists).within())
+    }
+
     /// Whether any process has opened its device.
     pub fn is_used(&self) -> bool {
         self.members.iter().any(|member| member.device.process().is_some())

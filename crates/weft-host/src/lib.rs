@@ -34,4 +34,6 @@ mod wall;
 
 pub use execute::{ExecuteError, Execution, Outcome, Recorder, Request, execute};
 pub use nonsense::Nonsense;
+// What ranks load is built with the command.
+use weft_calls as _;
 pub use weft_client::device::HostModel;

@@ -98,6 +98,7 @@ pub fn job(
         host: "none".to_owned(),
         fast_polling: false,
         seed: 1,
+        breakdown: false,
     };
     let options = RunOptions {
         threads: 1,
@@ -107,7 +108,7 @@ pub fn job(
         check: true,
         command: Vec::new(),
     };
-    let account = LiveAccount::open(request, options, seating(endpoints), &layout)?;
+    let account = LiveAccount::open(request, options, seating(endpoints), (machine, &layout))?;
     let setup = LiveSetup {
         protocol,
         host: HostModel::None,

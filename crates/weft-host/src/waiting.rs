@@ -27,7 +27,8 @@ pub(crate) fn describe(job: &Job, waiting: &[(u32, Time)]) -> String {
             operations.push("a message that the MPI library expects".to_owned());
         }
         let since = since.as_ps() as f64 / 1e6;
-        lines.push(format!("rank {rank} waits since {since:.3} us for {}", operations.join("; ")));
+        let within = job.within(*rank).map_or(String::new(), |call| format!(" in {call}"));
+        lines.push(format!("rank {rank} waits since {since:.3} us{within} for {}", operations.join("; ")));
     }
     if waiting.len() > RANKS_SHOWN {
         lines.push(format!("{} more ranks wait", waiting.len() - RANKS_SHOWN));

@@ -27,7 +27,7 @@ pub mod server;
 mod simple;
 mod watched;
 
-pub use full::{Announcement, Class, FullNic, FullParameters, FullTimer, Header, Label};
+pub use full::{Announcement, CheckParameters, Class, FullNic, FullParameters, FullTimer, Header, Label};
 pub use host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, Offer, Primitive};
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
 pub use simple::{SimpleNic, SimpleParameters, SimpleTimer};

@@ -46,6 +46,7 @@ fn replay(path: &Path, name: &str) -> ReplayReport {
         wildcards: Wildcards::Recorded,
         seed: 1,
         data: false,
+        breakdown: false,
     };
     let options = RunOptions {
         threads: 1,

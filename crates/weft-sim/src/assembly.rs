@@ -21,7 +21,7 @@ use crate::results::available_memory;
 use weft_fabric::parameters::{CreditUnit, IdealParameters, LinkParameters};
 use weft_fabric::{BuildError, NetworkParameters};
 use weft_msg::{AlgorithmError, AlgorithmTable, Protocol, Wildcards};
-use weft_nic::{FullParameters, SimpleParameters};
+use weft_nic::{CheckParameters, FullParameters, SimpleParameters};
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyMinimal, Exanest, ExanestOrder, KaryTree, Layout,
     SizeError, Star, StarRouting, Topology as _, Torus, Ugal, UpDown,
@@ -250,11 +250,12 @@ pub fn simple_parameters(machine: &Machine, nic: &machine::SimpleNic) -> SimpleP
     }
 }
 
-/// The block-level network interface.
-pub fn full_parameters(nic: &machine::FullNic) -> FullParameters {
-    let machine::FullNic { host_port, packetizer, mailbox, rdma } = *nic;
+/// The block-level network interface. `seed` is that of its random decisions.
+pub fn full_parameters(nic: &machine::FullNic, seed: u64) -> FullParameters {
+    let machine::FullNic { host_port, packetizer, mailbox, rdma, undetected } = *nic;
+    let check = CheckParameters { undetected, seed };
     let machine::Rdma { engine: rdma, iommu, memory, allreduce } = rdma;
-    FullParameters { host_port, packetizer, mailbox, rdma, iommu, memory, allreduce }
+    FullParameters { host_port, packetizer, mailbox, rdma, iommu, memory, allreduce, check }
 }
 
 /// Checks that the interface of an endpoint with so many ranks has one of its virtual interfaces for each.

@@ -158,7 +158,7 @@ pub fn build<H: Host>(
             at.build::<H, SimpleNic<H>>(interface, make_host)
         }
         machine::Nic::Full(nic) => {
-            let interface = (assembly::full_parameters(nic), host_parameters);
+            let interface = (assembly::full_parameters(nic, seed), host_parameters);
             at.build::<H, FullNic<H>>(interface, make_host)
         }
     }

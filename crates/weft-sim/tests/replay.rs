@@ -95,6 +95,7 @@ fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
         wildcards: Wildcards::Recorded,
         seed: 7,
         data: false,
+        breakdown: false,
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fmt::Write;
-use weft_sim::results::{FlowRow, LinkRow, MessageRow, RankRow, Row};
+use weft_sim::results::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Row};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
 const GENERATED: &str = "<!-- From here on";
@@ -28,7 +28,13 @@ fn the_page_says_what_the_files_hold() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let start = page.find(GENERATED).expect("the page has the mark");
     let head = &page[..start + page[start..].find('\n').unwrap() + 1];
-    let tables = [table::<MessageRow>(), table::<FlowRow>(), table::<LinkRow>(), table::<RankRow>()];
+    let tables = [
+        table::<MessageRow>(),
+        table::<FlowRow>(),
+        table::<LinkRow>(),
+        table::<RankRow>(),
+        table::<MessagePieceRow>(),
+    ];
     let expected = format!("{head}{}", tables.concat());
     if std::env::var_os("WEFT_WRITE_DOCS").is_some() {
         std::fs::write(PAGE, &expected).unwrap();

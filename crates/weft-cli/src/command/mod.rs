@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod breakdown;
 mod explain;
 mod machine;
 mod osu;

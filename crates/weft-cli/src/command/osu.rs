@@ -116,7 +116,7 @@ fn parse_what(text: &str) -> Result<What, String> {
 impl OsuOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
-        let options = self.simulation.run_options(words)?;
+        let options = self.simulation.run_options(words, false)?;
         let request = match self.benchmark {
             What::Benchmark(benchmark) => Request::Osu(self.request(benchmark)?),
             What::ExpectedBcast => Request::ExpectedBcast(self.expected()?),

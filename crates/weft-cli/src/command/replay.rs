@@ -1,5 +1,6 @@
 //! `weft replay`: recorded programs on a machine.
 
+use super::breakdown::size_classes;
 use super::simulation::run_and_show;
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, PlaceOptions, SayOptions, SimulationOptions, mapping_name};
@@ -32,6 +33,11 @@ pub struct ReplayOptions {
     #[arg(long)]
     data: bool,
 
+    /// Show where the time of each message went, from its post to its delivery: means by size, and with -o every piece of every
+    /// message in the table pieces
+    #[arg(long, conflicts_with = "save_every")]
+    breakdown: bool,
+
     /// Seed of the random mapping and of all random decisions
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -55,7 +61,7 @@ enum WildcardChoice {
 impl ReplayOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
-        let options = self.simulation.run_options(words)?;
+        let options = self.simulation.run_options(words, self.breakdown)?;
         let request = Request::Replay(self.request()?);
         run_and_show(&request, &options, self.simulation.quiet, self.say.json)
     }
@@ -73,6 +79,7 @@ impl ReplayOptions {
             wildcards,
             seed: self.seed,
             data: self.data,
+            breakdown: self.breakdown,
         })
     }
 }
@@ -104,6 +111,9 @@ pub fn table(report: &ReplayReport) -> String {
     for row in report.rows.iter().map(|measured| &measured.row) {
         text += &figures_table("trace", &row.trace, &row.figures);
         text += "\n";
+        if let Some(classes) = &row.figures.breakdown {
+            text += &size_classes(classes);
+        }
     }
     // All traces share the links.
     if let Some(last) = report.rows.last() {

@@ -1,5 +1,6 @@
 //! `weft run`: a real MPI program in virtual time.
 
+use super::breakdown::size_classes;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::{
@@ -62,6 +63,11 @@ pub struct RunOptions {
     /// that counts its polls or waits for the clock sees the difference
     #[arg(long)]
     fast_polling: bool,
+
+    /// Show where the time of each message went, from its post to its delivery: means by size, and with -o every piece of every
+    /// message in the table pieces
+    #[arg(long)]
+    breakdown: bool,
 
     #[command(flatten)]
     results: ResultOptions,
@@ -163,8 +169,9 @@ impl RunOptions {
                 host: host_name(self.host),
                 fast_polling: self.fast_polling,
                 seed: self.seed,
+                breakdown: self.breakdown,
             },
-            options: self.results.run_options(words)?,
+            options: self.results.run_options(words, self.breakdown)?,
             recorder: recording.as_ref().map(recorder),
             host: self.host,
             label: self.label,
@@ -211,6 +218,8 @@ impl RunOptions {
         if self.say.json {
             output::document(&document(&request, &execution, status))?;
         } else if !quiet {
+            let rows = execution.report.rows.iter().filter_map(|row| row.row.figures.breakdown.as_deref());
+            rows.for_each(|classes| eprint!("{}", size_classes(classes)));
             eprintln!(
                 "weft: {}: {:.3} us of virtual time, {} messages, {}B, {:.1} s of real time",
                 execution.outcome.name(),

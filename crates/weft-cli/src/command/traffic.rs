@@ -70,7 +70,7 @@ enum Share {
 impl TrafficOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
-        let options = self.simulation.run_options(words)?;
+        let options = self.simulation.run_options(words, false)?;
         let request = Request::Traffic(self.request()?);
         run_and_show(&request, &options, self.simulation.quiet, self.say.json)
     }

@@ -35,6 +35,7 @@ pub fn job() -> Option<PathBuf> {
 }
 
 /// `weft run` of a program, with an end in real time.
+#[allow(dead_code, reason = "each test program uses a part")]
 pub fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.arg("run").args(options).args(["--wall-limit", "60s", "--"]).arg(program).args(arguments);

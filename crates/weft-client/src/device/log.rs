@@ -10,6 +10,7 @@
 //! entries are added to the last one.
 
 use super::{LOG_AT, Shared};
+use crate::within;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weft_msg::Work;
 
@@ -59,6 +60,10 @@ pub struct Entry {
     pub call: Call,
     /// Whether the program has just called: what follows without it belongs to the same call.
     pub first: bool,
+    /// In which [MPI call](crate::within), by its number; 0: none that is known.
+    pub within: u32,
+    /// Whether that has begun since the entry before of one.
+    pub anew: bool,
 }
 
 /// An entry as it lies in the device.
@@ -67,11 +72,15 @@ pub struct Entry {
 pub(super) struct RawEntry {
     until: u64,
     reason: u32,
-    /// The call, and [`FIRST`].
+    /// The call in the lowest bits, [`FIRST`], the MPI call, [`ANEW`].
     call: u32,
 }
 
+const CALL: u32 = 0xff;
 const FIRST: u32 = 1 << 16;
+const WITHIN_AT: u32 = 17;
+const WITHIN: u32 = (1 << 14) - 1;
+const ANEW: u32 = 1 << 31;
 const COMPUTES: u32 = u32::MAX;
 const TAKES: u32 = u32::MAX - 1;
 
@@ -83,7 +92,9 @@ impl From<Entry> for RawEntry {
             Reason::Takes => TAKES,
         };
         let first = if entry.first { FIRST } else { 0 };
-        RawEntry { until: entry.until, reason, call: entry.call as u32 | first }
+        let anew = if entry.anew { ANEW } else { 0 };
+        let within = (entry.within & WITHIN) << WITHIN_AT;
+        RawEntry { until: entry.until, reason, call: entry.call as u32 | first | within | anew }
     }
 }
 
@@ -95,9 +106,10 @@ impl From<RawEntry> for Entry {
             number => Work::of(number).map_or(Reason::Computes, Reason::Works),
         };
         let calls = [Call::Send, Call::Receive, Call::Poll, Call::Write, Call::Read];
-        let call = calls.into_iter().find(|call| *call as u32 == raw.call & (FIRST - 1));
+        let call = calls.into_iter().find(|call| *call as u32 == raw.call & CALL);
         let first = raw.call & FIRST != 0;
-        Entry { until: raw.until, reason, call: call.unwrap_or_default(), first }
+        let (within, anew) = (raw.call >> WITHIN_AT & WITHIN, raw.call & ANEW != 0);
+        Entry { until: raw.until, reason, call: call.unwrap_or_default(), first, within, anew }
     }
 }
 
@@ -130,6 +142,8 @@ pub struct Log {
     call: Call,
     /// Whether it has just begun.
     begins: bool,
+    /// MPI calls that there had been at the last entry of one.
+    calls: u32,
 }
 
 impl Log {
@@ -180,11 +194,18 @@ impl Log {
         let polls = reason == Reason::Works(Work::Poll);
         let first = std::mem::take(&mut self.begins) && !polls;
         self.begins |= reason == Reason::Takes;
-        let entry = Entry { until: self.told, reason, call: self.call, first };
+        // The program itself is in none, whatever it is in when that is told.
+        let own = self.call == Call::None || reason == Reason::Computes;
+        let (within, calls) = if own { (0, self.calls) } else { within::current() };
+        let anew = within != 0 && std::mem::replace(&mut self.calls, calls) != calls;
+        let entry = Entry { until: self.told, reason, call: self.call, first, within, anew };
         let count = device.logged();
         let joins = |last: &Entry| {
-            let alike =
-                last.reason == reason && last.call == self.call && (!first || self.call == Call::None);
+            let same = last.within == within && (!anew || polls);
+            let alike = last.reason == reason
+                && last.call == self.call
+                && same
+                && (!first || self.call == Call::None);
             let full = count >= ENTRIES && last.reason != Reason::Takes;
             reason != Reason::Takes && !self.sealed && (alike || full)
         };
@@ -301,7 +322,17 @@ mod tests {
 
     #[test]
     fn nonsense_is_computation() {
-        let entry = Entry::from(RawEntry { until: 3, reason: 1000, call: 999 });
-        assert_eq!(entry, Entry { until: 3, reason: Reason::Computes, call: Call::None, first: false });
+        let entry = Entry::from(RawEntry { until: 3, reason: 1000, call: 99 });
+        let nothing = Entry {
+            until: 3,
+            reason: Reason::Computes,
+            call: Call::None,
+            first: false,
+            within: 0,
+            anew: false,
+        };
+        assert_eq!(entry, nothing);
+        let entry = Entry { call: Call::Write, first: true, within: WITHIN, anew: true, ..nothing };
+        assert_eq!(Entry::from(RawEntry::from(entry)), entry);
     }
 }

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Posts of one turn; a rank with more gives its turn away in between.
 pub const POSTS: usize = 256;
 /// Notices of one turn; more wait at the simulator.
@@ -153,6 +153,7 @@ impl Shared {
             posts: 0,
             notices: 0,
             awaited: 0,
+            within: AtomicU32::new(0),
             logged: 0,
             outside: OutsideCounts { slept: AtomicU64::new(0), looked: AtomicU64::new(0) },
         });

@@ -100,6 +100,8 @@ pub(super) struct Page {
     pub outside: OutsideCounts,
     /// What the rank waits for: how many of the entries behind the page's beginning count.
     pub awaited: u32,
+    /// The number of the MPI call in which it waits.
+    pub within: AtomicU32,
 }
 
 /// What a device tells its rank for good.
@@ -169,6 +171,16 @@ impl Shared {
     /// The machine's messaging, as it was given.
     pub fn protocol(&self) -> Vec<u8> {
         self.read(4096, (self.page().protocol_length as usize).min(PROTOCOL))
+    }
+
+    /// The number of the MPI call in which the rank last waited, as it says; 0: none that is known.
+    pub fn within(&self) -> u32 {
+        self.page().within.load(Ordering::Acquire)
+    }
+
+    /// Says in which MPI call the rank waits.
+    pub fn set_within(&self, call: u32) {
+        self.page().within.store(call, Ordering::Release);
     }
 
     /// The rank's state; `None`: it has written nonsense there.

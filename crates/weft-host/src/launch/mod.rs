@@ -2,10 +2,12 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`door`] | where ranks find that whose launchers have closed what they inherited |
 //! | [`pmi`] | the text protocol by which ranks find each other |
 //! | [`program`] | is it one that can be a rank? |
 //! | [`processes`] | starting, watching, ending |
 
+pub mod door;
 pub mod pmi;
 pub mod processes;
 pub mod program;
@@ -17,6 +19,8 @@ use std::path::{Path, PathBuf};
 pub struct Libraries {
     /// The client library, preloaded.
     pub client: PathBuf,
+    /// What tells it in which MPI call the rank is, preloaded; without it calls have no names.
+    pub calls: Option<PathBuf>,
     /// The folder of the libfabric provider.
     pub provider_folder: PathBuf,
 }
@@ -62,6 +66,8 @@ impl Libraries {
         let provider =
             find(&["libweft-fi.so"], "the libfabric provider, libweft-fi.so,", "make -C libfabric")?;
         let provider_folder = provider.parent().map(Path::to_owned).unwrap_or_default();
-        Ok(Libraries { client, provider_folder })
+        // Beside the client library, whatever other versions lie in the other folders.
+        let calls = Some(client.with_file_name("libweft_calls.so")).filter(|file| file.is_file());
+        Ok(Libraries { client, calls, provider_folder })
     }
 }

@@ -8,6 +8,7 @@
 //! One thread watches them all. A child dies with the thread that started it, even if weft is killed: its
 //! parent-death signal says so. Nothing lies in a file system: devices are memory files.
 
+use super::door::Door;
 use super::pmi::{Asked, LONGEST_LINE, Pmi};
 use crate::execute::Recorder;
 use crate::job::{Death, Job};
@@ -101,10 +102,13 @@ impl Processes {
         let (job, start) = (Arc::clone(job), start.clone());
         // A child dies with the thread that started it: so it is the thread that watches.
         let watcher = std::thread::Builder::new().name("processes".to_owned()).spawn(move || {
+            // Without it ranks must inherit their descriptors.
+            let door = Door::open().ok();
+            let place = door.as_ref().map(Door::place);
             let mut children = Vec::new();
             let mut sockets = Vec::new();
             for rank in 0..job.ranks() {
-                match start_rank(&job, &start, rank) {
+                match start_rank(&job, &start, rank, place.as_deref()) {
                     Ok((watched, socket)) => {
                         children.push(watched);
                         sockets.push(Some(socket));
@@ -122,7 +126,7 @@ impl Processes {
             let processes = Processes { pmi: Arc::clone(&pmi), in_barrier: Arc::clone(&in_barrier), ids };
             drop(sender.send(Ok(processes)));
             let server = Pmi::new(children.len() as u32, &job.name());
-            Watcher { job, pmi, in_barrier, server, watch, label: start.label }.watch(children);
+            Watcher { job, pmi, in_barrier, server, door, watch, label: start.label }.watch(children);
         })?;
         let processes = receiver.recv().map_err(|_| io::Error::other("the watching thread has ended"))??;
         Ok((processes, watcher))
@@ -151,7 +155,7 @@ impl Processes {
     }
 }
 
-fn start_rank(job: &Job, start: &Start, rank: u32) -> io::Result<(Watched, UnixStream)> {
+fn start_rank(job: &Job, start: &Start, rank: u32, place: Option<&str>) -> io::Result<(Watched, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
     let input = if rank == 0 && start.input { Stdio::inherit() } else { Stdio::null() };
     let mut command = Command::new(&start.program);
@@ -168,6 +172,9 @@ fn start_rank(job: &Job, start: &Start, rank: u32) -> io::Result<(Watched, UnixS
         .stderr(Stdio::piped())
         .process_group(0);
     let socket = theirs.as_raw_fd();
+    if let (Some(place), Ok(inherited)) = (place, std::fs::read_link(format!("/proc/self/fd/{socket}"))) {
+        command.env("WEFT_PMI", format!("{place}:{}", inherited.display()));
+    }
     #[expect(unsafe_code, reason = "what must happen between fork and exec")]
     // SAFETY: the closure calls functions that are safe after fork (system calls only) and allocates nothing.
     unsafe {
@@ -207,6 +214,7 @@ struct Watcher {
     pmi: Arc<Mutex<Vec<Option<UnixStream>>>>,
     in_barrier: Arc<Mutex<Vec<u32>>>,
     server: Pmi,
+    door: Option<Door>,
     watch: Box<dyn Watch>,
     label: bool,
 }
@@ -232,7 +240,10 @@ impl Watcher {
             if places.is_empty() {
                 return;
             }
+            let own = waits.len();
+            waits.extend(self.door.iter().flat_map(Door::descriptors));
             let ready = ready(&waits);
+            let knocks = ready[own..].contains(&true);
             for ((index, which), ready) in places.into_iter().zip(ready) {
                 if !ready {
                     continue;
@@ -241,6 +252,24 @@ impl Watcher {
                     Some(which) => self.read(&mut children[index], which),
                     None => self.reap(&mut children[index]),
                 }
+            }
+            if knocks {
+                self.admit(&mut children);
+            }
+        }
+    }
+
+    /// Ranks that have not inherited their stream have another from now on.
+    fn admit(&mut self, children: &mut [Watched]) {
+        for (rank, stream) in self.door.as_mut().map(Door::look).unwrap_or_default() {
+            let Some(watched) = children.get_mut(rank as usize) else { continue };
+            // One that speaks already keeps what it has.
+            if watched.death.is_some() || self.server.is_inside(rank) {
+                continue;
+            }
+            if let Ok(answers) = stream.try_clone() {
+                lock(&self.pmi)[rank as usize] = Some(answers);
+                watched.streams[0] = Some(Stream { from: Box::new(stream), pending: Vec::new() });
             }
         }
     }
@@ -333,6 +362,11 @@ pub fn environment_of(
 ) -> Vec<(OsString, OsString)> {
     let mut environment: BTreeMap<OsString, OsString> = BTreeMap::new();
     let mut preload = libraries.client.clone().into_os_string();
+    // Before the recorder: it hands calls on to whoever stands behind it.
+    if let Some(calls) = &libraries.calls {
+        preload.push(":");
+        preload.push(calls);
+    }
     if let Some(Recorder { library, variable: (name, value) }) = recorder {
         preload.push(":");
         preload.push(library);

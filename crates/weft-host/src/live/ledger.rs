@@ -43,6 +43,12 @@ pub(super) struct Ledger {
     polling: Option<Time>,
     computation: Span,
     work: Span,
+    /// The call in which the rank has just taken what it waited for: what it does next belongs to that, not to the program.
+    noticed: Option<Call>,
+    /// The MPI call that its time is spent in.
+    within: Option<&'static str>,
+    /// That call as a slice of the timeline: since when, and until when as far as is known.
+    mpi_slice: Option<(&'static str, Time, Time)>,
     /// Notices that the rank was given and has not taken: when they came, and what they are of.
     given: VecDeque<(Time, Cause)>,
     slice: Option<Slice>,
@@ -71,6 +77,9 @@ impl Ledger {
             rank,
             clock: Time::ZERO,
             polling: None,
+            noticed: None,
+            within: None,
+            mpi_slice: None,
             computation: Span::ZERO,
             work: Span::ZERO,
             given: VecDeque::new(),
@@ -114,25 +123,58 @@ impl Ledger {
     /// An entry of the rank's log.
     pub fn enter(&mut self, entry: &Entry, told: &mut Told<'_>) {
         let until = Time::from_ps(entry.until).max(self.clock);
+        let noticed = self.noticed.take() == Some(entry.call);
+        let within = weft_client::within::name(entry.within);
+        let began = self.clock;
         match entry.reason {
             Reason::Works(Work::Poll) => {
+                if self.polling.is_none() {
+                    self.within = within;
+                }
                 self.polling.get_or_insert(self.clock);
                 self.clock = until;
             }
-            Reason::Takes => self.takes(told),
+            Reason::Takes => {
+                self.within = within;
+                self.takes(entry.call, told);
+            }
             Reason::Computes => {
                 self.polled_in_vain(told);
+                self.within = None;
                 self.step(until, Doing::Compute, entry.first, told);
             }
             Reason::Works(work) => {
                 self.polled_in_vain(told);
-                self.step(until, Doing::Software(work, kind(entry.call)), entry.first, told);
+                self.within = within;
+                self.step(until, Doing::Software(work, kind(entry.call)), entry.first && !noticed, told);
+            }
+        }
+        if let Some(name) = within {
+            self.draw_call(name, entry.anew, (began, self.clock), told);
+        }
+    }
+
+    /// The time is part of this MPI call, the same as that before it or one that begins `anew`.
+    fn draw_call(&mut self, name: &'static str, anew: bool, (from, to): (Time, Time), told: &mut Told<'_>) {
+        match &mut self.mpi_slice {
+            Some((open, _, until)) if *open == name && !anew => *until = to,
+            _ => {
+                self.end_call(told);
+                self.mpi_slice = told.timeline.then_some((name, from, to));
             }
         }
     }
 
+    fn end_call(&mut self, told: &mut Told<'_>) {
+        if let Some((name, start, end)) = self.mpi_slice.take()
+            && end > start
+        {
+            told.output.timeline.push(TimelineEvent::Call { rank: self.rank, name, start, end });
+        }
+    }
+
     /// The rank takes the oldest of its notices.
-    fn takes(&mut self, told: &mut Told<'_>) {
+    fn takes(&mut self, call: Call, told: &mut Told<'_>) {
         let Some((at, cause)) = self.given.pop_front() else { return };
         let over = self.clock;
         let from = self.polling.unwrap_or(over);
@@ -140,7 +182,7 @@ impl Ledger {
             // It was there before.
             return self.polled_in_vain(told);
         }
-        self.polling = None;
+        (self.polling, self.noticed) = (None, Some(call));
         self.draw(Activity::Wait, "wait", from, at, told);
         self.clock = at;
         self.own = cause;
@@ -194,6 +236,7 @@ impl Ledger {
             doing: Doing::Pass,
             cause: Cause::Arrived(cause),
             first: true,
+            within: None,
             background: true,
         });
         Some(number)
@@ -203,6 +246,7 @@ impl Ledger {
     pub fn leaves(&mut self, told: &mut Told<'_>) {
         self.polled_in_vain(told);
         self.end_slice(self.clock, told);
+        self.end_call(told);
     }
 
     /// Whether this is recorded; a recording that begins anew knows nothing of before.
@@ -239,7 +283,8 @@ impl Ledger {
 
     fn push(&mut self, (begin, end): (Time, Time), doing: Doing, first: bool, told: &mut Told<'_>) {
         let (rank, number, cause) = (self.rank, self.steps, self.own);
-        let step = Step { rank, number, begin, end, doing, cause, first, background: false };
+        let (within, background) = (self.within, false);
+        let step = Step { rank, number, begin, end, doing, cause, first, within, background };
         told.output.record.steps.push(step);
         self.steps += 1;
         self.own = Cause::After(number);

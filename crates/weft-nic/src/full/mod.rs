@@ -23,6 +23,7 @@
 //! See the blocks.
 
 mod bytes;
+mod check;
 mod class;
 mod label;
 mod parameters;
@@ -32,6 +33,7 @@ mod receive;
 mod reduction;
 mod transmit;
 
+pub use check::CheckParameters;
 pub use class::Class;
 pub use label::Label;
 pub use parameters::FullParameters;
@@ -91,6 +93,8 @@ struct Hardware<H: Host> {
     /// Messages that have come, in the order in which the host notices them.
     due: VecDeque<Due<H::Header>>,
     next_number: u32,
+    /// Throws of the dice that decide whether a check finds damage.
+    checks: u64,
 }
 
 /// What the headers of a message's packets say.
@@ -205,6 +209,7 @@ impl<H: Host> Hardware<H> {
             headers: BTreeMap::new(),
             due: VecDeque::new(),
             next_number: 0,
+            checks: 0,
         }
     }
 

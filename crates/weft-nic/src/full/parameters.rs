@@ -1,5 +1,6 @@
 //! What a machine file says of the block-level interface.
 
+use super::check::CheckParameters;
 use crate::allreduce::AllreduceParameters;
 use crate::host_port::HostPortParameters;
 use crate::iommu::IommuParameters;
@@ -26,4 +27,6 @@ pub struct FullParameters {
     pub memory: MemoryParameters,
     /// Reductions without processors; `None`: there are none.
     pub allreduce: Option<AllreduceParameters>,
+    /// Corrupted packets that come.
+    pub check: CheckParameters,
 }

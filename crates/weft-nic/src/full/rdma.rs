@@ -185,7 +185,7 @@ impl<H: Host> Hardware<H> {
         parameters: &FullParameters,
         context: &mut InterfaceContext<'_, '_, FullNic<H>>,
     ) -> Option<Due<H::Header>> {
-        if packet.bad {
+        if self.finds_damage(packet, parameters, context.endpoint()) {
             // Its block will be sent again.
             return None;
         }

@@ -65,7 +65,8 @@ impl<H: Host> Hardware<H> {
         };
         let Header { interface, domain, bytes, header, .. } = header;
         let mailbox = &parameters.mailbox;
-        let put = self.mailbox.put(now, interface, domain, packet.bad, mailbox, &mut queue_report(context));
+        let damaged = self.finds_damage(packet, parameters, context.endpoint());
+        let put = self.mailbox.put(now, interface, domain, damaged, mailbox, &mut queue_report(context));
         let answer = put.map_or_else(Label::refusal, |()| Label::Acknowledgement);
         self.transmit.answer(checked.ended, from, number, answer);
         context.request_pump();

@@ -229,6 +229,7 @@ pub fn parameters() -> FullParameters {
             fault: Span::from_us(10),
         },
         memory: MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+        check: Default::default(),
         allreduce: Some(AllreduceParameters {
             limits: AcceleratorLimits { ranks: 1024, board: 4, vector: Bytes::new(256) },
             clock,

@@ -242,6 +242,7 @@ pub fn parameters() -> FullParameters {
         },
         memory: MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
         allreduce: None,
+        check: Default::default(),
     }
 }
 

@@ -11,7 +11,7 @@
 use super::explain::{Explained, explained, last_to_finish};
 use super::machine::{assumed, described};
 use super::path::{Names, PathRecorder, pace};
-use super::ranks::{Account, Busiest, Drawing, Shared, Tally, end_of, figures};
+use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, end_of, figures};
 use super::replay::{Figures, Mapping};
 use super::{ExperimentError, MachineInput, Measured, Report, Request, RunOptions, add_crossed};
 use crate::machine::Machine;
@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use weft_nic::Host;
 use weft_topo::Layout;
 use weft_units::Time;
+use weft_workload::path::PathTrace;
 use weft_workload::replay::{Finish, RankReport, ReplayOutput, Seating, Wanted};
 
 /// The column `run` of the tables.
@@ -47,6 +48,9 @@ pub struct RunRequest {
     pub fast_polling: bool,
     /// Of the random mapping and of the machine's random decisions.
     pub seed: u64,
+    /// Whether the time of each message is broken down.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub breakdown: bool,
 }
 
 /// What a real program measured.
@@ -88,7 +92,7 @@ impl LiveAccount {
         request: RunRequest,
         options: RunOptions,
         seating: Seating,
-        layout: &Layout,
+        (machine, layout): (&Machine, &Layout),
     ) -> Result<LiveAccount, ExperimentError> {
         let writer = match &options.output {
             Some(output) => Some(output.open(&Request::Run(request.clone()))?.0),
@@ -100,8 +104,11 @@ impl LiveAccount {
             drawing.name_tracks(&seating, &names, layout)?;
         }
         let path = writer.as_ref().map(|_| PathRecorder::default());
-        let recorded_from = path.as_ref().map(|_| Time::ZERO);
-        let account = Account::new(RUN, names, seating, Tally::default(), path);
+        let recorded_from = (path.is_some() || request.breakdown).then_some(Time::ZERO);
+        let mut account = Account::new(RUN, names, seating, Tally::default(), path);
+        if request.breakdown {
+            account.break_down(Breakdown::new(RUN, machine.clone(), layout.clone()));
+        }
         let (started, stopwatch) = (date(), Stopwatch::start());
         Ok(LiveAccount {
             request,
@@ -125,7 +132,7 @@ impl LiveAccount {
     pub fn wanted(&self) -> Wanted {
         let wants = |table| self.writer.as_ref().is_some_and(|writer| writer.wants(table));
         Wanted {
-            messages: wants(Table::Messages),
+            messages: wants(Table::Messages) || self.request.breakdown,
             flows: wants(Table::Flows),
             timeline: self.drawing.is_some(),
         }
@@ -153,7 +160,9 @@ impl LiveAccount {
         self.account.next_epoch(self.writer.as_mut())?;
         let anew = self.account.path_bytes() > RECORD_BYTES;
         if anew {
-            drop(self.account.take_path());
+            if self.account.end_path(self.writer.as_mut())?.is_none() {
+                drop(self.account.take_path());
+            }
             self.account.record_path();
             self.recorded_from = Some(network.now());
         }
@@ -203,7 +212,9 @@ impl LiveAccount {
             compared_bytes: None,
         };
         let delivered = self.account.delivered(0);
-        let figures = figures(0, ranks, &delivered, &shared);
+        let trace = self.account.end_path(self.writer.as_mut())?;
+        let figures =
+            Figures { breakdown: self.account.classes(0), ..figures(0, ranks, &delivered, &shared) };
         let row = RunRow { run: RUN, program: name(&self.request), figures };
         let LiveAccount { request, options, mut account, writer, started, stopwatch, .. } = self;
         let performance = Performance::measured(&options, started, &stopwatch, crossed.packet_hops);
@@ -218,7 +229,8 @@ impl LiveAccount {
             add_crossed(&mut totals, &crossed);
             let explanation = match self.recorded_from {
                 Some(from) if ended == Ending::Finished => {
-                    explain(&mut account, machine, layout, from, finishes)
+                    let trace = trace.unwrap_or_else(|| account.take_path().finish(pace(machine)));
+                    explain(trace, &account, machine, layout, from, finishes)
                 }
                 _ => None,
             };
@@ -243,15 +255,14 @@ impl LiveAccount {
 
 /// The critical path of what was recorded; `None`: no rank came to its end.
 fn explain(
-    account: &mut Account,
+    mut trace: PathTrace,
+    account: &Account,
     machine: &Machine,
     layout: &Layout,
     from: Time,
     finishes: Vec<Finish>,
 ) -> Option<Explained> {
-    let mut path = account.take_path();
-    path.add_finishes(finishes);
-    let trace = path.finish(pace(machine));
+    trace.add_finishes(finishes);
     let last = last_to_finish(&trace)?;
     let names = Names::new(machine, layout, account.seating(), account.names());
     let ranks: Vec<_> = trace.finishes().iter().map(|finish| (from, *finish)).collect();

@@ -13,6 +13,8 @@ pub(crate) use explain::explain;
 pub use programs::Unsupported;
 pub use run::run;
 
+pub use super::ranks::{MeanPiece, SizeClass};
+
 use super::{ExperimentError, MachineInput, Report};
 use crate::results::file_digest;
 use serde::{Deserialize, Serialize};
@@ -79,6 +81,9 @@ pub struct ReplayRequest {
     /// Whether messages carry real bytes, and source and target memory are compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub data: bool,
+    /// Whether the time of each message is broken down.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub breakdown: bool,
 }
 
 /// A link that was busy.
@@ -143,6 +148,9 @@ pub struct Figures {
     pub compared_bytes: Option<u64>,
     /// The five busiest links under all traces together, the busiest first.
     pub busiest_links: Vec<BusyLink>,
+    /// Where the time of messages went, by size, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Vec<SizeClass>>,
 }
 
 /// What came of `weft replay`.

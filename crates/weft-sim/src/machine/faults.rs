@@ -14,7 +14,7 @@ use weft_units::Span;
 
 /// Packets in a million.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Millionths(u32);
+pub(super) struct Millionths(pub u32);
 
 impl Readable for Millionths {
     const NAME: &'static str = "Millionths";

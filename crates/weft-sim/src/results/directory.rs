@@ -11,7 +11,7 @@ use super::error::ResultsError;
 use super::manifest::{Ending, FORMAT_VERSION, Performance, RunManifest, TableSummary};
 use super::row::Row;
 use super::table::{SavedTable, TableWriter};
-use super::tables::{FlowRow, LinkRow, MessageRow, RankRow, Table};
+use super::tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Table};
 use crate::experiment::Request;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -49,7 +49,7 @@ pub enum Existing {
     Replace,
 }
 
-/// The tables of a result at a virtual time, for a snapshot.
+/// The tables of a result at a virtual time, for a snapshot. Pieces are not among them: a run that records them is not saved.
 #[derive(Serialize, Deserialize)]
 struct SavedTables {
     messages: Option<SavedTable<MessageRow>>,
@@ -70,6 +70,7 @@ pub struct ResultsWriter {
     flows: Option<TableWriter<FlowRow>>,
     links: Option<TableWriter<LinkRow>>,
     ranks: Option<TableWriter<RankRow>>,
+    pieces: Option<TableWriter<MessagePieceRow>>,
 }
 
 impl ResultsWriter {
@@ -94,6 +95,7 @@ impl ResultsWriter {
             flows: has(Table::Flows).then(|| TableWriter::new(&working)),
             links: has(Table::Links).then(|| TableWriter::new(&working)),
             ranks: has(Table::Ranks).then(|| TableWriter::new(&working)),
+            pieces: has(Table::Pieces).then(|| TableWriter::new(&working)),
         })
     }
 
@@ -137,6 +139,7 @@ impl ResultsWriter {
             flows: saved.flows.map(|table| TableWriter::resume(&working, table)).transpose()?,
             links: saved.links.map(|table| TableWriter::resume(&working, table)).transpose()?,
             ranks: saved.ranks.map(|table| TableWriter::resume(&working, table)).transpose()?,
+            pieces: None,
         };
         // Only now is it sure that the run can go on: until then an interrupted result stays readable.
         clear_finished(directory)?;
@@ -150,6 +153,7 @@ impl ResultsWriter {
             Table::Flows => self.flows.is_some(),
             Table::Links => self.links.is_some(),
             Table::Ranks => self.ranks.is_some(),
+            Table::Pieces => self.pieces.is_some(),
         }
     }
 
@@ -173,17 +177,24 @@ impl ResultsWriter {
         self.ranks.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
+    /// Adds a piece of a message.
+    pub fn piece(&mut self, row: MessagePieceRow) -> Result<(), ResultsError> {
+        self.pieces.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
     /// A virtual epoch has passed: all rows before it have been handed over. Row groups end here.
     pub fn epoch(&mut self) -> Result<(), ResultsError> {
         self.messages.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.flows.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.links.as_mut().map_or(Ok(()), TableWriter::epoch)?;
-        self.ranks.as_mut().map_or(Ok(()), TableWriter::epoch)
+        self.ranks.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)
     }
 
     /// Stores a snapshot: `state` is the run's own, and the tables are as they are now. It takes the
     /// place of the last one only when it is whole on the disk.
     pub fn save(&mut self, state: &[u8]) -> Result<(), ResultsError> {
+        debug_assert!(self.pieces.is_none(), "a run that records pieces is not saved");
         let saved = SavedTables {
             messages: self.messages.as_mut().map(TableWriter::save).transpose()?,
             flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
@@ -234,6 +245,10 @@ impl ResultsWriter {
         if let Some(table) = self.ranks.take() {
             manifest.tables.insert(Table::Ranks, summary(RankRow::VERSION, table.rows()));
             merged.push(merge(table, &working, Table::Ranks)?);
+        }
+        if let Some(table) = self.pieces.take() {
+            manifest.tables.insert(Table::Pieces, summary(MessagePieceRow::VERSION, table.rows()));
+            merged.push(merge(table, &working, Table::Pieces)?);
         }
         for (table, path) in merged {
             let target = self.directory.join(table_file(table));

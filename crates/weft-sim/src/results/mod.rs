@@ -1,7 +1,7 @@
 //! Results: a directory of Parquet tables with a JSON manifest, written as the run goes.
 //!
 //! ```text
-//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks .parquet
+//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks, pieces .parquet
 //!      ──RunManifest─────►               ──► run.json          (same inputs, same bytes)
 //!      ──Performance─────►               ──► performance.json  (outside the digest)
 //! ```
@@ -33,7 +33,7 @@ pub use error::ResultsError;
 pub use manifest::{AssumedConstant, Ending, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
 pub use row::{Column, Row};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
-pub use tables::{FlowRow, LinkRow, MessageRow, RankRow, Table};
+pub use tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Table};
 pub use wall::{Stopwatch, available_memory, date, peak_memory};
 
 #[cfg(test)]

@@ -150,6 +150,34 @@ row! {
     received_bytes: Bytes,
 }
 
+row! {
+    /// One piece of the time of a message that was delivered, from when it was posted. The pieces of a message are in the order of
+    /// time, and the next begins where one ends: their times add up to the message's `delivered_ps` - `posted_ps`. Written where
+    /// `--breakdown` is given.
+    MessagePieceRow in "pieces" version 1
+        ordered by |row| (row.run, row.delivered_ps, row.source_endpoint.0.into(), row.sequence);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// When the message's last byte was delivered.
+    delivered_ps: Time,
+    /// Where the message came from.
+    source_endpoint: EndpointId,
+    /// Counts the messages of the source endpoint: with it, it names the message.
+    sequence: u64,
+    /// The message's bytes of the program, without headers.
+    payload_bytes: Bytes,
+    /// When the piece begins.
+    begin_ps: Time,
+    /// How long it is.
+    time_ps: Span,
+    /// Its category, as in `weft explain`.
+    category: String,
+    /// What the time is spent on.
+    what: String,
+    /// Where.
+    place: String,
+}
+
 /// The tables, in the order in which they are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -162,11 +190,15 @@ pub enum Table {
     Links,
     /// [`RankRow`].
     Ranks,
+    /// [`MessagePieceRow`]: very large; `--breakdown` writes it.
+    Pieces,
 }
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 4] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks];
+    pub const ALL: [Table; 5] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks, Table::Pieces];
+    /// Those that can be asked for by name.
+    pub const NAMED: [Table; 4] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks];
     /// Those written unless others are asked for.
     pub const DEFAULT: [Table; 3] = [Table::Flows, Table::Links, Table::Ranks];
 
@@ -177,6 +209,7 @@ impl Table {
             Table::Flows => FlowRow::TABLE,
             Table::Links => LinkRow::TABLE,
             Table::Ranks => RankRow::TABLE,
+            Table::Pieces => MessagePieceRow::TABLE,
         }
     }
 }
@@ -190,11 +223,12 @@ impl fmt::Display for Table {
 impl FromStr for Table {
     type Err = String;
     fn from_str(text: &str) -> Result<Table, String> {
-        let known = Table::ALL.map(Table::name);
-        Table::ALL
-            .into_iter()
-            .find(|table| table.name() == text.trim())
-            .ok_or_else(|| format!("there is no table `{text}`; choose from {}", known.join(", ")))
+        let known = Table::NAMED.map(Table::name).join(", ");
+        match Table::ALL.into_iter().find(|table| table.name() == text.trim()) {
+            Some(Table::Pieces) => Err(format!("--breakdown writes `pieces`; choose from {known} here")),
+            Some(table) => Ok(table),
+            None => Err(format!("there is no table `{text}`; choose from {known}")),
+        }
     }
 }
 
@@ -206,8 +240,14 @@ mod tests {
     /// Catches a column whose unit is not in its name, such as `busy: Span`.
     #[test]
     fn units_end_the_names_of_columns() {
-        let all: Vec<Column> =
-            [MessageRow::columns(), FlowRow::columns(), LinkRow::columns(), RankRow::columns()].concat();
+        let all: Vec<Column> = [
+            MessageRow::columns(),
+            FlowRow::columns(),
+            LinkRow::columns(),
+            RankRow::columns(),
+            MessagePieceRow::columns(),
+        ]
+        .concat();
         for column in all.iter().filter(|c| !c.unit.is_empty()) {
             assert!(column.name.ends_with(&format!("_{}", column.unit)), "{}", column.name);
         }
@@ -218,5 +258,6 @@ mod tests {
     fn a_wrong_table_names_the_right_ones() {
         assert_eq!("links".parse(), Ok(Table::Links));
         assert!("queues".parse::<Table>().unwrap_err().contains("messages, flows, links, ranks"));
+        assert!("pieces".parse::<Table>().unwrap_err().contains("--breakdown"));
     }
 }

@@ -87,7 +87,7 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
 /// Writes `epochs` of so many messages each, leaving and resuming the run after the epochs in `saves`.
 /// After each snapshot the interrupted run goes on a little, as real ones do.
 fn write(directory: &Path, epochs: &[u64], saves: &[usize]) {
-    let mut results = ResultsWriter::create(directory, &Table::ALL, &request(), Existing::Refuse).unwrap();
+    let mut results = ResultsWriter::create(directory, &Table::NAMED, &request(), Existing::Refuse).unwrap();
     let mut n = 0;
     for (index, &count) in epochs.iter().enumerate() {
         for _ in 0..count {
@@ -258,6 +258,7 @@ fn a_replay_knows_where_its_trace_was() {
         wildcards: Wildcards::Recorded,
         seed: 1,
         data: false,
+        breakdown: false,
     });
     let directory = folder.path().join("out");
     let results = ResultsWriter::create(&directory, &Table::DEFAULT, &request, Existing::Refuse).unwrap();
@@ -310,7 +311,7 @@ fn a_full_disk_names_the_file_and_leaves_no_result() {
     for (full, at_end) in [("messages-00000.parquet", false), ("links.parquet", true)] {
         let folder = tempfile::tempdir().unwrap();
         let mut results =
-            ResultsWriter::create(folder.path(), &Table::ALL, &request(), Existing::Refuse).unwrap();
+            ResultsWriter::create(folder.path(), &Table::NAMED, &request(), Existing::Refuse).unwrap();
         symlink("/dev/full", folder.path().join(".weft").join(full)).unwrap();
         let rows: Result<(), ResultsError> = (0..70_000).try_for_each(|n| results.message(message(n)));
         let result = rows

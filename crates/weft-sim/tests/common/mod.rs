@@ -21,7 +21,7 @@ pub fn machine(name: &str, sets: &[&str]) -> MachineInput {
 /// Writes all tables, if there is a directory.
 pub fn options(threads: u32, directory: Option<PathBuf>) -> RunOptions {
     let start = Start::Fresh(Existing::Refuse);
-    let output = directory.map(|directory| Output { directory, tables: Table::ALL.to_vec(), start });
+    let output = directory.map(|directory| Output { directory, tables: Table::NAMED.to_vec(), start });
     RunOptions { threads, output, save_every: None, timeline: None, check: false, command: Vec::new() }
 }
 

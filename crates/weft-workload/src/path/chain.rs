@@ -133,7 +133,7 @@ impl Chain<'_> {
         let end = end.min(self.until);
         if end > self.cursor {
             let (begin, message) = (self.cursor, Some(self.post.message));
-            self.pieces.push(Piece { begin, end, what, place, message });
+            self.pieces.push(Piece { begin, end, what, place, message, within: None });
             self.cursor = end;
         }
     }

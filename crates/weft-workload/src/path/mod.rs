@@ -15,7 +15,7 @@
 //! | `piece` | what a picosecond can be spent on |
 //! | `trace` | the record, sorted so that the walk finds what it needs |
 //! | `chain` | one message, from its post to its notice |
-//! | `walk` | the critical path; a rank's own time |
+//! | `walk` | the critical path; the own time of a rank, or of a message |
 //!
 //! # Source
 //! The walk is that of Yang and Miller 1988, "Critical path analysis for the execution of parallel and
@@ -31,7 +31,7 @@ mod walk;
 
 pub use piece::{Category, Piece, Place, What};
 pub use trace::{Pace, PathTrace};
-pub use walk::{Walk, rank_time};
+pub use walk::{Walk, message_time, rank_time};
 
 #[cfg(doc)]
 use crate::replay::Record;

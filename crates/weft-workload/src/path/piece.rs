@@ -124,6 +124,8 @@ pub struct Piece {
     pub place: Place,
     /// The message that it is spent on, while that is on its way.
     pub message: Option<MessageId>,
+    /// The MPI call that it is part of, of a real rank whose calls are known.
+    pub within: Option<&'static str>,
 }
 
 impl Piece {

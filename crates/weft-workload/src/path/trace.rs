@@ -55,6 +55,12 @@ impl PathTrace {
         PathTrace { steps, first_steps, posts, hops, stages, finishes, pace }
     }
 
+    /// The ends of programs whose hosts do not record them.
+    pub fn add_finishes(&mut self, finishes: Vec<Finish>) {
+        self.finishes.extend(finishes);
+        self.finishes.sort_unstable_by_key(|finish| finish.rank);
+    }
+
     /// The steps of a rank, in the order in which they were recorded.
     pub fn steps(&self, rank: RankId) -> &[Step] {
         match (self.first_steps.get(rank.index()), self.first_steps.get(rank.index() + 1)) {
@@ -65,7 +71,10 @@ impl PathTrace {
 
     /// One step of a rank, if it is recorded.
     pub fn step(&self, rank: RankId, number: u32) -> Option<&Step> {
-        self.steps(rank).get(number as usize)
+        let steps = self.steps(rank);
+        // What came before the first may have been let go.
+        let index = number.checked_sub(steps.first()?.number)?;
+        steps.get(index as usize)
     }
 
     /// A message, if its post is recorded.

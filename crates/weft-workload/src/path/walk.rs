@@ -3,7 +3,7 @@
 use super::chain::chain;
 use super::piece::{Piece, Place, What};
 use super::trace::PathTrace;
-use crate::replay::{Cause, Doing, Finish, Step};
+use crate::replay::{Cause, Doing, Finish, MessageId, Step};
 use weft_units::{RankId, Time};
 
 /// A walk: its pieces, in order and without gaps.
@@ -45,7 +45,7 @@ pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
         let walk = walk(trace, rank, cause, (cursor, until), Follow::AnswersTo(rank));
         if walk.begin > cursor {
             let (what, place) = (What::NotRecorded, Place::Rank(rank));
-            pieces.push(Piece { begin: cursor, end: walk.begin, what, place, message: None });
+            pieces.push(Piece { begin: cursor, end: walk.begin, what, place, message: None, within: None });
         }
         pieces.extend(walk.pieces);
     };
@@ -64,6 +64,24 @@ pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
     exact(Walk { begin, end, pieces })
 }
 
+/// A message's own time, from when `sender` began to post it until it was delivered: what the sender did until it was on its way, and that way.
+/// Announced data is explained by the answer that it waited for; a receiver that had not come so far in its program is late.
+pub fn message_time(
+    trace: &PathTrace,
+    message: MessageId,
+    sender: RankId,
+    (posted, delivered): (Time, Time),
+) -> Walk {
+    let follow = Follow::AnswersTo(sender);
+    let mut walk = walk(trace, sender, Cause::Arrived(message), (posted, delivered), follow);
+    if walk.begin > posted {
+        let (what, place, message) = (What::NotRecorded, Place::Rank(sender), Some(message));
+        walk.pieces.insert(0, Piece { begin: posted, end: walk.begin, what, place, message, within: None });
+        walk.begin = posted;
+    }
+    exact(walk)
+}
+
 /// The piece that a step is, from `from` on.
 fn piece(step: &Step, from: Time) -> Option<Piece> {
     let what = match step.doing {
@@ -72,7 +90,14 @@ fn piece(step: &Step, from: Time) -> Option<Piece> {
         Doing::Pass => return None,
     };
     let (begin, end) = (step.begin.max(from), step.end);
-    (end > begin).then_some(Piece { begin, end, what, place: Place::Rank(step.rank), message: None })
+    (end > begin).then_some(Piece {
+        begin,
+        end,
+        what,
+        place: Place::Rank(step.rank),
+        message: None,
+        within: step.within,
+    })
 }
 
 fn walk(
@@ -97,7 +122,7 @@ fn walk(
                 let by_program = step.first && matches!(cause, Cause::After(_) | Cause::Beginning);
                 if by_program && matches!(follow, Follow::AnswersTo(own) if own != rank) && cursor > begin {
                     let (what, place, message) = (What::LatePartner, Place::Rank(rank), None);
-                    pieces.push(Piece { begin, end: cursor, what, place, message });
+                    pieces.push(Piece { begin, end: cursor, what, place, message, within: None });
                     cursor = begin;
                 }
             }

@@ -65,6 +65,8 @@ pub struct Step {
     /// Whether the program calls here, or a message is noticed: what follows without it belongs to the same
     /// call or notice.
     pub first: bool,
+    /// The MPI call that it is part of, of a real rank whose calls are known.
+    pub within: Option<&'static str>,
     /// Whether it is not the rank's own time: somebody else works on its messages, or its program is over.
     pub background: bool,
 }
@@ -149,7 +151,8 @@ impl Recorder {
     pub fn compute(&mut self, rank: RankId, begin: Time, end: Time, record: &mut Record) {
         if end > begin {
             let (doing, cause) = (Doing::Compute, self.own);
-            let step = Step { rank, number: 0, begin, end, doing, cause, first: true, background: false };
+            let (within, background) = (None, false);
+            let step = Step { rank, number: 0, begin, end, doing, cause, first: true, within, background };
             self.own = self.push(step, record);
         }
     }
@@ -194,7 +197,7 @@ impl Trail {
     ) {
         let (cause, first) = (self.cause, self.first);
         let background = self.call.is_none();
-        let step = Step { rank, number: 0, begin, end, doing, cause, first, background };
+        let step = Step { rank, number: 0, begin, end, doing, cause, first, within: None, background };
         self.cause = recorder.push(step, record);
         self.first = false;
     }

@@ -197,6 +197,17 @@ pub enum TimelineEvent {
         /// To.
         end: Time,
     },
+    /// A real rank was in an MPI call.
+    Call {
+        /// The rank.
+        rank: RankId,
+        /// Its name.
+        name: &'static str,
+        /// From.
+        start: Time,
+        /// To.
+        end: Time,
+    },
     /// A message arrived.
     Arrow {
         /// The receiver.
@@ -226,6 +237,7 @@ impl TimelineEvent {
     pub fn rank(&self) -> RankId {
         match self {
             TimelineEvent::Slice { rank, .. }
+            | TimelineEvent::Call { rank, .. }
             | TimelineEvent::Arrow { rank, .. }
             | TimelineEvent::Marker { rank, .. } => *rank,
         }

@@ -17,7 +17,7 @@ use weft_topo::{Layout, Star, StarRouting};
 use weft_trace::op::*;
 use weft_units::{BitRate, Bytes, Clock, LineCode, RankId, Span, Time};
 use weft_workload::mapping::Hosts;
-use weft_workload::path::{Category, Pace, PathTrace, Walk, What, rank_time};
+use weft_workload::path::{Category, Pace, PathTrace, Walk, What, message_time, rank_time};
 use weft_workload::replay::*;
 
 /// What a finished simulation has recorded.
@@ -297,4 +297,43 @@ fn ranks_are_named_in_the_trace() {
     let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(8), 1, Span::ZERO);
     assert!(trace.steps(RankId(0)).iter().all(|step| step.rank == RankId(0)));
     assert!(trace.steps(RankId(9)).is_empty());
+}
+
+/// Catches a message whose pieces have a gap where its record begins after its post, and steps that are taken for others once those
+/// before them have been let go.
+#[test]
+fn a_message_that_was_posted_before_its_record_is_whole() {
+    let at = |ns: u64| Time::ZERO + Span::from_ns(ns);
+    let rank = RankId(0);
+    let message = MessageId { source: weft_units::EndpointId(0), number: 9 };
+    let step = |number: u32, from, to| Step {
+        rank,
+        number,
+        begin: at(from),
+        end: at(to),
+        doing: Doing::Software(Work::SendCall, None),
+        cause: Cause::After(number - 1),
+        first: true,
+        within: None,
+        background: false,
+    };
+    let (kind, payload) = (weft_msg::EnvelopeKind::Eager, Bytes::ZERO);
+    let post = Post { message, rank, to: RankId(1), kind, payload, at: at(20), after: 6 };
+    let steps = vec![step(5, 10, 14), step(6, 14, 20)];
+    let record = Record { steps, posts: vec![post], finishes: Vec::new() };
+    let pace = Pace {
+        packet_payload: Bytes::new(256),
+        receive_packet: Span::ZERO,
+        switch_cycle: Span::ZERO,
+        interface_cycle: Span::ZERO,
+    };
+    let trace = PathTrace::new(record, Vec::new(), Vec::new(), pace);
+    let walk = message_time(&trace, message, rank, (at(3), at(30)));
+    let times: Vec<_> = walk.pieces.iter().map(|piece| (piece.end - at(0), piece.what.category())).collect();
+    let ns = Span::from_ns;
+    use Category::{Interface, NotRecorded, Software};
+    assert_eq!(times, [(ns(10), NotRecorded), (ns(14), Software), (ns(20), Software), (ns(30), Interface)]);
+    // Of a message of which nothing is recorded.
+    let other = MessageId { number: 8, ..message };
+    assert_eq!(message_time(&trace, other, rank, (at(3), at(30))).pieces.len(), 1);
 }

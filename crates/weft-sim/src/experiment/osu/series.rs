@@ -143,6 +143,7 @@ impl Series<'_> {
             seed: self.seed,
             threads: self.options.threads,
             data: self.data,
+            breakdown: false,
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;

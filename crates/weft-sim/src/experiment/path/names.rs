@@ -41,6 +41,10 @@ impl<'a> Names<'a> {
 
     /// What a piece of time is spent on.
     pub fn what(piece: &Piece) -> String {
+        if let (What::Software(work, _), Some(call)) = (piece.what, piece.within) {
+            // Of a real rank: the program's own call says more than the interface's.
+            return format!("{} ({call})", work.name());
+        }
         match piece.what {
             What::Compute => "computation".to_owned(),
             What::Software(work, Some(call)) => format!("{} ({})", work.name(), call.name()),

@@ -39,11 +39,6 @@ impl PathRecorder {
         Ok(())
     }
 
-    /// The ends of programs whose hosts do not record them.
-    pub fn add_finishes(&mut self, finishes: Vec<Finish>) {
-        self.record.finishes.extend(finishes);
-    }
-
     /// Memory that it takes.
     pub fn bytes(&self) -> usize {
         let Record { steps, posts, finishes } = &self.record;

@@ -4,6 +4,7 @@
 //! in memory however long the programs are. Its end depends on events alone, never on threads or
 //! snapshots.
 
+use super::breakdown::{Breakdown, SizeClass};
 use super::drawing::Drawing;
 use super::tables;
 use crate::experiment::ExperimentError;
@@ -17,6 +18,7 @@ use weft_nic::Host;
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
 use weft_workload::osu::Stopwatch;
+use weft_workload::path::PathTrace;
 use weft_workload::replay::{Compared, Damage, Delivery, RankReport, ReplayOutput, Seating, TimelineEvent};
 
 /// The first epoch.
@@ -77,6 +79,8 @@ pub(crate) struct Account {
     tally: Tally,
     /// Where the critical path is recorded. Not part of what is saved.
     path: Option<PathRecorder>,
+    /// Where messages are broken down: what is recorded serves that too.
+    breakdown: Option<Breakdown>,
 }
 
 impl Account {
@@ -88,7 +92,29 @@ impl Account {
         tally: Tally,
         path: Option<PathRecorder>,
     ) -> Account {
-        Account { run, names, seating, tally, path }
+        Account { run, names, seating, tally, path, breakdown: None }
+    }
+
+    /// Every message is to be broken down, by the record of the critical path.
+    pub fn break_down(&mut self, breakdown: Breakdown) {
+        self.breakdown = Some(breakdown);
+        self.record_path();
+    }
+
+    /// Ends the record of the critical path, and breaks down the messages that were delivered meanwhile; `None`: they are not to be
+    /// broken down, and the record goes on.
+    pub fn end_path(
+        &mut self,
+        writer: Option<&mut ResultsWriter>,
+    ) -> Result<Option<PathTrace>, ExperimentError> {
+        let path = self.breakdown.is_some().then(|| self.take_path());
+        let Some((breakdown, path)) = self.breakdown.as_mut().zip(path) else { return Ok(None) };
+        Ok(Some(breakdown.break_down(path, &self.seating, &self.names, writer)?))
+    }
+
+    /// Where the time of a program's messages went, by size, where that is to be told.
+    pub fn classes(&self, program: u32) -> Option<Vec<SizeClass>> {
+        self.breakdown.as_ref().map(|breakdown| breakdown.classes(program))
     }
 
     /// What the programs are called, in their order.
@@ -128,7 +154,8 @@ impl Account {
 
     /// Memory of what was recorded of it.
     pub fn path_bytes(&self) -> usize {
-        self.path.as_ref().map_or(0, PathRecorder::bytes)
+        let path = self.path.as_ref().map_or(0, PathRecorder::bytes);
+        path + self.breakdown.as_ref().map_or(0, Breakdown::bytes)
     }
 
     /// The critical path is recorded from now on.
@@ -210,8 +237,11 @@ impl Account {
         if let Some(fault) = faults.into_iter().min() {
             return Err(ExperimentError::input(fault));
         }
+        messages.sort_unstable_by_key(|m| (m.delivered, m.source, m.number));
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.deliver(&messages);
+        }
         if let Some(writer) = writer {
-            messages.sort_unstable_by_key(|m| (m.delivered, m.source, m.number));
             messages.iter().try_for_each(|message| writer.message(tables::message_row(self.run, message)))?;
         }
         if let Some(drawing) = drawing {

@@ -2,6 +2,7 @@
 
 use crate::experiment::ExperimentError;
 use crate::timeline::{self, Arrow, TimelineWriter};
+use std::collections::BTreeSet;
 use std::path::Path;
 use weft_topo::Layout;
 use weft_units::{RankId, Span, Time};
@@ -13,12 +14,22 @@ pub(crate) struct Drawing {
     arrows: u64,
     /// Where the run at hand begins.
     origin: Span,
+    /// Ranks, whose tracks come before those of their MPI calls.
+    ranks: u32,
+    /// Those that have a track of MPI calls.
+    calls: BTreeSet<RankId>,
 }
 
 impl Drawing {
     /// A timeline at `path`.
     pub fn create(path: &Path) -> Result<Drawing, ExperimentError> {
-        Ok(Drawing { writer: TimelineWriter::create(path)?, arrows: 0, origin: Span::ZERO })
+        Ok(Drawing {
+            writer: TimelineWriter::create(path)?,
+            arrows: 0,
+            origin: Span::ZERO,
+            ranks: 0,
+            calls: BTreeSet::new(),
+        })
     }
 
     /// Names the tracks of the ranks: `rank 3 (M1QAF1)`, after the program's name where there are several.
@@ -28,6 +39,7 @@ impl Drawing {
         names: &[String],
         layout: &Layout,
     ) -> Result<(), ExperimentError> {
+        self.ranks = seating.ranks();
         let several = names.len() > 1;
         for number in (0..seating.ranks()).map(RankId) {
             let (program, rank) = seating.program(number);
@@ -49,6 +61,13 @@ impl Drawing {
                     Activity::Wait => timeline::Activity::Wait,
                 };
                 self.writer.slice(rank, activity, name, at(start), at(end))?;
+            }
+            TimelineEvent::Call { rank, name, start, end } => {
+                let track = RankId(self.ranks + rank.0);
+                if self.calls.insert(rank) {
+                    self.writer.track(track, &format!("rank {rank}: MPI"))?;
+                }
+                self.writer.slice(track, timeline::Activity::Communicate, name, at(start), at(end))?;
             }
             TimelineEvent::Arrow { rank, from, sent, received, bytes } => {
                 self.arrows += 1;

@@ -9,12 +9,14 @@
 //! |---|---|
 //! | `account` | what ranks report, collected and written |
 //! | `seating` | ranks on places |
+//! | `breakdown` | where the time of each message went |
 //! | `estimate` | what a run will take |
 //! | `run` | one run: epochs, state to be saved, the end |
 //! | `drawing` | its timeline |
 //! | `tables` | its rows of results |
 
 mod account;
+mod breakdown;
 mod drawing;
 mod estimate;
 mod run;
@@ -22,6 +24,8 @@ mod seating;
 mod tables;
 
 pub(crate) use account::{Account, Tally, end_of};
+pub(crate) use breakdown::Breakdown;
+pub use breakdown::{MeanPiece, SizeClass};
 pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
 pub(crate) use run::{RankRun, Setup, Step, Surroundings, next_multiple};

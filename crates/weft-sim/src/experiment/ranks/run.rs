@@ -1,6 +1,7 @@
 //! One run of programs, from an empty network to the end of the last rank.
 
 use super::account::{Account, Tally, end_of};
+use super::breakdown::{Breakdown, SizeClass};
 use super::drawing::Drawing;
 use crate::assembly;
 use crate::experiment::path::PathRecorder;
@@ -20,6 +21,9 @@ use weft_workload::replay::{
 /// Lines of a report of who waits for what.
 const WAITING_SHOWN: usize = 20;
 
+/// Memory that a record may take by which messages are broken down. Beyond it they are, and it begins anew.
+const BREAKDOWN_BYTES: usize = 1 << 30;
+
 /// What is to be run.
 pub(crate) struct Setup<'a> {
     /// The column `run` of the tables.
@@ -34,6 +38,8 @@ pub(crate) struct Setup<'a> {
     pub threads: u32,
     /// Whether messages carry real bytes.
     pub data: bool,
+    /// Whether the time of each message is broken down.
+    pub breakdown: bool,
 }
 
 /// Real bytes were asked for of an interface that has no memory.
@@ -86,13 +92,17 @@ impl RankRun {
         saved: Option<(Tally, Vec<u8>)>,
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
-        let Setup { run, machine, layout, programs, names, protocol, seed, threads, data } = setup;
+        let Setup { run, machine, layout, programs, names, protocol, seed, threads, data, breakdown } = setup;
         if data && matches!(machine.nic, Nic::Simple(_)) {
             return Err(ExperimentError::input(NoData));
         }
         let rule = progress_rule(machine);
         let mut parameters = ReplayParameters::new(programs.clone(), protocol, rule);
         parameters.data = data.then_some(seed);
+        if breakdown {
+            parameters.record_from = Some(Time::ZERO);
+            parameters.wanted.messages = true;
+        }
         adjust(&mut parameters);
         let seating = parameters.seating().clone();
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
@@ -117,7 +127,10 @@ impl RankRun {
             error => ExperimentError::input(error),
         })?;
         let operations = programs.iter().map(|program| program.operations.count()).sum();
-        let account = Account::new(run, names, seating, tally, path);
+        let mut account = Account::new(run, names, seating, tally, path);
+        if breakdown {
+            account.break_down(Breakdown::new(run, machine.clone(), layout.clone()));
+        }
         Ok(RankRun { account, programs, operations, network, data })
     }
 
@@ -190,6 +203,9 @@ impl RankRun {
         if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
             return Ok(Step::Ended(Ending::LostData, Some(damage)));
         }
+        if self.account.path_bytes() > BREAKDOWN_BYTES && self.break_down(around.writer.as_deref_mut())? {
+            self.account.record_path();
+        }
         if around.check
             && let Err(lost) = self.network.check()
         {
@@ -207,6 +223,16 @@ impl RankRun {
             self.account.next_epoch(around.writer.as_deref_mut())?;
         }
         Ok(if save_at == Some(until) { Step::SaveDue } else { Step::Epoch })
+    }
+
+    /// Breaks down the messages that were delivered since it was last done, where they are to be; says whether they are.
+    pub fn break_down(&mut self, writer: Option<&mut ResultsWriter>) -> Result<bool, ExperimentError> {
+        Ok(self.account.end_path(writer)?.is_some())
+    }
+
+    /// Where the time of a program's messages went, by size, where that is to be told.
+    pub fn classes(&self, program: u32) -> Option<Vec<SizeClass>> {
+        self.account.classes(program)
     }
 
     /// Runs to the end, for what is recorded on the way.

@@ -5,7 +5,7 @@ use super::{ReplayRequest, programs};
 use crate::assembly;
 use crate::experiment::explain::{ExplainOptions, Explained, check_same, explained, last_to_finish};
 use crate::experiment::path::{Names, pace};
-use crate::experiment::ranks::RankRun;
+use crate::experiment::ranks::{RankRun, Setup};
 use crate::experiment::{Context, ExperimentError, machine};
 use crate::results::{Ending, RunManifest};
 use weft_units::{Bytes, Span, Time};
@@ -26,14 +26,15 @@ pub(crate) fn explain(
     let from = options.last.map_or(Time::ZERO, |last| {
         Time::from_ps(end.as_ps().saturating_sub(last.max(Span::from_ps(1)).as_ps()))
     });
-    let setup = setup(request, &machine, &layout, traces, options.threads)?;
+    // The record is walked for the program here: its messages have been broken down already.
+    let setup = Setup { breakdown: false, ..setup(request, &machine, &layout, traces, options.threads)? };
     let mut run = RankRun::new(setup, None, |parameters| parameters.record_from = Some(from))?;
     let (ended, detail) = run.run_to_end(context, "replays again")?;
     if ended == Ending::Interrupted {
         return Ok(None);
     }
     let again = rows(&run, request, &layout, &run.crossed());
-    check_same(&again, manifest)?;
+    check_same(&again, &without_breakdowns(manifest))?;
     let trace = run.take_path().finish(pace(&machine));
     let last = last_to_finish(&trace).ok_or_else(|| {
         ExperimentError::input(format!("no rank came to its end: {}", detail.unwrap_or_default()))
@@ -42,4 +43,13 @@ pub(crate) fn explain(
     let of = run.names().join(", ");
     let ranks: Vec<_> = trace.finishes().iter().map(|finish| (from, *finish)).collect();
     Ok(Some(vec![explained((RUN, of), &trace, (from, last), &ranks, &names)]))
+}
+
+/// Its rows, without where the time of messages went.
+fn without_breakdowns(manifest: &RunManifest) -> RunManifest {
+    let mut manifest = manifest.clone();
+    for row in manifest.rows.iter_mut().filter_map(serde_json::Value::as_object_mut) {
+        row.remove("breakdown");
+    }
+    manifest
 }

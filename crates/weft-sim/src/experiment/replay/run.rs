@@ -7,7 +7,7 @@
 //! ```
 
 use super::programs;
-use super::{ReplayReport, ReplayRequest, ReplayRow, Wildcards};
+use super::{Figures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::assembly;
 use crate::experiment::busiest::Busiest;
 use crate::experiment::machine::{assumed, described};
@@ -59,6 +59,7 @@ pub fn run(
     let setup = setup(request, &machine, &layout, traces, options.threads)?;
     let names = setup.names.clone();
     let mut run = RankRun::new(setup, saved, |parameters| {
+        let messages = messages || request.breakdown;
         parameters.wanted = Wanted { messages, flows, timeline: options.timeline.is_some() };
     })?;
     let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
@@ -70,6 +71,7 @@ pub fn run(
     let simulating = Stopwatch::start();
     let (ended, detail) = epochs(&mut run, options, context, writer.as_mut(), drawing.as_mut())?;
     let simulated = simulating.seconds();
+    run.break_down(writer.as_mut())?;
     let crossed = run.crossed();
     let rows = rows(&run, request, &layout, &crossed);
     let mut performance = Performance::measured(options, started, &stopwatch, crossed.packet_hops);
@@ -118,6 +120,7 @@ pub(super) fn setup<'a>(
         seed: request.seed,
         threads,
         data: request.data,
+        breakdown: request.breakdown,
     })
 }
 
@@ -197,6 +200,7 @@ pub(super) fn rows(
         let own: Vec<RankReport> = ranks.iter().copied().filter(|rank| rank.program == program).collect();
         let delivered = run.delivered(program as usize);
         let figures = figures(run.first_rank(program), &own, &delivered, &shared);
+        let figures = Figures { breakdown: run.classes(program), ..figures };
         ReplayRow { run: RUN, trace: trace.name.clone(), figures }
     };
     (0..).zip(&request.traces).map(row).collect()

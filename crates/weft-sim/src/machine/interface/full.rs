@@ -87,6 +87,13 @@ pub struct FullNic {
     pub mailbox: MailboxParameters,
     /// Large messages and reductions.
     pub rdma: Rdma,
+    /// Of a million corrupted packets with data so many are taken for whole.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undetected: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl FullNic {
@@ -119,6 +126,7 @@ pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Rea
         reader.report(raw.model.location, problem);
     }
     let clock: Clock = raw.clock?.value;
+    let undetected = raw.undetected.map_or(0, |entry| entry.value.0);
     let (host_port, packetizer, mailbox) = (raw.host_port?, raw.packetizer?, raw.mailbox?);
     let sections = RawSections {
         rdma: raw.rdma?,
@@ -169,7 +177,7 @@ pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Rea
         poll: mailbox.poll.value,
     };
     let rdma = rdma::check(sections, format?, &host_port, packetizer.reliability, reader)?;
-    Some(FullNic { host_port, packetizer, mailbox, rdma })
+    Some(FullNic { host_port, packetizer, mailbox, rdma, undetected })
 }
 
 /// A cost in whole cycles: a time is rounded up to the next edge.

@@ -9,6 +9,7 @@ pub use rdma::Rdma;
 pub use simple::SimpleNic;
 
 use super::diagnostic::Problem;
+use super::faults::Millionths;
 use super::read::{Entry, Reader, names, section};
 use super::value::Cost;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,8 @@ section! {
         packet_receive: Option<Entry<Cost>>,
         /// Simple: messages whose packets take turns on the link.
         concurrent_messages: Option<Entry<u32>>,
+        /// Full: of a million corrupted packets with data so many are taken for whole; 0 where not said.
+        undetected: Option<Entry<Millionths>>,
         /// Full: the port between processors, memory and interface.
         host_port: Option<full::RawHostPort>,
         /// Full: small messages out.
@@ -108,6 +111,7 @@ pub struct Host {
 pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Nic> {
     match raw.model.value {
         NicModel::Simple => {
+            reader.forget("nic.undetected");
             full::SECTIONS.iter().for_each(|section| reader.forget(&format!("nic.{section}")));
             simple::check(raw, reader).map(Nic::Simple)
         }

@@ -1,0 +1,175 @@
+//! `--breakdown` of replays and of real programs.
+//!
+//! Real programs need MPICH in build/venv (`make test` installs it) and say so where it is not there.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+#[path = "run/support.rs"]
+mod support;
+
+use common::{json, refused};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+use support::{job, run, texts};
+
+/// The rows of a table, each as JSON.
+fn rows(directory: &Path, table: &str) -> Vec<Value> {
+    let file = File::open(directory.join(format!("{table}.parquet"))).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    reader.get_row_iter(None).unwrap().map(|row| object(&row.unwrap())).collect()
+}
+
+fn object(row: &Row) -> Value {
+    let value = |field: &Field| match field {
+        Field::ULong(number) => Value::from(*number),
+        Field::UInt(number) => Value::from(*number),
+        Field::Int(number) => Value::from(*number),
+        Field::Str(text) => Value::from(text.clone()),
+        other => Value::from(other.to_string()),
+    };
+    Value::Object(row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect())
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Every message of a result has its pieces, without a gap from its post to its delivery: returns how many messages.
+fn pieces_add_up(directory: &Path) -> usize {
+    let key = |row: &Value| (row["source_endpoint"].as_u64().unwrap(), row["sequence"].as_u64().unwrap());
+    let mut pieces: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+    for piece in rows(directory, "pieces") {
+        assert_ne!(piece["category"], "not recorded", "{piece}");
+        pieces.entry(key(&piece)).or_default().push(piece);
+    }
+    let messages = rows(directory, "messages");
+    for message in &messages {
+        let number = |row: &Value, name: &str| row[name].as_u64().unwrap();
+        let mut cursor = number(message, "posted_ps");
+        for piece in &pieces[&key(message)] {
+            assert_eq!(number(piece, "begin_ps"), cursor, "{message} {piece}");
+            assert!(number(piece, "time_ps") > 0);
+            assert_eq!(piece["payload_bytes"], message["payload_bytes"]);
+            cursor += number(piece, "time_ps");
+        }
+        assert_eq!(cursor, number(message, "delivered_ps"), "{message}");
+    }
+    assert_eq!(pieces.len(), messages.len());
+    messages.len()
+}
+
+/// The means of each class of sizes add up to its time; returns the messages of all classes.
+fn means_add_up(classes: &Value) -> u64 {
+    let class = |class: &Value| {
+        let pieces = class["pieces"].as_array().unwrap().iter();
+        let sum: f64 = pieces.map(|piece| piece["time_mean_ns"].as_f64().unwrap()).sum();
+        let time = class["time_mean_ns"].as_f64().unwrap();
+        assert!((sum / time - 1.0).abs() < 1e-9, "{class}");
+        class["messages"].as_u64().unwrap()
+    };
+    classes.as_array().unwrap().iter().map(class).sum()
+}
+
+/// Catches a nanosecond of a message that is in no piece or in two, a message without pieces, pieces that depend on threads, and
+/// results that cannot be explained or run again any more.
+#[test]
+fn the_pieces_of_real_and_replayed_messages_add_up() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let trace = at("talk.weft");
+    let wanted = ["--breakdown", "--tables", "messages,ranks", "--json"];
+    for (number, sets) in [
+        &["-n", "5", "--ppn", "2"][..],
+        &["-n", "3", "--set", "nic.model=simple"],
+        &["-n", "4", "--set", "fabric.kind=ideal"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = at(&format!("run{number}"));
+        let places = ["-m", "exanest", "-o", text(&out), "--record", text(&trace), "--force"];
+        let output = run(&[&places[..], sets, &wanted].concat(), &program, &["talk"]);
+        let (document, said) = texts(&output);
+        assert!(output.status.success(), "{said}");
+        let document: Value = serde_json::from_str(&document).unwrap();
+        let messages = pieces_add_up(&out);
+        assert!(messages > 20);
+        assert_eq!(means_add_up(&document["rows"][0]["breakdown"]), messages as u64);
+        json(&["explain", text(&out), "--json"]);
+    }
+    let replay = |name: &str, threads: &str| {
+        let out = at(name);
+        let words = [
+            "replay",
+            "-m",
+            "exanest",
+            text(&trace),
+            "--ppn",
+            "2",
+            "-o",
+            text(&out),
+            "--threads",
+            threads,
+            "--quiet",
+        ];
+        let document = json(&[&words[..], &wanted].concat());
+        assert_eq!(means_add_up(&document["rows"][0]["breakdown"]), pieces_add_up(&out) as u64);
+        ["run.json", "pieces.parquet"].map(|file| fs::read(out.join(file)).unwrap())
+    };
+    assert!(replay("one", "1") == replay("two", "2"), "threads change the breakdown");
+    json(&["explain", text(&at("one")), "--quiet", "--json"]);
+    assert!(common::weft(&["rerun", text(&at("one")), "--quiet"]).status.success());
+    let said =
+        refused(&["replay", "-m", "exanest", text(&trace), "--tables", "pieces", "-o", text(&at("x"))]);
+    assert!(said.contains("--breakdown"), "{said}");
+}
+
+/// The time of the pieces that are no software, by what they are; in ns.
+fn below_software<'a>(pieces: impl Iterator<Item = &'a Value>, time: &str) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for piece in pieces.filter(|piece| piece["category"] != "software") {
+        *sums.entry(piece["what"].as_str().unwrap().to_owned()).or_insert(0.0) +=
+            piece[time].as_f64().unwrap();
+    }
+    sums
+}
+
+/// Catches a breakdown of real ranks in which the network is another than that of simulated ones: what lies below software agrees,
+/// piece by piece, to the edges of the clocks that messages meet (150 MHz: 6.7 ns, twice).
+#[test]
+fn below_software_real_and_simulated_messages_are_alike() {
+    let Some(program) = job() else { return };
+    let equal = ["--set", "host.poll=1ns", "--set", "messaging.wait_call=0ns"];
+    for bytes in ["0", "32", "4096"] {
+        let options =
+            [&["-m", "exanest", "-n", "2", "--ppn", "1", "--breakdown", "--json"][..], &equal].concat();
+        let output = run(&options, &program, &["ping-pong", bytes, "100"]);
+        let document: Value = serde_json::from_str(&texts(&output).0).unwrap();
+        let classes = document["rows"][0]["breakdown"].as_array().unwrap();
+        let class =
+            classes.iter().find(|class| class["smallest_bytes"] == bytes.parse::<u64>().unwrap()).unwrap();
+        assert_eq!(class["messages"], 200);
+        let real = below_software(class["pieces"].as_array().unwrap().iter(), "time_mean_ns");
+
+        let sizes = format!("{bytes}:{bytes}");
+        let words = ["osu", "latency", "-m", "exanest", "--sizes", &sizes, "--breakdown", "--json"];
+        let osu = json(&[&words[..], &equal].concat());
+        let breakdown = &osu["rows"][0]["breakdown"];
+        let there = breakdown["there_ns"].as_f64().unwrap();
+        let pieces = breakdown["pieces"].as_array().unwrap().iter();
+        let simulated =
+            below_software(pieces.filter(|piece| piece["to_ns"].as_f64().unwrap() <= there), "time_ns");
+        // The first message alone fills the IOMMU's buffer: a mean shows it, the last iteration does not.
+        for what in real.keys().chain(simulated.keys()) {
+            let of = |sums: &BTreeMap<String, f64>| sums.get(what).copied().unwrap_or(0.0);
+            let (time, other) = (of(&real), of(&simulated));
+            assert!((time - other).abs() < 13.4, "{bytes} B, {what}: {time} ns, simulated {other} ns");
+        }
+    }
+}
