@@ -15,6 +15,7 @@
 //! | `port` | what messaging sees of the machine: clock, device, data |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
+//! | `blocking` | MPI's calls that do not return before what they wait for has come |
 //! | `lifeline` | no rank outlives its simulator |
 //! | `clock` | the virtual clock in place of the system's |
 //! | `private_memory` | MPICH's shared memory, kept to its process |
@@ -23,6 +24,7 @@
 //! and its virtual clock moves by what the machine file says that messaging costs.
 
 mod abi;
+mod blocking;
 mod clock;
 pub mod device;
 pub mod interface;

@@ -6,6 +6,7 @@
 //!           ── announced, received, completed ────► buffers filled, completions
 //! ```
 
+use crate::blocking;
 use crate::clock;
 use crate::device::{
     Awaited, AwaitedKind, Call, HostModel, Log, Post, PostKind, RawEnvelope, Reason, Shared, State, Turn,
@@ -215,8 +216,19 @@ impl Port {
         }
     }
 
-    /// Gives the turn away until there is a notice.
-    pub(crate) fn wait(&mut self) {
+    /// Whether a poll that has found nothing may be put off: the program does not see it, and no measured or fixed time of
+    /// its own would come between.
+    pub(crate) fn may_put_off(&self) -> bool {
+        blocking::is_inside() && self.host == HostModel::None
+    }
+
+    /// The time of a poll that finds nothing.
+    pub(crate) fn polls_in_vain(&mut self) {
+        self.pass(self.poll.as_ps(), Reason::Works(Work::Poll));
+    }
+
+    /// Gives the turn away until there is a notice, as [`State::Wait`] or [`State::Poll`] say.
+    pub(crate) fn wait(&mut self, state: State) {
         self.begin_again();
         let interface = self.polled_interface.map(|number| Awaited {
             kind: AwaitedKind::Interface as u32,
@@ -225,7 +237,9 @@ impl Port {
         });
         let operations = self.operations.iter().filter_map(|(_, operation)| operation.awaited());
         self.lists.set_awaited(interface.into_iter().chain(operations));
-        self.hand_over(State::Wait);
+        self.hand_over(state);
+        // The poll after the first.
+        self.log.tell(Reason::Works(Work::Poll), &mut self.lists);
     }
 
     /// The poll at which a rank that polls sees what came at `ps`.

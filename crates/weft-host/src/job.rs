@@ -382,6 +382,16 @@ impl Job {
         self.members.iter().map(|member| member.device.clock()).max().unwrap_or(0)
     }
 
+    /// A rank that polls has found nothing by its clock: it waits, from its next poll at `clock` on, in ps.
+    pub(crate) fn polls_on(&self, rank: u32, clock: u64) {
+        let life = lock(&self.life);
+        if life.deaths[rank as usize].is_none() {
+            let device = &self.members[rank as usize].device;
+            device.set_clock(clock);
+            device.set_state(State::Wait);
+        }
+    }
+
     /// The state of a rank, and its clock in ps.
     pub(crate) fn state(&self, rank: u32) -> (State, u64) {
         let device = &self.members[rank as usize].device;
@@ -440,7 +450,7 @@ impl Job {
         let dead = life.deaths[rank as usize].is_some();
         let state = device.state().ok_or(Nonsense::State)?;
         let can_be = match state {
-            State::Ready | State::Wait => true,
+            State::Ready | State::Wait | State::Poll => true,
             State::Fence => life.fenced[rank as usize],
             State::Exit => dead,
             State::Real | State::Run => false,

@@ -141,7 +141,7 @@ impl LiveRun {
         let parameters = LiveParameters::new(
             Arc::clone(&job),
             seating.clone(),
-            setup.protocol,
+            (setup.protocol, setup.poll),
             (limits, layout.endpoints()),
             account.wanted(),
             Arc::clone(&recording),

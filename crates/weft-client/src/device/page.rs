@@ -38,11 +38,13 @@ pub enum State {
     Fence = 4,
     /// It has left.
     Exit = 5,
+    /// It polls: to go on at its clock if there is a notice by then, and else, a poll later, as [`State::Wait`].
+    Poll = 6,
 }
 
 impl State {
     fn of(word: u32) -> Option<State> {
-        [State::Real, State::Ready, State::Run, State::Wait, State::Fence, State::Exit]
+        [State::Real, State::Ready, State::Run, State::Wait, State::Fence, State::Exit, State::Poll]
             .into_iter()
             .find(|state| *state as u32 == word)
     }

@@ -49,11 +49,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use weft_client::device::{Notice, NoticeKind, State};
-use weft_msg::Protocol;
+use weft_client::device::{Call, Entry, Notice, NoticeKind, Reason, State};
+use weft_msg::{Protocol, Work};
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Observer, Offer};
-use weft_units::{Bytes, EndpointId, RankId, Time};
+use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::replay::order::{Counters, Restore};
 use weft_workload::replay::{Cause, Finish, MessageId, RankReport, ReplayOutput, Seating, Wanted};
 
@@ -62,6 +62,8 @@ pub struct LiveParameters {
     job: Arc<Job>,
     /// Which ranks there are, and where.
     seating: Seating,
+    /// Virtual time of an empty poll.
+    poll: Span,
     /// Bytes on the wire of a request or acknowledgement between interfaces.
     control: Bytes,
     /// What is to be reported beside sums.
@@ -87,7 +89,7 @@ impl LiveParameters {
     pub fn new(
         job: Arc<Job>,
         seating: Seating,
-        protocol: &Protocol,
+        (protocol, poll): (&Protocol, Span),
         (limits, nodes): (InterfaceLimits, u32),
         wanted: Wanted,
         recording: Arc<Recording>,
@@ -95,6 +97,7 @@ impl LiveParameters {
         LiveParameters {
             job,
             seating,
+            poll,
             control: protocol.control_bytes,
             wanted,
             recording,
@@ -298,8 +301,8 @@ impl LiveHost {
                         return;
                     }
                 }
-                TurnEnd::Wants(State::Ready, clock) => {
-                    rank.wants = State::Ready;
+                TurnEnd::Wants(state @ (State::Ready | State::Poll), clock) => {
+                    rank.wants = state;
                     let at = Time::from_ps(clock).max(context.now());
                     return context.set_timer(at, Resume(seat as u32));
                 }
@@ -356,6 +359,14 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
+        let rank = &mut self.ranks[seat as usize];
+        if rank.wants == State::Poll && rank.notices.is_empty() {
+            rank.wants = State::Wait;
+            let until = (context.now() + parameters.poll).as_ps();
+            let polls = Entry { until, reason: Reason::Works(Work::Poll), call: Call::Poll, first: false };
+            rank.ledger.enter(&polls, &mut parameters.told(context.output()));
+            return parameters.job.polls_on(rank.rank, until);
+        }
         self.run(seat as usize, parameters, context);
     }
 
