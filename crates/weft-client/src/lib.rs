@@ -16,6 +16,7 @@
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
 //! | `blocking` | MPI's calls that do not return before what they wait for has come |
+//! | [`one_core`] | all of a job on one core |
 //! | `lifeline` | no rank outlives its simulator |
 //! | `clock` | the virtual clock in place of the system's |
 //! | `private_memory` | MPICH's shared memory, kept to its process |
@@ -29,6 +30,7 @@ mod clock;
 pub mod device;
 pub mod interface;
 mod lifeline;
+pub mod one_core;
 mod operation;
 mod port;
 mod private_memory;

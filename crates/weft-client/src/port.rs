@@ -12,8 +12,8 @@ use crate::device::{
     Awaited, AwaitedKind, Call, HostModel, Log, Post, PostKind, RawEnvelope, Reason, Shared, State, Turn,
     token_bits,
 };
+use crate::one_core::OneCore;
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
@@ -63,9 +63,9 @@ pub(crate) struct Port {
     pub(crate) clock_reads: u32,
     /// The virtual interface that it polls, if it polls one.
     pub(crate) polled_interface: Option<u16>,
-    /// The core that it has gone to, and those on which it may run otherwise.
+    /// The core on which the job runs, and its stay there.
     core: Option<usize>,
-    cores: Option<CpuSet>,
+    one_core: Option<OneCore>,
 }
 
 impl Port {
@@ -98,7 +98,7 @@ impl Port {
             clock_reads: 0,
             polled_interface: None,
             core: None,
-            cores: None,
+            one_core: None,
         }
     }
 
@@ -191,28 +191,11 @@ impl Port {
     /// Goes to the core on which the job runs, or back to those on which it may run.
     fn follow_core(&mut self) {
         let core = self.shared.core();
-        if core == self.core {
-            return;
-        }
-        self.core = core;
-        let cores = match core {
-            Some(core) => {
-                if self.cores.is_none() {
-                    self.cores = sched_getaffinity(None).ok();
-                }
-                // The device may say anything.
-                if core >= CpuSet::MAX_CPU {
-                    return;
-                }
-                let mut one = CpuSet::new();
-                one.set(core);
-                Some(one)
-            }
-            None => self.cores.take(),
-        };
-        if let Some(cores) = cores {
-            // Where it is not allowed it is only slower.
-            let _ = sched_setaffinity(None, &cores);
+        if core != self.core {
+            self.core = core;
+            // It leaves the one before it goes to another.
+            self.one_core = None;
+            self.one_core = core.and_then(OneCore::on);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::wall::Stopwatch;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use weft_client::device::{
@@ -28,6 +28,10 @@ use weft_units::Span;
 const SMALL_ENOUGH: u64 = 64 << 10;
 /// What a rank that has joined must tell between two looks at the wall clock.
 const LOOK: Duration = Duration::from_millis(200);
+/// How many turns in time outweigh one for which the simulation had to sleep,
+const LATE: u32 = 20;
+/// and how much is too late.
+const TOO_LATE: u32 = 20 * LATE;
 
 /// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,6 +121,19 @@ pub struct Job {
     stopping: AtomicBool,
     /// How long a rank may keep its turn; `None`: for ever.
     watchdog: Option<Duration>,
+    /// Where ranks and simulation run.
+    cores: Mutex<Option<Cores>>,
+    /// How late turns have been of late.
+    late: AtomicU32,
+}
+
+/// The cores of a job in virtual time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cores {
+    /// Of the simulation.
+    pub simulation: usize,
+    /// Of all ranks.
+    pub ranks: usize,
 }
 
 /// What the simulation finds when it asks whether virtual time can go on.
@@ -211,6 +228,8 @@ impl Job {
             pause: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             watchdog: setup.watchdog,
+            cores: Mutex::default(),
+            late: AtomicU32::new(0),
         })
     }
 
@@ -372,9 +391,25 @@ impl Job {
         self.pause.store(self.is_stopping(), Ordering::Release);
     }
 
-    /// Says on which core all ranks are to run.
-    pub(crate) fn set_core(&self, core: Option<usize>) {
-        self.members.iter().for_each(|member| member.device.set_core(core));
+    /// Says on which core all ranks are to run, and the simulation on which, from their next turns on.
+    pub(crate) fn set_cores(&self, cores: Option<Cores>) {
+        let core = cores.map(|cores| cores.ranks);
+        let apart = cores.is_some_and(|cores| cores.ranks != cores.simulation);
+        *lock(&self.cores) = cores;
+        self.late.store(0, Ordering::Relaxed);
+        self.members.iter().for_each(|member| member.device.set_core(core, apart));
+    }
+
+    /// A turn is over, for which the simulation had to sleep or not. Where ranks have a core apart and most of their turns take
+    /// long, something else wants one of the two cores, or the program computes: both are better off on one.
+    fn turn_is_over(&self, slept: bool) {
+        let late = self.late.load(Ordering::Relaxed);
+        let late = if slept { late + LATE } else { late.saturating_sub(1) };
+        self.late.store(late, Ordering::Relaxed);
+        if late > TOO_LATE {
+            let cores = *lock(&self.cores);
+            self.set_cores(cores.map(|Cores { simulation, .. }| Cores { simulation, ranks: simulation }));
+        }
     }
 
     /// The largest clock of all ranks, in ps.
@@ -413,8 +448,9 @@ impl Job {
         }
         // Most turns are over before the clock would have been read.
         let mut since = None;
+        let mut slept = false;
         while device.turn() == Turn::Rank {
-            device.sleep_while(Turn::Rank, Some(LOOK));
+            slept |= device.sleep_while(Turn::Rank, Some(LOOK));
             if device.turn() == Turn::Simulator {
                 break;
             }
@@ -428,6 +464,7 @@ impl Job {
                 return TurnEnd::Cut;
             }
         }
+        self.turn_is_over(slept);
         let life = lock(&self.life);
         match Job::wants(&life, rank, device) {
             Ok(State::Exit) => TurnEnd::Died,

@@ -24,7 +24,6 @@ pub mod launch;
 pub mod live;
 mod memory;
 mod nonsense;
-mod one_core;
 pub mod puppet;
 pub mod run;
 mod tag;
