@@ -59,6 +59,8 @@ pub(crate) struct Port {
     pub(crate) min_multi_receive: usize,
     pub(crate) pairs: u32,
     pub(crate) polled_empty: bool,
+    /// Whether nothing had come when it last had to look: before a job counts as deadlocked, all that wait have.
+    pub(crate) woken_in_vain: bool,
     pub(crate) empty_polls: u32,
     pub(crate) clock_reads: u32,
     /// The virtual interface that it polls, if it polls one.
@@ -94,6 +96,7 @@ impl Port {
             min_multi_receive: MIN_MULTI_RECEIVE,
             pairs: 0,
             polled_empty: false,
+            woken_in_vain: false,
             empty_polls: 0,
             clock_reads: 0,
             polled_interface: None,
@@ -213,6 +216,16 @@ impl Port {
     /// Gives the turn away until there is a notice, as [`State::Wait`] or [`State::Poll`] say.
     pub(crate) fn wait(&mut self, state: State) {
         self.begin_again();
+        if self.woken_in_vain {
+            self.tell_awaited();
+        }
+        self.hand_over(state);
+        // The poll after the first.
+        self.log.tell(Reason::Works(Work::Poll), &mut self.lists);
+    }
+
+    /// Says what the rank waits for, should nothing ever come.
+    fn tell_awaited(&mut self) {
         let interface = self.polled_interface.map(|number| Awaited {
             kind: AwaitedKind::Interface as u32,
             peer: number.into(),
@@ -220,9 +233,6 @@ impl Port {
         });
         let operations = self.operations.iter().filter_map(|(_, operation)| operation.awaited());
         self.lists.set_awaited(interface.into_iter().chain(operations));
-        self.hand_over(state);
-        // The poll after the first.
-        self.log.tell(Reason::Works(Work::Poll), &mut self.lists);
     }
 
     /// The poll at which a rank that polls sees what came at `ps`.

@@ -436,6 +436,7 @@ impl Rank {
     pub(crate) fn take_notices(&mut self) -> bool {
         let notices = self.port.lists.take_notices();
         let any = !notices.is_empty();
+        self.port.woken_in_vain = !any;
         for (notice, bytes) in notices {
             self.port.catch_up_with(notice.at);
             self.port.takes();
