@@ -220,6 +220,7 @@ impl Rank {
 
     /// Cancels the receive of that context; says whether it was posted.
     pub fn cancel(&mut self, context: usize) -> bool {
+        self.make_up();
         let of_context = |operation: &Operation| match operation {
             Operation::Receive { context: own, .. } | Operation::MultiReceive { context: own, .. } => {
                 *own == context

@@ -233,10 +233,11 @@ impl LiveRun {
             self.wake_those_who_joined();
             let core = OneCore::here();
             let other = core.as_ref().filter(|_| self.job.ranks() <= FEW).and_then(OneCore::another);
-            self.job.set_cores(core.as_ref().map(OneCore::number).map(|simulation| Cores {
-                simulation,
-                ranks: other.unwrap_or(simulation),
-            }));
+            self.job.set_cores(
+                core.as_ref()
+                    .map(OneCore::number)
+                    .map(|simulation| Cores { simulation, ranks: other.unwrap_or(simulation) }),
+            );
             let progress = self.run_epochs(limit);
             self.job.set_cores(None);
             drop(core);
