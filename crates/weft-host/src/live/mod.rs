@@ -195,6 +195,8 @@ impl<'de> Deserialize<'de> for LiveHost {
 struct LiveRank {
     rank: u32,
     wants: State,
+    /// Its clock where it polls, in ps.
+    polls_at: u64,
     /// Puts messages to be matched in order.
     order: Restore<LiveHeader>,
     /// Numbers for the messages to be matched, by destination.
@@ -217,6 +219,7 @@ impl LiveRank {
         LiveRank {
             rank,
             wants: State::Real,
+            polls_at: 0,
             order: Restore::default(),
             numbers: Counters::default(),
             notices: VecDeque::new(),
@@ -303,6 +306,7 @@ impl LiveHost {
                 }
                 TurnEnd::Wants(state @ (State::Ready | State::Poll), clock) => {
                     rank.wants = state;
+                    rank.polls_at = clock;
                     let at = Time::from_ps(clock).max(context.now());
                     return context.set_timer(at, Resume(seat as u32));
                 }
@@ -362,7 +366,8 @@ impl Host for LiveHost {
         let rank = &mut self.ranks[seat as usize];
         if rank.wants == State::Poll && rank.notices.is_empty() {
             rank.wants = State::Wait;
-            let until = (context.now() + parameters.poll).as_ps();
+            // Its clock may be behind the network's, where it was woken although nothing had come.
+            let until = (Time::from_ps(rank.polls_at) + parameters.poll).as_ps();
             let polls = Entry { until, reason: Reason::Works(Work::Poll), call: Call::Poll, first: false };
             rank.ledger.enter(&polls, &mut parameters.told(context.output()));
             return parameters.job.polls_on(rank.rank, until);
