@@ -10,13 +10,14 @@
 //! The thread that simulates gives turns; the one that watches the processes tells of fences and deaths, which
 //! end a turn from outside.
 
+use crate::cores::{Cores, Placement};
 use crate::memory::{ProcessMemory, descends};
 use crate::nonsense::{LATEST, Nonsense};
 use crate::wall::Stopwatch;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use weft_client::device::{
@@ -28,10 +29,6 @@ use weft_units::Span;
 const SMALL_ENOUGH: u64 = 64 << 10;
 /// What a rank that has joined must tell between two looks at the wall clock.
 const LOOK: Duration = Duration::from_millis(200);
-/// How many turns in time outweigh one for which the simulation had to sleep,
-const LATE: u32 = 20;
-/// and how much is too late.
-const TOO_LATE: u32 = 20 * LATE;
 
 /// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,18 +119,7 @@ pub struct Job {
     /// How long a rank may keep its turn; `None`: for ever.
     watchdog: Option<Duration>,
     /// Where ranks and simulation run.
-    cores: Mutex<Option<Cores>>,
-    /// How late turns have been of late.
-    late: AtomicU32,
-}
-
-/// The cores of a job in virtual time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cores {
-    /// Of the simulation.
-    pub simulation: usize,
-    /// Of all ranks.
-    pub ranks: usize,
+    placement: Placement,
 }
 
 /// What the simulation finds when it asks whether virtual time can go on.
@@ -228,8 +214,7 @@ impl Job {
             pause: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             watchdog: setup.watchdog,
-            cores: Mutex::default(),
-            late: AtomicU32::new(0),
+            placement: Placement::default(),
         })
     }
 
@@ -394,22 +379,9 @@ impl Job {
     /// Says on which core all ranks are to run, and the simulation on which, from their next turns on.
     pub(crate) fn set_cores(&self, cores: Option<Cores>) {
         let core = cores.map(|cores| cores.ranks);
-        let apart = cores.is_some_and(|cores| cores.ranks != cores.simulation);
-        *lock(&self.cores) = cores;
-        self.late.store(0, Ordering::Relaxed);
+        let apart = cores.is_some_and(Cores::are_apart);
+        self.placement.set(cores);
         self.members.iter().for_each(|member| member.device.set_core(core, apart));
-    }
-
-    /// A turn is over, for which the simulation had to sleep or not. Where ranks have a core apart and most of their turns take
-    /// long, something else wants one of the two cores, or the program computes: both are better off on one.
-    fn turn_is_over(&self, slept: bool) {
-        let late = self.late.load(Ordering::Relaxed);
-        let late = if slept { late + LATE } else { late.saturating_sub(1) };
-        self.late.store(late, Ordering::Relaxed);
-        if late > TOO_LATE {
-            let cores = *lock(&self.cores);
-            self.set_cores(cores.map(|Cores { simulation, .. }| Cores { simulation, ranks: simulation }));
-        }
     }
 
     /// The largest clock of all ranks, in ps.
@@ -464,7 +436,9 @@ impl Job {
                 return TurnEnd::Cut;
             }
         }
-        self.turn_is_over(slept);
+        if let Some(cores) = self.placement.turn_is_over(slept) {
+            self.set_cores(Some(cores));
+        }
         let life = lock(&self.life);
         match Job::wants(&life, rank, device) {
             Ok(State::Exit) => TurnEnd::Died,

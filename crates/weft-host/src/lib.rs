@@ -18,6 +18,7 @@
 //! interface and fabric.
 
 pub mod check;
+mod cores;
 mod execute;
 pub mod job;
 pub mod launch;

@@ -5,7 +5,8 @@
 //!                               └──► nothing pending: all have left, or those that wait wait for ever
 //! ```
 
-use crate::job::{Cores, Gathered, Job, JobSetup, RankSetup};
+use crate::cores::Cores;
+use crate::job::{Gathered, Job, JobSetup, RankSetup};
 use crate::live::{InterfaceLimits, LiveHost, LiveParameters, Recording, Resume};
 use crate::nonsense::Nonsense;
 use crate::virtual_interfaces::JOB_DOMAIN;
