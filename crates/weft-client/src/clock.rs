@@ -104,6 +104,7 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 /// What the clock shows, in ns; `None`: the system's.
 fn shown_ns() -> Option<u64> {
     if let Some(device) = device() {
+        crate::abi::make_up();
         READS.fetch_add(1, Ordering::Relaxed);
         let span = device.identity().clock_read.as_ps();
         device.look(span);
@@ -136,6 +137,7 @@ fn sleep_ns(ns: u64) -> bool {
         }
         return false;
     };
+    crate::abi::make_up();
     READS.fetch_add(1, Ordering::Relaxed);
     let span = ns.saturating_mul(PS_PER_NS);
     device.sleep(span);
@@ -268,6 +270,7 @@ mod preload {
         let wanted = if is_wall_clock(clock) { unsafe { length(request) } } else { None };
         let span = match (wanted, device()) {
             (Some(ns), Some(device)) if flags & libc::TIMER_ABSTIME != 0 => {
+                crate::abi::make_up();
                 Some(ns.saturating_sub(BASE_S * NS_PER_S + device.clock() / PS_PER_NS))
             }
             (wanted, _) => wanted,

@@ -121,7 +121,7 @@ impl Rank {
     /// # Errors
     /// ENOSPC: the node has no more.
     pub fn open_interface(&mut self, private: bool) -> Result<Address, i32> {
-        self.port.enter(Call::None);
+        self.enter(Call::None);
         let flags = if private { Post::PRIVATE } else { 0 };
         self.interfaces.answer = None;
         self.port.post_raw(PostKind::Open, Post { flags, ..Post::default() }, &[]);
@@ -142,7 +142,7 @@ impl Rank {
 
     /// Gives it back; see `weft_interface_free`. What is under way is forgotten.
     pub fn close_interface(&mut self, number: u16) {
-        self.port.enter(Call::None);
+        self.enter(Call::None);
         self.interfaces.open.retain(|interface| interface.own.interface != number);
         self.port.post_raw(PostKind::Close, Post { interface: number.into(), ..Post::default() }, &[]);
         self.port.leave();
@@ -166,7 +166,7 @@ impl Rank {
         if bytes.length > self.largest_small() {
             return Err(libc::EMSGSIZE);
         }
-        self.port.enter(Call::Send);
+        self.enter(Call::Send);
         let post = descriptor(number, to, context);
         let bytes = bytes.copy();
         self.port.post_raw(PostKind::Small, Post { length: bytes.len() as u64, ..post }, &bytes);
@@ -200,7 +200,7 @@ impl Rank {
         interface.shares.insert(key);
         let flags = if may_read { Post::MAY_READ } else { 0 } | if may_write { Post::MAY_WRITE } else { 0 };
         let (local, length) = (memory.address as u64, memory.length as u64);
-        self.port.enter(Call::None);
+        self.enter(Call::None);
         let post = Post { flags, local, length, key, interface: number.into(), ..Post::default() };
         self.port.post_raw(PostKind::Share, post, &[]);
         self.port.leave();
@@ -212,7 +212,7 @@ impl Rank {
         if !self.interfaces.of(number).is_some_and(|interface| interface.shares.remove(&key)) {
             return false;
         }
-        self.port.enter(Call::None);
+        self.enter(Call::None);
         let post = Post { key, interface: number.into(), ..Post::default() };
         self.port.post_raw(PostKind::Unshare, post, &[]);
         self.port.leave();
@@ -221,7 +221,7 @@ impl Rank {
 
     /// RDMA write, and behind it a word at `notify` in the target's memory; see `weft_interface_write`.
     pub fn put(&mut self, number: u16, local: Lent, to: Address, notify: Option<(u64, u64)>, context: usize) {
-        self.port.enter(Call::Write);
+        self.enter(Call::Write);
         let post = descriptor(number, to, context);
         let (place, data) = notify.unwrap_or_default();
         let post = Post {
@@ -238,7 +238,7 @@ impl Rank {
 
     /// RDMA read; see `weft_interface_read`.
     pub fn get(&mut self, number: u16, local: Lent, from: Address, context: usize) {
-        self.port.enter(Call::Read);
+        self.enter(Call::Read);
         let post = descriptor(number, from, context);
         let (address, length) = (local.address as u64, local.length as u64);
         self.port.post_raw(PostKind::Get, Post { local: address, length, ..post }, &[]);

@@ -15,6 +15,8 @@
 //! | `port` | what messaging sees of the machine: clock, device, data |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
+//! | `blocking` | MPI's calls that do not return before what they wait for has come |
+//! | [`one_core`] | all of a job on one core |
 //! | `lifeline` | no rank outlives its simulator |
 //! | `clock` | the virtual clock in place of the system's |
 //! | [`within`] | in which MPI call the rank is |
@@ -25,10 +27,12 @@
 //! and its virtual clock moves by what the machine file says that messaging costs.
 
 mod abi;
+mod blocking;
 mod clock;
 pub mod device;
 pub mod interface;
 mod lifeline;
+pub mod one_core;
 mod operation;
 mod port;
 mod private_memory;

@@ -11,8 +11,9 @@ use crate::device::{
     Awaited, AwaitedKind, Call, HostModel, Log, Post, PostKind, RawEnvelope, Reason, Shared, State, Turn,
     token_bits,
 };
+use crate::one_core::OneCore;
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use crate::{blocking, within};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
@@ -58,13 +59,15 @@ pub(crate) struct Port {
     pub(crate) min_multi_receive: usize,
     pub(crate) pairs: u32,
     pub(crate) polled_empty: bool,
+    /// Whether nothing had come when it last had to look: before a job counts as deadlocked, all that wait have.
+    pub(crate) woken_in_vain: bool,
     pub(crate) empty_polls: u32,
     pub(crate) clock_reads: u32,
     /// The virtual interface that it polls, if it polls one.
     pub(crate) polled_interface: Option<u16>,
-    /// The core that it has gone to, and those on which it may run otherwise.
+    /// The core on which the job runs, and its stay there.
     core: Option<usize>,
-    cores: Option<CpuSet>,
+    one_core: Option<OneCore>,
 }
 
 impl Port {
@@ -93,11 +96,12 @@ impl Port {
             min_multi_receive: MIN_MULTI_RECEIVE,
             pairs: 0,
             polled_empty: false,
+            woken_in_vain: false,
             empty_polls: 0,
             clock_reads: 0,
             polled_interface: None,
             core: None,
-            cores: None,
+            one_core: None,
         }
     }
 
@@ -190,34 +194,39 @@ impl Port {
     /// Goes to the core on which the job runs, or back to those on which it may run.
     fn follow_core(&mut self) {
         let core = self.shared.core();
-        if core == self.core {
-            return;
-        }
-        self.core = core;
-        let cores = match core {
-            Some(core) => {
-                if self.cores.is_none() {
-                    self.cores = sched_getaffinity(None).ok();
-                }
-                // The device may say anything.
-                if core >= CpuSet::MAX_CPU {
-                    return;
-                }
-                let mut one = CpuSet::new();
-                one.set(core);
-                Some(one)
-            }
-            None => self.cores.take(),
-        };
-        if let Some(cores) = cores {
-            // Where it is not allowed it is only slower.
-            let _ = sched_setaffinity(None, &cores);
+        if core != self.core {
+            self.core = core;
+            // It leaves the one before it goes to another.
+            self.one_core = None;
+            self.one_core = core.and_then(OneCore::on);
         }
     }
 
-    /// Gives the turn away until there is a notice.
-    pub(crate) fn wait(&mut self) {
+    /// Whether a poll that has found nothing may be put off: the program does not see it, and no measured or fixed time of
+    /// its own would come between.
+    pub(crate) fn may_put_off(&self) -> bool {
+        blocking::is_inside() && self.host == HostModel::None
+    }
+
+    /// The time of a poll that finds nothing.
+    pub(crate) fn polls_in_vain(&mut self) {
+        self.pass(self.poll.as_ps(), Reason::Works(Work::Poll));
+    }
+
+    /// Gives the turn away until there is a notice, as [`State::Wait`] or [`State::Poll`] say.
+    pub(crate) fn wait(&mut self, state: State) {
         self.begin_again();
+        self.shared.set_within(within::current().0);
+        if self.woken_in_vain {
+            self.tell_awaited();
+        }
+        self.hand_over(state);
+        // The poll after the first.
+        self.log.tell(Reason::Works(Work::Poll), &mut self.lists);
+    }
+
+    /// Says what the rank waits for, should nothing ever come.
+    fn tell_awaited(&mut self) {
         let interface = self.polled_interface.map(|number| Awaited {
             kind: AwaitedKind::Interface as u32,
             peer: number.into(),
@@ -225,8 +234,6 @@ impl Port {
         });
         let operations = self.operations.iter().filter_map(|(_, operation)| operation.awaited());
         self.lists.set_awaited(interface.into_iter().chain(operations));
-        self.shared.set_within(crate::within::current().0);
-        self.hand_over(State::Wait);
     }
 
     /// The poll at which a rank that polls sees what came at `ps`.

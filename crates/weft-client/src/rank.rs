@@ -15,8 +15,9 @@
 //! # Not modelled
 //! Threads: one thread of a process is the rank.
 
+use crate::blocking;
 use crate::clock;
-use crate::device::{Call, Notice, NoticeKind, Post, PostKind, Reason, Shared, State};
+use crate::device::{Call, Notice, NoticeKind, Post, PostKind, Shared, State};
 use crate::interface::Interfaces;
 use crate::operation::{About, Completion, Kept, Lent, Operation, Source, flag};
 use crate::port::Port;
@@ -72,6 +73,7 @@ impl Rank {
 
     /// What the program has computed so far moves the clock now, where computing is measured.
     pub fn settle(&mut self) {
+        self.make_up();
         self.port.settle();
     }
 
@@ -93,7 +95,7 @@ impl Rank {
         if to >= self.count() || flags & flag::INJECT != 0 && buffer.length > INJECT_LIMIT {
             return Err(libc::EINVAL);
         }
-        self.port.enter(Call::Send);
+        self.enter(Call::Send);
         let data = (flags & flag::DATA != 0).then_some(data);
         let inject = flags & flag::INJECT != 0;
         let reports = flags & flag::COMPLETION != 0 && !inject;
@@ -136,7 +138,7 @@ impl Rank {
         flags: u64,
         context: usize,
     ) {
-        self.port.enter(Call::Receive);
+        self.enter(Call::Receive);
         let repeats = flags & flag::MULTI_RECEIVE != 0;
         let operation = if repeats {
             let (used, pending, closed, cancelled) = (0, 0, false, false);
@@ -164,7 +166,7 @@ impl Rank {
         flags: u64,
         context: usize,
     ) -> Option<(Completion, Option<Envelope>)> {
-        self.port.enter(Call::Poll);
+        self.enter(Call::Poll);
         self.port.begin_again();
         self.make_progress(false);
         let like = like(from, tag, ignore, flags, Bytes::ZERO, u32::MAX);
@@ -188,7 +190,7 @@ impl Rank {
 
     /// Receives a message that was claimed, or drops it.
     pub fn receive_claimed(&mut self, envelope: &Envelope, buffer: Lent, flags: u64, context: usize) {
-        self.port.enter(Call::Receive);
+        self.enter(Call::Receive);
         if flags & flag::DISCARD != 0 {
             let completion = self.port.describe(envelope, context, flag::RECEIVED);
             self.discard(envelope);
@@ -218,6 +220,7 @@ impl Rank {
 
     /// Cancels the receive of that context; says whether it was posted.
     pub fn cancel(&mut self, context: usize) -> bool {
+        self.make_up();
         let of_context = |operation: &Operation| match operation {
             Operation::Receive { context: own, .. } | Operation::MultiReceive { context: own, .. } => {
                 *own == context
@@ -275,8 +278,17 @@ impl Rank {
         taken
     }
 
+    /// The program calls.
+    pub(crate) fn enter(&mut self, call: Call) {
+        self.make_up();
+        self.port.enter(call);
+    }
+
     /// The program polls: what it has computed is charged, and whether it has looked at the clock is seen.
     pub(crate) fn begin_poll(&mut self) {
+        if self.port.pairs < PAIRS {
+            self.make_up();
+        }
         self.port.enter(Call::Poll);
         if clock::reads() != self.port.clock_reads {
             self.port.clock_reads = clock::reads();
@@ -301,14 +313,14 @@ impl Rank {
             key,
             ..Post::default()
         };
-        self.port.enter(Call::None);
+        self.enter(Call::None);
         self.port.post_raw(PostKind::Register, post, &[]);
         self.port.leave();
     }
 
     /// Lets them no more.
     pub fn unregister(&mut self, key: u64) {
-        self.port.enter(Call::None);
+        self.enter(Call::None);
         self.port.post_raw(PostKind::Unregister, Post { key, ..Post::default() }, &[]);
         self.port.leave();
     }
@@ -328,7 +340,7 @@ impl Rank {
     }
 
     fn remote(&mut self, kind: PostKind, post: Post, local: Lent, flags: u64, completion: Completion) {
-        self.port.enter(if kind == PostKind::Write { Call::Write } else { Call::Read });
+        self.enter(if kind == PostKind::Write { Call::Write } else { Call::Read });
         self.port.spend(Work::SendCall, self.protocol.send_call);
         self.port.spend(Work::DataSend, self.protocol.data_send);
         let reports = flags & flag::COMPLETION != 0 && flags & flag::INJECT == 0;
@@ -351,9 +363,9 @@ impl Rank {
             _ => false,
         };
         while self.port.operations.iter().any(injected) {
-            self.port.enter(Call::Poll);
+            self.enter(Call::Poll);
             if !self.take_notices() {
-                self.port.wait();
+                self.port.wait(State::Wait);
             }
         }
         let keys: Vec<usize> = self.port.operations.iter().map(|(key, _)| key).collect();
@@ -386,25 +398,46 @@ impl Rank {
             return;
         }
         let port = &mut self.port;
-        port.pass(port.poll.as_ps(), Reason::Works(Work::Poll));
-        let clock = port.shared.clock();
+        let waited = blocking::take_put_off();
+        if polls && !waited && port.pairs < PAIRS && port.may_put_off() {
+            blocking::put_off();
+            port.polled_empty = true;
+            return;
+        }
+        port.polls_in_vain();
         port.empty_polls += u32::from(polls);
         let waits = polls && (port.pairs >= PAIRS || port.jumps && port.empty_polls >= JUMP);
         port.polled_empty = polls;
         if waits {
-            port.wait();
-        } else if clock > port.shared.quiet_until() {
-            port.hand_over(State::Ready);
+            port.wait(if waited { State::Poll } else { State::Wait });
+            self.take_notices();
         } else {
-            return;
+            self.look();
         }
-        self.take_notices();
+    }
+
+    /// Whatever can have come by the rank's clock has, and is taken.
+    fn look(&mut self) {
+        if self.port.shared.clock() > self.port.shared.quiet_until() {
+            self.port.hand_over(State::Ready);
+            self.take_notices();
+        }
+    }
+
+    /// A poll that was put off is made: another call follows than the poll that it was put off to.
+    pub(crate) fn make_up(&mut self) {
+        if blocking::take_put_off() {
+            self.port.polls_in_vain();
+            self.port.empty_polls += 1;
+            self.look();
+        }
     }
 
     /// Takes all notices; says whether there were any.
     pub(crate) fn take_notices(&mut self) -> bool {
         let notices = self.port.lists.take_notices();
         let any = !notices.is_empty();
+        self.port.woken_in_vain = !any;
         for (notice, bytes) in notices {
             self.port.catch_up_with(notice.at);
             self.port.takes();

@@ -1,8 +1,10 @@
-//! In which MPI call the process is: the library `weft-calls`, preloaded beside this one, says so. Nothing but reports depends on it.
+//! In which MPI call the process is: the library `weft-calls`, preloaded beside this one, says so. Nothing but reports and
+//! [speed](crate::blocking) depends on it.
 
 #![expect(unsafe_code, reason = "a C function that another preloaded library calls")]
 
-use crate::process_manager;
+use crate::{blocking, process_manager};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 include!("mpi_calls.rs");
@@ -12,6 +14,11 @@ macro_rules! names {
 }
 
 const NAMES: &[&str] = mpi_calls!(names);
+
+/// By the number of a call: whether it does not return before what it waits for has come.
+static BLOCKING: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    std::iter::once(false).chain(NAMES.iter().map(|name| blocking::is_blocking(name))).collect()
+});
 
 /// The number of the call; 0: none.
 static CALL: AtomicU32 = AtomicU32::new(0);
@@ -36,6 +43,7 @@ extern "C" fn weft_within(call: u32) -> u32 {
     if before == 0 {
         CALLS.fetch_add(1, Ordering::Relaxed);
     }
+    blocking::enter(BLOCKING.get(call as usize).is_some_and(|is_blocking| *is_blocking));
     before
 }
 

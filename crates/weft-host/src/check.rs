@@ -107,6 +107,7 @@ impl Bytes<'_> {
             0..=3 => Move::Hand(State::Ready),
             4 => Move::Hand(State::Wait),
             5 => Move::Say(self.byte().into()),
+            6 => Move::Hand(State::Poll),
             _ => Move::Hand(State::Ready),
         };
         let count = self.byte() % POSTS;

@@ -10,6 +10,7 @@
 //! The thread that simulates gives turns; the one that watches the processes tells of fences and deaths, which
 //! end a turn from outside.
 
+use crate::cores::{Cores, Placement};
 use crate::memory::{ProcessMemory, descends};
 use crate::nonsense::{LATEST, Nonsense};
 use crate::wall::Stopwatch;
@@ -117,6 +118,8 @@ pub struct Job {
     stopping: AtomicBool,
     /// How long a rank may keep its turn; `None`: for ever.
     watchdog: Option<Duration>,
+    /// Where ranks and simulation run.
+    placement: Placement,
 }
 
 /// What the simulation finds when it asks whether virtual time can go on.
@@ -211,6 +214,7 @@ impl Job {
             pause: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             watchdog: setup.watchdog,
+            placement: Placement::default(),
         })
     }
 
@@ -308,7 +312,12 @@ impl Job {
 
     /// The MPI call in which a waiting rank waits, as it says; `None`: none that is known.
     pub fn within(&self, rank: u32) -> Option<&'static str> {
-        weft_client::within::name(lock(&self.members[rank as usize].lists).within())
+        weft_client::within::name(self.within_number(rank))
+    }
+
+    /// The number of that call, as the rank says; 0: none.
+    pub(crate) fn within_number(&self, rank: u32) -> u32 {
+        lock(&self.members[rank as usize].lists).within()
     }
 
     /// Whether any process has opened its device.
@@ -377,14 +386,27 @@ impl Job {
         self.pause.store(self.is_stopping(), Ordering::Release);
     }
 
-    /// Says on which core all ranks are to run.
-    pub(crate) fn set_core(&self, core: Option<usize>) {
-        self.members.iter().for_each(|member| member.device.set_core(core));
+    /// Says on which core all ranks are to run, and the simulation on which, from their next turns on.
+    pub(crate) fn set_cores(&self, cores: Option<Cores>) {
+        let core = cores.map(|cores| cores.ranks);
+        let apart = cores.is_some_and(Cores::are_apart);
+        self.placement.set(cores);
+        self.members.iter().for_each(|member| member.device.set_core(core, apart));
     }
 
     /// The largest clock of all ranks, in ps.
     pub(crate) fn largest_clock(&self) -> u64 {
         self.members.iter().map(|member| member.device.clock()).max().unwrap_or(0)
+    }
+
+    /// A rank that polls has found nothing by its clock: it waits, from its next poll at `clock` on, in ps.
+    pub(crate) fn polls_on(&self, rank: u32, clock: u64) {
+        let life = lock(&self.life);
+        if life.deaths[rank as usize].is_none() {
+            let device = &self.members[rank as usize].device;
+            device.set_clock(clock);
+            device.set_state(State::Wait);
+        }
     }
 
     /// The state of a rank, and its clock in ps.
@@ -408,8 +430,9 @@ impl Job {
         }
         // Most turns are over before the clock would have been read.
         let mut since = None;
+        let mut slept = false;
         while device.turn() == Turn::Rank {
-            device.sleep_while(Turn::Rank, Some(LOOK));
+            slept |= device.sleep_while(Turn::Rank, Some(LOOK));
             if device.turn() == Turn::Simulator {
                 break;
             }
@@ -422,6 +445,9 @@ impl Job {
                 self.stop();
                 return TurnEnd::Cut;
             }
+        }
+        if let Some(cores) = self.placement.turn_is_over(slept) {
+            self.set_cores(Some(cores));
         }
         let life = lock(&self.life);
         match Job::wants(&life, rank, device) {
@@ -445,7 +471,7 @@ impl Job {
         let dead = life.deaths[rank as usize].is_some();
         let state = device.state().ok_or(Nonsense::State)?;
         let can_be = match state {
-            State::Ready | State::Wait => true,
+            State::Ready | State::Wait | State::Poll => true,
             State::Fence => life.fenced[rank as usize],
             State::Exit => dead,
             State::Real | State::Run => false,

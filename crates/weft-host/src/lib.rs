@@ -18,13 +18,13 @@
 //! interface and fabric.
 
 pub mod check;
+mod cores;
 mod execute;
 pub mod job;
 pub mod launch;
 pub mod live;
 mod memory;
 mod nonsense;
-mod one_core;
 pub mod puppet;
 pub mod run;
 mod tag;

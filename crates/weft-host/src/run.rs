@@ -5,15 +5,16 @@
 //!                               └──► nothing pending: all have left, or those that wait wait for ever
 //! ```
 
+use crate::cores::Cores;
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
 use crate::live::{InterfaceLimits, LiveHost, LiveParameters, Recording, Resume};
 use crate::nonsense::Nonsense;
-use crate::one_core::OneCore;
 use crate::virtual_interfaces::JOB_DOMAIN;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use weft_client::device::{DeviceError, HostModel, State};
+use weft_client::one_core::OneCore;
 use weft_engine::Progress;
 use weft_msg::Protocol;
 use weft_sim::experiment::ExperimentError;
@@ -81,6 +82,10 @@ pub enum LiveEnd {
 /// and yield in vain and then go on by itself.
 const CHANCES: u32 = 100;
 
+/// The ranks of jobs of no more than so many share a core, and the simulation has another: each side looks for its turn without
+/// sleeping. With more ranks the next one sleeps, and waking it takes longer from another core than a switch on the same one.
+const FEW: u32 = 4;
+
 /// The turns that ranks were given although nothing had come.
 #[derive(Default)]
 struct Chances {
@@ -141,7 +146,7 @@ impl LiveRun {
         let parameters = LiveParameters::new(
             Arc::clone(&job),
             seating.clone(),
-            setup.protocol,
+            (setup.protocol, setup.poll),
             (limits, layout.endpoints()),
             account.wanted(),
             Arc::clone(&recording),
@@ -227,10 +232,15 @@ impl LiveRun {
                 Gathered::Joined => {}
             }
             self.wake_those_who_joined();
-            let core = OneCore::for_job(self.job.ranks());
-            self.job.set_core(core.as_ref().map(OneCore::number));
+            let core = OneCore::here();
+            let other = core.as_ref().filter(|_| self.job.ranks() <= FEW).and_then(OneCore::another);
+            self.job.set_cores(
+                core.as_ref()
+                    .map(OneCore::number)
+                    .map(|simulation| Cores { simulation, ranks: other.unwrap_or(simulation) }),
+            );
             let progress = self.run_epochs(limit);
-            self.job.set_core(None);
+            self.job.set_cores(None);
             drop(core);
             let progress = progress?;
             if self.job.is_stopping() {

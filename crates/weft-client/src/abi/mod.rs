@@ -10,6 +10,7 @@
 
 mod interface;
 
+use crate::blocking;
 use crate::clock;
 use crate::device::Shared;
 use crate::lifeline;
@@ -50,6 +51,16 @@ pub(crate) fn yielded() {
         // SAFETY: set by `weft_open` from a leaked box. sched_yield comes from the rank's own thread
         // (`clock::device` says so) between calls of the library, never within one.
         unsafe { (*handle).rank.yields() };
+    }
+}
+
+/// A poll that the rank has put off is made now.
+pub(crate) fn make_up() {
+    let handle = RANK.load(Ordering::Acquire);
+    if !handle.is_null() && blocking::is_put_off() {
+        // SAFETY: set by `weft_open` from a leaked box. A poll is put off only between calls of the library, and by the rank's own
+        // thread: whoever looks at the rank's clock or returns to its program is that thread, outside of any call.
+        unsafe { (*handle).rank.make_up() };
     }
 }
 
@@ -132,6 +143,7 @@ pub unsafe extern "C" fn weft_count(rank: *const Handle) -> u32 {
 /// The virtual clock in picoseconds since the job began.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
+    make_up();
     // SAFETY: the header's contract.
     unsafe { of(rank.cast_mut()) }.rank.clock()
 }
@@ -146,6 +158,7 @@ pub unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
 pub unsafe extern "C" fn weft_times(clock_ps: *mut u64, program_ps: *mut u64) {
     let handle = RANK.load(Ordering::Acquire);
     let mut clock = 0;
+    make_up();
     if !handle.is_null() {
         // SAFETY: set by `weft_open` from a leaked box; the header says that no other call is under way.
         let rank = unsafe { &mut (*handle).rank };

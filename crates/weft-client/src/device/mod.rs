@@ -142,6 +142,7 @@ impl Shared {
             turn: AtomicU32::new(Turn::Rank as u32),
             asleep: AtomicU32::new(0),
             core: AtomicU32::new(0),
+            apart: AtomicU32::new(0),
             state: AtomicU32::new(State::Real as u32),
             clock: AtomicU64::new(0),
             quiet_until: AtomicU64::new(0),

@@ -7,10 +7,26 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use weft_units::Span;
 
 /// How often a side without the turn looks whether it has it before it sleeps, since waking takes longer than most
-/// turns last: so often without giving its core to others,
-const LOOKS_WITH_CORE: u32 = 20;
-/// and so often in all.
-const LOOKS: u32 = 220;
+/// turns last.
+#[derive(Clone, Copy)]
+struct Looks {
+    /// So often without giving its core to others,
+    with_core: u32,
+    /// and so often in all.
+    all: u32,
+}
+
+impl Looks {
+    /// At once to sleep: on the core of the simulator nobody can give a rank its turn before it sleeps, and a rank outside
+    /// virtual time has long to wait.
+    const NONE: Looks = Looks { with_core: 1, all: 1 };
+    /// Of the simulator on the core of the ranks: only the rank whose turn it is wants the core, and need not wake it afterwards.
+    const YIELDS: Looks = Looks { with_core: 1, all: 200 };
+    /// Of the simulator on a core of its own.
+    const ALONE: Looks = Looks { with_core: 2000, all: 2200 };
+    /// Of a rank on a core that it shares with few others: it may be the next again.
+    const AMONG_FEW: Looks = Looks { with_core: 20, all: 120 };
+}
 
 /// Who may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,11 +54,13 @@ pub enum State {
     Fence = 4,
     /// It has left.
     Exit = 5,
+    /// It polls: to go on at its clock if there is a notice by then, and else, a poll later, as [`State::Wait`].
+    Poll = 6,
 }
 
 impl State {
     fn of(word: u32) -> Option<State> {
-        [State::Real, State::Ready, State::Run, State::Wait, State::Fence, State::Exit]
+        [State::Real, State::Ready, State::Run, State::Wait, State::Fence, State::Exit, State::Poll]
             .into_iter()
             .find(|state| *state as u32 == word)
     }
@@ -78,8 +96,10 @@ pub(super) struct Page {
     pub turn: AtomicU32,
     /// How many sleep until the turn changes: who gives it away need not wake anybody where nobody sleeps.
     pub asleep: AtomicU32,
-    /// The core on which all of the job runs, plus one; 0: wherever the system puts it.
+    /// The core on which all ranks run, plus one; 0: wherever the system puts them.
     pub core: AtomicU32,
+    /// Whether the simulator runs on another one then.
+    pub apart: AtomicU32,
     pub state: AtomicU32,
     /// The rank's clock, in ps.
     pub clock: AtomicU64,
@@ -218,13 +238,14 @@ impl Shared {
         self.page().quiet_until.store(ps, Ordering::Release);
     }
 
-    /// The core on which all of the job is to run, while it is in virtual time.
+    /// The core on which all ranks are to run, while they are in virtual time.
     pub fn core(&self) -> Option<usize> {
         self.page().core.load(Ordering::Acquire).checked_sub(1).map(|core| core as usize)
     }
 
-    /// Says on which core all of the job is to run.
-    pub fn set_core(&self, core: Option<usize>) {
+    /// Says on which core all ranks are to run, and whether the simulator runs on another.
+    pub fn set_core(&self, core: Option<usize>, apart: bool) {
+        self.page().apart.store(apart.into(), Ordering::Release);
         self.page().core.store(core.map_or(0, |core| core as u32 + 1), Ordering::Release);
     }
 
@@ -251,17 +272,21 @@ impl Shared {
         let _ = futex::wake(&self.page().turn, futex::Flags::empty(), u32::MAX);
     }
 
-    /// Looks and then sleeps until the turn is not `not` any more, or for so long. A sleep that somebody disturbs
-    /// ends early.
-    pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) {
-        let Page { turn, asleep, .. } = self.page();
-        // On one core the other side cannot run before this one sleeps.
-        let looks = if self.core().is_some() { 1 } else { LOOKS };
-        for look in 0..looks {
+    /// Looks and then sleeps until the turn is not `not` any more, or for so long; says whether it slept. A sleep that somebody
+    /// disturbs ends early.
+    pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) -> bool {
+        let Page { turn, asleep, apart, .. } = self.page();
+        let looks = match (self.core(), apart.load(Ordering::Acquire) != 0, not) {
+            (None, ..) | (_, false, Turn::Simulator) => Looks::NONE,
+            (_, false, Turn::Rank) => Looks::YIELDS,
+            (_, true, Turn::Rank) => Looks::ALONE,
+            (_, true, Turn::Simulator) => Looks::AMONG_FEW,
+        };
+        for look in 0..looks.all {
             if turn.load(Ordering::Acquire) != not as u32 {
-                return;
+                return false;
             }
-            if look < LOOKS_WITH_CORE {
+            if look < looks.with_core {
                 std::hint::spin_loop();
             } else {
                 // The other side may be waiting for this core.
@@ -272,5 +297,6 @@ impl Shared {
         asleep.fetch_add(1, Ordering::SeqCst);
         let _ = futex::wait(turn, futex::Flags::empty(), not as u32, timeout.as_ref());
         asleep.fetch_sub(1, Ordering::SeqCst);
+        true
     }
 }

@@ -384,6 +384,8 @@ pub fn environment_of(
         ("MPIR_CVAR_NOLOCAL", "1"),
         ("MPIR_CVAR_ENABLE_GPU", "0"),
         ("MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS", "0"),
+        // UCX, which MPICH brings along and does not use here, would wait thousands of yields long for its hooks in every process.
+        ("UCX_MEM_MMAP_HOOK_MODE", "none"),
     ] {
         environment.insert(key.into(), value.into());
     }

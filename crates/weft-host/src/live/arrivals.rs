@@ -27,7 +27,7 @@ impl LiveHost {
         let seat = header.seat as usize;
         if message.in_mailbox {
             let rank = &mut self.ranks[seat];
-            let takes = matches!(rank.wants, State::Ready | State::Wait | State::Run);
+            let takes = matches!(rank.wants, State::Ready | State::Wait | State::Poll | State::Run);
             if takes && matches!(header.kind, Kind::Message(_)) {
                 rank.in_mailbox += 1;
             } else {

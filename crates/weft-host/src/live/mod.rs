@@ -49,11 +49,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use weft_client::device::{Notice, NoticeKind, State};
-use weft_msg::Protocol;
+use weft_client::device::{Call, Entry, Notice, NoticeKind, Reason, State};
+use weft_msg::{Protocol, Work};
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Observer, Offer};
-use weft_units::{Bytes, EndpointId, RankId, Time};
+use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::replay::order::{Counters, Restore};
 use weft_workload::replay::{Cause, Finish, MessageId, RankReport, ReplayOutput, Seating, Wanted};
 
@@ -62,6 +62,8 @@ pub struct LiveParameters {
     job: Arc<Job>,
     /// Which ranks there are, and where.
     seating: Seating,
+    /// Virtual time of an empty poll.
+    poll: Span,
     /// Bytes on the wire of a request or acknowledgement between interfaces.
     control: Bytes,
     /// What is to be reported beside sums.
@@ -87,7 +89,7 @@ impl LiveParameters {
     pub fn new(
         job: Arc<Job>,
         seating: Seating,
-        protocol: &Protocol,
+        (protocol, poll): (&Protocol, Span),
         (limits, nodes): (InterfaceLimits, u32),
         wanted: Wanted,
         recording: Arc<Recording>,
@@ -95,6 +97,7 @@ impl LiveParameters {
         LiveParameters {
             job,
             seating,
+            poll,
             control: protocol.control_bytes,
             wanted,
             recording,
@@ -192,6 +195,8 @@ impl<'de> Deserialize<'de> for LiveHost {
 struct LiveRank {
     rank: u32,
     wants: State,
+    /// Its clock where it polls, in ps.
+    polls_at: u64,
     /// Puts messages to be matched in order.
     order: Restore<LiveHeader>,
     /// Numbers for the messages to be matched, by destination.
@@ -214,6 +219,7 @@ impl LiveRank {
         LiveRank {
             rank,
             wants: State::Real,
+            polls_at: 0,
             order: Restore::default(),
             numbers: Counters::default(),
             notices: VecDeque::new(),
@@ -298,8 +304,9 @@ impl LiveHost {
                         return;
                     }
                 }
-                TurnEnd::Wants(State::Ready, clock) => {
-                    rank.wants = State::Ready;
+                TurnEnd::Wants(state @ (State::Ready | State::Poll), clock) => {
+                    rank.wants = state;
+                    rank.polls_at = clock;
                     let at = Time::from_ps(clock).max(context.now());
                     return context.set_timer(at, Resume(seat as u32));
                 }
@@ -356,6 +363,17 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
+        let rank = &mut self.ranks[seat as usize];
+        if rank.wants == State::Poll && rank.notices.is_empty() {
+            rank.wants = State::Wait;
+            // Its clock may be behind the network's, where it was woken although nothing had come.
+            let until = (Time::from_ps(rank.polls_at) + parameters.poll).as_ps();
+            let (reason, call) = (Reason::Works(Work::Poll), Call::Poll);
+            let within = parameters.job.within_number(rank.rank);
+            let polls = Entry { until, reason, call, first: false, within, anew: false };
+            rank.ledger.enter(&polls, &mut parameters.told(context.output()));
+            return parameters.job.polls_on(rank.rank, until);
+        }
         self.run(seat as usize, parameters, context);
     }
 
