@@ -74,14 +74,15 @@ pub struct Network<T, N: Interface> {
     interface: N::Parameters,
 }
 
-/// A switch with its endpoints.
+/// A switch with its endpoints. In whole cache lines, so that what hops ask for first lies in as few as it can.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "N: Interface")]
+#[repr(C, align(64))]
 pub struct Site<N> {
     switch: Switch,
-    endpoints: Vec<Endpoint<N>>,
+    endpoints: Box<[Endpoint<N>]>,
     /// Where the links to endpoints begin in the switch's input.
-    endpoint_ports: Vec<u16>,
+    endpoint_ports: Box<[u16]>,
 }
 
 /// A network ready to run.
@@ -223,7 +224,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                 }
                 SwitchKind::OutputQueued => Switch::Outputs(OutputQueued::new(ports, vc_shift)),
             };
-            sites.push(Site { switch, endpoints, endpoint_ports });
+            sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
         }
         let cuts = used_between_switches.iter().enumerate().filter(|(_, used)| **used);
         let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?
@@ -314,17 +315,18 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             }
         });
         let ports = site.switch.ports();
-        let outputs = ports.port.iter().zip(&ports.counters).zip(0..);
-        let outputs = outputs.map(move |((port, counters), index)| LinkReport {
-            from: LinkEnd::Port(switch, PortId(index)),
-            to: layout.peer(switch, PortId(index)),
-            class: port.class,
-            packets: counters.packets,
-            payload: Bytes::new(counters.payload),
-            busy: self.rules.line_time(port.class, counters.packets, counters.payload),
-            stalled: counters.stalled
-                + if port.stalls { now.saturating_since(counters.stalled_since) } else { Span::ZERO },
-            faults: ports.faults.get(index as usize).map_or(FaultCounts::default(), |fault| fault.counts),
+        let outputs = ports.port.iter().enumerate().map(move |(index, port)| {
+            let ((packets, payload), id) = (ports.sent(index), PortId(index as u32));
+            LinkReport {
+                from: LinkEnd::Port(switch, id),
+                to: layout.peer(switch, id),
+                class: port.class,
+                packets,
+                payload,
+                busy: self.rules.line_time(port.class, packets, payload.get()),
+                stalled: ports.stalled(index, now),
+                faults: ports.faults.get(index).map_or(FaultCounts::default(), |fault| fault.counts),
+            }
         });
         injection.chain(outputs).filter(|link| link.to != Attachment::Nothing)
     }
@@ -375,7 +377,8 @@ impl<T: Topology, N: Interface> Built<T, N> {
                 Fault::new(parameters, Stream::new(seed, link, PURPOSE_LINK_FAULTS))
             });
             let of_port: Vec<Fault> = of_port.collect();
-            ports.faults = if of_port.iter().any(|fault| !fault.is_none()) { of_port } else { Vec::new() };
+            ports.faults =
+                if of_port.iter().any(|fault| !fault.is_none()) { of_port.into() } else { Box::default() };
         }
     }
 }
@@ -402,22 +405,13 @@ impl<N: Interface> Site<N> {
                 *since = now;
             }
         }
-        let ports = self.switch.ports_mut();
-        ports.acknowledgements = 0;
-        ports.faults.iter_mut().for_each(Fault::reset);
-        for (port, counters) in ports.port.iter().zip(&mut ports.counters) {
-            (counters.packets, counters.payload) = (0, 0);
-            counters.stalled = Span::ZERO;
-            if port.stalls {
-                counters.stalled_since = now;
-            }
-        }
+        self.switch.ports_mut().reset_counters(now);
     }
 
     /// Links from it and its endpoints that acknowledgements have crossed since the counters were last reset.
     pub fn acknowledgements(&self) -> u64 {
         let injected: u64 = self.endpoints.iter().map(|endpoint| endpoint.acknowledgements).sum();
-        injected + self.switch.ports().acknowledgements
+        injected + self.switch.ports().acknowledgements()
     }
 
     /// Whether one of its endpoints waits for a credit that is known to come.
@@ -470,7 +464,8 @@ impl<N: Interface> Site<N> {
 
 /// Carries what leaves a switch to the engine.
 struct Leaving<'a, 'b, N: Interface> {
-    endpoints: &'a mut [Endpoint<N>],
+    /// By reference, so that a site's own memory of them is asked for only where one is concerned.
+    endpoints: &'a mut Box<[Endpoint<N>]>,
     events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
     output: &'a mut N::Output,
 }
@@ -539,7 +534,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     #[inline]
     fn prefetch(&self, site: &Site<N>) {
         site.switch.prefetch();
-        prefetch(&*site.endpoint_ports);
     }
 
     #[inline]
@@ -547,6 +541,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         let entity = event.order.entity() as usize;
         if entity > 0 {
             prefetch(&site.endpoints[entity - 1]);
+            prefetch(&*site.endpoint_ports);
         }
     }
 

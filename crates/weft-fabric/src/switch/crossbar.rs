@@ -34,7 +34,7 @@ pub(crate) trait InputBuffers {
 /// An input-buffered switch. Its ports lie first, as in every kind of switch, so that finding them asks for
 /// no kind.
 #[derive(Deserialize)]
-#[serde(from = "Snapshot<Ports, Option<Box<Islip>>, Vec<u64>>", bound = "B: InputBuffers")]
+#[serde(from = "Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>", bound = "B: InputBuffers")]
 #[repr(C)]
 pub(crate) struct Crossbar<B> {
     pub(crate) ports: Ports,
@@ -43,7 +43,7 @@ pub(crate) struct Crossbar<B> {
     arbiter: ArbiterKind,
     islip: Option<Box<Islip>>,
     /// Per output a bit for each request whose head wants it: `words` words each.
-    requests: Vec<u64>,
+    requests: Box<[u64]>,
     words: u32,
     /// Requests that there can be for an output: one per input and virtual channel.
     requests_per_output: u32,
@@ -61,7 +61,7 @@ impl<B: InputBuffers> Crossbar<B> {
                 ArbiterKind::Islip(iterations) => Some(Box::new(Islip::new(outputs, iterations))),
                 ArbiterKind::RoundRobin | ArbiterKind::Random => None,
             },
-            requests: vec![0; outputs * words],
+            requests: vec![0; outputs * words].into(),
             words: words as u32,
             requests_per_output: requests as u32,
             pool: Pool::new(),
@@ -73,9 +73,13 @@ impl<B: InputBuffers> Crossbar<B> {
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.ports.prefetch();
-        self.pool.prefetch();
-        self.buffers.prefetch();
-        prefetch(&*self.requests);
+        // In an empty switch most packets pass without queueing.
+        if !self.pool.is_empty() {
+            self.ports.prefetch_for_arbitration();
+            self.pool.prefetch();
+            self.buffers.prefetch();
+            prefetch(&*self.requests);
+        }
     }
 
     /// The head of a packet has come. Nothing else comes before `undisturbed_until`.
@@ -91,7 +95,8 @@ impl<B: InputBuffers> Crossbar<B> {
         let request = port << rules.vc_shift | usize::from(vc);
         let mut arrived = Buffered::new(packet, now, rules.room(packet));
         // Behind others, a packet is routed when it comes to the head of its queue.
-        let is_routed = B::ROUTES_ON_ARRIVAL || self.buffers.queue(request, 0).is_empty();
+        let is_routed =
+            B::ROUTES_ON_ARRIVAL || self.pool.is_empty() || self.buffers.queue(request, 0).is_empty();
         let mut output = 0;
         if is_routed {
             self.ports.route(&mut arrived, (port, vc), now, rules);
@@ -124,9 +129,10 @@ impl<B: InputBuffers> Crossbar<B> {
         let edge = self.ports.both_free(output, input, now, rules);
         let is_alone = edge < undisturbed_until.min(self.ports.decision)
             && rules.cuts_through
-            && self.arbiter == ArbiterKind::RoundRobin
-            && self.requests_of(output).iter().all(|&word| word == 0)
-            && self.buffers.queue(request, output).is_empty();
+            && rules.switch.arbiter == ArbiterKind::RoundRobin
+            && (self.pool.is_empty()
+                || self.requests_of(output).iter().all(|&word| word == 0)
+                    && self.buffers.queue(request, output).is_empty());
         if !is_alone {
             return false;
         }
@@ -473,8 +479,8 @@ impl<B: InputBuffers> Serialize for Crossbar<B> {
     }
 }
 
-impl<B: InputBuffers> From<Snapshot<Ports, Option<Box<Islip>>, Vec<u64>>> for Crossbar<B> {
-    fn from(snapshot: Snapshot<Ports, Option<Box<Islip>>, Vec<u64>>) -> Crossbar<B> {
+impl<B: InputBuffers> From<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>> for Crossbar<B> {
+    fn from(snapshot: Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>) -> Crossbar<B> {
         let Snapshot { ports, queued, requests_per_output, arbiter, islip, requests } = snapshot;
         let mut buffers = B::new(requests_per_output as usize, ports.port.len());
         let mut pool = Pool::new();

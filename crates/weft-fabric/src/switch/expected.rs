@@ -37,12 +37,16 @@ struct List {
 pub(crate) struct Expected {
     entries: Vec<Entry>,
     free: u32,
-    lists: Vec<List>,
+    lists: Box<[List]>,
 }
 
 impl Expected {
     pub(crate) fn new(outputs: usize) -> Expected {
-        Expected { entries: Vec::new(), free: NONE, lists: vec![List { first: NONE, last: NONE }; outputs] }
+        Expected {
+            entries: Vec::new(),
+            free: NONE,
+            lists: vec![List { first: NONE, last: NONE }; outputs].into(),
+        }
     }
 
     /// Asks for its memory.

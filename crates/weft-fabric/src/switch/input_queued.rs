@@ -9,14 +9,14 @@ use weft_engine::prefetch;
 
 /// A queue per input and virtual channel.
 pub(crate) struct InputQueues {
-    queues: Vec<Queue>,
+    queues: Box<[Queue]>,
 }
 
 impl InputBuffers for InputQueues {
     const ROUTES_ON_ARRIVAL: bool = false;
 
     fn new(requests: usize, _outputs: usize) -> InputQueues {
-        InputQueues { queues: vec![Queue::EMPTY; requests] }
+        InputQueues { queues: vec![Queue::EMPTY; requests].into() }
     }
 
     #[inline]

@@ -67,6 +67,7 @@ impl OutputQueued {
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.ports.prefetch();
+        self.ports.prefetch_for_arbitration();
         self.pool.prefetch();
     }
 

@@ -37,10 +37,11 @@ impl Buffered {
 
 /// The arena.
 #[derive(Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Pool {
-    places: Vec<Buffered>,
-    free: u32,
     used: u32,
+    free: u32,
+    places: Vec<Buffered>,
 }
 
 impl Pool {
@@ -50,6 +51,11 @@ impl Pool {
 
     pub(crate) fn len(&self) -> usize {
         self.used as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used == 0
     }
 
     /// Counts a packet less than there are, for the tests of checks.

@@ -115,6 +115,10 @@ pub(crate) struct Port {
     pub(crate) class: LinkClass,
     /// Whether the output could send but for credits.
     pub(crate) stalls: bool,
+    /// Packets that the output has sent, modulo 2^32: [`Counters`] has the rest.
+    packets: u32,
+    /// Their payload.
+    payload: u64,
 }
 
 impl Port {
@@ -129,47 +133,51 @@ impl Port {
             turn: 0,
             class,
             stalls: false,
+            packets: 0,
+            payload: 0,
         }
     }
 }
 
-/// What an output has done.
+/// What an output has done, but for what changes with every packet.
 #[derive(Default, Serialize, Deserialize)]
-#[repr(align(32))]
-pub(crate) struct Counters {
-    pub(crate) packets: u64,
-    pub(crate) payload: u64,
+struct Counters {
+    /// Multiples of 2^32 packets.
+    packets: u64,
     /// How long it could have sent but for credits.
-    pub(crate) stalled: Span,
+    stalled: Span,
     /// Since when it could, while it does.
-    pub(crate) stalled_since: Time,
+    stalled_since: Time,
 }
 
-/// The ports of one switch.
+/// The ports of one switch. First lies what every hop asks for.
 #[derive(Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Ports {
+    /// The next edge at which to arbitrate.
+    pub(crate) decision: Time,
+    pub(crate) port: Box<[Port]>,
+    /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
+    pub(crate) credits: Box<[u32]>,
+    /// Credits that are known to come.
+    pub(crate) expected: Expected,
+    /// Outputs that could send but for credits.
+    stalling: u32,
     pub(crate) switch: SwitchId,
     pub(crate) address: Address,
-    pub(crate) port: Vec<Port>,
-    pub(crate) counters: Vec<Counters>,
+    /// How the links of its outputs fail; empty where none does.
+    pub(crate) faults: Box<[Fault]>,
     /// Per output: the first clock edge at which it is worth looking at its requests; [`Time::MAX`]: when
     /// something comes. Until then the last look holds: all of them wait for an output, an input or
     /// credits, and it is known from when on none does. Apart from the ports, because arbitration goes
     /// through all of these.
-    pub(crate) look_at: Vec<Time>,
+    pub(crate) look_at: Box<[Time]>,
     /// A bit for each output that has such a time.
-    pub(crate) awaited: Vec<u64>,
-    /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
-    pub(crate) credits: Vec<u32>,
-    /// Credits that are known to come.
-    pub(crate) expected: Expected,
-    /// How the links of its outputs fail; empty where none does.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) awaited: Box<[u64]>,
+    counters: Box<[Counters]>,
     /// How many of the packets that its outputs have sent were acknowledgements.
-    pub(crate) acknowledgements: u64,
+    acknowledgements: u64,
     pub(crate) dice: Stream,
-    /// The next edge at which to arbitrate.
-    pub(crate) decision: Time,
 }
 
 /// A grant that is being carried out.
@@ -213,31 +221,65 @@ impl Ports {
         credits: Vec<u32>,
         dice: Stream,
     ) -> Ports {
+        let outputs = port.len();
         Ports {
+            decision: Time::MAX,
+            port: port.into(),
+            credits: credits.into(),
+            expected: Expected::new(outputs),
+            stalling: 0,
             switch,
             address,
-            counters: std::iter::repeat_with(Counters::default).take(port.len()).collect(),
-            look_at: vec![Time::MAX; port.len()],
-            awaited: vec![0; port.len().div_ceil(64)],
-            expected: Expected::new(port.len()),
-            port,
-            credits,
-            faults: Vec::new(),
+            faults: Box::default(),
+            look_at: vec![Time::MAX; outputs].into(),
+            awaited: vec![0; outputs.div_ceil(64)].into(),
+            counters: std::iter::repeat_with(Counters::default).take(outputs).collect(),
             acknowledgements: 0,
             dice,
-            decision: Time::MAX,
         }
     }
 
-    /// Asks for their memory.
+    /// What an output has sent since the counters were last reset: packets and their payload.
+    pub(crate) fn sent(&self, output: usize) -> (u64, Bytes) {
+        let port = &self.port[output];
+        (self.counters[output].packets + u64::from(port.packets), Bytes::new(port.payload))
+    }
+
+    /// How long an output could have sent but for credits until `now`, since the counters were last reset.
+    pub(crate) fn stalled(&self, output: usize, now: Time) -> Span {
+        let counters = &self.counters[output];
+        let since = counters.stalled_since;
+        counters.stalled + if self.port[output].stalls { now.saturating_since(since) } else { Span::ZERO }
+    }
+
+    /// Links that acknowledgements have crossed since the counters were last reset.
+    pub(crate) fn acknowledgements(&self) -> u64 {
+        self.acknowledgements
+    }
+
+    /// Sets all counters to zero. What is stalled then counts from `now`.
+    pub(crate) fn reset_counters(&mut self, now: Time) {
+        self.acknowledgements = 0;
+        self.faults.iter_mut().for_each(Fault::reset);
+        for (port, counters) in self.port.iter_mut().zip(&mut self.counters) {
+            (port.packets, port.payload) = (0, 0);
+            *counters = Counters { packets: 0, stalled: Span::ZERO, stalled_since: now };
+        }
+    }
+
+    /// Asks for the memory that every hop touches.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(&*self.port);
-        prefetch(&*self.counters);
-        prefetch(&*self.look_at);
-        prefetch(&*self.awaited);
         prefetch(&*self.credits);
         self.expected.prefetch();
+    }
+
+    /// Asks for the memory that arbitration touches.
+    #[inline]
+    pub(crate) fn prefetch_for_arbitration(&self) {
+        prefetch(&*self.look_at);
+        prefetch(&*self.awaited);
     }
 
     /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
@@ -276,7 +318,7 @@ impl Ports {
         let output = usize::from(credit.port);
         self.expected.push(time, credit);
         // Whoever waits for it without knowing when it comes.
-        if self.port[output].stalls {
+        if self.stalling > 0 && self.port[output].stalls {
             self.look_no_later_than(output, rules.switch.clock.edge_at_or_after(time));
         }
     }
@@ -330,6 +372,7 @@ impl Ports {
         let port = &mut self.port[output];
         if !port.stalls {
             port.stalls = true;
+            self.stalling += 1;
             self.counters[output].stalled_since = now;
         }
     }
@@ -427,13 +470,19 @@ impl Ports {
         let next = clock.edge_at_or_before(end - pipeline).max(clock.later_edge(hop.now, 1));
         output.output_ready = next;
         output.waiting -= bytes.get() as u32;
-        let counters = &mut self.counters[hop.output];
-        counters.packets += 1;
-        counters.payload += u64::from(packet.bytes);
-        self.acknowledgements += packet.acknowledges();
+        output.payload += u64::from(packet.bytes);
+        output.packets = output.packets.wrapping_add(1);
+        if output.packets == 0 {
+            self.counters[hop.output].packets += 1 << 32;
+        }
+        if packet.acknowledges() != 0 {
+            self.acknowledgements += 1;
+        }
         if output.stalls {
+            let counters = &mut self.counters[hop.output];
             counters.stalled += hop.now - counters.stalled_since;
             output.stalls = false;
+            self.stalling -= 1;
         }
         let credits = &mut self.credits[hop.output << rules.vc_shift | usize::from(vc)];
         if *credits != UNLIMITED {

@@ -8,14 +8,14 @@ use super::pool::Queue;
 /// A queue per input, virtual channel and output.
 pub(crate) struct VirtualOutputQueues {
     outputs: usize,
-    queues: Vec<Queue>,
+    queues: Box<[Queue]>,
 }
 
 impl InputBuffers for VirtualOutputQueues {
     const ROUTES_ON_ARRIVAL: bool = true;
 
     fn new(requests: usize, outputs: usize) -> VirtualOutputQueues {
-        VirtualOutputQueues { outputs, queues: vec![Queue::EMPTY; requests * outputs] }
+        VirtualOutputQueues { outputs, queues: vec![Queue::EMPTY; requests * outputs].into() }
     }
 
     #[inline]
