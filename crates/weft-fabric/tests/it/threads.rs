@@ -72,6 +72,25 @@ fn threads_epochs_and_resumes_change_nothing() {
     }
 }
 
+/// Catches a packet that passes a switch although it would have had to queue, or the other way round: in steps
+/// shorter than a clock cycle none passes, since a step may always end before it is granted its output.
+#[test]
+fn steps_shorter_than_a_cycle_change_nothing() {
+    for (index, (machine, _)) in machines().into_iter().enumerate() {
+        let script = random_script(&machine.layout, 12, 256, 30_000, 9);
+        let mut at_once = machine.begin(&script, 1);
+        assert_eq!(until(&mut at_once, Time::MAX), Progress::Dry);
+        let expected = take_arrivals(&mut at_once);
+        let mut run = machine.begin(&script, 1);
+        let mut now = Time::ZERO;
+        while until(&mut run, now) != Progress::Dry {
+            now += Span::from_ps(777);
+        }
+        assert!(take_arrivals(&mut run) == expected, "machine {index}");
+        assert!(run.save().unwrap() == at_once.save().unwrap(), "machine {index}: the final state");
+    }
+}
+
 /// Catches a snapshot that depends on partitions.
 #[test]
 fn a_snapshot_is_the_same_for_any_number_of_threads() {
