@@ -81,11 +81,15 @@ fn steps_shorter_than_a_cycle_change_nothing() {
         let mut at_once = machine.begin(&script, 1);
         assert_eq!(until(&mut at_once, Time::MAX), Progress::Dry);
         let expected = take_arrivals(&mut at_once);
+        // The last part at once: how far a run has come is part of its state.
+        let most = Time::from_ps(expected[expected.len() - 1].at.as_ps() / 10 * 9);
         let mut run = machine.begin(&script, 1);
         let mut now = Time::ZERO;
-        while until(&mut run, now) != Progress::Dry {
+        while now < most {
             now += Span::from_ps(777);
+            until(&mut run, now);
         }
+        assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
         assert!(take_arrivals(&mut run) == expected, "machine {index}");
         assert!(run.save().unwrap() == at_once.save().unwrap(), "machine {index}: the final state");
     }
