@@ -217,7 +217,7 @@ mod tests {
         ) {
         }
         fn received(&mut self, _: &Packet, (): &(), _: &mut InterfaceContext<'_, '_, Self>) {}
-        fn next_supply(&self) -> Time {
+        fn next_supply(&mut self, _: Time, (): &()) -> Time {
             if self.0 > 0 { Time::ZERO } else { Time::MAX }
         }
         fn supply(&mut self, (): &(), context: &mut InterfaceContext<'_, '_, Self>) -> Supply {

@@ -72,9 +72,9 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// A [watched](Packet::watch) packet of any interface has been put on a link.
     fn hop(_output: &mut Self::Output, _hop: &HopRecord) {}
 
-    /// There will be no packet to supply before this time, unless something happens to the interface;
-    /// [`Time::MAX`]: none at all. The fabric need not ask before.
-    fn next_supply(&self) -> Time;
+    /// The link can take a packet from `free` on: there will be none to supply before the returned time, unless
+    /// something happens to the interface; [`Time::MAX`]: none at all. The fabric need not ask before.
+    fn next_supply(&mut self, free: Time, parameters: &Self::Parameters) -> Time;
 
     /// The link can take a packet now.
     fn supply(

@@ -676,7 +676,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             }
             Fate::Lost => endpoint.expect_credit(tail + link.latency, room),
         }
-        let next = end.max(endpoint.interface.next_supply());
+        let next = end.max(endpoint.interface.next_supply(end, &self.interface));
         endpoint.pump_at(next, context.entity, context.events);
     }
 }

@@ -141,6 +141,9 @@ struct Transmit {
     turn: u32,
     next_number: u32,
     next_packet: Time,
+    /// When the gap before the host's next offer begins, if nothing else is sent before: it need not be asked
+    /// then, only when the gap is over.
+    begins_offer: Time,
     watched: Watched,
 }
 
@@ -223,6 +226,7 @@ impl<H: Host> SimpleNic<H> {
                 turn: 0,
                 next_number: 0,
                 next_packet: Time::ZERO,
+                begins_offer: Time::MAX,
                 watched: Watched::default(),
             },
             incoming: BTreeMap::new(),
@@ -274,6 +278,18 @@ impl<H: Host> SimpleNic<H> {
         self.with_host(parameters, context, |host, shared, at_host| {
             host.delivered(&delivered, shared, at_host)
         });
+    }
+
+    /// The link is free from `free` on, and no message waits: when the gap before the host's next offer will be
+    /// over.
+    fn begin_offer(&mut self, free: Time, parameters: &SimpleParameters) -> Time {
+        let offer = self.host.next_offer();
+        if offer == Time::MAX {
+            return offer;
+        }
+        let begin = offer.max(free).max(self.transmit.next_packet);
+        self.transmit.begins_offer = begin;
+        begin.max(offer.saturating_add(parameters.send_message)).saturating_add(parameters.message_gap)
     }
 
     /// Takes the next packet of the message whose turn it is.
@@ -440,9 +456,12 @@ impl<H: Host> Interface for SimpleNic<H> {
         output.hop(hop);
     }
 
-    fn next_supply(&self) -> Time {
-        let first = self.transmit.queue.front().map(|outgoing| outgoing.posted);
-        first.unwrap_or_else(|| self.host.next_offer()).max(self.transmit.next_packet)
+    #[inline]
+    fn next_supply(&mut self, free: Time, parameters: &Self::Parameters) -> Time {
+        match self.transmit.queue.front() {
+            Some(outgoing) => outgoing.posted.max(self.transmit.next_packet),
+            None => self.begin_offer(free, &parameters.0),
+        }
     }
 
     #[inline]
@@ -456,6 +475,7 @@ impl<H: Host> Interface for SimpleNic<H> {
             return Supply::NotBefore(self.transmit.next_packet);
         }
         let queued = self.next_of_queue(now, &parameters.0);
+        let begun = std::mem::replace(&mut self.transmit.begins_offer, Time::MAX).min(now);
         let (to, number, bytes, born, part, last) = match queued {
             Some(Supplied::Packet { to, number, bytes, born, part, sent, last }) => {
                 if let Some(token) = sent {
@@ -466,9 +486,7 @@ impl<H: Host> Interface for SimpleNic<H> {
             Some(Supplied::NotBefore(time)) => return Supply::NotBefore(time),
             None => match self.host.offer(&parameters.1, now) {
                 Offer::Nothing => return Supply::Nothing,
-                Offer::NotBefore(time) => {
-                    return Supply::NotBefore(time.saturating_add(parameters.0.send_message));
-                }
+                Offer::NotBefore(_) => return Supply::not_before(self.begin_offer(now, &parameters.0)),
                 Offer::Message(message) => {
                     let Message { to, bytes, born, header, token, primitive, to_interface, .. } = message;
                     let number = self.transmit.take_number();
@@ -477,9 +495,8 @@ impl<H: Host> Interface for SimpleNic<H> {
                         context.announce(to, number, Announcement { bytes, born, header, watch, interface });
                     }
                     let posted = born + parameters.0.start_of(primitive);
-                    let gap = parameters.0.message_gap;
-                    if posted > now || gap > Span::ZERO {
-                        let next = posted.max(now) + gap;
+                    let next = posted.max(begun) + parameters.0.message_gap;
+                    if next > now {
                         let (sent, prepared) = (Bytes::ZERO, true);
                         self.transmit.insert(Outgoing {
                             to,

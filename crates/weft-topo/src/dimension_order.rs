@@ -122,19 +122,15 @@ impl Routing for DimensionOrder {
         if state.0 & PLANNED == 0 {
             *state = self.plan(at.address, to);
         }
-        let mut d = 0;
-        let mut axis = &self.torus.axes()[0];
-        while (differ >> axis.shift) as u32 & axis.mask == 0 {
-            d += 1;
-            axis = &self.torus.axes()[d];
-        }
+        // Which dimension it is and what holds there, no processor can guess.
+        let d = self.torus.first_dimension(differ);
+        let axis = &self.torus.axes()[d];
         let down = state.0 >> (DOWN + d as u32) & 1 == 1;
         let port = self.torus.port(d, down);
         if self.virtual_channels == 1 {
             return Step { port, vc: VcId(0) };
         }
-        // Which of these holds, no processor can guess.
-        let edge = if down { 0 } else { axis.size - 1 };
+        let edge = select_unpredictable(down, 0, axis.size - 1);
         let at_dateline = axis.coordinate(at.address) == edge;
         let goes_on = at.port == self.torus.port(d, !down);
         let entered = VcId(state.0 >> (CHANNEL + d as u32) & 1);

@@ -109,6 +109,13 @@ impl Torus {
         &self.axes[..self.dimensions as usize]
     }
 
+    /// The lowest dimension in which two addresses of which these bits differ, one of them a switch's, are apart.
+    #[inline]
+    pub(crate) fn first_dimension(&self, differ: u64) -> usize {
+        let lowest = differ.trailing_zeros();
+        self.axes()[1..].iter().map(|axis| usize::from(axis.shift <= lowest)).sum()
+    }
+
     /// Switches along each dimension.
     pub fn sizes(&self) -> Vec<u32> {
         self.axes().iter().map(|axis| axis.size).collect()

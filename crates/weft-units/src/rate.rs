@@ -152,7 +152,9 @@ impl Line {
     /// the time at which the last bit has left.
     #[inline]
     pub fn send(&mut self, rate: &LineRate, start: Time, data: Bytes) -> Time {
-        let (base, early) = if start > self.busy_until { (start, 0) } else { (self.busy_until, self.early) };
+        // Whether the line is idle, no processor can guess.
+        let early = select_unpredictable(start > self.busy_until, 0, self.early);
+        let base = start.max(self.busy_until);
         let (ps, new_early) = rate.exact(data, early);
         self.busy_until = base + Span::from_ps(ps);
         self.early = new_early;

@@ -5,10 +5,14 @@
 
 use crate::packet::Credit;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::hint::select_unpredictable;
 use weft_engine::prefetch;
 use weft_units::Time;
 
-const NONE: u32 = u32::MAX;
+/// The place of an entry that comes after all others: what the list of an output ends with.
+const END: u32 = 0;
+/// The place of an entry that comes before all others: what an empty list has for its last.
+const BEGIN: u32 = 1;
 
 /// A credit that will count from `time` on.
 #[derive(Clone, Copy)]
@@ -33,20 +37,23 @@ struct List {
     last: u32,
 }
 
+const EMPTY: List = List { first: END, last: BEGIN };
+
 /// The expected credits of a switch, for each output in the order in which they come.
+///
+/// Whether there are any, no processor can guess: adding one and looking for one go without a branch on it.
 pub(crate) struct Expected {
     entries: Vec<Entry>,
+    /// The first free place; [`END`]: none.
     free: u32,
     lists: Box<[List]>,
 }
 
 impl Expected {
     pub(crate) fn new(outputs: usize) -> Expected {
-        Expected {
-            entries: Vec::new(),
-            free: NONE,
-            lists: vec![List { first: NONE, last: NONE }; outputs].into(),
-        }
+        let end = Entry { time: Time::MAX, amount: 0, next: END, vc: 0 };
+        let begin = Entry { time: Time::ZERO, ..end };
+        Expected { entries: vec![end, begin], free: END, lists: vec![EMPTY; outputs].into() }
     }
 
     /// Asks for its memory.
@@ -59,9 +66,9 @@ impl Expected {
     /// Adds a credit.
     #[inline]
     pub(crate) fn push(&mut self, time: Time, Credit { port, vc, amount }: Credit) {
-        let entry = Entry { time, amount, next: NONE, vc };
+        let entry = Entry { time, amount, next: END, vc };
         let mut place = self.free;
-        if place == NONE {
+        if place == END {
             place = self.entries.len() as u32;
             self.entries.push(entry);
         } else {
@@ -70,10 +77,11 @@ impl Expected {
             *entry_there = entry;
         }
         let list = &mut self.lists[usize::from(port)];
-        if list.first == NONE {
-            (list.first, list.last) = (place, place);
-        } else if self.entries[list.last as usize].order() <= entry.order() {
-            self.entries[list.last as usize].next = place;
+        let last = &mut self.entries[list.last as usize];
+        if last.order() <= entry.order() {
+            // Of an empty list this is the entry before all others, whose next nobody asks for.
+            last.next = place;
+            list.first = select_unpredictable(list.first == END, place, list.first);
             list.last = place;
         } else {
             self.insert_before_last(place, usize::from(port));
@@ -99,24 +107,25 @@ impl Expected {
     }
 
     /// Takes the first credit of `output` if it has come by `now`: virtual channel and amount.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_come(&mut self, output: usize, now: Time) -> Option<(u8, u32)> {
         let list = &mut self.lists[output];
         let place = list.first;
-        let entry = self.entries.get_mut(place as usize)?;
+        let entry = &mut self.entries[place as usize];
         if entry.time > now {
             return None;
         }
         list.first = entry.next;
+        list.last = select_unpredictable(entry.next == END, BEGIN, list.last);
         entry.next = self.free;
         self.free = place;
         Some((entry.vc, entry.amount))
     }
 
-    /// When the first credit of `output` comes.
+    /// When the first credit of `output` comes; [`Time::MAX`]: none is known to come.
     #[inline]
-    pub(crate) fn first(&self, output: usize) -> Option<Time> {
-        self.entries.get(self.lists[output].first as usize).map(|entry| entry.time)
+    pub(crate) fn first(&self, output: usize) -> Time {
+        self.entries[self.lists[output].first as usize].time
     }
 
     /// The expected credits of `output`, in order.
@@ -124,9 +133,9 @@ impl Expected {
     pub(crate) fn of(&self, output: usize) -> impl Iterator<Item = (Time, Credit)> {
         let mut place = self.lists[output].first;
         std::iter::from_fn(move || {
-            let Entry { time, amount, next, vc } = *self.entries.get(place as usize)?;
-            place = next;
-            Some((time, Credit { port: output as u16, vc, amount }))
+            let Entry { time, amount, next, vc } = self.entries[place as usize];
+            let credit = (time, Credit { port: output as u16, vc, amount });
+            (std::mem::replace(&mut place, next) != END).then_some(credit)
         })
     }
 
@@ -175,15 +184,17 @@ mod tests {
             expected.push(at(1), credit(0, 10));
             expected.push(at(2), credit(1, 20));
             expected.push(at(3), credit(0, 30));
-            assert_eq!(expected.first(0), Some(at(1)));
+            assert_eq!(expected.first(0), at(1));
             assert_eq!(expected.of(0).map(|(_, c)| c.amount).collect::<Vec<_>>(), [10, 30]);
             assert_eq!(expected.pop_come(0, at(0)), None);
             assert_eq!(expected.pop_come(0, at(3)), Some((1, 10)));
             assert_eq!(expected.pop_come(1, at(3)), Some((1, 20)));
             assert_eq!(expected.pop_come(0, at(3)), Some((1, 30)));
             assert_eq!(expected.pop_come(0, at(3)), None);
+            assert_eq!((expected.first(0), expected.all().count()), (Time::MAX, 0));
         }
-        assert_eq!(expected.entries.len(), 3);
+        // The two at either end, and three in use at once.
+        assert_eq!(expected.entries.len(), 2 + 3);
     }
 
     /// Catches credits that are held back by others that come later.

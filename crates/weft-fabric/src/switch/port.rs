@@ -379,7 +379,10 @@ impl Ports {
 
     /// The edge at which the next credit of an output will have come, if one is known to come.
     pub(crate) fn next_credit<T>(&self, output: usize, rules: &Rules<T>) -> Time {
-        self.expected.first(output).map_or(Time::MAX, |time| rules.switch.clock.edge_at_or_after(time))
+        match self.expected.first(output) {
+            Time::MAX => Time::MAX,
+            time => rules.switch.clock.edge_at_or_after(time),
+        }
     }
 
     /// Makes sure that arbitration happens at the first edge from `time` on.

@@ -84,7 +84,7 @@ impl Interface for Scripted {
         context.output().push(Arrived { at, source, message, destination, bytes, born, hops });
     }
 
-    fn next_supply(&self) -> Time {
+    fn next_supply(&mut self, _: Time, (): &()) -> Time {
         self.plan.get(self.next as usize).map_or(Time::MAX, |planned| planned.at)
     }
 

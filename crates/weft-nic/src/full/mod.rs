@@ -444,7 +444,7 @@ impl<H: Host> Interface for FullNic<H> {
     }
 
     #[inline]
-    fn next_supply(&self) -> Time {
+    fn next_supply(&mut self, _: Time, _: &Self::Parameters) -> Time {
         // Whether an offer would be begun on is asked when its time has come.
         self.hardware.transmit.ready(self.hardware.large_ready()).min(self.host.next_offer())
     }
