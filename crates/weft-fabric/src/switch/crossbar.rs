@@ -8,6 +8,7 @@ use crate::arbiter::{random, round_robin};
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
 use serde::{Deserialize, Serialize, Serializer};
+use std::hint::select_unpredictable;
 use weft_engine::prefetch;
 use weft_topo::Routing;
 use weft_units::Time;
@@ -210,13 +211,33 @@ impl<B: InputBuffers> Crossbar<B> {
         mut choose: impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) {
         let wake = match *self.ports.awaited {
-            // Most edges serve a single output, which needs no order.
-            [wanted] if wanted.is_power_of_two() => {
-                self.serve_if_due(wanted.trailing_zeros() as usize, now, rules, sink, &mut choose)
-            }
+            [wanted] => match self.due(wanted, now) {
+                // Most edges serve a single output, which needs no order.
+                (due, wake) if due.is_power_of_two() => {
+                    let output = due.trailing_zeros() as usize;
+                    wake.min(self.serve(output, now, rules, sink, &mut choose))
+                }
+                _ => self.serve_in_order(now, rules, sink, &mut choose),
+            },
             _ => self.serve_in_order(now, rules, sink, &mut choose),
         };
         self.ports.decision = self.ports.decision.min(wake);
+    }
+
+    /// Which of the wanted outputs are to be looked at now, and when the first of the others is.
+    #[inline(always)]
+    fn due(&self, mut wanted: u64, now: Time) -> (u64, Time) {
+        let (mut due, mut wake) = (0, Time::MAX);
+        while wanted != 0 {
+            let output = wanted.trailing_zeros();
+            wanted &= wanted - 1;
+            let look_at = self.ports.look_at[output as usize];
+            // No processor can guess which it is.
+            let is_due = look_at <= now;
+            due |= u64::from(is_due) << output;
+            wake = wake.min(select_unpredictable(is_due, Time::MAX, look_at));
+        }
+        (due, wake)
     }
 
     /// Serves the wanted outputs one after the other, beginning with a random one and going up or down
