@@ -60,7 +60,9 @@ impl DimensionOrder {
         self.datelines
     }
 
-    /// Direction and channel in every dimension, decided once per packet.
+    /// Direction and channel in every dimension, decided once per packet. On its own: compiled into what every hop
+    /// does, it would take its registers.
+    #[inline(never)]
     fn plan(&self, from: Address, to: Address) -> RouteState {
         let axes = self.torus.axes();
         let coordinates = |axis: &Axis| (axis.coordinate(from), axis.coordinate(to));
@@ -124,7 +126,7 @@ impl Routing for DimensionOrder {
         }
         // Which dimension it is and what holds there, no processor can guess.
         let d = self.torus.first_dimension(differ);
-        let axis = &self.torus.axes()[d];
+        let axis = self.torus.axis(d);
         let down = state.0 >> (DOWN + d as u32) & 1 == 1;
         let port = self.torus.port(d, down);
         if self.virtual_channels == 1 {

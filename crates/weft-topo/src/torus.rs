@@ -29,7 +29,7 @@ pub struct Dimension {
 }
 
 /// One dimension as the router sees it: a bit field of the address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Axis {
     /// Switches along it.
     pub size: u32,
@@ -42,6 +42,9 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
+    /// One that is not there: its field lies beyond every address.
+    const NONE: Axis = Axis { size: 1, wraps: false, shift: u64::BITS, mask: 0 };
+
     /// The coordinate of an address along this axis.
     #[inline]
     pub fn coordinate(&self, address: Address) -> u32 {
@@ -87,7 +90,7 @@ impl Torus {
         )?;
         let concentration =
             in_range("endpoints per switch (concentration)", concentration, 1, crate::MAX_ENDPOINTS)?;
-        let mut axes = [Axis::default(); MAX_DIMENSIONS];
+        let mut axes = [Axis::NONE; MAX_DIMENSIONS];
         let mut shift = bits_for(concentration);
         for (axis, dimension) in axes.iter_mut().zip(dimensions) {
             let size = in_range("the size of a dimension", dimension.size, 1, crate::MAX_SWITCHES)?;
@@ -103,6 +106,12 @@ impl Torus {
         })
     }
 
+    /// The axis of dimension `d`.
+    #[inline]
+    pub(crate) fn axis(&self, d: usize) -> &Axis {
+        &self.axes[d]
+    }
+
     /// Its axes, lowest dimension first.
     #[inline]
     pub(crate) fn axes(&self) -> &[Axis] {
@@ -113,7 +122,7 @@ impl Torus {
     #[inline]
     pub(crate) fn first_dimension(&self, differ: u64) -> usize {
         let lowest = differ.trailing_zeros();
-        self.axes()[1..].iter().map(|axis| usize::from(axis.shift <= lowest)).sum()
+        self.axes[1..].iter().map(|axis| usize::from(axis.shift <= lowest)).sum()
     }
 
     /// Switches along each dimension.
