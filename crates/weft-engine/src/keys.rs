@@ -70,6 +70,7 @@ const fn merge_sort<const EXCHANGES: usize>(keys: usize) -> [(u8, u8); EXCHANGES
 const SORT_4: [(u8, u8); 5] = merge_sort(4);
 const SORT_8: [(u8, u8); 19] = merge_sort(8);
 const SORT_16: [(u8, u8); 63] = merge_sort(16);
+
 /// So many keys are sorted by a network: without a branch that depends on one, which for so few is faster than
 /// comparing less and guessing wrong.
 pub(crate) const FEW: usize = 16;
@@ -251,7 +252,8 @@ mod tests {
         #[test]
         fn events_of_a_site_are_sorted(events in events(40)) {
             let start = Time::from_ps(1000);
-            let keys: Vec<Key> = events.iter().zip(0..).map(|(event, index)| Key::new(event, start, index)).collect();
+            let keys = events.iter().zip(0..).map(|(event, index)| Key::new(event, start, index));
+            let keys: Vec<Key> = keys.collect();
             let mut room = Sorted::new();
             let (end, sorted) = room.of_site(&keys, &events).split_last().expect("the mark");
             prop_assert!(end.is_end());
@@ -264,7 +266,8 @@ mod tests {
         fn events_of_a_block_are_sorted_by_site(events in events(FEW + 2)) {
             let start = Time::from_ps(1000);
             let mut room = Sorted::new();
-            let fits = events.len() <= FEW && events.iter().all(|event| (event.time - start).as_ps() < 1 << 22 && event.order.rank() < 1 << 28);
+            let packs = |event: &Event<_>| (event.time - start).as_ps() < 1 << 22 && event.order.rank() < 1 << 28;
+            let fits = events.len() <= FEW && events.iter().all(packs);
             let sorted = room.few_of_block(&events, start);
             prop_assert_eq!(sorted.is_some(), fits);
             let sites = (128..131).filter(|&site| events.iter().any(|event| event.site.0 == site));

@@ -6,13 +6,19 @@ use crate::hop::HopRecord;
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
 use crate::packet::{Credit, Packet, Wire, kind};
 use crate::parameters::{
-    CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
+    SwitchParameters,
 };
 use crate::switch::{Crossbar, LinkKind, OutputQueued, Peer, Port, Ports, Rules, Sink, Switch, UNLIMITED};
 use serde::{Deserialize, Serialize};
 use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId, Stream, ZeroLatencyCut, prefetch};
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
 use weft_units::{Bytes, EndpointId, LineRate, PortId, Span, SwitchId, Time};
+
+/// Most ports of a switch: what the packet header has bits for.
+const MOST_PORTS: u32 = 4096;
+/// Most virtual channels of a link.
+pub(crate) const MOST_CHANNELS: u32 = 16;
 
 /// What a packet network is built of.
 pub struct NetworkParameters<T> {
@@ -57,7 +63,9 @@ pub enum BuildError {
         packet: Bytes,
     },
     /// More ports or virtual channels than the packet header has bits for.
-    #[error("a switch has {ports} ports and {channels} virtual channels; at most 4096 and 16 are supported")]
+    #[error(
+        "a switch has {ports} ports and {channels} virtual channels; at most {MOST_PORTS} and {MOST_CHANNELS} are supported"
+    )]
     SwitchTooLarge {
         /// Ports.
         ports: u32,
@@ -170,7 +178,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let vcs = layout.virtual_channels();
         let switches = layout.switches();
         let most_ports = (0..switches).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
-        if most_ports > 4096 || vcs > 16 {
+        if most_ports > MOST_PORTS || vcs > MOST_CHANNELS {
             return Err(BuildError::SwitchTooLarge { ports: most_ports, channels: vcs });
         }
         let vc_shift = vcs.next_power_of_two().ilog2();
@@ -230,9 +238,11 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?
             .with_notice(notice(&parameters.switch, &parameters.format, &links));
         let directory = Directory::new(places, lookahead.span());
+        let cuts_through = parameters.switch.forwarding == Forwarding::VirtualCutThrough
+            && parameters.switch.faster_link == FasterLink::Bubble;
         let rules = Rules {
-            cuts_through: parameters.switch.forwarding == Forwarding::VirtualCutThrough
-                && parameters.switch.faster_link == FasterLink::Bubble,
+            cuts_through,
+            passes: cuts_through && parameters.switch.arbiter == ArbiterKind::RoundRobin,
             links,
             format: parameters.format,
             switch: parameters.switch,
@@ -242,6 +252,13 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         };
         let network = Network { rules, credits, directory, interface };
         Ok(Built { network, sites, events, lookahead })
+    }
+
+    /// The same network with every packet queued in every switch, also one that is sure to win its output: which
+    /// must change nothing but speed.
+    pub fn queueing_always(mut self) -> Network<T, N> {
+        self.rules.passes = false;
+        self
     }
 
     /// The event by which a timer of an endpoint's interface fires at `at`, to be inserted between runs.

@@ -5,6 +5,7 @@ use super::pool::{Buffered, NONE, Pool, Queue};
 use super::port::{Hop, Ports, Rules, Sink};
 use crate::arbiter::islip::Islip;
 use crate::arbiter::{random, round_robin};
+use crate::network::MOST_CHANNELS;
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
 use serde::{Deserialize, Serialize, Serializer};
@@ -35,13 +36,12 @@ pub(crate) trait InputBuffers {
 /// An input-buffered switch. Its ports lie first, as in every kind of switch, so that finding them asks for
 /// no kind.
 #[derive(Deserialize)]
-#[serde(from = "Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>", bound = "B: InputBuffers")]
+#[serde(try_from = "Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>", bound = "B: InputBuffers")]
 #[repr(C)]
 pub(crate) struct Crossbar<B> {
     pub(crate) ports: Ports,
     pub(crate) pool: Pool,
     buffers: B,
-    arbiter: ArbiterKind,
     islip: Option<Box<Islip>>,
     /// Per output a bit for each request whose head wants it: `words` words each.
     requests: Box<[u64]>,
@@ -57,7 +57,6 @@ impl<B: InputBuffers> Crossbar<B> {
         let words = requests.div_ceil(64);
         Crossbar {
             buffers: B::new(requests, outputs),
-            arbiter,
             islip: match arbiter {
                 ArbiterKind::Islip(iterations) => Some(Box::new(Islip::new(outputs, iterations))),
                 ArbiterKind::RoundRobin | ArbiterKind::Random => None,
@@ -129,8 +128,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let input = request >> rules.vc_shift;
         let edge = self.ports.both_free(output, input, now, rules);
         let is_alone = edge < undisturbed_until.min(self.ports.decision)
-            && rules.cuts_through
-            && rules.switch.arbiter == ArbiterKind::RoundRobin
+            && rules.passes
             && (self.pool.is_empty()
                 || self.requests_of(output).iter().all(|&word| word == 0)
                     && self.buffers.queue(request, output).is_empty());
@@ -164,7 +162,7 @@ impl<B: InputBuffers> Crossbar<B> {
     #[inline]
     pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
         self.ports.decision = Time::MAX;
-        match self.arbiter {
+        match rules.switch.arbiter {
             ArbiterKind::RoundRobin => self.decide_in_turn(now, rules, sink),
             ArbiterKind::Random => self.decide_at_random(now, rules, sink),
             ArbiterKind::Islip(_) => {
@@ -480,7 +478,6 @@ struct Snapshot<Ports, Islip, Requests> {
     ports: Ports,
     queued: Vec<(u32, Vec<Buffered>)>,
     requests_per_output: u32,
-    arbiter: ArbiterKind,
     islip: Islip,
     requests: Requests,
 }
@@ -492,7 +489,6 @@ impl<B: InputBuffers> Serialize for Crossbar<B> {
             ports: &self.ports,
             queued: queues.map(|(queue, place)| (place, queue.packets(&self.pool).collect())).collect(),
             requests_per_output: self.requests_per_output,
-            arbiter: self.arbiter,
             islip: &self.islip,
             requests: &self.requests,
         }
@@ -500,21 +496,45 @@ impl<B: InputBuffers> Serialize for Crossbar<B> {
     }
 }
 
-impl<B: InputBuffers> From<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>> for Crossbar<B> {
-    fn from(snapshot: Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>) -> Crossbar<B> {
-        let Snapshot { ports, queued, requests_per_output, arbiter, islip, requests } = snapshot;
-        let mut buffers = B::new(requests_per_output as usize, ports.port.len());
+/// A snapshot that is none of a switch.
+#[derive(Debug, thiserror::Error)]
+enum SnapshotError {
+    #[error("a packet in queue {0}, which the switch does not have")]
+    Queue(u32),
+    #[error("{found} words of requests instead of {expected}")]
+    Requests { found: usize, expected: usize },
+    #[error("{requests} requests for an output of a switch of {ports} ports")]
+    Channels { requests: u32, ports: usize },
+}
+
+impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>> for Crossbar<B> {
+    type Error = SnapshotError;
+
+    fn try_from(
+        snapshot: Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>,
+    ) -> Result<Crossbar<B>, SnapshotError> {
+        let Snapshot { ports, queued, requests_per_output, islip, requests } = snapshot;
+        let outputs = ports.port.len();
+        // At most as many virtual channels as a network may have: what follows takes memory for all of them.
+        if requests_per_output as usize > outputs * MOST_CHANNELS as usize {
+            return Err(SnapshotError::Channels { requests: requests_per_output, ports: outputs });
+        }
+        let words = requests_per_output.div_ceil(64);
+        let expected = outputs * words as usize;
+        if requests.len() != expected {
+            return Err(SnapshotError::Requests { found: requests.len(), expected });
+        }
+        let mut buffers = B::new(requests_per_output as usize, outputs);
         let mut pool = Pool::new();
         for (place, packets) in queued {
-            let Some(queue) = buffers.queues_mut().get_mut(place as usize) else { continue };
+            let queue = buffers.queues_mut().get_mut(place as usize).ok_or(SnapshotError::Queue(place))?;
             for packet in packets {
                 if queue.push(&mut pool, &packet) {
                     (queue.head_room, queue.head_vc) = (packet.room, packet.packet.vc);
                 }
             }
         }
-        let words = requests_per_output.div_ceil(64);
-        Crossbar { ports, pool, buffers, arbiter, islip, requests, requests_per_output, words }
+        Ok(Crossbar { ports, pool, buffers, islip, requests, requests_per_output, words })
     }
 }
 

@@ -34,6 +34,9 @@ pub(crate) struct Rules<T> {
     pub(crate) vcs: u32,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
+    /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one order of
+    /// requests must be drawn or tried.
+    pub(crate) passes: bool,
     /// Requests and credits are numbered `port << vc_shift | vc`.
     pub(crate) vc_shift: u32,
 }
@@ -326,11 +329,8 @@ impl Ports {
     /// A packet at `input` now wants `output`.
     #[inline(always)]
     pub(crate) fn look_again<T>(&mut self, output: usize, input: usize, now: Time, rules: &Rules<T>) {
-        let both_free = self.port[output].output_ready.max(self.port[input].input_ready);
-        if both_free < self.look_at[output] {
-            let edge = if both_free > now { both_free } else { rules.switch.clock.edge_at_or_after(now) };
-            self.look_no_later_than(output, edge);
-        }
+        let edge = self.both_free(output, input, now, rules);
+        self.look_no_later_than(output, edge);
     }
 
     /// The first clock edge from `now` on at which both an output and an input are free.
@@ -562,10 +562,60 @@ impl Ports {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Part;
+    use crate::parameters::{ArbiterKind, SwitchKind};
+    use weft_units::{Clock, EndpointId};
 
     /// Catches a field that pushes a port over a cache line.
     #[test]
     fn a_port_is_a_cache_line() {
         assert_eq!(size_of::<Port>(), 64);
+    }
+
+    struct Nowhere;
+
+    impl Sink for Nowhere {
+        fn packet(&mut self, _: Peer, _: Packet, _: Time, _: Time) {}
+        fn credit(&mut self, _: Peer, _: u8, _: u32, _: Time) {}
+        fn hop(&mut self, _: HopRecord) {}
+    }
+
+    /// Catches packets that are lost count of where a port's 32 bits end, and a reset that leaves some.
+    #[test]
+    fn packets_are_counted_beyond_32_bits() {
+        let link = LinkKind { rate: LineRate::INSTANT, latency: Span::ZERO, framing: Bytes::ZERO };
+        let rules = Rules {
+            topology: (),
+            links: vec![link],
+            format: PacketFormat { header: Bytes::ZERO, footer: Bytes::ZERO, payload: Bytes::new(64) },
+            switch: SwitchParameters {
+                kind: SwitchKind::OutputQueued,
+                arbiter: ArbiterKind::RoundRobin,
+                clock: Clock::from_hertz(1_000_000_000).unwrap(),
+                pipeline_cycles: 0,
+                forwarding: Forwarding::VirtualCutThrough,
+                faster_link: FasterLink::Bubble,
+                buffer: Bytes::new(64),
+                credit: CreditUnit::Bytes,
+                output_buffer: None,
+            },
+            vcs: 1,
+            cuts_through: true,
+            passes: true,
+            vc_shift: 0,
+        };
+        let dice = Stream::new(1, 2, 3);
+        let port = Port::new(Peer::Endpoint { entity: 1 }, LinkClass(0));
+        let mut ports = Ports::new(SwitchId(0), Address(0), vec![port], vec![UNLIMITED], dice);
+        let packet = Packet::new(EndpointId(0), EndpointId(1), 0, 64, Time::ZERO, Part::Whole);
+        let buffered = Buffered::new(&packet, Time::ZERO, 64);
+        ports.port[0].packets = u32::MAX - 1;
+        for sent in 0..3 {
+            ports.port[0].waiting = 64;
+            ports.transmit(&Hop { now: Time::ZERO, output: 0, input: None }, &buffered, &rules, &mut Nowhere);
+            assert_eq!(ports.sent(0), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
+        }
+        ports.reset_counters(Time::ZERO);
+        assert_eq!(ports.sent(0), (0, Bytes::ZERO));
     }
 }

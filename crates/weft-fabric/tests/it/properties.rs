@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::{
-    CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{check_credits, stuck};
 use weft_topo::{Ascent, Layout, Routing, Topology, prove};
@@ -142,6 +142,32 @@ proptest! {
         prop_assert_eq!(run.pending().count(), 0);
         prop_assert_eq!(check_credits(&run), Ok(()));
         check_deliveries(&machine, &script, &mut run)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+    /// Catches a packet that passes a switch although another could have come before its output was granted, or
+    /// although it lacked credits, or past others: whoever queues instead arrives at the same time.
+    #[test]
+    fn packets_that_pass_arrive_when_they_would_have_by_queueing(
+        mut machine in machines(), seed in any::<u64>(), packets in 1u32..40, gap in 0u32..400_000,
+    ) {
+        machine.switch.arbiter = ArbiterKind::RoundRobin;
+        machine.switch.forwarding = Forwarding::VirtualCutThrough;
+        machine.switch.faster_link = FasterLink::Bubble;
+        let script = random_script(&machine.layout, packets, machine.format.payload.get() as u32, gap, seed);
+        let mut passing = machine.begin(&script, 1);
+        let mut queueing = machine.begin_queueing(&script);
+        until(&mut passing, Time::MAX);
+        until(&mut queueing, Time::MAX);
+        prop_assert_eq!(take_arrivals(&mut passing), take_arrivals(&mut queueing));
+        for ((id, one), (_, other)) in passing.sites().zip(queueing.sites()) {
+            let links = passing.model().links_of(id, one, Time::MAX);
+            for (one, other) in links.zip(queueing.model().links_of(id, other, Time::MAX)) {
+                prop_assert_eq!((one.packets, one.busy, one.stalled), (other.packets, other.busy, other.stalled));
+            }
+        }
     }
 }
 

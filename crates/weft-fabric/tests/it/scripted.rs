@@ -131,6 +131,12 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
         Simulation::new(network, sites, events, lookahead, threads)
     }
 
+    /// The same run with every packet queued in every switch.
+    pub fn begin_queueing(&self, script: &Script) -> Run<T> {
+        let Built { network, sites, events, lookahead } = self.build(script).unwrap();
+        Simulation::new(network.queueing_always(), sites, events, lookahead, 1)
+    }
+
     /// A run that goes on from a snapshot.
     pub fn resume(&self, script: &Script, bytes: &[u8], threads: usize) -> Run<T> {
         let Built { network, sites, lookahead, .. } = self.build(script).unwrap();
