@@ -43,9 +43,16 @@ pub trait Model: Sync + Sized {
         let _ = (site, event);
     }
 
-    /// Gives a site a note that counts from `time` on. It comes before all that happens at `time`, as
-    /// early as the beginning of the window; how early, and in which order, must not influence the model.
-    fn note(&self, site: &mut Self::Site, time: Time, note: Self::Note);
+    /// Gives a site a note that counts from `time` on, when the window that holds `time` begins, at `start`: what
+    /// comes to the site earlier has been handled. The order of notes must not influence the model, nor where windows
+    /// begin.
+    fn note(&self, site: &mut Self::Site, start: Time, time: Time, note: Self::Note);
+
+    /// The run is about to be saved, and all that comes before `before` has been handled: brings the state of a
+    /// site into a form that does not depend on how windows were cut. Must not influence the model.
+    fn settle(&self, site: &mut Self::Site, before: Time) {
+        let _ = (site, before);
+    }
 
     /// The next time at which the site wants to decide something; [`Time::MAX`]: when an event has come.
     /// Read after every event and decision.

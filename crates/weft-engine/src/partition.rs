@@ -104,7 +104,7 @@ impl<M: Model> Partition<M> {
         let mut active = 0u64;
         for note in notes {
             active |= 1 << member(note.site);
-            model.note(&mut self.sites[first + member(note.site)], note.time, note.note);
+            model.note(&mut self.sites[first + member(note.site)], start, note.time, note.note);
         }
         for site in decisions {
             active |= 1 << member(*site);
@@ -200,7 +200,7 @@ impl<M: Model> Partition<M> {
             }
             for &index in &note_order[note_bounds[member] as usize..note_bounds[member + 1] as usize] {
                 let note = &notes[index as usize];
-                model.note(&mut self.sites[first + member], note.time, note.note);
+                model.note(&mut self.sites[first + member], start, note.time, note.note);
             }
             let keys = &keys[bounds[member] as usize..bounds[member + 1] as usize];
             let in_order = sorted.of_site(keys, events);

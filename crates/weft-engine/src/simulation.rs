@@ -333,7 +333,10 @@ impl<M: Model> Simulation<M> {
     ///
     /// # Errors
     /// Never for models whose state can be serialized at all.
-    pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
+    pub fn save(&mut self) -> Result<Vec<u8>, SnapshotError> {
+        for site in self.partitions.iter_mut().flat_map(|partition| &mut partition.sites) {
+            self.model.settle(site, self.now);
+        }
         let mut events: Vec<Event<M::Payload>> =
             self.partitions.iter().flat_map(|p| p.pending.pending()).copied().collect();
         events.sort_by(|a, b| a.site.cmp(&b.site).then_with(|| a.compare(b)));
@@ -466,7 +469,7 @@ mod tests {
             site.decision = site.decision.min(context.now() + Span::from_ps(3_000));
         }
 
-        fn note(&self, site: &mut Site, time: Time, note: u32) {
+        fn note(&self, site: &mut Site, _: Time, time: Time, note: u32) {
             site.notes.push((time, note));
         }
 

@@ -219,7 +219,7 @@ impl<N: Interface> Model for Ideal<N> {
         }
     }
 
-    fn note(&self, _: &mut IdealSite<N>, _: Time, _: Credit) {
+    fn note(&self, _: &mut IdealSite<N>, _: Time, _: Time, _: Credit) {
         unreachable!("the ideal network has no credits")
     }
 

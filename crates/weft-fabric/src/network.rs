@@ -77,7 +77,6 @@ pub enum BuildError {
 /// The packet network: what all its sites share.
 pub struct Network<T, N: Interface> {
     rules: Rules<T>,
-    credits: u32,
     directory: Directory,
     interface: N::Parameters,
 }
@@ -217,7 +216,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
                         endpoint_ports.push(port as u16);
                         (Peer::Endpoint { entity }, UNLIMITED)
                     }
-                    Attachment::Nothing => (Peer::Nothing, 0),
+                    Attachment::Nothing => (Peer::Nothing, UNLIMITED),
                 };
                 outputs.push(Port::new(peer, class));
                 room.extend(std::iter::repeat_n(behind, 1 << vc_shift));
@@ -241,6 +240,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let cuts_through = parameters.switch.forwarding == Forwarding::VirtualCutThrough
             && parameters.switch.faster_link == FasterLink::Bubble;
         let rules = Rules {
+            buffer: credits,
             cuts_through,
             passes: cuts_through && parameters.switch.arbiter == ArbiterKind::RoundRobin,
             links,
@@ -250,7 +250,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             vc_shift,
             topology: parameters.layout,
         };
-        let network = Network { rules, credits, directory, interface };
+        let network = Network { rules, directory, interface };
         Ok(Built { network, sites, events, lookahead })
     }
 
@@ -291,7 +291,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
 
     /// Room of one input buffer, in units of credit.
     pub(crate) fn credits(&self) -> u32 {
-        self.credits
+        self.rules.buffer
     }
 
     pub(crate) fn room(&self, packet: &Packet) -> u32 {
@@ -563,8 +563,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     }
 
     #[inline]
-    fn note(&self, site: &mut Site<N>, time: Time, credit: Credit) {
-        site.switch.ports_mut().expect_credit(time, credit, &self.rules);
+    fn note(&self, site: &mut Site<N>, start: Time, time: Time, credit: Credit) {
+        site.switch.ports_mut().learn_of_credit(start, time, credit, &self.rules);
+    }
+
+    fn settle(&self, site: &mut Site<N>, before: Time) {
+        // Which credits have been needed depends on which packets have passed without queueing.
+        site.switch
+            .ports_mut()
+            .collect_all_credits(Time::from_ps(before.as_ps().saturating_sub(1)), &self.rules);
     }
 
     #[inline]

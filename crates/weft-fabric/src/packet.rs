@@ -139,6 +139,14 @@ pub struct Credit {
     pub(crate) amount: u32,
 }
 
+impl Credit {
+    /// Its place among the credits of a switch.
+    #[inline]
+    pub(crate) fn channel(&self, vc_shift: u32) -> usize {
+        usize::from(self.port) << vc_shift | usize::from(self.vc)
+    }
+}
+
 /// Kinds of events, in the order in which an entity handles them at one instant.
 pub(crate) mod kind {
     pub(crate) const ANNOUNCEMENT: u32 = 0;

@@ -109,7 +109,7 @@ pub trait SimulatedNetwork<H: Host> {
     ///
     /// # Errors
     /// State that cannot be serialized.
-    fn save(&self) -> Result<Vec<u8>, SnapshotError>;
+    fn save(&mut self) -> Result<Vec<u8>, SnapshotError>;
 
     /// How the run ends if no packet in the network can ever move again: with the circle of buffers that
     /// wait for each other, or all that waits. `None`: packets move, or there are none.
@@ -247,7 +247,7 @@ macro_rules! by_the_engine {
             }
         }
 
-        fn save(&self) -> Result<Vec<u8>, SnapshotError> {
+        fn save(&mut self) -> Result<Vec<u8>, SnapshotError> {
             self.simulation.save()
         }
 

@@ -135,10 +135,12 @@ impl<B: InputBuffers> Crossbar<B> {
         if !is_alone {
             return false;
         }
-        self.ports.collect_credits(output, edge, rules);
-        let credit = self.ports.credits[output << rules.vc_shift | usize::from(arrived.packet.vc)];
-        if credit < arrived.room {
-            return false;
+        let channel = output << rules.vc_shift | usize::from(arrived.packet.vc);
+        if self.ports.credits[channel] < arrived.room {
+            self.ports.collect_credits(output, edge, rules);
+            if self.ports.credits[channel] < arrived.room {
+                return false;
+            }
         }
         self.ports.port[output].turn = request as u16 + 1;
         let input_vc = (request & ((1 << rules.vc_shift) - 1)) as u8;

@@ -32,6 +32,8 @@ pub(crate) struct Rules<T> {
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
     pub(crate) vcs: u32,
+    /// Room of an input buffer per virtual channel, in units of credit.
+    pub(crate) buffer: u32,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one order of
@@ -108,8 +110,6 @@ pub(crate) struct Port {
     pub(crate) output_ready: Time,
     /// The first clock edge at which another packet may leave the input's buffer.
     pub(crate) input_ready: Time,
-    /// Bytes sent into the buffer behind the link that have not left it.
-    pub(crate) outstanding: u32,
     /// Bytes that wait in this switch with this output chosen.
     pub(crate) waiting: u32,
     pub(crate) peer: Peer,
@@ -130,7 +130,6 @@ impl Port {
             line: Line::default(),
             output_ready: Time::ZERO,
             input_ready: Time::ZERO,
-            outstanding: 0,
             waiting: 0,
             peer,
             turn: 0,
@@ -160,10 +159,13 @@ pub(crate) struct Ports {
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
     pub(crate) port: Box<[Port]>,
-    /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link.
+    /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link, but for what
+    /// of the [expected](Self::expected) has come and was not needed.
     pub(crate) credits: Box<[u32]>,
     /// Credits that are known to come.
     pub(crate) expected: Expected,
+    /// What had come by then has been taken account of.
+    collected: Time,
     /// Outputs that could send but for credits.
     stalling: u32,
     pub(crate) switch: SwitchId,
@@ -195,7 +197,11 @@ pub(crate) struct Hop {
 struct Queues<'a> {
     now: Time,
     ports: &'a [Port],
+    credits: &'a [u32],
     expected: &'a Expected,
+    /// Room of an empty buffer.
+    room: u32,
+    vc_shift: u32,
     /// Bytes that one unit of credit stands for.
     credit_bytes: u32,
     dice: &'a mut Stream,
@@ -204,10 +210,12 @@ struct Queues<'a> {
 impl View for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let output = &self.ports[port.index()];
-        let come = self.expected.of(port.index()).take_while(|(time, _)| *time <= self.now);
-        let freed = come.map(|(_, credit)| credit.amount * self.credit_bytes).sum::<u32>();
-        u64::from(output.outstanding - freed) + u64::from(output.waiting)
+        let output = port.index();
+        let channels = &self.credits[output << self.vc_shift..][..1 << self.vc_shift];
+        let taken = channels.iter().map(|&credit| self.room.saturating_sub(credit)).sum::<u32>();
+        let come = self.expected.of(output).filter(|(time, _)| *time <= self.now);
+        let freed = come.map(|(_, credit)| credit.amount).sum::<u32>();
+        u64::from((taken - freed) * self.credit_bytes) + u64::from(self.ports[output].waiting)
     }
 
     #[inline]
@@ -229,7 +237,8 @@ impl Ports {
             decision: Time::MAX,
             port: port.into(),
             credits: credits.into(),
-            expected: Expected::new(outputs),
+            expected: Expected::default(),
+            collected: Time::ZERO,
             stalling: 0,
             switch,
             address,
@@ -303,7 +312,10 @@ impl Ports {
         let mut view = Queues {
             now,
             ports: &self.port,
+            credits: &self.credits,
             expected: &self.expected,
+            room: rules.buffer,
+            vc_shift: rules.vc_shift,
             credit_bytes: rules.bytes(1),
             dice: &mut self.dice,
         };
@@ -313,6 +325,15 @@ impl Ports {
         packet.port = port.0 as u16;
         packet.vc = vc.0 as u8;
         self.port[port.index()].waiting += rules.packet_bytes(packet).get() as u32;
+    }
+
+    /// Room will become free behind an output at `time`, as is learnt when a window begins at `start`.
+    #[inline]
+    pub(crate) fn learn_of_credit<T>(&mut self, start: Time, time: Time, credit: Credit, rules: &Rules<T>) {
+        if start > self.collected {
+            self.collect_all_credits(start, rules);
+        }
+        self.expect_credit(time, credit, rules);
     }
 
     /// Room will become free behind an output at `time`.
@@ -356,14 +377,20 @@ impl Ports {
         *awaited = *awaited & !(1 << (output % 64)) | u64::from(edge != Time::MAX) << (output % 64);
     }
 
-    /// Takes account of the credits of an output that have come by `now`. Must be called before anything
-    /// looks at them.
+    /// Takes account of the credits of an output that have come by `now`. Must be called before anything finds that
+    /// there are too few.
     #[inline]
     pub(crate) fn collect_credits<T>(&mut self, output: usize, now: Time, rules: &Rules<T>) {
-        while let Some((vc, amount)) = self.expected.pop_come(output, now) {
-            self.credits[output << rules.vc_shift | usize::from(vc)] += amount;
-            self.port[output].outstanding -= rules.bytes(amount);
-        }
+        let credits = &mut self.credits;
+        self.expected.take(output, now, |credit| credits[credit.channel(rules.vc_shift)] += credit.amount);
+    }
+
+    /// Takes account of all credits that have come by `now`.
+    #[inline]
+    pub(crate) fn collect_all_credits<T>(&mut self, now: Time, rules: &Rules<T>) {
+        self.collected = now;
+        let credits = &mut self.credits;
+        self.expected.take_all(now, |credit| credits[credit.channel(rules.vc_shift)] += credit.amount);
     }
 
     /// An output could send at `now` but for credits.
@@ -490,7 +517,6 @@ impl Ports {
         let credits = &mut self.credits[hop.output << rules.vc_shift | usize::from(vc)];
         if *credits != UNLIMITED {
             *credits -= room;
-            output.outstanding += rules.bytes(room);
         }
         let latency = link.latency;
         let (peer, class) = (output.peer, output.class);
@@ -600,6 +626,7 @@ mod tests {
                 output_buffer: None,
             },
             vcs: 1,
+            buffer: 64,
             cuts_through: true,
             passes: true,
             vc_shift: 0,

@@ -194,7 +194,7 @@ impl Series<'_> {
                     Step::SaveDue => {
                         (since_saved, saved_at) = (Span::ZERO, run.now());
                         if let Some(writer) = &mut around.writer {
-                            save(&outcomes, &run, writer)?;
+                            save(&outcomes, &mut run, writer)?;
                         }
                     }
                     Step::Ended(ending, detail) => break (ending, detail),
@@ -228,7 +228,7 @@ impl Series<'_> {
     }
 }
 
-fn save(outcomes: &[Outcome], run: &RankRun, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
+fn save(outcomes: &[Outcome], run: &mut RankRun, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
     let (tally, network) = run.state()?;
     let state = postcard::to_stdvec(&(outcomes, tally, network)).map_err(ExperimentError::input)?;
     Ok(writer.save(&state)?)

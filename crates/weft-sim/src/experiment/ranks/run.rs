@@ -185,7 +185,7 @@ impl RankRun {
     }
 
     /// All that a resumed run needs.
-    pub fn state(&self) -> Result<(&Tally, Vec<u8>), ExperimentError> {
+    pub fn state(&mut self) -> Result<(&Tally, Vec<u8>), ExperimentError> {
         Ok((self.account.tally(), self.network.save().map_err(ExperimentError::input)?))
     }
 
