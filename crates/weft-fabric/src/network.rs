@@ -6,8 +6,7 @@ use crate::hop::HopRecord;
 use crate::interface::{Directory, Interface, InterfaceContext, Supply};
 use crate::packet::{Credit, Packet, Wire, kind};
 use crate::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind, SwitchParameters,
 };
 use crate::switch::{Crossbar, LinkKind, OutputQueued, Peer, Port, Ports, Rules, Sink, Switch, UNLIMITED};
 use serde::{Deserialize, Serialize};
@@ -147,10 +146,9 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let layout = &parameters.layout;
         let names = layout.link_classes();
         let largest = parameters.format.header + parameters.format.payload + parameters.format.footer;
-        let in_credits = match parameters.switch.credit {
-            CreditUnit::Bytes => largest,
-            CreditUnit::Cells(cell) => cell * largest.div_ceil(cell),
-        };
+        let unit = parameters.switch.credit;
+        let largest_room = unit.taken_by(largest);
+        let in_credits = unit.bytes(largest_room);
         if parameters.switch.buffer < in_credits {
             let room = parameters.switch.buffer;
             return Err(BuildError::BufferTooSmall {
@@ -181,11 +179,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             return Err(BuildError::SwitchTooLarge { ports: most_ports, channels: vcs });
         }
         let vc_shift = vcs.next_power_of_two().ilog2();
-        let credits = match parameters.switch.credit {
-            CreditUnit::Bytes => parameters.switch.buffer.get(),
-            CreditUnit::Cells(cell) => parameters.switch.buffer.get() / cell.get(),
-        } as u32;
-
+        let credits = unit.held_by(parameters.switch.buffer);
         let mut places = vec![(SiteId(0), 0); layout.endpoints() as usize];
         let mut used_between_switches = vec![false; links.len()];
         let mut sites = Vec::with_capacity(switches as usize);
@@ -241,6 +235,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             && parameters.switch.faster_link == FasterLink::Bubble;
         let rules = Rules {
             buffer: credits,
+            largest_room,
             cuts_through,
             passes: cuts_through && parameters.switch.arbiter == ArbiterKind::RoundRobin,
             links,

@@ -38,6 +38,34 @@ pub enum CreditUnit {
     Cells(Bytes),
 }
 
+impl CreditUnit {
+    /// How many units a packet of so many bytes takes.
+    #[inline]
+    pub(crate) fn taken_by(self, bytes: Bytes) -> u32 {
+        match self {
+            CreditUnit::Bytes => bytes.get() as u32,
+            CreditUnit::Cells(cell) => bytes.div_ceil(cell) as u32,
+        }
+    }
+
+    /// How many whole units a buffer of so many bytes has.
+    pub(crate) fn held_by(self, buffer: Bytes) -> u32 {
+        match self {
+            CreditUnit::Bytes => buffer.get() as u32,
+            CreditUnit::Cells(cell) => (buffer.get() / cell.get()) as u32,
+        }
+    }
+
+    /// The bytes that so many units stand for.
+    #[inline]
+    pub(crate) fn bytes(self, units: u32) -> Bytes {
+        match self {
+            CreditUnit::Bytes => Bytes::new(units.into()),
+            CreditUnit::Cells(cell) => cell * u64::from(units),
+        }
+    }
+}
+
 /// How a switch is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SwitchKind {

@@ -34,6 +34,8 @@ pub(crate) struct Rules<T> {
     pub(crate) vcs: u32,
     /// Room of an input buffer per virtual channel, in units of credit.
     pub(crate) buffer: u32,
+    /// The most that a packet takes of it.
+    pub(crate) largest_room: u32,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one order of
@@ -47,20 +49,7 @@ impl<T> Rules<T> {
     /// Room that a packet takes in a buffer, in units of credit.
     #[inline]
     pub(crate) fn room(&self, packet: &Packet) -> u32 {
-        let bytes = self.packet_bytes(packet);
-        match self.switch.credit {
-            CreditUnit::Bytes => bytes.get() as u32,
-            CreditUnit::Cells(cell) => bytes.div_ceil(cell) as u32,
-        }
-    }
-
-    /// The bytes that so much credit stands for.
-    #[inline]
-    fn bytes(&self, credit: u32) -> u32 {
-        match self.switch.credit {
-            CreditUnit::Bytes => credit,
-            CreditUnit::Cells(cell) => credit * cell.get() as u32,
-        }
+        self.switch.credit.taken_by(self.packet_bytes(packet))
     }
 
     /// Header, payload and footer.
@@ -202,8 +191,7 @@ struct Queues<'a> {
     /// Room of an empty buffer.
     room: u32,
     vc_shift: u32,
-    /// Bytes that one unit of credit stands for.
-    credit_bytes: u32,
+    unit: CreditUnit,
     dice: &'a mut Stream,
 }
 
@@ -215,7 +203,7 @@ impl View for Queues<'_> {
         let taken = channels.iter().map(|&credit| self.room.saturating_sub(credit)).sum::<u32>();
         let come = self.expected.of(output).filter(|(time, _)| *time <= self.now);
         let freed = come.map(|(_, credit)| credit.amount).sum::<u32>();
-        u64::from((taken - freed) * self.credit_bytes) + u64::from(self.ports[output].waiting)
+        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
     }
 
     #[inline]
@@ -316,7 +304,7 @@ impl Ports {
             expected: &self.expected,
             room: rules.buffer,
             vc_shift: rules.vc_shift,
-            credit_bytes: rules.bytes(1),
+            unit: rules.switch.credit,
             dice: &mut self.dice,
         };
         let packet = &mut buffered.packet;
@@ -381,8 +369,13 @@ impl Ports {
     /// there are too few.
     #[inline]
     pub(crate) fn collect_credits<T>(&mut self, output: usize, now: Time, rules: &Rules<T>) {
-        let credits = &mut self.credits;
-        self.expected.take(output, now, |credit| credits[credit.channel(rules.vc_shift)] += credit.amount);
+        let channels = &self.credits[output << rules.vc_shift..][..1 << rules.vc_shift];
+        // Where any packet could go, nothing hangs on more.
+        if channels.iter().any(|&credits| credits < rules.largest_room) {
+            let credits = &mut self.credits;
+            self.expected
+                .take(output, now, |credit| credits[credit.channel(rules.vc_shift)] += credit.amount);
+        }
     }
 
     /// Takes account of all credits that have come by `now`.
@@ -627,6 +620,7 @@ mod tests {
             },
             vcs: 1,
             buffer: 64,
+            largest_room: 64,
             cuts_through: true,
             passes: true,
             vc_shift: 0,
