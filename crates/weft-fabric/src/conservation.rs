@@ -60,7 +60,7 @@ where
 {
     let mut census = Census::default();
     for (_, site) in simulation.sites() {
-        for endpoint in site.endpoints() {
+        for endpoint in &site.endpoints {
             census.supplied += endpoint.supplied;
             census.delivered += endpoint.received;
         }
@@ -116,16 +116,16 @@ where
     N: Interface,
 {
     let network = simulation.model();
-    let shift = network.vc_shift();
-    let capacity = u64::from(network.credits());
+    let shift = network.rules.vc_shift;
+    let capacity = u64::from(network.rules.buffer);
     let mut accounted: BTreeMap<Buffer, u64> = BTreeMap::new();
     let mut sites: Vec<&Site<N>> = Vec::new();
     for (SiteId(site), state) in simulation.sites() {
         sites.push(state);
-        let ports = state.switch().ports();
+        let ports = state.switch.ports();
         for (port, output) in ports.port.iter().enumerate() {
             let Peer::Switch { site: next, port: next_port } = output.peer else { continue };
-            for vc in 0..network.vcs() {
+            for vc in 0..network.rules.vcs {
                 let credits = ports.credits[port << shift | vc as usize];
                 debug_assert!(credits != UNLIMITED);
                 *accounted.entry((next, next_port, vc as u8)).or_default() += u64::from(credits);
@@ -134,7 +134,7 @@ where
         for (endpoint, port) in state.endpoints_with_ports() {
             *accounted.entry((site, port, 0)).or_default() += endpoint.all_credits();
         }
-        for (port, vc, room) in state.switch().occupancy(shift) {
+        for (port, vc, room) in state.switch.occupancy(shift) {
             *accounted.entry((site, port, vc)).or_default() += u64::from(room);
         }
     }
@@ -143,16 +143,17 @@ where
         if let Wire::Packet(packet) = event.payload
             && event.order.entity() == 0
         {
-            let room = network.room(&packet);
+            let room = network.rules.room(&packet);
             *accounted.entry((site, packet.port, packet.vc)).or_default() += u64::from(room);
         }
     }
-    let known = sites.iter().zip(0u32..).flat_map(|(state, site)| {
-        state.switch().ports().expected.all().map(move |(_, credit)| (site, credit))
-    });
+    let known = sites
+        .iter()
+        .zip(0u32..)
+        .flat_map(|(state, site)| state.switch.ports().expected.all().map(move |(_, credit)| (site, credit)));
     let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (site, *credit));
     for (site, Credit { port, vc, amount }) in known.chain(on_their_way) {
-        let peer = sites[site as usize].switch().ports().port[usize::from(port)].peer;
+        let peer = sites[site as usize].switch.ports().port[usize::from(port)].peer;
         if let Peer::Switch { site, port } = peer {
             *accounted.entry((site, port, vc)).or_default() += u64::from(amount);
         }
@@ -166,8 +167,8 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::build::{Built, NetworkParameters};
     use crate::interface::{InterfaceContext, Supply};
-    use crate::network::{Built, NetworkParameters};
     use crate::packet::{Packet, Part};
     use crate::parameters::{
         ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
@@ -270,9 +271,9 @@ mod tests {
         assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
         type Damage = fn(&mut Site<Burst>);
         let damages: [Damage; 4] = [
-            |site| site.endpoints_mut()[1].supplied += 1,
-            |site| site.endpoints_mut()[0].received -= 1,
-            |site| site.endpoints_mut()[2].staged = None,
+            |site| site.endpoints[1].supplied += 1,
+            |site| site.endpoints[0].received -= 1,
+            |site| site.endpoints[2].staged = None,
             |site| site.lose_a_buffered_packet(),
         ];
         for (number, damage) in damages.into_iter().enumerate() {
@@ -282,7 +283,7 @@ mod tests {
             assert!(error.starts_with("packets are not conserved: "), "{error}");
         }
         let mut run = incast();
-        run.sites_mut().for_each(|(_, site)| site.endpoints_mut()[1].credits += 1);
+        run.sites_mut().for_each(|(_, site)| site.endpoints[1].credits += 1);
         assert!(matches!(check_credits(&run), Err(NotConserved::Credits { .. })));
     }
 }

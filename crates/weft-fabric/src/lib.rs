@@ -12,6 +12,7 @@
 //! ([`Ideal`]).
 
 mod arbiter;
+mod build;
 mod conservation;
 mod endpoint;
 mod fault;
@@ -24,11 +25,12 @@ pub mod parameters;
 mod switch;
 mod waiting;
 
+pub use build::{BuildError, Built, NetworkParameters};
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use fault::{FaultCounts, FaultParameters, MILLION};
 pub use hop::HopRecord;
 pub use ideal::{BuiltIdeal, Ideal, IdealSite};
 pub use interface::{Directory, Interface, InterfaceContext, Supply};
-pub use network::{BuildError, Built, LinkEnd, LinkReport, Network, NetworkParameters, Site};
+pub use network::{LinkEnd, LinkReport, Network, Site};
 pub use packet::{Credit, Packet, Part, Wire};
 pub use waiting::stuck;

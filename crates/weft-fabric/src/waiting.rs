@@ -38,8 +38,8 @@ where
     let mut waits_for: BTreeMap<Buffer, (Buffer, String)> = BTreeMap::new();
     let mut waiting = Vec::new();
     for (SiteId(site), state) in simulation.sites() {
-        let ports = state.switch().ports();
-        for (in_port, in_vc, port, vc, packet) in state.switch().waiting(network.vc_shift()) {
+        let ports = state.switch.ports();
+        for (in_port, in_vc, port, vc, packet) in state.switch.waiting(network.rules.vc_shift) {
             let buffer = (site, in_port, in_vc);
             let line = describe(buffer, port, vc, &packet);
             if let Peer::Switch { site: next, port: next_port } = ports.port[usize::from(port)].peer {
@@ -47,7 +47,7 @@ where
             }
             waiting.push(line);
         }
-        for endpoint in state.endpoints().iter().filter(|e| e.staged.is_some()) {
+        for endpoint in state.endpoints.iter().filter(|e| e.staged.is_some()) {
             waiting.push(format!("endpoint {}: waits to inject", endpoint.id));
         }
     }

@@ -17,12 +17,14 @@ mod input_queued;
 mod output_queued;
 mod pool;
 mod port;
+mod rules;
 mod virtual_output_queued;
 
 pub(crate) use crossbar::Crossbar;
 pub(crate) use input_queued::InputQueues;
 pub(crate) use output_queued::OutputQueued;
-pub(crate) use port::{LinkKind, Peer, Port, Ports, Rules, Sink, UNLIMITED};
+pub(crate) use port::{Peer, Port, Ports, Sink, UNLIMITED};
+pub(crate) use rules::{LinkKind, Rules};
 use serde::{Deserialize, Serialize};
 pub(crate) use virtual_output_queued::VirtualOutputQueues;
 

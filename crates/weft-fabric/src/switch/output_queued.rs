@@ -7,7 +7,8 @@
 //! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
 use super::pool::{Buffered, NONE, Pool, Queue};
-use super::port::{Hop, Ports, Rules, Sink};
+use super::port::{Hop, Ports, Sink};
+use super::rules::Rules;
 use crate::arbiter::{next_from, round_robin};
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};

@@ -2,75 +2,20 @@
 
 use super::expected::Expected;
 use super::pool::Buffered;
+use super::rules::Rules;
 use crate::fault::{Fate, Fault};
 use crate::hop::HopRecord;
 use crate::network::LinkEnd;
 use crate::packet::{Credit, Packet};
-use crate::parameters::{CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchParameters};
+use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_engine::{Stream, prefetch};
 use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
-use weft_units::{Bytes, Line, LineRate, PortId, Span, SwitchId, Time, VcId};
+use weft_units::{Bytes, Line, PortId, Span, SwitchId, Time, VcId};
 
 /// Credits of a link whose far end always consumes: never spent.
 pub(crate) const UNLIMITED: u32 = u32::MAX;
-
-/// One kind of link, made ready for the hot loop.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LinkKind {
-    pub(crate) rate: LineRate,
-    pub(crate) latency: Span,
-    pub(crate) framing: Bytes,
-}
-
-/// What all switches of a machine share.
-pub(crate) struct Rules<T> {
-    pub(crate) topology: T,
-    pub(crate) links: Vec<LinkKind>,
-    pub(crate) format: PacketFormat,
-    pub(crate) switch: SwitchParameters,
-    /// Virtual channels of a link.
-    pub(crate) vcs: u32,
-    /// Room of an input buffer per virtual channel, in units of credit.
-    pub(crate) buffer: u32,
-    /// The most that a packet takes of it.
-    pub(crate) largest_room: u32,
-    /// Whether a packet may always go as soon as its head has come.
-    pub(crate) cuts_through: bool,
-    /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one order of
-    /// requests must be drawn or tried.
-    pub(crate) passes: bool,
-    /// Requests and credits are numbered `port << vc_shift | vc`.
-    pub(crate) vc_shift: u32,
-}
-
-impl<T> Rules<T> {
-    /// Room that a packet takes in a buffer, in units of credit.
-    #[inline]
-    pub(crate) fn room(&self, packet: &Packet) -> u32 {
-        self.switch.credit.taken_by(self.packet_bytes(packet))
-    }
-
-    /// Header, payload and footer.
-    #[inline]
-    pub(crate) fn packet_bytes(&self, packet: &Packet) -> Bytes {
-        packet.payload() + self.format.header + self.format.footer
-    }
-
-    /// How long a line of `class` was busy with the bits of so many packets and so much payload.
-    pub(crate) fn line_time(&self, class: LinkClass, packets: u64, payload: u64) -> Span {
-        let link = &self.links[usize::from(class.0)];
-        link.rate
-            .span(Bytes::new(payload) + (self.format.header + self.format.footer + link.framing) * packets)
-    }
-
-    /// When a packet that wins arbitration at the edge `now` reaches the output's line.
-    #[inline]
-    pub(crate) fn through_pipeline(&self, now: Time) -> Time {
-        self.switch.clock.later_edge(now, u64::from(self.switch.pipeline_cycles))
-    }
-}
 
 /// What a port is joined to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -582,8 +527,9 @@ impl Ports {
 mod tests {
     use super::*;
     use crate::packet::Part;
-    use crate::parameters::{ArbiterKind, SwitchKind};
-    use weft_units::{Clock, EndpointId};
+    use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
+    use crate::switch::LinkKind;
+    use weft_units::{Clock, EndpointId, LineRate};
 
     /// Catches a field that pushes a port over a cache line.
     #[test]

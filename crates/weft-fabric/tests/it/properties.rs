@@ -192,6 +192,25 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    /// Catches a damaged snapshot that is read with a panic, or with all memory.
+    #[test]
+    fn a_damaged_snapshot_does_no_harm(
+        machine in machines(), seed in any::<u64>(), at in 0u64..5_000_000, place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let script = random_script(&machine.layout, 20, machine.format.payload.get() as u32, 100_000, seed);
+        let mut run = machine.begin(&script, 1);
+        until(&mut run, Time::from_ps(at));
+        let mut bytes = run.save().unwrap();
+        let place = place.index(bytes.len());
+        bytes[place] = byte;
+        let _ = machine.try_resume(&script, &bytes, 1);
+        let _ = machine.try_resume(&script, &bytes[..place], 1);
+    }
+}
+
 /// Catches a machine that is built although its largest packet, in whole cells, exceeds the buffer: it
 /// would wait for ever.
 #[test]

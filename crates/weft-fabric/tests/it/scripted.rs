@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
-use weft_engine::{Payload, Progress, Simulation};
+use weft_engine::{Payload, Progress, Simulation, SnapshotError};
 use weft_fabric::parameters::{LinkParameters, PacketFormat, SwitchParameters};
 use weft_fabric::{
     BuildError, Built, Interface, InterfaceContext, Network, NetworkParameters, Packet, Part, Supply,
@@ -139,8 +139,13 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
 
     /// A run that goes on from a snapshot.
     pub fn resume(&self, script: &Script, bytes: &[u8], threads: usize) -> Run<T> {
+        self.try_resume(script, bytes, threads).unwrap()
+    }
+
+    /// The same, from bytes that may be none.
+    pub fn try_resume(&self, script: &Script, bytes: &[u8], threads: usize) -> Result<Run<T>, SnapshotError> {
         let Built { network, sites, lookahead, .. } = self.build(script).unwrap();
-        Simulation::resume(network, bytes, sites.len(), lookahead, threads).unwrap()
+        Simulation::resume(network, bytes, sites.len(), lookahead, threads)
     }
 
     /// Everything that arrives when `script` is run to its end, in the order of [`Arrived`].
