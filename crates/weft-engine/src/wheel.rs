@@ -23,6 +23,9 @@ pub(crate) const BLOCK_SHIFT: u32 = 6;
 /// Sites in a block.
 pub(crate) const BLOCK: usize = 1 << BLOCK_SHIFT;
 const SLOTS: usize = 256;
+/// So many windows ahead lie the events that sites send one another. Lists of later windows hold little, such as
+/// timers, and get no room for more before: memory would lie idle in them, and be out of the cache when it is used.
+const NEAR_WINDOWS: u64 = 3;
 /// So many blocks of switches of a few ports each fit a megabyte with their events.
 const NEAR_BLOCKS: usize = 8;
 
@@ -83,7 +86,10 @@ pub(crate) struct Outgoing<P: Payload, K> {
     /// Notes further ahead, by window, in the order in which they were sent.
     notes_beyond: BTreeMap<u64, Vec<Note<K>>>,
     decisions_beyond: BinaryHeap<Reverse<(Time, SiteId)>>,
+    /// Empty batches with the room that near windows ask for.
     spare: Vec<Batch<P, K>>,
+    /// The same for later windows.
+    spare_late: Vec<Batch<P, K>>,
     /// Whether there are so many sites that their state and events fit no cache of one core, which makes
     /// asking for memory ahead worth its instructions.
     pub(crate) far: bool,
@@ -113,6 +119,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             notes_beyond: BTreeMap::new(),
             decisions_beyond: BinaryHeap::new(),
             spare: Vec::new(),
+            spare_late: Vec::new(),
             far: blocks > NEAR_BLOCKS,
             bounds: bounds.to_vec(),
             mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
@@ -182,11 +189,32 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             self.occupied[slot / 64] |= 1 << (slot % 64);
             let word = slot * self.blocks.div_ceil(64) + local_block / 64;
             self.occupied_blocks[word] |= 1 << (local_block % 64);
-            if let Some(spare) = self.spare.pop() {
+            let is_near = window - self.window <= NEAR_WINDOWS;
+            let spare = if is_near { &mut self.spare } else { &mut self.spare_late };
+            if let Some(spare) = spare.pop() {
                 *batch = spare;
             }
         }
         batch
+    }
+
+    /// Gives what waits in a window that has come near the room that is usual there.
+    fn come_near(&mut self, window: u64) {
+        let slot = window as usize % SLOTS;
+        if self.occupied[slot / 64] & 1 << (slot % 64) == 0 {
+            return;
+        }
+        for block in 0..self.blocks {
+            let batch = &mut self.slots[slot * self.blocks + block];
+            if !batch.is_empty()
+                && let Some(mut roomy) = self.spare.pop()
+            {
+                roomy.events.append(&mut batch.events);
+                roomy.notes.append(&mut batch.notes);
+                roomy.decisions.append(&mut batch.decisions);
+                self.spare_late.push(std::mem::replace(batch, roomy));
+            }
+        }
     }
 
     /// The first window that may hold something; `None`: nothing is pending (mail aside).
@@ -222,7 +250,11 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     /// Moves on to `window`, which must not be later than [`Outgoing::next_window`].
     pub(crate) fn enter(&mut self, window: u64) {
         debug_assert!(window >= self.window);
-        self.window = window;
+        let before = std::mem::replace(&mut self.window, window);
+        // Between the window before and this one nothing waits.
+        for came in window.max(before + NEAR_WINDOWS + 1)..=window + NEAR_WINDOWS {
+            self.come_near(came);
+        }
         let end = self.windows.start(window + 1);
         while self.beyond.peek().is_some_and(|e| e.0.time < end) {
             if let Some(Earliest(event)) = self.beyond.pop() {
