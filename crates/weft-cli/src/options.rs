@@ -111,8 +111,8 @@ pub struct ResultOptions {
 }
 
 impl ResultOptions {
-    /// The options of a fresh run in one thread; `breakdown`: with the pieces of messages. A result directory that must not be written to is refused here,
-    /// before anything is built.
+    /// The options of a fresh run in one thread; `breakdown`: with the pieces of messages. A result directory that
+    /// must not be written to is refused here, before anything is built.
     pub fn run_options(&self, words: &[String], breakdown: bool) -> Result<RunOptions, Failure> {
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
         if let Some(directory) = &self.output {
