@@ -22,21 +22,21 @@ const ENTRY: u8 = 2;
 
 /// What a dictionary holds, and the pages of most columns.
 pub(crate) trait Value: Copy + Default {
-    /// So many of them that lie one after the other.
-    fn plain(bytes: &[u8], range: Range<usize>) -> Option<Vec<Self>>;
+    /// The first `count` of them that lie one after the other.
+    fn plain(bytes: &[u8], count: usize) -> Option<Vec<Self>>;
 
     /// All of a dictionary.
     fn dictionary(Dictionary { bytes, count }: &Dictionary) -> Option<Vec<Self>> {
-        Self::plain(bytes, 0..*count)
+        Self::plain(bytes, *count)
     }
 }
 
 macro_rules! numbers {
     ($($number:ty)*) => {
         $(impl Value for $number {
-            fn plain(bytes: &[u8], range: Range<usize>) -> Option<Vec<$number>> {
+            fn plain(bytes: &[u8], count: usize) -> Option<Vec<$number>> {
                 const SIZE: usize = size_of::<$number>();
-                let bytes = bytes.get(range.start.checked_mul(SIZE)?..range.end.checked_mul(SIZE)?)?;
+                let bytes = bytes.get(..count.checked_mul(SIZE)?)?;
                 let (numbers, _) = bytes.as_chunks::<SIZE>();
                 Some(numbers.iter().map(|&number| <$number>::from_le_bytes(number)).collect())
             }
@@ -52,7 +52,7 @@ pub(crate) struct Place(pub(crate) u32);
 
 impl Value for Place {
     /// Texts do not lie in pages of data.
-    fn plain(_: &[u8], _: Range<usize>) -> Option<Vec<Place>> {
+    fn plain(_: &[u8], _: usize) -> Option<Vec<Place>> {
         None
     }
 
@@ -228,19 +228,22 @@ fn read_scalars<T: Value>(
         };
         let present = &mut present[values.len()..][..end - first];
         let Some(levels) = levels else {
-            values.extend(read_values(&page, rest, dictionary, first..end)?);
+            values.extend(&read_values(&page, rest, dictionary, end)?[first..]);
             present.iter_mut().for_each(|present| *present |= 1 << column as u32);
             continue;
         };
-        let count = |levels: &[u8]| levels.iter().map(|&level| usize::from(level)).sum::<usize>();
+        let count = |levels: &[u8]| levels.iter().map(|&level| u32::from(level)).sum::<u32>() as usize;
         let (before, levels) = (count(&levels[..first]), &levels[first..end]);
-        let found = read_values(&page, rest, dictionary, before..before + count(levels))?;
-        // Without a branch: what stands where there is none does not matter.
-        let mut at = 0;
-        values.extend(levels.iter().zip(present).map(|(&level, present)| {
-            let value = found.get(at).copied().unwrap_or_default();
-            at += usize::from(level);
+        for (present, &level) in present.iter_mut().zip(levels) {
             *present |= u32::from(level) << column as u32;
+        }
+        let mut found = read_values(&page, rest, dictionary, before + count(levels))?;
+        // Without a branch: what stands where there is none does not matter.
+        found.push(T::default());
+        let mut at = before;
+        values.extend(levels.iter().map(|&level| {
+            let value = found[at];
+            at += usize::from(level);
             value
         }));
     }
@@ -257,61 +260,64 @@ fn read_lists<T: Value>(
     lists: &mut Lists<T>,
 ) -> Result<usize> {
     let mut rest = &page.bytes[..];
-    let repetition = levels(&mut rest, 1, page.count)?;
-    let definition = levels(&mut rest, ENTRY, page.count)?;
-    if repetition.first().is_some_and(|level| *level > 0) {
+    let mut repetitions = levels(&mut rest, 1, page.count)?;
+    repetitions.push(0);
+    let definitions = levels(&mut rest, 2, page.count)?;
+    let Some((0, later)) = repetitions.split_first() else {
         return Err(general("a page that begins within a row".to_owned()));
-    }
-    let known = lists.entries.len();
-    // Rows that have begun, entries of those to be skipped, of those that are read.
-    let (mut begun, mut before, mut found) = (0, 0, 0);
-    // A row ends where nothing is repeated, and with the page.
-    let ends = repetition.iter().map(|level| *level == 0).skip(1).chain([true]);
-    for (end, (&repetition, &definition)) in ends.zip(repetition.iter().zip(&definition)) {
-        begun += usize::from(repetition == 0);
-        let entry = usize::from(definition == ENTRY);
-        match begun <= skip {
-            true => before += entry,
-            false => found += entry,
-        }
-        if end && begun > skip {
-            lists.ends.push(known + found);
-            if lists.ends.len() == rows || known + found > most {
-                break;
-            }
-        }
-    }
-    lists.entries.extend(read_values(page, rest, dictionary, before..before + found)?);
-    Ok(skip.saturating_sub(begun))
-}
-
-/// Some of the values of a page, which lie in `bytes`.
-fn read_values<T: Value>(page: &Data, bytes: &[u8], dictionary: &[T], range: Range<usize>) -> Result<Vec<T>> {
-    let values = if range.is_empty() {
-        Some(Vec::new())
-    } else if page.places {
-        let (&width, places) = bytes.split_first().ok_or_else(|| too_few(0, range.len()))?;
-        let places = hybrid::numbers(places, width.into(), range.end)?;
-        places[range.clone()].iter().map(|&place| dictionary.get(place as usize).copied()).collect()
-    } else {
-        T::plain(bytes, range.clone())
     };
-    values.ok_or_else(|| general(format!("values {} to {} are not in the page", range.start, range.end)))
+    // Entries up to the end of each row. A row ends where the next entry repeats nothing, and with the page.
+    let (mut ends, mut entries) = (Vec::with_capacity(page.count), 0);
+    for (definition, next) in definitions.iter().zip(later) {
+        entries += usize::from(*definition == ENTRY);
+        if *next == 0 {
+            ends.push(entries);
+        }
+    }
+    let first = skip.min(ends.len());
+    let before = first.checked_sub(1).map_or(0, |last| ends[last]);
+    let known = lists.entries.len();
+    let mut end = before;
+    for &row_end in ends[first..].iter().take(rows - lists.ends.len()) {
+        end = row_end;
+        lists.ends.push(known + end - before);
+        if known + end - before > most {
+            break;
+        }
+    }
+    lists.entries.extend(&read_values(page, rest, dictionary, end)?[before..]);
+    Ok(skip - first)
 }
 
-/// Takes the levels of a page's `count` values, which are at most `largest`.
-fn levels(rest: &mut &[u8], largest: u8, count: usize) -> Result<Vec<u8>> {
+/// The first values of a page, which lie in `bytes`.
+fn read_values<T: Value>(page: &Data, bytes: &[u8], dictionary: &[T], count: usize) -> Result<Vec<T>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let mut known = true;
+    let values = if page.places {
+        let (&width, places) = bytes.split_first().ok_or_else(|| too_few(0, count))?;
+        let values = hybrid::numbers(places, width.into(), count, |place| {
+            let value = dictionary.get(place as usize);
+            known &= value.is_some();
+            value.copied().unwrap_or_default()
+        })?;
+        known.then_some(values)
+    } else {
+        T::plain(bytes, count)
+    };
+    values.ok_or_else(|| general(format!("{count} values are not in the page")))
+}
+
+/// Takes the levels of a page's `count` values, of so many bits.
+fn levels(rest: &mut &[u8], width: u32, count: usize) -> Result<Vec<u8>> {
     let parts = rest.split_first_chunk().and_then(|(length, after)| {
         after.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
     });
     let (encoded, after) =
         parts.ok_or_else(|| ParquetError::EOF("a page that ends in its levels".to_owned()))?;
     *rest = after;
-    let levels = hybrid::levels(encoded, u8::BITS - largest.leading_zeros(), count)?;
-    match levels.iter().all(|&level| level <= largest) {
-        true => Ok(levels),
-        false => Err(general(format!("a level above {largest}"))),
-    }
+    hybrid::levels(encoded, width, count)
 }
 
 fn too_few(read: usize, expected: usize) -> ParquetError {

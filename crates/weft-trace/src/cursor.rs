@@ -21,11 +21,14 @@ pub struct RankCursor {
     /// The row of the next operation in the batch.
     next: usize,
     failed: bool,
+    /// Ranks of the program.
+    ranks: u32,
 }
 
 impl RankCursor {
     pub(crate) fn new(trace: Trace, rank: RankId, position: u64) -> RankCursor {
-        RankCursor { trace, rank, position, batch: Batch::default(), next: 0, failed: false }
+        let ranks = trace.ranks();
+        RankCursor { trace, rank, position, batch: Batch::default(), next: 0, failed: false, ranks }
     }
 
     /// The rank.
@@ -39,7 +42,6 @@ impl RankCursor {
     }
 
     /// Decodes the next rows; says whether there are any.
-    #[cold]
     fn fill(&mut self) -> Result<bool, TraceError> {
         let RankCursor { trace, rank, position, batch, next, .. } = self;
         let rank_rows = trace.rank_rows(*rank);
@@ -64,11 +66,22 @@ impl RankCursor {
         Ok(true)
     }
 
+    /// The next operation where it does not lie in the batch, and what is wrong where it does.
+    #[cold]
+    fn next_batch(&mut self) -> Option<Result<Op, TraceError>> {
+        if self.failed {
+            return None;
+        }
+        let op = self.try_next().transpose();
+        self.failed = matches!(op, Some(Err(_)));
+        op
+    }
+
     fn try_next(&mut self) -> Result<Option<Op>, TraceError> {
         if self.next == self.batch.len() && !self.fill()? {
             return Ok(None);
         }
-        let op = self.batch.op(self.next, self.trace.ranks()).map_err(|(column, reason)| {
+        let op = self.batch.op(self.next, self.ranks).map_err(|(column, reason)| {
             self.trace.operation_error(self.rank, self.position, column.name(), reason)
         })?;
         self.next += 1;
@@ -82,11 +95,14 @@ impl Iterator for RankCursor {
 
     #[inline]
     fn next(&mut self) -> Option<Result<Op, TraceError>> {
-        if self.failed {
-            return None;
+        if self.next < self.batch.len()
+            && !self.failed
+            && let Ok(op) = self.batch.op(self.next, self.ranks)
+        {
+            self.next += 1;
+            self.position += 1;
+            return Some(Ok(op));
         }
-        let op = self.try_next().transpose();
-        self.failed = matches!(op, Some(Err(_)));
-        op
+        self.next_batch()
     }
 }

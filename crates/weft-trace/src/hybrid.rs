@@ -18,20 +18,25 @@ enum Run<'a> {
     Packed(&'a [u8], usize),
 }
 
-/// The first `count` numbers of `width` bits that lie in `bytes`.
+/// What `of` makes of the first `count` numbers of `width` bits that lie in `bytes`.
 ///
 /// # Errors
 /// Where there are fewer, and where they are wider than 32 bits.
-pub(crate) fn numbers(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u32>> {
+pub(crate) fn numbers<T: Copy>(
+    bytes: &[u8],
+    width: u32,
+    count: usize,
+    mut of: impl FnMut(u32) -> T,
+) -> Result<Vec<T>> {
     let mut numbers = Vec::with_capacity(count);
     runs(bytes, width, count, |run| match run {
-        Run::Same(number, count) => numbers.extend(std::iter::repeat_n(number, count)),
-        Run::Packed(bytes, count) => unpack(bytes, width, count, |number| numbers.push(number)),
+        Run::Same(number, count) => numbers.extend(std::iter::repeat_n(of(number), count)),
+        Run::Packed(bytes, count) => numbers.extend(unpack(bytes, width, count).map(&mut of)),
     })?;
     Ok(numbers)
 }
 
-/// The same for levels, of at most 8 bits.
+/// Levels, which are numbers of at most 8 bits.
 pub(crate) fn levels(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u8>> {
     debug_assert!(width <= 8, "levels count the nesting of a column");
     let mut levels = Vec::with_capacity(count.next_multiple_of(8));
@@ -39,11 +44,12 @@ pub(crate) fn levels(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u8>> 
         Run::Same(level, count) => levels.extend(std::iter::repeat_n(level as u8, count)),
         Run::Packed(bytes, count) if width == 1 => {
             let end = levels.len() + count;
-            levels
-                .extend(bytes.iter().flat_map(|byte| std::array::from_fn::<u8, 8, _>(|bit| byte >> bit & 1)));
+            for &byte in bytes {
+                levels.extend_from_slice(&bits(byte));
+            }
             levels.truncate(end);
         }
-        Run::Packed(bytes, count) => unpack(bytes, width, count, |level| levels.push(level as u8)),
+        Run::Packed(bytes, count) => levels.extend(unpack(bytes, width, count).map(|level| level as u8)),
     })?;
     Ok(levels)
 }
@@ -66,7 +72,7 @@ fn runs<'a>(mut rest: &'a [u8], width: u32, count: usize, mut each: impl FnMut(R
 }
 
 /// Takes a run, of which no more than `most` numbers count; `None` where it is not whole, and where it is of
-/// nothing.
+/// nothing or of a number with more bits.
 fn run<'a>(rest: &mut &'a [u8], width: u32, most: usize) -> Option<Run<'a>> {
     let header = header(rest)?;
     let length = (header >> 1) as usize;
@@ -74,7 +80,8 @@ fn run<'a>(rest: &mut &'a [u8], width: u32, most: usize) -> Option<Run<'a>> {
         let (number, after) = rest.split_at_checked(width.div_ceil(8) as usize)?;
         *rest = after;
         let number = number.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
-        return (length > 0).then_some(Run::Same(number, length.min(most)));
+        let fits = u64::from(number) >> width == 0;
+        return (length > 0 && fits).then_some(Run::Same(number, length.min(most)));
     }
     let count = length.checked_mul(8)?.min(most);
     // The last group may be cut where its numbers do not count.
@@ -98,24 +105,33 @@ fn header(rest: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// Hands on `count` numbers of `width` bits, at most 32; `bytes` hold them.
+/// The bits of a byte, the lowest first.
 #[inline]
-fn unpack(bytes: &[u8], width: u32, count: usize, mut each: impl FnMut(u32)) {
+fn bits(byte: u8) -> [u8; 8] {
+    // Seven bits are moved into a byte each by adding shifts of them, which do not meet.
+    let byte = u64::from(byte);
+    let low = ((byte & 0x7f) * 0x0002_0408_1020_4081) & 0x0101_0101_0101_0101;
+    (low | byte >> 7 << 56).to_le_bytes()
+}
+
+/// `count` numbers of `width` bits, at most 32, which lie in `bytes`.
+#[inline]
+fn unpack(bytes: &[u8], width: u32, count: usize) -> impl Iterator<Item = u32> {
     let mask = (1u64 << width) - 1;
-    let mut words = bytes.chunks(4).map(|bytes| match bytes.try_into() {
-        Ok(word) => u32::from_le_bytes(word),
-        Err(_) => bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)),
-    });
+    let (words, last) = bytes.as_chunks::<4>();
+    let mut words = words.iter();
+    let last = last.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     let (mut held, mut bits) = (0u64, 0);
-    for _ in 0..count {
+    (0..count).map(move |_| {
         if bits < width {
-            held |= u64::from(words.next().unwrap_or(0)) << bits;
+            held |= words.next().map_or(last, |word| u32::from_le_bytes(*word).into()) << bits;
             bits += 32;
         }
-        each((held & mask) as u32);
+        let number = (held & mask) as u32;
         held >>= width;
         bits -= width;
-    }
+        number
+    })
 }
 
 #[cfg(test)]
@@ -162,6 +178,10 @@ mod tests {
         bytes
     }
 
+    fn same(number: u32) -> u32 {
+        number
+    }
+
     fn some_numbers() -> impl Strategy<Value = (u32, Vec<u32>)> {
         (0u32..=32).prop_flat_map(|width| {
             let most = ((1u64 << width) - 1) as u32;
@@ -181,20 +201,20 @@ mod tests {
         #[test]
         fn numbers_are_read_as_they_were_written((width, written) in some_numbers(), cut in any::<prop::sample::Index>()) {
             let bytes = encode(&written, width);
-            prop_assert_eq!(&numbers(&bytes, width, written.len()).unwrap(), &written);
+            prop_assert_eq!(&numbers(&bytes, width, written.len(), same).unwrap(), &written);
             let few = cut.index(written.len() + 1);
-            prop_assert_eq!(&numbers(&bytes, width, few).unwrap()[..], &written[..few]);
+            prop_assert_eq!(&numbers(&bytes, width, few, same).unwrap()[..], &written[..few]);
             if width <= 8 {
                 let levels: Vec<u32> =
                     levels(&bytes, width, written.len()).unwrap().into_iter().map(u32::from).collect();
                 prop_assert_eq!(&levels, &written);
             }
-            prop_assert!(numbers(&bytes, width, written.len() + 8).is_err());
+            prop_assert!(numbers(&bytes, width, written.len() + 8, same).is_err());
         }
 
         #[test]
         fn any_bytes_are_numbers_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..40), width in 0u32..40) {
-            if let Ok(numbers) = numbers(&bytes, width, 100) {
+            if let Ok(numbers) = numbers(&bytes, width, 100, same) {
                 prop_assert_eq!(numbers.len(), 100);
             }
             if width <= 8 && let Ok(levels) = levels(&bytes, width, 100) {

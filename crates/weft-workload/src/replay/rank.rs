@@ -480,7 +480,11 @@ impl ReplayRank {
                     none => none
                         .insert(trace.rank_at(self.ledger.rank, self.position).map_err(|e| e.to_string())?),
                 };
-                cursor.next().transpose().map_err(|e| e.to_string())?
+                match cursor.next() {
+                    Some(Ok(op)) => Some(op),
+                    Some(Err(error)) => return Err(error.to_string()),
+                    None => None,
+                }
             }
         };
         self.position += u64::from(op.is_some());
