@@ -269,7 +269,10 @@ fn real_and_simulated_ranks_have_the_same_latency() {
         let osu =
             json(&[&["osu", "latency", "-m", "exanest", "--sizes", &sizes, "--json"][..], sets].concat());
         let simulated = osu["rows"][0]["latency_us"].as_f64().unwrap();
-        assert!((real / simulated - 1.0).abs() < within, "{bytes} B, {sets:?}: {real} us, simulated {simulated} us");
+        assert!(
+            (real / simulated - 1.0).abs() < within,
+            "{bytes} B, {sets:?}: {real} us, simulated {simulated} us"
+        );
     }
 }
 

@@ -28,9 +28,16 @@ pub(crate) fn numbers<T: Copy>(
     count: usize,
     mut of: impl FnMut(u32) -> T,
 ) -> Result<Vec<T>> {
-    let mut numbers = Vec::with_capacity(count);
+    let mut numbers = Vec::with_capacity(count.next_multiple_of(8));
     runs(bytes, width, count, |run| match run {
         Run::Same(number, count) => numbers.extend(std::iter::repeat_n(of(number), count)),
+        Run::Packed(bytes, count) if width <= 8 => {
+            let end = numbers.len() + count;
+            for group in groups(bytes, width, count) {
+                numbers.extend_from_slice(&group.map(&mut of));
+            }
+            numbers.truncate(end);
+        }
         Run::Packed(bytes, count) => numbers.extend(unpack(bytes, width, count).map(&mut of)),
     })?;
     Ok(numbers)
@@ -112,6 +119,21 @@ fn bits(byte: u8) -> [u8; 8] {
     let byte = u64::from(byte);
     let low = ((byte & 0x7f) * 0x0002_0408_1020_4081) & 0x0101_0101_0101_0101;
     (low | byte >> 7 << 56).to_le_bytes()
+}
+
+/// Groups of 8 numbers of `width` bits, at most 8, so many that there are `count`.
+#[inline]
+fn groups(bytes: &[u8], width: u32, count: usize) -> impl Iterator<Item = [u32; 8]> {
+    let mask = (1u32 << width) - 1;
+    (0..count.div_ceil(8)).map(move |group| {
+        let rest = bytes.get(group * width as usize..).unwrap_or_default();
+        // Bytes of later groups are in the way of none; behind the last there may be none.
+        let word = rest.first_chunk().map_or_else(
+            || rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            |bytes| u64::from_le_bytes(*bytes),
+        );
+        std::array::from_fn(|number| (word >> (number as u32 * width)) as u32 & mask)
+    })
 }
 
 /// `count` numbers of `width` bits, at most 32, which lie in `bytes`.
