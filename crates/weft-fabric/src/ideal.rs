@@ -116,8 +116,7 @@ impl<N: Interface> Ideal<N> {
             let now = context.now();
             let free = endpoint.line.busy_until();
             if free > now {
-                let next = free.max(endpoint.interface.next_supply());
-                return schedule_pump(&mut endpoint.pump, next, context.entity, context.events);
+                return schedule_pump(&mut endpoint.pump, free, context.entity, context.events);
             }
             let mut packet = match endpoint.interface.supply(&self.interface, context) {
                 Supply::Packet(packet) => packet,
