@@ -163,7 +163,8 @@ fn a_recorded_run_replays_in_the_same_time() {
         "messaging.memory_copy_rate=1000Tb/s",
     ];
     for (options, arguments) in [
-        (&["-n", "2", "--ppn", "1"][..], &["ping-pong", "64", "300"][..]),
+        (&["-n", "2", "--ppn", "1"][..], &["ping-pong", "0", "300"][..]),
+        (&["-n", "2", "--ppn", "1"], &["ping-pong", "64", "300"]),
         (&["-n", "2", "--ppn", "1"], &["ping-pong", "4096", "300"]),
         (&["-n", "2", "--ppn", "1"], &["ping-pong", "65536", "100"]),
         (&["-n", "8", "--ppn", "4"], &["allreduce", "64", "50"]),
@@ -247,15 +248,18 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert_eq!(manifest(&out)["ended"], "interrupted");
 }
 
-/// Simulated ranks know neither empty polls nor the call that waits as a cost of its own: with both set equal, the latency of
-/// real ranks is that of `weft osu latency`.
+/// Catches a real rank that pays for seeing what it waits for, beside taking it: the latency of real ranks is that of `weft osu
+/// latency`, within 0.2 % where empty polls and calls that wait cost nothing, within 1 % on the machine as it is.
 #[test]
 fn real_and_simulated_ranks_have_the_same_latency() {
     let Some(program) = job() else { return };
-    let equal = ["--set", "host.poll=1ns", "--set", "messaging.wait_call=0ns"];
-    for bytes in ["0", "32", "64", "4096", "65536"] {
+    let cheap = ["--set", "host.poll=1ns", "--set", "messaging.wait_call=0ns"];
+    let sizes = ["0", "32", "64", "4096", "65536"];
+    for (bytes, sets, within) in
+        sizes.into_iter().flat_map(|bytes| [(bytes, &cheap[..], 0.002), (bytes, &[], 0.01)])
+    {
         let output = run(
-            &[&["-m", "exanest", "-n", "2", "--ppn", "1"][..], &equal].concat(),
+            &[&["-m", "exanest", "-n", "2", "--ppn", "1"][..], sets].concat(),
             &program,
             &["ping-pong", bytes, "100"],
         );
@@ -263,9 +267,12 @@ fn real_and_simulated_ranks_have_the_same_latency() {
         let real: f64 = printed.trim().parse().unwrap_or_else(|_| panic!("{printed}{said}"));
         let sizes = format!("{bytes}:{bytes}");
         let osu =
-            json(&[&["osu", "latency", "-m", "exanest", "--sizes", &sizes, "--json"][..], &equal].concat());
+            json(&[&["osu", "latency", "-m", "exanest", "--sizes", &sizes, "--json"][..], sets].concat());
         let simulated = osu["rows"][0]["latency_us"].as_f64().unwrap();
-        assert!((real / simulated - 1.0).abs() < 0.002, "{bytes} B: {real} us, simulated {simulated} us");
+        assert!(
+            (real / simulated - 1.0).abs() < within,
+            "{bytes} B, {sets:?}: {real} us, simulated {simulated} us"
+        );
     }
 }
 

@@ -8,8 +8,9 @@
 //! ```
 //! # When a rank waits
 //! MPICH's blocking calls poll and yield in turn; its tests never yield. An empty poll, a yield and another
-//! empty poll mean that the rank does nothing until something comes: it is resumed at the poll that would have
-//! seen it, so that the time is that of polling all the while. Anything that costs time in between, or
+//! empty poll mean that the rank does nothing until something comes: it is resumed when that comes, which ends the poll under
+//! way. Where a machine file says what taking a message costs, that was measured with ranks that polled: the part of a poll that
+//! passes on average before one sees the message is in it. Anything that costs time in between, or
 //! a look at the clock, begins the count anew. Looking for a message (`weft_peek`) never waits.
 //!
 //! # Not modelled

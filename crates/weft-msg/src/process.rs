@@ -225,6 +225,7 @@ impl Process {
     /// Whether what the rank waits for has come. Asking may be repeated.
     ///
     /// It may carry the rank on within its call, so that it spends time and posts messages.
+    #[inline]
     pub fn resume(&mut self, protocol: &Protocol, nic: &mut impl Nic) -> Progress {
         if self.waiting == WaitingFor::Window {
             self.resume_synchronization(protocol, nic);
@@ -276,6 +277,7 @@ impl Process {
 
     /// An error that a notification found, such as a message longer than its receive. [`Process::start`]
     /// checks it too: call this at the end of the program.
+    #[inline]
     pub fn check(&self) -> Result<(), MsgError> {
         match &self.fault {
             Some(fault) => Err(MsgError::clone(fault)),
@@ -284,6 +286,7 @@ impl Process {
     }
 
     /// Sends a message.
+    #[inline]
     pub(crate) fn send(&mut self, message: Message, protocol: &Protocol, nic: &mut impl Nic) {
         nic.spend(Work::SendCall, protocol.send_call);
         if message.to == self.rank {
@@ -296,6 +299,7 @@ impl Process {
     }
 
     /// Posts a receive, which may find its message in the unexpected queue.
+    #[inline]
     pub(crate) fn receive(&mut self, posted: Posted, protocol: &Protocol, nic: &mut impl Nic) {
         nic.spend(Work::ReceiveCall, protocol.receive_call);
         let found = self.matching.post(posted);
@@ -338,6 +342,7 @@ impl Process {
     }
 
     /// A send or receive has completed.
+    #[inline]
     pub(crate) fn complete(&mut self, owner: Owner, protocol: &Protocol, nic: &mut impl Nic) {
         match owner {
             Owner::Nobody => {}
@@ -348,6 +353,7 @@ impl Process {
     }
 
     /// A request of the program has completed.
+    #[inline]
     pub(crate) fn complete_request(&mut self, request: RequestId) {
         if let Some(renamed) = self.requests.complete(request) {
             self.rename(renamed);
@@ -409,6 +415,7 @@ impl Process {
     }
 
     /// Whether `peer` can be the other side of an operation on `comm`.
+    #[inline]
     pub(crate) fn check_peer(&self, role: &str, peer: RankId, comm: CommId) -> Result<(), MsgError> {
         if peer.0 >= self.ranks {
             return Err(MsgError::NoSuchRank { role: role.to_owned(), rank: peer, ranks: self.ranks });

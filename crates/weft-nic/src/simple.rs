@@ -13,6 +13,7 @@ use crate::host::{Delivered, Host, HostContext, Message, Nic, Offer, Primitive};
 use crate::observer::{Block, Observer, Stage};
 use crate::watched::{self, Watched};
 use serde::{Deserialize, Serialize};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use weft_engine::Payload;
 use weft_fabric::{HopRecord, Interface, InterfaceContext, Packet, Part, Supply};
@@ -428,17 +429,16 @@ impl<H: Host> Interface for SimpleNic<H> {
         let bytes = packet.payload();
         let key = (from, number);
         // A host whose messages carry no header does not announce those of one packet.
-        let announced = if self.incoming.is_empty() { None } else { self.incoming.get_mut(&key) };
-        let Some(incoming) = announced else {
+        let Entry::Occupied(mut announced) = self.incoming.entry(key) else {
             debug_assert!(packet.part == Part::Whole, "pieces are announced");
             let (header, interface) = (None, 0);
             let message = DueMessage { from, number, bytes, born, hops, header, interface };
             return self.arrived(message, done, parameters, context);
         };
+        let incoming = announced.get_mut();
         incoming.missing -= bytes;
         if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, born, header, watch, interface, .. } = *incoming;
-            self.incoming.remove(&key);
+            let Incoming { bytes, born, header, watch, interface, .. } = announced.remove();
             if watch {
                 let (endpoint, block, came) = (context.endpoint(), Block::Interface, context.now());
                 // Nothing holds it up from then on.

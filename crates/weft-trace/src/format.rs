@@ -159,8 +159,8 @@ pub(crate) const MAX_GROUP_VALUES: usize = GROUP_ENTRIES + MAX_ENTRIES + GROUP_R
 /// A page is ended when it has this many bytes.
 pub(crate) const PAGE_BYTES: usize = 64 * 1024;
 
-/// Rows per page, which is also how many operations a cursor holds: fewer with more ranks, so that one
-/// cursor per rank costs about 200 MB at most up to 30,000 ranks and 7 KB per rank above.
+/// Rows per page, which is also how many a cursor holds: fewer with more ranks, so that one cursor per rank
+/// costs about 100 MB at most up to 30,000 ranks and 4 KB per rank above.
 pub(crate) fn page_rows(header: &TraceHeader) -> usize {
     let rows = (1usize << 21) / (header.ranks.max(1) as usize);
     rows.clamp(64, 4096).next_power_of_two().min(4096)

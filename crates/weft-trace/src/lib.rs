@@ -10,11 +10,14 @@
 //!                                                                 └──▶ critical_chain
 //! ```
 
+mod batch;
+mod column;
 pub mod critical_chain;
 mod cursor;
 mod error;
 pub mod format;
 mod header;
+mod hybrid;
 mod info;
 mod kind;
 pub mod op;

@@ -1,14 +1,15 @@
 //! The pages of one column of one row group: found by the page index, and believed only when checked.
 //!
-//! The Parquet library trusts some of what a page says of itself: how many values its dictionary has,
-//! that there is a dictionary at all. [`Pages`] stands between, so that a hostile file is refused before
-//! the library allocates, panics or hangs.
+//! The Parquet library reads the headers of pages, whose bytes are checked before. What the pages hold is
+//! decoded [here](crate::column), since the library makes of it arrays that nobody wants, and trusts some of
+//! what a page says of itself.
 
 use crate::format::MAX_GROUP_VALUES;
 use crate::source::Source;
 use crate::thrift;
+use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, Type};
-use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::page::{Page, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::page_index::index_reader::decode_offset_index;
@@ -74,30 +75,47 @@ impl PageIndex {
             .set_compression(Compression::UNCOMPRESSED)
             .set_data_page_offset(locations[0].offset)
             .build()?;
-        let pages = Pages {
+        let mut pages = Pages {
             source: Arc::clone(source),
             left: locations.clone().into_iter(),
-            values: 0,
-            has_dictionary: self.dictionary.is_some(),
             inner: SerializedPageReader::new(Arc::clone(source), &meta, 0, Some(locations))?,
             physical_type: chunk.column_type(),
             levels: chunk.column_descr().max_def_level() > 0,
-            dictionary: self.dictionary.is_some(),
+            values: 0,
+            dictionary: None,
         };
+        if self.dictionary.is_some() {
+            pages.dictionary = pages.read_dictionary()?;
+        }
         Ok((pages, (from - self.data[first].first_row_index as u64) as usize))
     }
 }
 
-/// Some pages of a column, each checked before it is handed on.
+/// The values that those of a column's data refer to, one after the other.
+pub(crate) struct Dictionary {
+    pub(crate) bytes: Bytes,
+    /// How many there should be.
+    pub(crate) count: usize,
+}
+
+/// A page of data.
+pub(crate) struct Data {
+    /// Levels, and the values behind them.
+    pub(crate) bytes: Bytes,
+    /// How many values there are, nulls included.
+    pub(crate) count: usize,
+    /// Whether they are places in the dictionary.
+    pub(crate) places: bool,
+}
+
+/// Some pages of a column.
 pub(crate) struct Pages {
     inner: SerializedPageReader<Source>,
     physical_type: Type,
-    /// Whether the column has levels: whether a value may take no space at all.
+    /// Whether the column has levels.
     levels: bool,
-    /// Whether a dictionary comes next.
-    dictionary: bool,
-    /// Whether there has been one.
-    has_dictionary: bool,
+    /// The column's dictionary, if it has one.
+    pub(crate) dictionary: Option<Dictionary>,
     source: Arc<Source>,
     /// Pages that are left.
     left: std::vec::IntoIter<PageLocation>,
@@ -106,92 +124,52 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    fn check(&mut self, page: &Page) -> Result<()> {
-        match page {
-            Page::DictionaryPage { buf, num_values, encoding, .. } => {
-                let count = *num_values as usize;
-                let plain = matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY);
-                let fits = match self.physical_type {
-                    Type::BYTE_ARRAY => holds_texts(buf, count),
-                    Type::INT64 => count.checked_mul(8).is_some_and(|size| size <= buf.len()),
-                    _ => count.checked_mul(4).is_some_and(|size| size <= buf.len()),
-                };
-                match self.dictionary && plain && fits {
-                    true => Ok(()),
-                    false => Err(general(format!("a dictionary of {num_values} values that is none"))),
-                }
-            }
-            Page::DataPage { num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
-                let levels = !self.levels
-                    || (*def_level_encoding == Encoding::RLE && *rep_level_encoding == Encoding::RLE);
-                let known = match encoding {
-                    // The library reads beyond the end of texts that lie in the page itself.
-                    Encoding::PLAIN => self.physical_type != Type::BYTE_ARRAY,
-                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => self.has_dictionary,
-                    _ => false,
-                };
-                self.values = self.values.saturating_add(*num_values as usize);
-                match levels && known && self.values <= MAX_GROUP_VALUES {
-                    true => Ok(()),
-                    false => Err(general(format!("a page of {num_values} values encoded as {encoding}"))),
-                }
-            }
-            Page::DataPageV2 { .. } => Err(general("a data page of version 2".to_owned())),
-        }
-    }
-}
-
-impl Iterator for Pages {
-    type Item = Result<Page>;
-
-    fn next(&mut self) -> Option<Result<Page>> {
-        self.get_next_page().transpose()
-    }
-}
-
-impl PageReader for Pages {
-    fn get_next_page(&mut self) -> Result<Option<Page>> {
+    fn next_page(&mut self) -> Result<Option<Page>> {
         let Some(location) = self.left.next() else { return Ok(None) };
         let length = (location.compressed_page_size as usize).min(LONGEST_HEADER);
         let header = self.source.get_bytes(location.offset as u64, length)?;
         thrift::check(&thrift::PAGE_HEADER, &header)?;
-        let Some(page) = self.inner.get_next_page()? else { return Ok(None) };
-        self.check(&page)?;
-        if self.dictionary != page.is_dictionary_page() {
-            return Err(general("a dictionary where there should be none, or none".to_owned()));
+        self.inner.get_next_page()
+    }
+
+    fn read_dictionary(&mut self) -> Result<Option<Dictionary>> {
+        match self.next_page()? {
+            Some(Page::DictionaryPage {
+                buf: bytes,
+                num_values,
+                encoding: Encoding::PLAIN | Encoding::PLAIN_DICTIONARY,
+                ..
+            }) => Ok(Some(Dictionary { bytes, count: num_values as usize })),
+            _ => Err(general("no dictionary where there should be one".to_owned())),
         }
-        self.dictionary = false;
-        Ok(Some(page))
     }
 
-    /// Says nothing of the number of rows: no page is asked for that is not needed.
-    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        let next = PageMetadata { num_rows: None, num_levels: None, is_dict: self.dictionary };
-        Ok((self.left.len() > 0).then_some(next))
-    }
-
-    fn skip_next_page(&mut self) -> Result<()> {
-        self.get_next_page().map(|_| ())
-    }
-
-    /// Pages that the index names begin at rows.
-    fn at_record_boundary(&mut self) -> Result<bool> {
-        Ok(true)
+    /// The next page of data.
+    pub(crate) fn next_data(&mut self) -> Result<Option<Data>> {
+        let Some(page) = self.next_page()? else { return Ok(None) };
+        let Page::DataPage {
+            buf: bytes, num_values, encoding, def_level_encoding, rep_level_encoding, ..
+        } = page
+        else {
+            return Err(general("another page than one of data of version 1".to_owned()));
+        };
+        let levels =
+            !self.levels || (def_level_encoding == Encoding::RLE && rep_level_encoding == Encoding::RLE);
+        let known = match encoding {
+            // weft writes all texts into dictionaries.
+            Encoding::PLAIN => self.physical_type != Type::BYTE_ARRAY,
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => self.dictionary.is_some(),
+            _ => false,
+        };
+        let count = num_values as usize;
+        self.values = self.values.saturating_add(count);
+        match levels && known && self.values <= MAX_GROUP_VALUES {
+            true => Ok(Some(Data { bytes, count, places: encoding != Encoding::PLAIN })),
+            false => Err(general(format!("a page of {num_values} values encoded as {encoding}"))),
+        }
     }
 }
 
-/// Whether `count` texts, each after its length, lie in a dictionary.
-fn holds_texts(buf: &[u8], count: usize) -> bool {
-    let mut rest = buf;
-    (0..count).all(|_| {
-        let text = rest.split_first_chunk().and_then(|(len, after)| {
-            let len = usize::try_from(u32::from_le_bytes(*len)).ok()?;
-            after.get(len..)
-        });
-        text.map(|after| rest = after).is_some()
-    })
-}
-
-fn general(reason: String) -> ParquetError {
+pub(crate) fn general(reason: String) -> ParquetError {
     ParquetError::General(reason)
 }

@@ -1,16 +1,14 @@
-//! An operation as one flat row of the trace's columns, and back.
+//! An operation as one flat row of the trace's columns, and what such a row is checked for.
 
 use crate::format::{Column, MAX_ENTRIES};
 use crate::kind::Kind;
-use crate::op::{CollectiveSizes, CommId, Op, RankRange, RequestId, WindowId};
+use crate::op::{Op, RankRange, RequestId};
 use std::borrow::Cow;
-use weft_units::{Bytes, RankId, Span};
-
 /// Largest size in bytes that is believed: a pebibyte.
-const MAX_BYTES: u64 = 1 << 50;
+pub(crate) const MAX_BYTES: u64 = 1 << 50;
 
 /// Longest computation that is believed: 53 days. Sums of a few stay below 2^64 ps.
-const MAX_SPAN_PS: u64 = 1 << 62;
+pub(crate) const MAX_SPAN_PS: u64 = 1 << 62;
 
 /// What is wrong with a row: in which column, and what.
 pub(crate) type Fault = (Column, String);
@@ -126,65 +124,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The operation of a row. Columns that its kind does not have are not looked at.
-    pub(crate) fn to_op(&self) -> Result<Op, Fault> {
-        Ok(match self.kind {
-            Kind::Compute => Op::Compute { span: Span::from_ps(need(self.span_ps, Column::SpanPs)?) },
-            Kind::Isend(mode) => Op::Isend {
-                to: RankId(need(self.peer, Column::Peer)?),
-                tag: need(self.tag, Column::Tag)?,
-                comm: self.comm()?,
-                bytes: self.bytes()?,
-                mode,
-                request: RequestId(need(self.request, Column::Request)?),
-            },
-            Kind::Irecv => Op::Irecv {
-                from: self.peer.map(RankId),
-                tag: self.tag,
-                comm: self.comm()?,
-                bytes: self.bytes()?,
-                matched: match (self.matched_peer, self.matched_tag) {
-                    (Some(peer), Some(tag)) => Some((RankId(peer), tag)),
-                    (None, None) => None,
-                    (None, Some(_)) => return Err(missing(Column::MatchedPeer)),
-                    (Some(_), None) => return Err(missing(Column::MatchedTag)),
-                },
-                request: RequestId(need(self.request, Column::Request)?),
-            },
-            Kind::Wait => Op::Wait { request: RequestId(need(self.request, Column::Request)?) },
-            Kind::Waitall => Op::Waitall { requests: self.requests() },
-            Kind::Waitany => {
-                Op::Waitany { completed: need(self.completed, Column::Completed)?, requests: self.requests() }
-            }
-            Kind::Collective(kind) => Op::Collective {
-                kind,
-                comm: self.comm()?,
-                root: self.peer.map(RankId),
-                request: self.request.map(RequestId),
-                sizes: CollectiveSizes {
-                    send: self.bytes()?,
-                    receive: Bytes::new(need(self.receive_bytes, Column::ReceiveBytes)?),
-                    element: need(self.element_bytes, Column::ElementBytes)?,
-                    send_counts: self.send_counts.to_vec(),
-                    receive_counts: self.receive_counts.to_vec(),
-                },
-            },
-            Kind::Communicator => Op::Communicator { comm: self.comm()?, members: ranges(&self.members)? },
-            Kind::Window => Op::Window { window: self.window()?, comm: self.comm()?, bytes: self.bytes()? },
-            Kind::OneSided(kind) => Op::OneSided {
-                kind,
-                window: self.window()?,
-                target: RankId(need(self.peer, Column::Peer)?),
-                bytes: self.bytes()?,
-                request: self.request.map(RequestId),
-            },
-            Kind::Sync(kind) => Op::Sync { kind, window: self.window()?, target: self.peer.map(RankId) },
-            Kind::Marker => Op::Marker {
-                text: self.text.as_deref().map(str::to_owned).ok_or_else(|| missing(Column::Text))?,
-            },
-        })
-    }
-
     /// Checks what a row can be checked for without its neighbours: ranks that exist, sizes that can be.
     pub(crate) fn check(&self, ranks: u32) -> Result<(), Fault> {
         if self.span_ps.is_some_and(|span| span > MAX_SPAN_PS) {
@@ -231,37 +170,19 @@ impl<'a> Row<'a> {
             + self.receive_counts.len()
             + self.members.len()
     }
-
-    fn comm(&self) -> Result<CommId, Fault> {
-        need(self.comm, Column::Comm).map(CommId)
-    }
-
-    fn window(&self) -> Result<WindowId, Fault> {
-        need(self.window, Column::Window).map(WindowId)
-    }
-
-    fn bytes(&self) -> Result<Bytes, Fault> {
-        need(self.bytes, Column::Bytes).map(Bytes::new)
-    }
-
-    fn requests(&self) -> Vec<RequestId> {
-        self.requests.iter().copied().map(RequestId).collect()
-    }
 }
 
 fn numbers(requests: &[RequestId]) -> Cow<'static, [u32]> {
     requests.iter().map(|request| request.0).collect()
 }
 
-fn missing(column: Column) -> Fault {
+/// A null where there should be none.
+pub(crate) fn missing(column: Column) -> Fault {
     (column, "null where this operation needs a value".to_owned())
 }
 
-fn need<T>(value: Option<T>, column: Column) -> Result<T, Fault> {
-    value.ok_or_else(|| missing(column))
-}
-
-fn ranges(members: &[i64]) -> Result<Vec<RankRange>, Fault> {
+/// Members, of which each range lies as three numbers.
+pub(crate) fn ranges(members: &[i64]) -> Result<Vec<RankRange>, Fault> {
     let number = |value: i64| u32::try_from(value).ok();
     members
         .chunks(3)
@@ -278,7 +199,7 @@ fn ranges(members: &[i64]) -> Result<Vec<RankRange>, Fault> {
 }
 
 /// Members exist, and their number does not exceed that of the ranks.
-fn check_members(members: &[i64], ranks: u32) -> Result<(), Fault> {
+pub(crate) fn check_members(members: &[i64], ranks: u32) -> Result<(), Fault> {
     let mut total = 0u64;
     for range in ranges(members)? {
         let last = i64::from(range.first)

@@ -13,7 +13,7 @@ use weft_msg::{
 };
 use weft_nic::{Failure, HostContext, Message, Primitive};
 use weft_trace::op::Op;
-use weft_trace::{Kind, RankCursor};
+use weft_trace::{Kind, RankCursor, TraceError};
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
 /// Operations that a rank does in one go, ahead of the virtual time: what it posts meanwhile takes
@@ -415,17 +415,21 @@ impl ReplayRank {
     }
 
     fn next_operation(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
-        let op = match self.next_op(around.parameters) {
-            Ok(Some(op)) => op,
-            Ok(None) => return self.finish(around),
-            Err(reason) => return self.fail(reason, around),
-        };
+        match &self.next_op(around.parameters) {
+            Some(Ok(op)) => self.carry_out(op, around),
+            Some(Err(error)) => self.fail(error.to_string(), around),
+            None => self.finish(around),
+        }
+    }
+
+    #[inline]
+    fn carry_out(&mut self, op: &Op, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
         let ledger = &mut self.ledger;
         match op {
             Op::Compute { span } => {
                 let start = ledger.clock;
-                ledger.clock = start.saturating_add(span);
-                ledger.computation = ledger.computation.saturating_add(span);
+                ledger.clock = start.saturating_add(*span);
+                ledger.computation = ledger.computation.saturating_add(*span);
                 ledger.draw(Activity::Compute, "compute", start, ledger.clock, around);
                 if around.parameters.records(start) {
                     let record = &mut around.context.output().record;
@@ -439,6 +443,7 @@ impl ReplayRank {
                     around.context.output().clocks.push(ClockReading { rank, position, clock: time });
                 }
                 if around.parameters.wanted.timeline && !text.is_empty() {
+                    let text = text.clone();
                     around.context.output().timeline.push(TimelineEvent::Marker { rank, time, text });
                 }
             }
@@ -455,7 +460,7 @@ impl ReplayRank {
                 };
                 let protocol = &around.parameters.protocol;
                 let mut port = Port::new(begun, cause, ledger.call, ledger, around);
-                let progress = self.process.start(&op, protocol, &mut port);
+                let progress = self.process.start(op, protocol, &mut port);
                 let (clock, last) = port.end();
                 ledger.work(begun, clock, around);
                 ledger.engaged = clock;
@@ -469,22 +474,21 @@ impl ReplayRank {
         }
     }
 
-    /// The next operation of the program.
+    /// The next operation of the program; `None`: there are no more.
     #[inline]
-    fn next_op(&mut self, parameters: &ReplayParameters) -> Result<Option<Op>, String> {
+    fn next_op(&mut self, parameters: &ReplayParameters) -> Option<Result<Op, TraceError>> {
         let op = match &parameters.programs[self.ledger.program as usize].operations {
-            Operations::Generated(program) => program.operation(self.ledger.rank, self.position),
-            Operations::Recorded(trace) => {
-                let cursor = match &mut self.cursor {
-                    Some(cursor) => cursor,
-                    none => none
-                        .insert(trace.rank_at(self.ledger.rank, self.position).map_err(|e| e.to_string())?),
-                };
-                cursor.next().transpose().map_err(|e| e.to_string())?
-            }
+            Operations::Generated(program) => program.operation(self.ledger.rank, self.position).map(Ok),
+            Operations::Recorded(trace) => match &mut self.cursor {
+                Some(cursor) => cursor.next(),
+                none => match trace.rank_at(self.ledger.rank, self.position) {
+                    Ok(cursor) => none.insert(cursor).next(),
+                    Err(error) => Some(Err(error)),
+                },
+            },
         };
-        self.position += u64::from(op.is_some());
-        Ok(op)
+        self.position += u64::from(matches!(op, Some(Ok(_))));
+        op
     }
 
     /// All its operations are done.
