@@ -4,6 +4,10 @@
 //!   header  even: (count << 1), then the number that repeats, in whole bytes
 //!           odd:  (groups << 1 | 1), then groups of 8 numbers of `width` bits, the lowest bit first
 //! ```
+//! # Why here
+//! The Parquet library hands columns on in arrays of its own, which a replay would have to copy: reading a trace took two fifths of
+//! its time, and takes a quarter (`docs/src/performance.md`).
+//!
 //! # Source
 //! parquet-format, *Encodings*: RLE = 3.
 
