@@ -15,6 +15,7 @@
 //! | `port` | what messaging sees of the machine: clock, device, data |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
+//! | [`stand_in`] | who answers in place of a rank that waits |
 //! | `blocking` | MPI's calls that do not return before what they wait for has come |
 //! | [`one_core`] | all of a job on one core |
 //! | `lifeline` | no rank outlives its simulator |
@@ -38,4 +39,5 @@ mod port;
 mod private_memory;
 mod process_manager;
 pub mod rank;
+pub mod stand_in;
 pub mod within;

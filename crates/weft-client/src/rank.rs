@@ -409,7 +409,11 @@ impl Rank {
         let waits = polls && (port.pairs >= PAIRS || port.jumps && port.empty_polls >= JUMP);
         port.polled_empty = polls;
         if waits {
+            if waited && port.polled_interface.is_none() {
+                port.tell_open(&self.process);
+            }
             port.wait(if waited { State::Poll } else { State::Wait });
+            port.lists.set_nothing_open();
             self.take_notices();
         } else {
             self.look();
@@ -433,18 +437,22 @@ impl Rank {
         }
     }
 
-    /// Takes all notices; says whether there were any.
+    /// Takes all notices; says whether there were any that were not answered while it waited.
     pub(crate) fn take_notices(&mut self) -> bool {
         let notices = self.port.lists.take_notices();
-        let any = !notices.is_empty();
+        let any = notices.iter().any(|(notice, _)| !notice.is_answered());
         self.port.woken_in_vain = !any;
         for (notice, bytes) in notices {
-            self.port.catch_up_with(notice.at);
-            self.port.takes();
+            self.port.is_answered = notice.is_answered();
+            if !self.port.is_answered {
+                self.port.catch_up_with(notice.at);
+                self.port.takes();
+            }
             self.notice(&notice, bytes);
             // Before the next message can match a buffer that has no room for it.
             self.withdraw_exhausted();
         }
+        self.port.is_answered = false;
         if any {
             self.port.begin_again();
         }

@@ -23,6 +23,7 @@ use std::time::Duration;
 use weft_client::device::{
     Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, State, Turn,
 };
+use weft_client::stand_in::StandIn;
 use weft_units::Span;
 
 /// Data that is taken without a look at whether it is there.
@@ -399,14 +400,22 @@ impl Job {
         self.members.iter().map(|member| member.device.clock()).max().unwrap_or(0)
     }
 
-    /// A rank that polls has found nothing by its clock: it waits, from its next poll at `clock` on, in ps.
-    pub(crate) fn polls_on(&self, rank: u32, clock: u64) {
+    /// A rank that polls is taken to have polled up to `clock`, in ps, and to be in this state there.
+    pub(crate) fn polls_on(&self, rank: u32, clock: u64, state: State) {
         let life = lock(&self.life);
         if life.deaths[rank as usize].is_none() {
             let device = &self.members[rank as usize].device;
             device.set_clock(clock);
-            device.set_state(State::Wait);
+            device.set_state(state);
         }
+    }
+
+    /// Who answers in place of a rank that waits, if it says what it has open.
+    pub(crate) fn stand_in(&self, rank: u32, poll: Span) -> Option<StandIn> {
+        let open = lock(&self.members[rank as usize].lists).open_operations()?;
+        self.death(rank).is_none().then(|| {
+            StandIn::new((rank, self.ranks()), open, self.within_number(rank), poll)
+        })
     }
 
     /// The state of a rank, and its clock in ps.

@@ -8,7 +8,7 @@
 //! Messages that the rank has kept without a receive: nothing that arrives looks at them.
 
 use crate::matching::Owner;
-use crate::nic::{Envelope, EnvelopeKind};
+use crate::nic::{Envelope, EnvelopeKind, SendToken};
 use crate::process::{Incoming, Outgoing, Process, SendState};
 use crate::tagged::TaggedReceive;
 use weft_units::{Bytes, RankId};
@@ -22,6 +22,13 @@ pub struct AnnouncedSend {
     pub to: RankId,
     /// Payload.
     pub bytes: Bytes,
+}
+
+impl AnnouncedSend {
+    /// What comes back when the interface has taken its data.
+    pub fn token(&self) -> SendToken {
+        SendToken::of(self.number)
+    }
 }
 
 impl Process {
@@ -69,7 +76,7 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Nic, Protocol, SendToken, TaggedSend, Work};
+    use crate::{Nic, Protocol, TaggedSend, Work};
     use proptest::prelude::*;
     use weft_units::Span;
 
