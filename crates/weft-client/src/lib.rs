@@ -13,6 +13,7 @@
 //! | [`rank`] | a rank: matching, completions, its turns |
 //! | [`interface`] | virtual interfaces: small messages and RDMA between global addresses |
 //! | `port` | what messaging sees of the machine: clock, device, data |
+//! | `notices` | what has come for the rank, out of its inbox |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
 //! | [`stand_in`] | who answers in place of a rank that waits |
@@ -33,6 +34,7 @@ mod clock;
 pub mod device;
 pub mod interface;
 mod lifeline;
+mod notices;
 pub mod one_core;
 mod operation;
 mod port;

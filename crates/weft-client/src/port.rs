@@ -8,8 +8,8 @@
 
 use crate::clock;
 use crate::device::{
-    Awaited, AwaitedKind, Call, HostModel, Log, OPEN, OpenReceive, OpenSend, Post, PostKind, RawEnvelope, Reason, Shared, State,
-    Turn, token_bits,
+    Awaited, AwaitedKind, Call, HostModel, Log, OPEN, OpenReceive, OpenSend, Post, PostKind, RawEnvelope,
+    Reason, Shared, State, Turn, token_bits,
 };
 use crate::one_core::OneCore;
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
@@ -248,9 +248,10 @@ impl Port {
         let once = process.open_receives().filter(|receive| !receive.repeats).take(OPEN).count();
         let numbers = process.next_receives(once).into_iter().chain(std::iter::repeat(u32::MAX));
         let receives = process.open_receives().zip(numbers);
-        let receives = receives
-            .map(|(receive, number)| OpenReceive::new(&receive, buffer_of(receive.key), number));
-        let data_of = |send: u32| self.sources.get(&send).map_or(Lent::default(), |source| source.buffer).place();
+        let receives =
+            receives.map(|(receive, number)| OpenReceive::new(&receive, buffer_of(receive.key), number));
+        let data_of =
+            |send: u32| self.sources.get(&send).map_or(Lent::default(), |source| source.buffer).place();
         let sends = process.open_sends().map(|send| OpenSend::new(&send, data_of(send.number)));
         self.lists.set_open(receives, sends);
     }

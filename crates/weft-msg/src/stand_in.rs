@@ -67,7 +67,12 @@ impl Process {
         receives.for_each(|receive| process.matching.keep(receive.posted()));
         for AnnouncedSend { to, bytes, .. } in sends {
             let envelope = Envelope::of_real_rank(EnvelopeKind::RequestToSend, true, rank, 0, bytes);
-            process.sends.insert(Outgoing { owner: Owner::Nobody, to, state: SendState::Announced, envelope });
+            process.sends.insert(Outgoing {
+                owner: Owner::Nobody,
+                to,
+                state: SendState::Announced,
+                envelope,
+            });
         }
         process
     }

@@ -116,8 +116,10 @@ impl Shared {
 
     /// The simulator's side: what a waiting rank has open; `None`: it does not say. Not to be believed.
     pub fn open_operations(&self) -> Option<(Vec<OpenReceive>, Vec<OpenSend>)> {
-        let (receives, sends) =
-            (self.page().open_receives.load(Ordering::Acquire), self.page().open_sends.load(Ordering::Acquire));
+        let (receives, sends) = (
+            self.page().open_receives.load(Ordering::Acquire),
+            self.page().open_sends.load(Ordering::Acquire),
+        );
         let (receives, sends) = (receives as usize, sends as usize);
         (receives <= OPEN && sends <= OPEN).then(|| {
             let receive = |index| self.read_at(OPEN_AT + index * size_of::<OpenReceive>());

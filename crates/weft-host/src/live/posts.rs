@@ -3,8 +3,9 @@
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
 use super::{LiveHost, LiveParameters};
-use crate::job::{Region, TurnEnd};
+use crate::job::TurnEnd;
 use crate::nonsense::{self, Nonsense};
+use crate::reach::Region;
 use weft_client::device::{Entry, Post, PostKind};
 use weft_msg::{Envelope, EnvelopeKind};
 use weft_nic::{HostContext, Message, Primitive};
