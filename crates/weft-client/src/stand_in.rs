@@ -103,13 +103,13 @@ impl StandIn {
 
     /// The poll in vain by which a rank goes on to wait, at `clock`, in ps: its clock then, and the entry of its log.
     pub fn polls(&self, clock: u64) -> Entry {
-        entry(clock.saturating_add(self.poll.as_ps()), Reason::Works(Work::Poll), self.within)
+        entry(clock.saturating_add(self.poll.as_ps()), Reason::Works(Work::Poll), false, self.within)
     }
 }
 
-/// As the rank's own log says it: nothing that it does for a notice is the first of a call.
-fn entry(until: u64, reason: Reason, within: u32) -> Entry {
-    Entry { until, reason, call: Call::Poll, first: false, within, anew: false }
+/// As the rank's own log says it.
+fn entry(until: u64, reason: Reason, first: bool, within: u32) -> Entry {
+    Entry { until, reason, call: Call::Poll, first, within, anew: false }
 }
 
 /// What messaging sees of the machine meanwhile.
@@ -136,7 +136,9 @@ impl Desk<'_> {
     }
 
     fn tell(&mut self, reason: Reason) {
-        self.log.push(entry(self.clock, reason, self.within));
+        // What a rank does for a notice begins behind its taking it.
+        let first = self.log.last().is_some_and(|last| last.reason == Reason::Takes);
+        self.log.push(entry(self.clock, reason, first, self.within));
     }
 }
 
