@@ -309,7 +309,8 @@ fn a_ping_pong_on_the_ideal_network_is_the_closed_form() {
     }
 }
 
-/// Catches a poll that is put off and not made up for, or answered otherwise than at its time: the library's own functions are not
+/// Catches a poll that is put off and not made up for, or answered otherwise than at its time, and what is answered in a rank's place
+/// otherwise than it would: the library's own functions are not
 /// known to be blocking calls, so that each of their polls takes its turn.
 #[test]
 fn polls_that_are_put_off_take_the_time_of_those_that_are_not() {

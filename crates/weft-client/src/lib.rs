@@ -13,8 +13,10 @@
 //! | [`rank`] | a rank: matching, completions, its turns |
 //! | [`interface`] | virtual interfaces: small messages and RDMA between global addresses |
 //! | `port` | what messaging sees of the machine: clock, device, data |
+//! | `notices` | what has come for the rank, out of its inbox |
 //! | `operation` | what the rank has under way |
 //! | `abi` | `weft.h` |
+//! | [`stand_in`] | who answers in place of a rank that waits |
 //! | `blocking` | MPI's calls that do not return before what they wait for has come |
 //! | [`one_core`] | all of a job on one core |
 //! | `lifeline` | no rank outlives its simulator |
@@ -32,10 +34,12 @@ mod clock;
 pub mod device;
 pub mod interface;
 mod lifeline;
+mod notices;
 pub mod one_core;
 mod operation;
 mod port;
 mod private_memory;
 mod process_manager;
 pub mod rank;
+pub mod stand_in;
 pub mod within;

@@ -97,6 +97,11 @@ pub struct Lent {
 }
 
 impl Lent {
+    /// Its address and length, for devices.
+    pub(crate) fn place(self) -> (u64, u64) {
+        (self.address as u64, self.length as u64)
+    }
+
     /// Its bytes, as they are now.
     #[expect(unsafe_code, reason = "the program has lent the memory by a call of weft.h")]
     pub(crate) fn copy(self) -> Vec<u8> {

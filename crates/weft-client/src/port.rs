@@ -8,8 +8,8 @@
 
 use crate::clock;
 use crate::device::{
-    Awaited, AwaitedKind, Call, HostModel, Log, Post, PostKind, RawEnvelope, Reason, Shared, State, Turn,
-    token_bits,
+    Awaited, AwaitedKind, Call, HostModel, Log, OPEN, OpenReceive, OpenSend, Post, PostKind, RawEnvelope,
+    Reason, Shared, State, Turn, token_bits,
 };
 use crate::one_core::OneCore;
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
@@ -18,7 +18,7 @@ use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
 use std::time::Duration;
-use weft_msg::{Envelope, EnvelopeKind, Nic, SendToken, Work};
+use weft_msg::{Envelope, EnvelopeKind, Nic, Process, SendToken, Work};
 use weft_units::{Bytes, RankId, Span};
 
 /// How often a rank without its turn looks whether the simulator lives.
@@ -61,6 +61,8 @@ pub(crate) struct Port {
     pub(crate) polled_empty: bool,
     /// Whether nothing had come when it last had to look: before a job counts as deadlocked, all that wait have.
     pub(crate) woken_in_vain: bool,
+    /// Whether what it takes now was [answered](crate::stand_in) while it waited: paid for, and posted.
+    pub(crate) is_answered: bool,
     pub(crate) empty_polls: u32,
     pub(crate) clock_reads: u32,
     /// The virtual interface that it polls, if it polls one.
@@ -97,6 +99,7 @@ impl Port {
             pairs: 0,
             polled_empty: false,
             woken_in_vain: false,
+            is_answered: false,
             empty_polls: 0,
             clock_reads: 0,
             polled_interface: None,
@@ -236,6 +239,23 @@ impl Port {
         self.lists.set_awaited(interface.into_iter().chain(operations));
     }
 
+    /// Says what the rank has open while it waits: nothing but notices can make it go on otherwise than by polling.
+    pub(crate) fn tell_open(&mut self, process: &Process) {
+        let buffer_of = |key: u32| match self.operations.get(key as usize) {
+            Some(Operation::Receive { buffer, .. }) => buffer.place(),
+            _ => Lent::default().place(),
+        };
+        let once = process.open_receives().filter(|receive| !receive.repeats).take(OPEN).count();
+        let numbers = process.next_receives(once).into_iter().chain(std::iter::repeat(u32::MAX));
+        let receives = process.open_receives().zip(numbers);
+        let receives =
+            receives.map(|(receive, number)| OpenReceive::new(&receive, buffer_of(receive.key), number));
+        let data_of =
+            |send: u32| self.sources.get(&send).map_or(Lent::default(), |source| source.buffer).place();
+        let sends = process.open_sends().map(|send| OpenSend::new(&send, data_of(send.number)));
+        self.lists.set_open(receives, sends);
+    }
+
     /// A rank that waits sees what came at `ps` at once: the poll under way ends with it. What it takes on average until
     /// a poll sees it is part of what taking it costs, in machine files calibrated with ranks that polled.
     pub(crate) fn catch_up_with(&mut self, ps: u64) {
@@ -309,6 +329,9 @@ impl Port {
 
 impl Nic for Port {
     fn spend(&mut self, work: Work, span: Span) {
+        if self.is_answered {
+            return;
+        }
         self.pass(span.as_ps(), Reason::Works(work));
     }
 
@@ -346,7 +369,9 @@ impl Nic for Port {
             // The program above has one-sided operations of its own, and the rendezvous writes.
             _ => {}
         }
-        self.post_raw(PostKind::Message, post, &bytes);
+        if !self.is_answered {
+            self.post_raw(PostKind::Message, post, &bytes);
+        }
     }
 
     fn announced(&mut self, key: u32, receive: u32, envelope: &Envelope) {

@@ -11,19 +11,19 @@
 //! empty poll mean that the rank does nothing until something comes: it is resumed when that comes, which ends the poll under
 //! way. Where a machine file says what taking a message costs, that was measured with ranks that polled: the part of a poll that
 //! passes on average before one sees the message is in it. Anything that costs time in between, or
-//! a look at the clock, begins the count anew. Looking for a message (`weft_peek`) never waits.
+//! a look at the clock, begins the count anew. Looking for a message (`weft_peek`) never waits. Inside a
+//! [blocking call](crate::blocking) a rank that waits has no turn for what ends nothing: see [`crate::stand_in`].
 //!
 //! # Not modelled
 //! Threads: one thread of a process is the rank.
 
 use crate::blocking;
 use crate::clock;
-use crate::device::{Call, Notice, NoticeKind, Post, PostKind, Shared, State};
+use crate::device::{Call, Post, PostKind, Shared, State};
 use crate::interface::Interfaces;
 use crate::operation::{About, Completion, Kept, Lent, Operation, Source, flag};
 use crate::port::Port;
-use std::num::NonZeroU32;
-use weft_msg::{Envelope, EnvelopeKind, Nic, Process, Protocol, SendToken, TaggedReceive, TaggedSend, Work};
+use weft_msg::{Envelope, Nic, Process, Protocol, TaggedReceive, TaggedSend, Work};
 use weft_units::{Bytes, RankId};
 
 /// Pairs of an empty poll and a yield after which a rank is taken to wait at its next empty poll. Each costs a turn.
@@ -35,13 +35,11 @@ const JUMP: u32 = 64;
 pub const INJECT_LIMIT: usize = 4096;
 /// Payloads up to this size are copied when they are posted; others are read when the interface does.
 const LARGEST_COPY: usize = 256 << 10;
-/// Exit status of a rank whose device cannot be relied on: EX_SOFTWARE.
-const BROKEN: i32 = 70;
 
 /// This process's side of a job.
 pub struct Rank {
-    process: Process,
-    protocol: Protocol,
+    pub(crate) process: Process,
+    pub(crate) protocol: Protocol,
     pub(crate) port: Port,
     pub(crate) interfaces: Interfaces,
 }
@@ -410,7 +408,11 @@ impl Rank {
         let waits = polls && (port.pairs >= PAIRS || port.jumps && port.empty_polls >= JUMP);
         port.polled_empty = polls;
         if waits {
+            if waited && port.polled_interface.is_none() {
+                port.tell_open(&self.process);
+            }
             port.wait(if waited { State::Poll } else { State::Wait });
+            port.lists.set_nothing_open();
             self.take_notices();
         } else {
             self.look();
@@ -434,87 +436,13 @@ impl Rank {
         }
     }
 
-    /// Takes all notices; says whether there were any.
-    pub(crate) fn take_notices(&mut self) -> bool {
-        let notices = self.port.lists.take_notices();
-        let any = !notices.is_empty();
-        self.port.woken_in_vain = !any;
-        for (notice, bytes) in notices {
-            self.port.catch_up_with(notice.at);
-            self.port.takes();
-            self.notice(&notice, bytes);
-            // Before the next message can match a buffer that has no room for it.
-            self.withdraw_exhausted();
-        }
-        if any {
-            self.port.begin_again();
-        }
-        any
-    }
-
-    fn notice(&mut self, notice: &Notice, bytes: Vec<u8>) {
-        let (process, protocol, port) = (&mut self.process, &self.protocol, &mut self.port);
-        let data = (notice.flags & Post::WITH_DATA != 0).then_some(notice.data);
-        match notice.kind {
-            kind if kind == NoticeKind::Message as u32 => {
-                let Some(mut envelope) = notice.envelope.envelope() else {
-                    return refuse(port.number, "an envelope of no kind");
-                };
-                if let Err(wrong) = process.check_delivered(&envelope, Bytes::new(bytes.len() as u64)) {
-                    return refuse(port.number, wrong);
-                }
-                match envelope.kind {
-                    EnvelopeKind::Eager => envelope.send = port.kept.insert(Kept { bytes, data }) as u32,
-                    EnvelopeKind::RequestToSend => {
-                        if let Some(data) = data {
-                            port.announced.insert((envelope.source.0, envelope.send), data);
-                        }
-                    }
-                    _ => {}
-                }
-                process.delivered(envelope, protocol, port);
-            }
-            kind if kind == NoticeKind::Sent as u32 => {
-                process.sent(SendToken::from_bits(NonZeroU32::new(notice.token)), protocol, port);
-            }
-            kind if kind == NoticeKind::Done as u32 => {
-                let key = notice.token.wrapping_sub(1) as usize;
-                if let Some(Operation::Remote { mut completion, reports, .. }) =
-                    port.operations.try_remove(key)
-                    && (reports || notice.error != 0)
-                {
-                    completion.error = notice.error;
-                    port.completions.push_back(completion);
-                }
-            }
-            kind if NoticeKind::of_interface(kind).is_some() => self.interfaces.notice(notice, bytes),
-            // Without data the rank only looks at its memory again.
-            _ => {
-                if let (Some(data), Some(envelope)) = (data, notice.envelope.envelope()) {
-                    let mut completion = Completion::of(0, flag::REMOTE_WRITE | flag::DATA);
-                    (completion.data, completion.source) = (data, envelope.source.0);
-                    completion.length = envelope.bytes.get() as usize;
-                    port.completions.push_back(completion);
-                }
-            }
-        }
-    }
-
     /// Withdraws multi-receive buffers that have no room for another message.
-    fn withdraw_exhausted(&mut self) {
+    pub(crate) fn withdraw_exhausted(&mut self) {
         while let Some(key) = self.port.exhausted.pop() {
             self.process.withdraw(key);
             self.port.release(key);
         }
     }
-}
-
-/// The device holds what the simulator never writes: something has written over it. Nothing in this process can be relied on.
-fn refuse(rank: u32, what: impl std::fmt::Display) {
-    eprintln!(
-        "weft: rank {rank} found {what} in its device; has something written over its memory, or is its library not this weft's?"
-    );
-    std::process::exit(BROKEN);
 }
 
 /// Memory of a peer.

@@ -11,10 +11,9 @@
 //! end a turn from outside.
 
 use crate::cores::{Cores, Placement};
-use crate::memory::{ProcessMemory, descends};
 use crate::nonsense::{LATEST, Nonsense};
+use crate::reach::Reach;
 use crate::wall::Stopwatch;
-use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,10 +22,9 @@ use std::time::Duration;
 use weft_client::device::{
     Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, State, Turn,
 };
+use weft_client::stand_in::StandIn;
 use weft_units::Span;
 
-/// Data that is taken without a look at whether it is there.
-const SMALL_ENOUGH: u64 = 64 << 10;
 /// What a rank that has joined must tell between two looks at the wall clock.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -39,63 +37,17 @@ pub enum Death {
     Killed(i32),
 }
 
-/// Memory that a rank lets its peers reach.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Region {
-    pub address: u64,
-    pub length: u64,
-    pub may_read: bool,
-    pub may_write: bool,
-}
-
-impl Region {
-    /// What a rank has posted of one.
-    pub(crate) fn of(post: &Post) -> Region {
-        let allows = |flag| post.flags & flag != 0;
-        let (may_read, may_write) = (allows(Post::MAY_READ), allows(Post::MAY_WRITE));
-        Region { address: post.local, length: post.length, may_read, may_write }
-    }
-
-    /// Whether peers may reach so many bytes there.
-    pub(crate) fn permits(&self, address: u64, length: u64, writes: bool) -> bool {
-        let inside = address >= self.address
-            && length <= self.length
-            && address - self.address <= self.length - length;
-        inside && if writes { self.may_write } else { self.may_read }
-    }
-}
-
-/// Why a rank's memory cannot be read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unread {
-    /// Its process has ended.
-    Gone,
-    /// It has no memory there.
-    NoSuchMemory,
-}
-
-/// What only the simulating thread touches of a rank.
-#[derive(Debug, Default)]
-pub(crate) struct Reach {
-    memory: Option<ProcessMemory>,
-    pub regions: BTreeMap<u64, Region>,
-    /// Counts how often the rank has been closed: what was asked for before is not put into its memory.
-    pub opening: u32,
-    /// Buffers of announced messages, by the receive's number: address and length.
-    pub expected: BTreeMap<u32, (u64, u64)>,
-}
-
-struct Member {
-    device: Shared,
+pub(crate) struct Member {
+    pub device: Shared,
     file: OwnedFd,
     lists: Mutex<Shared>,
-    reach: Mutex<Reach>,
+    pub reach: Mutex<Reach>,
 }
 
 #[derive(Default)]
-struct Life {
+pub(crate) struct Life {
     /// The process that was started for each rank.
-    started: Vec<Option<u32>>,
+    pub started: Vec<Option<u32>>,
     deaths: Vec<Option<Death>>,
     /// Ranks in a barrier of the process manager.
     fenced: Vec<bool>,
@@ -109,8 +61,8 @@ struct Life {
 
 /// A job.
 pub struct Job {
-    members: Vec<Member>,
-    life: Mutex<Life>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) life: Mutex<Life>,
     changed: Condvar,
     /// Raised when all ranks are fenced, or the run is to end: the simulation stops at the end of its window.
     pub(crate) pause: AtomicBool,
@@ -170,7 +122,7 @@ pub(crate) enum TurnEnd {
     Cut,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Poisoned by a panic of the other thread, which ends the run anyway.
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -399,14 +351,22 @@ impl Job {
         self.members.iter().map(|member| member.device.clock()).max().unwrap_or(0)
     }
 
-    /// A rank that polls has found nothing by its clock: it waits, from its next poll at `clock` on, in ps.
-    pub(crate) fn polls_on(&self, rank: u32, clock: u64) {
+    /// A rank that polls is taken to have polled up to `clock`, in ps, and to be in this state there.
+    pub(crate) fn polls_on(&self, rank: u32, clock: u64, state: State) {
         let life = lock(&self.life);
         if life.deaths[rank as usize].is_none() {
             let device = &self.members[rank as usize].device;
             device.set_clock(clock);
-            device.set_state(State::Wait);
+            device.set_state(state);
         }
+    }
+
+    /// Who answers in place of a rank that waits, if it says what it has open.
+    pub(crate) fn stand_in(&self, rank: u32, poll: Span) -> Option<StandIn> {
+        let open = lock(&self.members[rank as usize].lists).open_operations()?;
+        self.death(rank)
+            .is_none()
+            .then(|| StandIn::new((rank, self.ranks()), open, self.within_number(rank), poll))
     }
 
     /// The state of a rank, and its clock in ps.
@@ -508,57 +468,5 @@ impl Job {
     /// Puts a notice into a rank's inbox; says whether it found room.
     pub(crate) fn notify(&self, rank: u32, notice: Notice, bytes: &[u8], used: &mut usize) -> bool {
         lock(&self.members[rank as usize].lists).notify(notice, bytes, used)
-    }
-
-    /// What the interface may reach of a rank.
-    pub(crate) fn reach(&self, rank: u32) -> MutexGuard<'_, Reach> {
-        lock(&self.members[rank as usize].reach)
-    }
-
-    /// Reads a rank's memory.
-    pub(crate) fn read(&self, rank: u32, address: u64, length: u64) -> Result<Vec<u8>, Unread> {
-        if length == 0 {
-            return Ok(Vec::new());
-        }
-        let read = self.with_memory(rank, |memory| Some(memory.read(address, length)));
-        match read {
-            Some(Ok(bytes)) => Ok(bytes),
-            // What has ended has no memory at all; an address that is not mapped is an error of its own.
-            Some(Err(error)) if error.raw_os_error() != Some(libc::EIO) => Err(Unread::Gone),
-            None if self.members[rank as usize].device.process().is_some() => Err(Unread::Gone),
-            _ => Err(Unread::NoSuchMemory),
-        }
-    }
-
-    /// Whether a rank has so much memory there: its ends are looked at, and what it has in all.
-    pub(crate) fn has_memory(&self, rank: u32, address: u64, length: u64) -> bool {
-        let Some(last) = length.checked_sub(1) else { return true };
-        let Some(last) = address.checked_add(last) else { return false };
-        if length <= SMALL_ENOUGH {
-            // Taking it will tell.
-            return true;
-        }
-        let there = |address| self.read(rank, address, 1) != Err(Unread::NoSuchMemory);
-        let all = self.with_memory(rank, |memory| memory.size());
-        there(address) && there(last) && all.is_none_or(|all| length <= all)
-    }
-
-    /// Writes into a rank's memory; says whether it could.
-    pub(crate) fn write(&self, rank: u32, address: u64, bytes: &[u8]) -> bool {
-        bytes.is_empty() || self.with_memory(rank, |memory| memory.write(address, bytes).ok()).is_some()
-    }
-
-    fn with_memory<T>(&self, rank: u32, call: impl FnOnce(&ProcessMemory) -> Option<T>) -> Option<T> {
-        let mut reach = self.reach(rank);
-        if reach.memory.is_none() {
-            let process = self.members[rank as usize].device.process()?;
-            // The rank says which process it is; only one that was started for it is believed.
-            let started = lock(&self.life).started[rank as usize]?;
-            if !descends(process, started) {
-                return None;
-            }
-            reach.memory = ProcessMemory::of(process).ok();
-        }
-        call(reach.memory.as_ref()?)
     }
 }

@@ -26,6 +26,7 @@ pub mod live;
 mod memory;
 mod nonsense;
 pub mod puppet;
+mod reach;
 pub mod run;
 mod tag;
 mod virtual_interfaces;

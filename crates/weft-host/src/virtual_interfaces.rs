@@ -19,8 +19,9 @@
 //! The answer to an RDMA write that has been carried out is a small message here. The hardware's own acknowledgement of the
 //! last block comes as late, but knows nothing of what is shared.
 
-use crate::job::{Job, Region};
+use crate::job::Job;
 use crate::nonsense::Nonsense;
+use crate::reach::Region;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};

@@ -4,13 +4,13 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
-use weft_client::device::{NoticeKind, Post, PostKind, RawEnvelope, State};
+use weft_client::device::{NoticeKind, OpenSend, Post, PostKind, RawEnvelope, State};
 use weft_host::job::Job;
 use weft_host::puppet::{self, Move, play};
 use weft_host::run::{LiveEnd, LiveRun};
-use weft_msg::Wildcards;
+use weft_msg::{AnnouncedSend, Wildcards};
 use weft_sim::{assembly, machine};
-use weft_units::{EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
 /// A job of two ranks on neighbours.
 fn job(sets: &[&str], endpoints: &[EndpointId]) -> (LiveRun, Arc<Job>) {
@@ -192,6 +192,52 @@ fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
 
 /// Catches memory that an interface of another protection domain reaches, by whatever descriptor, and a refusal that its
 /// sender does not see; and, so that this can fail, that one of the same domain does reach it.
+/// Rank 1 announces 8 bytes, waits, and says that they lie at `address`; rank 0 clears them and waits for more. How the job ends, and
+/// how many turns rank 1 has had.
+fn answered_for(address: u64) -> (LiveEnd, i32) {
+    let (mut run, job) = job(&[], &NEIGHBOURS);
+    let turns = Arc::new(AtomicI32::new(0));
+    let counted = Arc::clone(&turns);
+    let sender = play(&job, 1, move |device| {
+        device.set_process(std::process::id());
+        device.take_notices();
+        if counted.fetch_add(1, Ordering::Relaxed) == 0 {
+            assert!(device.post(message(1, 0), &[], &mut 0));
+            let send = AnnouncedSend { number: 3, to: RankId(0), bytes: Bytes::new(8) };
+            device.set_open(std::iter::empty(), std::iter::once(OpenSend::new(&send, (address, 8))));
+            return Move::Hand(State::Wait);
+        }
+        Move::End
+    });
+    let receiver = play(&job, 0, |device| {
+        device.set_process(std::process::id());
+        for (notice, _) in device.take_notices() {
+            match notice.envelope.kind {
+                1 => assert!(device.post(message(2, 1), &[], &mut 0)),
+                _ => return Move::End,
+            }
+        }
+        Move::Hand(State::Wait)
+    });
+    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
+    job.stop();
+    sender.unwrap().join().unwrap();
+    receiver.unwrap().join().unwrap();
+    (end, turns.load(Ordering::Relaxed))
+}
+
+/// Catches a clearance that costs a waiting rank a turn, and a lie about what it has open that is believed or blamed on another.
+#[test]
+fn a_rank_that_waits_is_answered_for_and_answers_for_it() {
+    let data = [7u8; 8];
+    // Its turns are the first and those that it gets, and wastes, once nothing can come any more.
+    let (end, turns) = answered_for(data.as_ptr() as u64);
+    assert!(matches!(end, LiveEnd::Finished) && turns == 2, "{end:?} after {turns} turns");
+    let (end, turns) = answered_for(1);
+    let LiveEnd::Broken(1, nonsense) = end else { panic!("{end:?}") };
+    assert!(nonsense.to_string().contains("8 bytes at address 0x1") && turns == 1, "{nonsense}, {turns}");
+}
+
 #[test]
 fn a_foreign_domain_reaches_no_memory() {
     for sets in [&[][..], &["nic.model=simple"]] {

@@ -57,6 +57,7 @@ mod protocol;
 mod rendezvous;
 mod report;
 mod requests;
+mod stand_in;
 mod support;
 mod tagged;
 #[cfg(test)]
@@ -76,6 +77,7 @@ pub use nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 pub use process::{Process, Progress};
 pub use protocol::{ClearToSend, OneSidedPath, Protocol, Rendezvous, Wildcards};
 pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
+pub use stand_in::AnnouncedSend;
 pub use support::{supports, unsupported};
 pub use tagged::{TaggedReceive, TaggedSend};
 pub use work::Work;

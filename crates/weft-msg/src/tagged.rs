@@ -57,8 +57,26 @@ fn halves(tag: u64) -> (CommId, i32) {
     (CommId(tag >> 32), tag as u32 as i32)
 }
 
+fn whole(comm: CommId, tag: i32) -> u64 {
+    comm.0 << 32 | u64::from(tag as u32)
+}
+
 impl TaggedReceive {
-    fn posted(&self) -> Posted {
+    /// What a real rank has posted; `None`: it is a simulated one's.
+    pub(crate) fn of(posted: &Posted) -> Option<TaggedReceive> {
+        let (Owner::Live(key), Some(tag)) = (posted.owner, posted.tag) else { return None };
+        Some(TaggedReceive {
+            from: posted.source,
+            tagged: !posted.collective,
+            tag: whole(posted.comm, tag),
+            ignore: posted.ignore,
+            bytes: posted.bytes,
+            repeats: posted.repeats,
+            key,
+        })
+    }
+
+    pub(crate) fn posted(&self) -> Posted {
         let (comm, tag) = halves(self.tag);
         Posted {
             comm,
@@ -88,7 +106,7 @@ impl Envelope {
 
     /// The 64-bit tag of a real rank's message.
     pub fn tag64(&self) -> u64 {
-        self.comm.0 << 32 | u64::from(self.tag as u32)
+        whole(self.comm, self.tag)
     }
 
     /// Whether it is matched by that tag.

@@ -6,7 +6,8 @@
 //!   ├ protocol  the machine's messaging, as bytes
 //!   ├ outbox    [Post]    rank ──► simulator   │ bytes of small payloads
 //!   ├ inbox     [Notice]  simulator ──► rank   │ bytes of small payloads
-//!   └ log       [Entry]   rank ──► simulator   what its clock has moved for
+//!   ├ log       [Entry]   rank ──► simulator   what its clock has moved for
+//!   └ open      rank ──► simulator   while it waits: receives posted, sends announced
 //! ```
 //! Exactly one side has the turn; the other sleeps on [`Shared::turn`] and touches nothing. So the lists need
 //! no locks: each is a count and an array, filled during one side's turn and emptied in the other's. The
@@ -15,10 +16,12 @@
 
 mod lists;
 mod log;
+mod open;
 mod page;
 mod records;
 
 pub use log::{Call, Entry, Log, Outside, Reason};
+pub use open::{OPEN, OpenReceive, OpenSend};
 pub use page::{HostModel, Identity, State, Turn};
 pub use records::{Awaited, AwaitedKind, Notice, NoticeKind, Post, PostKind, RawEnvelope, token_bits};
 
@@ -34,7 +37,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Posts of one turn; a rank with more gives its turn away in between.
 pub const POSTS: usize = 256;
 /// Notices of one turn; more wait at the simulator.
@@ -52,13 +55,16 @@ const OUT_ARENA: usize = OUTBOX + POSTS * size_of::<Post>();
 const INBOX: usize = OUT_ARENA + ARENA;
 const IN_ARENA: usize = INBOX + NOTICES * size_of::<Notice>();
 const LOG_AT: usize = IN_ARENA + ARENA;
-const LENGTH: usize = (LOG_AT + log::ROOM * size_of::<RawEntry>()).next_multiple_of(4096);
+const OPEN_AT: usize = LOG_AT + log::ROOM * size_of::<RawEntry>();
+const OPEN_SENDS_AT: usize = OPEN_AT + OPEN * size_of::<OpenReceive>();
+const LENGTH: usize = (OPEN_SENDS_AT + OPEN * size_of::<OpenSend>()).next_multiple_of(4096);
 
 const _: () = assert!(
     size_of::<Page>() <= AWAITED_AT
         && AWAITED_AT + AWAITED * size_of::<Awaited>() <= 4096
         && size_of::<Post>().is_multiple_of(8)
         && size_of::<Notice>().is_multiple_of(8)
+        && size_of::<OpenReceive>().is_multiple_of(8)
 );
 
 /// A device that cannot be made or used.
@@ -155,6 +161,8 @@ impl Shared {
             notices: 0,
             awaited: 0,
             within: AtomicU32::new(0),
+            open_receives: AtomicU32::new(open::UNTOLD),
+            open_sends: AtomicU32::new(0),
             logged: 0,
             outside: OutsideCounts { slept: AtomicU64::new(0), looked: AtomicU64::new(0) },
         });

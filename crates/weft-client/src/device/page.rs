@@ -122,6 +122,9 @@ pub(super) struct Page {
     pub awaited: u32,
     /// The number of the MPI call in which it waits.
     pub within: AtomicU32,
+    /// What it has open while it waits: entries of the two lists.
+    pub open_receives: AtomicU32,
+    pub open_sends: AtomicU32,
 }
 
 /// What a device tells its rank for good.

@@ -240,6 +240,16 @@ pub struct Notice {
     pub unused: u32,
 }
 
+impl Notice {
+    /// In [`Notice::flags`]: it was [answered](crate::stand_in) while the rank waited, at its time and by its clock. Such notices come first.
+    pub const ANSWERED: u32 = 1 << 31;
+
+    /// Whether it was answered while the rank waited.
+    pub const fn is_answered(&self) -> bool {
+        self.flags & Notice::ANSWERED != 0
+    }
+}
+
 /// An [`Envelope`] as plain numbers.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]

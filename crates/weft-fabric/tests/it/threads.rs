@@ -91,7 +91,10 @@ fn steps_shorter_than_a_cycle_change_nothing() {
             if now.as_ps() % (777 << 8) == 0 {
                 let mut halfway = machine.begin(&script, 1);
                 until(&mut halfway, now);
-                assert!(run.save().unwrap() == halfway.save().unwrap(), "machine {index}: the state at {now}");
+                assert!(
+                    run.save().unwrap() == halfway.save().unwrap(),
+                    "machine {index}: the state at {now}"
+                );
             }
         }
         assert_eq!(until(&mut run, Time::MAX), Progress::Dry);

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `posts` | what ranks post, on its way to the interface |
 //! | `arrivals` | what arrives for them |
+//! | `answers` | what is answered in their places |
 //! | `interfaces` | the same of virtual interfaces |
 //! | `header` | what travels with a message |
 //! | `payloads` | the bytes of messages under way |
@@ -24,6 +25,7 @@
 //! Nothing: what a rank has posted is [looked at](crate::nonsense) first. A rank that posts what no library does ends the job,
 //! with what was wrong.
 
+mod answers;
 mod arrivals;
 mod header;
 mod interfaces;
@@ -39,6 +41,7 @@ pub use recording::Recording;
 use crate::job::{Job, TurnEnd};
 use crate::nonsense::{Exchanges, Nonsense};
 use crate::virtual_interfaces::{JOB_DOMAIN, VirtualInterfaces};
+use answers::Place;
 use interfaces::InFlight;
 use ledger::{Ledger, Told};
 use payloads::{Data, Payloads};
@@ -64,6 +67,7 @@ pub struct LiveParameters {
     seating: Seating,
     /// Virtual time of an empty poll.
     poll: Span,
+    protocol: Protocol,
     /// Bytes on the wire of a request or acknowledgement between interfaces.
     control: Bytes,
     /// What is to be reported beside sums.
@@ -98,6 +102,7 @@ impl LiveParameters {
             job,
             seating,
             poll,
+            protocol: protocol.clone(),
             control: protocol.control_bytes,
             wanted,
             recording,
@@ -195,8 +200,10 @@ impl<'de> Deserialize<'de> for LiveHost {
 struct LiveRank {
     rank: u32,
     wants: State,
-    /// Its clock where it polls, in ps.
-    polls_at: u64,
+    /// Its clock when it last gave its turn away, or somebody answered in its place, in ps.
+    clock: u64,
+    /// Who answers in its place.
+    place: Place,
     /// Puts messages to be matched in order.
     order: Restore<LiveHeader>,
     /// Numbers for the messages to be matched, by destination.
@@ -219,7 +226,8 @@ impl LiveRank {
         LiveRank {
             rank,
             wants: State::Real,
-            polls_at: 0,
+            clock: 0,
+            place: Place::default(),
             order: Restore::default(),
             numbers: Counters::default(),
             notices: VecDeque::new(),
@@ -230,6 +238,13 @@ impl LiveRank {
             messages_received: 0,
             sent: Bytes::ZERO,
             received: Bytes::ZERO,
+        }
+    }
+
+    /// It takes what lies in its mailbox.
+    fn empty_mailbox(&mut self, seat: usize, context: &mut impl HostContext<LiveHost>) {
+        for _ in 0..std::mem::take(&mut self.in_mailbox) {
+            context.taken(seat as u16, context.now());
         }
     }
 
@@ -277,18 +292,19 @@ impl LiveHost {
     fn run(&mut self, seat: usize, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
         loop {
             let rank = &mut self.ranks[seat];
+            rank.place = Place::default();
             let number = rank.rank;
             let mut used = 0;
             while let Some((notice, bytes, cause)) = rank.notices.front() {
                 if !parameters.job.notify(number, *notice, bytes, &mut used) {
                     break;
                 }
-                rank.ledger.gives(Time::from_ps(notice.at), *cause);
+                if !notice.is_answered() {
+                    rank.ledger.gives(Time::from_ps(notice.at), *cause);
+                }
                 rank.notices.pop_front();
             }
-            for _ in 0..std::mem::take(&mut rank.in_mailbox) {
-                context.taken(seat as u16, context.now());
-            }
+            rank.empty_mailbox(seat, context);
             let quiet = if rank.notices.is_empty() { context.quiet_until() } else { Time::ZERO };
             let end = parameters.job.run(number, quiet.as_ps());
             self.carry(seat, end, parameters, context);
@@ -298,15 +314,14 @@ impl LiveHost {
                     rank.wants = State::Exit;
                     return rank.ledger.leaves(&mut parameters.told(context.output()));
                 }
-                TurnEnd::Wants(State::Wait, _) => {
-                    rank.wants = State::Wait;
+                TurnEnd::Wants(State::Wait, clock) => {
+                    (rank.wants, rank.clock) = (State::Wait, clock);
                     if rank.notices.is_empty() {
                         return;
                     }
                 }
                 TurnEnd::Wants(state @ (State::Ready | State::Poll), clock) => {
-                    rank.wants = state;
-                    rank.polls_at = clock;
+                    (rank.wants, rank.clock) = (state, clock);
                     let at = Time::from_ps(clock).max(context.now());
                     return context.set_timer(at, Resume(seat as u32));
                 }
@@ -334,7 +349,7 @@ impl LiveHost {
     ) {
         let rank = &mut self.ranks[seat];
         rank.notices.push_back((Notice { at: context.now().as_ps(), ..notice }, bytes, cause));
-        if rank.wants == State::Wait {
+        if rank.wants == State::Wait && !self.answer_in_place(seat, parameters, context) {
             self.run(seat, parameters, context);
         }
     }
@@ -364,15 +379,19 @@ impl Host for LiveHost {
         context: &mut impl HostContext<Self>,
     ) {
         let rank = &mut self.ranks[seat as usize];
-        if rank.wants == State::Poll && rank.notices.is_empty() {
+        if rank.wants == State::Poll && !rank.has_unanswered() {
             rank.wants = State::Wait;
             // Its clock may be behind the network's, where it was woken although nothing had come.
-            let until = (Time::from_ps(rank.polls_at) + parameters.poll).as_ps();
+            let until = (Time::from_ps(rank.clock) + parameters.poll).as_ps();
+            rank.clock = until;
             let (reason, call) = (Reason::Works(Work::Poll), Call::Poll);
             let within = parameters.job.within_number(rank.rank);
             let polls = Entry { until, reason, call, first: false, within, anew: false };
             rank.ledger.enter(&polls, &mut parameters.told(context.output()));
-            return parameters.job.polls_on(rank.rank, until);
+            return parameters.job.polls_on(rank.rank, until, State::Wait);
+        }
+        if rank.wants == State::Poll && self.answer_in_place(seat as usize, parameters, context) {
+            return;
         }
         self.run(seat as usize, parameters, context);
     }

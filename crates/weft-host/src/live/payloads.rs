@@ -2,8 +2,9 @@
 //!
 //! They lie beside the simulation, in the job, and do not influence it: a message's header names them.
 
-use crate::job::{Job, Unread};
+use crate::job::Job;
 use crate::nonsense::Nonsense;
+use crate::reach::Unread;
 use std::collections::BTreeMap;
 
 /// The payloads of messages under way.

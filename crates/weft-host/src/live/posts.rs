@@ -3,9 +3,10 @@
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
 use super::{LiveHost, LiveParameters};
-use crate::job::{Region, TurnEnd};
+use crate::job::TurnEnd;
 use crate::nonsense::{self, Nonsense};
-use weft_client::device::{Post, PostKind};
+use crate::reach::Region;
+use weft_client::device::{Entry, Post, PostKind};
 use weft_msg::{Envelope, EnvelopeKind};
 use weft_nic::{HostContext, Message, Primitive};
 use weft_units::{Bytes, EndpointId, RankId, Time};
@@ -76,6 +77,19 @@ impl LiveHost {
         if parameters.payloads().posted() > POSTED {
             parameters.job.accuse(number, Nonsense::Posted(POSTED));
         }
+        self.carry_all(seat, posts, &log, parameters, context);
+    }
+
+    /// Carries posts, and the time before, between and behind them.
+    pub(super) fn carry_all(
+        &mut self,
+        seat: usize,
+        posts: Vec<(Post, Vec<u8>)>,
+        log: &[Entry],
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) {
+        let number = self.ranks[seat].rank;
         let mut accounted = 0;
         for (post, bytes) in posts {
             let before = log.get(accounted..(post.logged as usize).min(log.len())).unwrap_or_default();

@@ -1,0 +1,105 @@
+//! What is answered in the places of ranks that wait: see [`weft_client::stand_in`].
+//!
+//! ```text
+//!   notice ──► the rank waits, in a blocking call ──► stand-in ─┬─ posts, log, clock ──► as if it had been its turn
+//!                                                              └─ it ends something ──► its turn, with all notices
+//! ```
+
+use super::{LiveHost, LiveParameters, LiveRank, Resume};
+use weft_client::device::{Notice, State};
+use weft_client::stand_in::StandIn;
+use weft_nic::HostContext;
+use weft_units::Time;
+
+/// Notices that may be answered before the rank takes them, a small part of what its inbox holds,
+const MOST: usize = 32;
+/// and bytes with each.
+const MOST_BYTES: usize = 4 << 10;
+
+/// Who answers in a rank's place while it waits.
+#[derive(Default)]
+pub(super) enum Place {
+    /// Nobody has been looked for.
+    #[default]
+    Unknown,
+    /// The rank itself.
+    Own,
+    /// Somebody.
+    Taken(Box<StandIn>),
+}
+
+impl LiveRank {
+    /// Whether it has notices that nobody has answered: they stand behind those that somebody has.
+    pub(super) fn has_unanswered(&self) -> bool {
+        self.notices.back().is_some_and(|(notice, ..)| !notice.is_answered())
+    }
+
+    /// The next of its notices that somebody else may answer.
+    fn next_answer(&self) -> Option<usize> {
+        let index = self.notices.iter().position(|(notice, ..)| !notice.is_answered())?;
+        let (notice, bytes, _) = &self.notices[index];
+        (index < MOST && bytes.len() <= MOST_BYTES && StandIn::may_answer(notice)).then_some(index)
+    }
+
+    /// Looks for somebody who answers in its place.
+    fn find_stand_in(&mut self, parameters: &LiveParameters) {
+        if let Place::Unknown = self.place {
+            let stand_in = parameters.job.stand_in(self.rank, parameters.poll);
+            self.place = stand_in.map_or(Place::Own, |stand_in| Place::Taken(Box::new(stand_in)));
+        }
+    }
+}
+
+impl LiveHost {
+    /// Answers in the place of a rank that waits what it has not taken; says whether that is all. If it is not, it is the rank's turn.
+    pub(super) fn answer_in_place(
+        &mut self,
+        seat: usize,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) -> bool {
+        let before = self.ranks[seat].clock;
+        while self.ranks[seat].has_unanswered() {
+            if parameters.job.is_stopping() || !self.answer_one(seat, parameters, context) {
+                let rank = &self.ranks[seat];
+                if rank.clock != before {
+                    parameters.job.polls_on(rank.rank, rank.clock, State::Wait);
+                }
+                return false;
+            }
+        }
+        let rank = &mut self.ranks[seat];
+        if let Place::Taken(stand_in) = &rank.place {
+            let polls = stand_in.polls(rank.clock);
+            rank.ledger.enter(&polls, &mut parameters.told(context.output()));
+            (rank.wants, rank.clock) = (State::Poll, polls.until);
+            parameters.job.polls_on(rank.rank, rank.clock, State::Poll);
+            let at = Time::from_ps(rank.clock).max(context.now());
+            context.set_timer(at, Resume(seat as u32));
+        }
+        true
+    }
+
+    /// Answers the next of its notices, if that ends nothing.
+    fn answer_one(
+        &mut self,
+        seat: usize,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) -> bool {
+        let rank = &mut self.ranks[seat];
+        let Some(index) = rank.next_answer() else { return false };
+        rank.find_stand_in(parameters);
+        let Place::Taken(stand_in) = &mut rank.place else { return false };
+        let (notice, bytes, cause) = &mut rank.notices[index];
+        let answer = stand_in.answer(rank.clock, notice, bytes.len(), &parameters.protocol);
+        let Some(answer) = answer else { return false };
+        notice.flags |= Notice::ANSWERED;
+        rank.clock = answer.clock;
+        rank.ledger.gives(Time::from_ps(notice.at), *cause);
+        rank.empty_mailbox(seat, context);
+        let posts = answer.posts.into_iter().map(|post| (post, Vec::new())).collect();
+        self.carry_all(seat, posts, &answer.log, parameters, context);
+        true
+    }
+}
