@@ -42,6 +42,18 @@ pub enum SnapshotError {
         /// Sites of the model.
         expected: usize,
     },
+    /// Something waits where or when nothing can.
+    #[error("the snapshot has something for site {} at {time}, of {sites} sites and from {now} on; it is damaged", site.0)]
+    Misplaced {
+        /// Where.
+        site: SiteId,
+        /// When.
+        time: Time,
+        /// Sites of the model.
+        sites: usize,
+        /// The virtual time that the run had reached.
+        now: Time,
+    },
 }
 
 /// A model, its state, and its pending events.
@@ -361,8 +373,14 @@ impl<M: Model> Simulation<M> {
     ) -> Result<Simulation<M>, SnapshotError> {
         let snapshot: Snapshot<M::Site, M::Payload, M::Note> =
             postcard::from_bytes(bytes).map_err(SnapshotError::Unreadable)?;
-        if snapshot.sites.len() != sites || snapshot.events.iter().any(|e| e.site.index() >= sites) {
+        if snapshot.sites.len() != sites {
             return Err(SnapshotError::OtherModel { found: snapshot.sites.len(), expected: sites });
+        }
+        let now = snapshot.now;
+        let events = snapshot.events.iter().map(|event| (event.site, event.time));
+        let mut waiting = events.chain(snapshot.notes.iter().map(|note| (note.site, note.time)));
+        if let Some((site, time)) = waiting.find(|&(site, time)| site.index() >= sites || time < now) {
+            return Err(SnapshotError::Misplaced { site, time, sites, now });
         }
         let mut simulation = Simulation::new(model, snapshot.sites, [], lookahead, threads);
         simulation.now = snapshot.now;
