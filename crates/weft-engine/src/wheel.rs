@@ -25,7 +25,7 @@ pub(crate) const BLOCK: usize = 1 << BLOCK_SHIFT;
 const SLOTS: usize = 256;
 /// So many windows ahead lie the events that sites send one another. Lists of later windows hold little, such as
 /// timers, and get no room for more before: memory would lie idle in them, and be out of the cache when it is used.
-const NEAR_WINDOWS: u64 = 3;
+const NEAR_WINDOWS: u64 = 2;
 /// So many blocks of switches of a few ports each fit a megabyte with their events.
 const NEAR_BLOCKS: usize = 8;
 

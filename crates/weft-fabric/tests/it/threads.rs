@@ -88,7 +88,7 @@ fn steps_shorter_than_a_cycle_change_nothing() {
         while now < most {
             now += Span::from_ps(777);
             until(&mut run, now);
-            if now.as_ps() % (777 << 8) == 0 {
+            if now.as_ps().is_multiple_of(777 << 8) {
                 let mut halfway = machine.begin(&script, 1);
                 until(&mut halfway, now);
                 assert!(
