@@ -26,6 +26,8 @@ const SLOTS: usize = 256;
 /// So many windows ahead lie the events that sites send one another. Lists of later windows hold little, such as
 /// timers, and get no room for more before: memory would lie idle in them, and be out of the cache when it is used.
 const NEAR_WINDOWS: u64 = 2;
+/// So many events fit any list.
+const FEW_EVENTS: usize = 32;
 /// So many blocks of switches of a few ports each fit a megabyte with their events.
 const NEAR_BLOCKS: usize = 8;
 
@@ -86,10 +88,10 @@ pub(crate) struct Outgoing<P: Payload, K> {
     /// Notes further ahead, by window, in the order in which they were sent.
     notes_beyond: BTreeMap<u64, Vec<Note<K>>>,
     decisions_beyond: BinaryHeap<Reverse<(Time, SiteId)>>,
-    /// Empty batches with the room that near windows ask for.
+    /// Empty batches with room for more than [`FEW_EVENTS`].
+    spare_roomy: Vec<Batch<P, K>>,
+    /// Empty batches with less.
     spare: Vec<Batch<P, K>>,
-    /// The same for later windows.
-    spare_late: Vec<Batch<P, K>>,
     /// Whether there are so many sites that their state and events fit no cache of one core, which makes
     /// asking for memory ahead worth its instructions.
     pub(crate) far: bool,
@@ -118,8 +120,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             beyond: BinaryHeap::new(),
             notes_beyond: BTreeMap::new(),
             decisions_beyond: BinaryHeap::new(),
+            spare_roomy: Vec::new(),
             spare: Vec::new(),
-            spare_late: Vec::new(),
             far: blocks > NEAR_BLOCKS,
             bounds: bounds.to_vec(),
             mail: std::iter::repeat_with(Vec::new).take(bounds.len() - 1).collect(),
@@ -190,8 +192,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             let word = slot * self.blocks.div_ceil(64) + local_block / 64;
             self.occupied_blocks[word] |= 1 << (local_block % 64);
             let is_near = window - self.window <= NEAR_WINDOWS;
-            let spare = if is_near { &mut self.spare } else { &mut self.spare_late };
-            if let Some(spare) = spare.pop() {
+            let roomy = if is_near { self.spare_roomy.pop() } else { None };
+            if let Some(spare) = roomy.or_else(|| self.spare.pop()) {
                 *batch = spare;
             }
         }
@@ -207,12 +209,13 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         for block in 0..self.blocks {
             let batch = &mut self.slots[slot * self.blocks + block];
             if !batch.is_empty()
-                && let Some(mut roomy) = self.spare.pop()
+                && batch.events.capacity() <= FEW_EVENTS
+                && let Some(mut roomy) = self.spare_roomy.pop()
             {
                 roomy.events.append(&mut batch.events);
                 roomy.notes.append(&mut batch.notes);
                 roomy.decisions.append(&mut batch.decisions);
-                self.spare_late.push(std::mem::replace(batch, roomy));
+                self.spare.push(std::mem::replace(batch, roomy));
             }
         }
     }
@@ -251,9 +254,11 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     pub(crate) fn enter(&mut self, window: u64) {
         debug_assert!(window >= self.window);
         let before = std::mem::replace(&mut self.window, window);
-        // Between the window before and this one nothing waits.
-        for came in window.max(before + NEAR_WINDOWS + 1)..=window + NEAR_WINDOWS {
-            self.come_near(came);
+        if !self.spare_roomy.is_empty() {
+            // Between the window before and this one nothing waits.
+            for came in window.max(before + NEAR_WINDOWS + 1)..=window + NEAR_WINDOWS {
+                self.come_near(came);
+            }
         }
         let end = self.windows.start(window + 1);
         while self.beyond.peek().is_some_and(|e| e.0.time < end) {
@@ -318,7 +323,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         batch.events.clear();
         batch.notes.clear();
         batch.decisions.clear();
-        self.spare.push(batch);
+        let is_roomy = batch.events.capacity() > FEW_EVENTS;
+        if is_roomy { self.spare_roomy.push(batch) } else { self.spare.push(batch) }
     }
 
     /// Every pending event, in no particular order.
