@@ -23,6 +23,7 @@ use weft_client::device::{
     Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, State, Turn,
 };
 use weft_client::stand_in::StandIn;
+use weft_msg::Envelope;
 use weft_units::Span;
 
 /// What a rank that has joined must tell between two looks at the wall clock.
@@ -359,6 +360,11 @@ impl Job {
             device.set_clock(clock);
             device.set_state(state);
         }
+    }
+
+    /// Whether a rank that waits receives a message of this envelope, as far as it says.
+    pub(crate) fn may_receive(&self, rank: u32, envelope: &Envelope) -> bool {
+        lock(&self.members[rank as usize].lists).may_receive(envelope)
     }
 
     /// Who answers in place of a rank that waits, if it says what it has open.

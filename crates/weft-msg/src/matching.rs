@@ -54,7 +54,7 @@ pub(crate) struct Posted {
 }
 
 impl Posted {
-    fn accepts(&self, envelope: &Envelope) -> bool {
+    pub(crate) fn accepts(&self, envelope: &Envelope) -> bool {
         (self.comm.0 ^ envelope.comm.0) & !(self.ignore >> 32) == 0
             && self.collective == envelope.collective
             && self.source.is_none_or(|source| source == envelope.source)

@@ -76,6 +76,11 @@ impl TaggedReceive {
         })
     }
 
+    /// Whether it takes a message of this envelope, if no other does.
+    pub fn accepts(&self, envelope: &Envelope) -> bool {
+        self.posted().accepts(envelope)
+    }
+
     pub(crate) fn posted(&self) -> Posted {
         let (comm, tag) = halves(self.tag);
         Posted {

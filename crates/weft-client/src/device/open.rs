@@ -5,7 +5,7 @@
 
 use super::{OPEN_AT, OPEN_SENDS_AT, Shared};
 use std::sync::atomic::Ordering;
-use weft_msg::{AnnouncedSend, TaggedReceive};
+use weft_msg::{AnnouncedSend, Envelope, TaggedReceive};
 use weft_units::{Bytes, RankId};
 
 /// Receives, and sends, of a waiting rank that there is room for.
@@ -112,6 +112,14 @@ impl Shared {
     /// The rank's side: does not say what it has open.
     pub fn set_nothing_open(&mut self) {
         self.page().open_receives.store(UNTOLD, Ordering::Release);
+    }
+
+    /// The simulator's side: whether a receive that a waiting rank says it has open takes a message. Not to be believed.
+    pub fn may_receive(&self, envelope: &Envelope) -> bool {
+        let receives = self.page().open_receives.load(Ordering::Acquire) as usize;
+        let receive =
+            |index| self.read_at::<OpenReceive>(OPEN_AT + index * size_of::<OpenReceive>()).receive();
+        receives <= OPEN && (0..receives).map(receive).any(|receive| receive.accepts(envelope))
     }
 
     /// The simulator's side: what a waiting rank has open; `None`: it does not say. Not to be believed.

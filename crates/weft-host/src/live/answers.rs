@@ -8,6 +8,7 @@
 use super::{LiveHost, LiveParameters, LiveRank, Resume};
 use weft_client::device::{Notice, State};
 use weft_client::stand_in::StandIn;
+use weft_msg::EnvelopeKind;
 use weft_nic::HostContext;
 use weft_units::Time;
 
@@ -89,6 +90,13 @@ impl LiveHost {
     ) -> bool {
         let rank = &mut self.ranks[seat];
         let Some(index) = rank.next_answer() else { return false };
+        // What is received ends something: most small messages are, for which nobody need be looked for.
+        if let (Place::Unknown, Some(envelope)) = (&rank.place, rank.notices[index].0.envelope.envelope())
+            && envelope.kind == EnvelopeKind::Eager
+            && parameters.job.may_receive(rank.rank, &envelope)
+        {
+            return false;
+        }
         rank.find_stand_in(parameters);
         let Place::Taken(stand_in) = &mut rank.place else { return false };
         let (notice, bytes, cause) = &mut rank.notices[index];
