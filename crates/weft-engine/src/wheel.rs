@@ -23,10 +23,8 @@ pub(crate) const BLOCK_SHIFT: u32 = 6;
 /// Sites in a block.
 pub(crate) const BLOCK: usize = 1 << BLOCK_SHIFT;
 const SLOTS: usize = 256;
-/// So many windows ahead lie the events that sites send one another. Lists of later windows hold little, such as
-/// timers, and get no room for more before: memory would lie idle in them, and be out of the cache when it is used.
-const NEAR_WINDOWS: u64 = 2;
-/// So many events fit any list.
+/// So many events fit a list that begins. Most lists of later windows, such as those of timers, get no more: with the
+/// room that near windows need, memory would lie idle in them, and be out of the cache when it is used.
 const FEW_EVENTS: usize = 32;
 /// So many blocks of switches of a few ports each fit a megabyte with their events.
 const NEAR_BLOCKS: usize = 8;
@@ -57,6 +55,21 @@ impl<P, K> Batch<P, K> {
     #[inline]
     fn is_empty(&self) -> bool {
         self.events.is_empty() && self.notes.is_empty() && self.decisions.is_empty()
+    }
+}
+
+impl<P: Payload, K> Batch<P, K> {
+    /// Moves what is more than few into a spare batch with room for it, if there is one.
+    #[cold]
+    fn make_room(&mut self, roomy: &mut Vec<Batch<P, K>>, spare: &mut Vec<Batch<P, K>>) {
+        if self.events.capacity() <= FEW_EVENTS
+            && let Some(mut roomy) = roomy.pop()
+        {
+            roomy.events.append(&mut self.events);
+            roomy.notes.append(&mut self.notes);
+            roomy.decisions.append(&mut self.decisions);
+            spare.push(std::mem::replace(self, roomy));
+        }
     }
 }
 
@@ -147,8 +160,12 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             self.beyond.push(Earliest(event));
             return;
         }
-        let far = self.far;
-        append(&mut self.batch(window, local).events, event, far);
+        let place = self.batch(window, local);
+        let batch = &mut self.slots[place];
+        if batch.events.len() == FEW_EVENTS {
+            batch.make_room(&mut self.spare_roomy, &mut self.spare);
+        }
+        append(&mut batch.events, event, self.far);
     }
 
     /// Adds a note, for this partition or by mail for another.
@@ -167,8 +184,8 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             self.notes_beyond.entry(window).or_default().push(note);
             return;
         }
-        let far = self.far;
-        append(&mut self.batch(window, local).notes, note, far);
+        let place = self.batch(window, local);
+        append(&mut self.slots[place].notes, note, self.far);
     }
 
     /// Adds a site that wants to decide at `time`.
@@ -180,44 +197,25 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
             return;
         }
         let local = (site.0 >> BLOCK_SHIFT) as usize - self.first_block;
-        self.batch(window, local).decisions.push(site);
+        let place = self.batch(window, local);
+        self.slots[place].decisions.push(site);
     }
 
+    /// The place of the batch of a block and window, to which something will be added.
     #[inline(always)]
-    fn batch(&mut self, window: u64, local_block: usize) -> &mut Batch<P, K> {
+    fn batch(&mut self, window: u64, local_block: usize) -> usize {
         let slot = window as usize % SLOTS;
-        let batch = &mut self.slots[slot * self.blocks + local_block];
+        let place = slot * self.blocks + local_block;
+        let batch = &mut self.slots[place];
         if batch.is_empty() {
             self.occupied[slot / 64] |= 1 << (slot % 64);
             let word = slot * self.blocks.div_ceil(64) + local_block / 64;
             self.occupied_blocks[word] |= 1 << (local_block % 64);
-            let is_near = window - self.window <= NEAR_WINDOWS;
-            let roomy = if is_near { self.spare_roomy.pop() } else { None };
-            if let Some(spare) = roomy.or_else(|| self.spare.pop()) {
+            if let Some(spare) = self.spare.pop() {
                 *batch = spare;
             }
         }
-        batch
-    }
-
-    /// Gives what waits in a window that has come near the room that is usual there.
-    fn come_near(&mut self, window: u64) {
-        let slot = window as usize % SLOTS;
-        if self.occupied[slot / 64] & 1 << (slot % 64) == 0 {
-            return;
-        }
-        for block in 0..self.blocks {
-            let batch = &mut self.slots[slot * self.blocks + block];
-            if !batch.is_empty()
-                && batch.events.capacity() <= FEW_EVENTS
-                && let Some(mut roomy) = self.spare_roomy.pop()
-            {
-                roomy.events.append(&mut batch.events);
-                roomy.notes.append(&mut batch.notes);
-                roomy.decisions.append(&mut batch.decisions);
-                self.spare.push(std::mem::replace(batch, roomy));
-            }
-        }
+        place
     }
 
     /// The first window that may hold something; `None`: nothing is pending (mail aside).
@@ -253,13 +251,7 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
     /// Moves on to `window`, which must not be later than [`Outgoing::next_window`].
     pub(crate) fn enter(&mut self, window: u64) {
         debug_assert!(window >= self.window);
-        let before = std::mem::replace(&mut self.window, window);
-        if !self.spare_roomy.is_empty() {
-            // Between the window before and this one nothing waits.
-            for came in window.max(before + NEAR_WINDOWS + 1)..=window + NEAR_WINDOWS {
-                self.come_near(came);
-            }
-        }
+        self.window = window;
         let end = self.windows.start(window + 1);
         while self.beyond.peek().is_some_and(|e| e.0.time < end) {
             if let Some(Earliest(event)) = self.beyond.pop() {
