@@ -106,6 +106,14 @@ impl StandIn {
     }
 }
 
+/// Until when a rank that waits at `clock` cannot have done anything with a notice, all in ps: it sees it at one of its polls, and is
+/// then busy with it.
+pub fn idle_until(clock: u64, notice: &Notice, poll: Span, protocol: &Protocol) -> u64 {
+    let kind = notice.envelope.envelope().filter(|_| notice.kind == NoticeKind::Message as u32);
+    let busy = kind.map_or(Span::ZERO, |envelope| protocol.least_work(envelope.kind));
+    clock.saturating_add(polls_until(clock, notice.at, poll)).saturating_add(busy.as_ps())
+}
+
 /// As the rank's own log says it.
 fn entry(until: u64, reason: Reason, first: bool, within: u32) -> Entry {
     Entry { until, reason, call: Call::Poll, first, within, anew: false }

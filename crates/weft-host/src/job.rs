@@ -16,7 +16,7 @@ use crate::reach::Reach;
 use crate::wall::Stopwatch;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use weft_client::device::{
@@ -73,6 +73,8 @@ pub struct Job {
     watchdog: Option<Duration>,
     /// Where ranks and simulation run.
     placement: Placement,
+    /// Turns that have begun and not been awaited.
+    under_way: AtomicU32,
 }
 
 /// What the simulation finds when it asks whether virtual time can go on.
@@ -168,6 +170,7 @@ impl Job {
             stopping: AtomicBool::new(false),
             watchdog: setup.watchdog,
             placement: Placement::default(),
+            under_way: AtomicU32::new(0),
         })
     }
 
@@ -342,7 +345,8 @@ impl Job {
     /// Says on which core all ranks are to run, and the simulation on which, from their next turns on.
     pub(crate) fn set_cores(&self, cores: Option<Cores>) {
         let core = cores.map(|cores| cores.ranks);
-        let apart = cores.is_some_and(Cores::are_apart);
+        let apart =
+            u32::from(cores.is_some_and(Cores::are_apart)) * if self.members.len() > 4 { 2 } else { 1 };
         self.placement.set(cores);
         self.members.iter().for_each(|member| member.device.set_core(core, apart));
     }
@@ -381,19 +385,23 @@ impl Job {
         (device.state().unwrap_or(State::Exit), device.clock())
     }
 
-    /// Lets a rank run until it hands its turn back.
-    pub(crate) fn run(&self, rank: u32, quiet_until: u64) -> TurnEnd {
+    /// Gives a rank its turn, which must be [awaited](Job::end_turn).
+    pub(crate) fn begin_turn(&self, rank: u32, quiet_until: u64) {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
         let device = &self.members[rank as usize].device;
-        {
-            // Under the lock, so that a death is not overwritten.
-            let life = lock(&self.life);
-            if life.deaths[rank as usize].is_some() {
-                return TurnEnd::Died;
-            }
+        // Under the lock, so that a death is not overwritten.
+        let life = lock(&self.life);
+        if life.deaths[rank as usize].is_none() {
             device.set_quiet_until(quiet_until);
             device.set_state(State::Run);
             device.give_turn(Turn::Rank);
         }
+    }
+
+    /// Waits until a rank hands its turn back.
+    pub(crate) fn end_turn(&self, rank: u32) -> TurnEnd {
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        let device = &self.members[rank as usize].device;
         // Most turns are over before the clock would have been read.
         let mut since = None;
         let mut slept = false;
@@ -419,7 +427,8 @@ impl Job {
         match Job::wants(&life, rank, device) {
             Ok(State::Exit) => TurnEnd::Died,
             Ok(state) => {
-                if state == State::Fence && Job::is_fenced(&life) {
+                let last = self.under_way.load(Ordering::Relaxed) == 0;
+                if last && Job::is_fenced(&life) {
                     self.pause.store(true, Ordering::Release);
                 }
                 TurnEnd::Wants(state, device.clock())

@@ -233,7 +233,10 @@ impl LiveRun {
             }
             self.wake_those_who_joined();
             let core = OneCore::here();
-            let other = core.as_ref().filter(|_| self.job.ranks() <= FEW).and_then(OneCore::another);
+            let other = core
+                .as_ref()
+                .filter(|_| self.job.ranks() <= FEW || std::env::var_os("WEFT_APART").is_some())
+                .and_then(OneCore::another);
             self.job.set_cores(
                 core.as_ref()
                     .map(OneCore::number)

@@ -247,8 +247,8 @@ impl Shared {
     }
 
     /// Says on which core all ranks are to run, and whether the simulator runs on another.
-    pub fn set_core(&self, core: Option<usize>, apart: bool) {
-        self.page().apart.store(apart.into(), Ordering::Release);
+    pub fn set_core(&self, core: Option<usize>, apart: u32) {
+        self.page().apart.store(apart, Ordering::Release);
         self.page().core.store(core.map_or(0, |core| core as u32 + 1), Ordering::Release);
     }
 
@@ -279,11 +279,11 @@ impl Shared {
     /// disturbs ends early.
     pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) -> bool {
         let Page { turn, asleep, apart, .. } = self.page();
-        let looks = match (self.core(), apart.load(Ordering::Acquire) != 0, not) {
-            (None, ..) | (_, false, Turn::Simulator) => Looks::NONE,
-            (_, false, Turn::Rank) => Looks::YIELDS,
-            (_, true, Turn::Rank) => Looks::ALONE,
-            (_, true, Turn::Simulator) => Looks::AMONG_FEW,
+        let looks = match (self.core(), apart.load(Ordering::Acquire), not) {
+            (None, ..) | (_, 0 | 2, Turn::Simulator) => Looks::NONE,
+            (_, 0, Turn::Rank) => Looks::YIELDS,
+            (_, _, Turn::Rank) => Looks::ALONE,
+            (_, _, Turn::Simulator) => Looks::AMONG_FEW,
         };
         for look in 0..looks.all {
             if turn.load(Ordering::Acquire) != not as u32 {

@@ -45,9 +45,14 @@ impl LiveHeader {
     }
 }
 
-/// Calls a rank when the virtual time has reached its clock.
+/// Calls the rank on this seat when the virtual time has reached its clock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Resume(pub u32);
+
+impl Resume {
+    /// Calls no rank: the turn that is under way ends.
+    pub(super) const END_OF_TURN: Resume = Resume(u32::MAX);
+}
 
 impl Payload for Resume {
     fn tie(&self) -> u128 {

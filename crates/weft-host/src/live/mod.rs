@@ -16,6 +16,12 @@
 //! | `ledger` | where ranks' time goes |
 //! | `recording` | whether the critical path is recorded |
 //!
+//! # When turns end
+//! A turn begins when virtual time has come to it. What the rank first takes costs it time, before which it can do nothing: until
+//! then the simulation goes on, other endpoints' ranks begin their turns, and all of them run meanwhile. The turn ends (its posts
+//! are carried) before the endpoint's host hears of anything else: so whatever the host sees and does, and in which order, is
+//! the same as if every turn had ended at once.
+//!
 //! # When bytes are taken
 //! Small messages are copied when they are posted. Announced data and RDMA writes are read from the
 //! sender's memory when the interface has taken them, and written to the receiver's when they have
@@ -53,6 +59,7 @@ use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use weft_client::device::{Call, Entry, Notice, NoticeKind, Reason, State};
+use weft_client::stand_in;
 use weft_msg::{Protocol, Work};
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Observer, Offer};
@@ -178,6 +185,8 @@ impl LiveParameters {
 #[derive(Default)]
 pub struct LiveHost {
     ranks: Vec<LiveRank>,
+    /// The seat whose turn is under way.
+    under_way: Option<usize>,
     /// Messages whose data the interface has not taken.
     outgoing: Slab<Outgoing>,
     interfaces: VirtualInterfaces,
@@ -241,6 +250,19 @@ impl LiveRank {
         }
     }
 
+    /// Until when a rank that is given what has come for it can do nothing, since taking the first of it takes so long.
+    fn idle_until(&self, parameters: &LiveParameters) -> Time {
+        let first = self.notices.iter().map(|(notice, ..)| notice).find(|notice| !notice.is_answered());
+        match first {
+            Some(notice) if matches!(self.wants, State::Wait | State::Poll) => {
+                let until = stand_in::idle_until(self.clock, notice, parameters.poll, &parameters.protocol);
+                // What it does then, it does after the end of its turn.
+                Time::from_ps(until.saturating_sub(1))
+            }
+            _ => Time::ZERO,
+        }
+    }
+
     /// It takes what lies in its mailbox.
     fn empty_mailbox(&mut self, seat: usize, context: &mut impl HostContext<LiveHost>) {
         for _ in 0..std::mem::take(&mut self.in_mailbox) {
@@ -288,11 +310,12 @@ impl LiveHost {
         self.ranks.iter().fold((0, Bytes::ZERO), add)
     }
 
-    /// Gives a rank turns until it waits for something that is not there.
+    /// Gives a rank turns until it waits for something that is not there, or its turn may end later.
     fn run(&mut self, seat: usize, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
         loop {
             let rank = &mut self.ranks[seat];
             rank.place = Place::default();
+            let idle_until = rank.idle_until(parameters);
             let number = rank.rank;
             let mut used = 0;
             while let Some((notice, bytes, cause)) = rank.notices.front() {
@@ -306,33 +329,54 @@ impl LiveHost {
             }
             rank.empty_mailbox(seat, context);
             let quiet = if rank.notices.is_empty() { context.quiet_until() } else { Time::ZERO };
-            let end = parameters.job.run(number, quiet.as_ps());
-            self.carry(seat, end, parameters, context);
-            let rank = &mut self.ranks[seat];
-            match end {
-                _ if parameters.job.is_stopping() => {
-                    rank.wants = State::Exit;
-                    return rank.ledger.leaves(&mut parameters.told(context.output()));
-                }
-                TurnEnd::Wants(State::Wait, clock) => {
-                    (rank.wants, rank.clock) = (State::Wait, clock);
-                    if rank.notices.is_empty() {
-                        return;
-                    }
-                }
-                TurnEnd::Wants(state @ (State::Ready | State::Poll), clock) => {
-                    (rank.wants, rank.clock) = (state, clock);
-                    let at = Time::from_ps(clock).max(context.now());
-                    return context.set_timer(at, Resume(seat as u32));
-                }
-                TurnEnd::Wants(state, _) => {
-                    rank.wants = state;
-                    return rank.ledger.leaves(&mut parameters.told(context.output()));
-                }
-                TurnEnd::Died | TurnEnd::Cut => {
-                    rank.wants = State::Exit;
-                    return rank.ledger.leaves(&mut parameters.told(context.output()));
-                }
+            parameters.job.begin_turn(number, quiet.as_ps());
+            if idle_until > context.now() && std::env::var_os("WEFT_SYNC").is_none() {
+                (rank.wants, self.under_way) = (State::Run, Some(seat));
+                return context.set_timer(idle_until, Resume::END_OF_TURN);
+            }
+            if !self.end_turn(seat, parameters, context) {
+                return;
+            }
+        }
+    }
+
+    /// Ends the turn that is under way, if one is.
+    fn settle(&mut self, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
+        while let Some(seat) = self.under_way.take() {
+            if self.end_turn(seat, parameters, context) {
+                self.run(seat, parameters, context);
+            }
+        }
+    }
+
+    /// Waits for the end of a rank's turn and carries what it has posted; says whether it has another one at once.
+    fn end_turn(
+        &mut self,
+        seat: usize,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<LiveHost>,
+    ) -> bool {
+        let end = parameters.job.end_turn(self.ranks[seat].rank);
+        self.carry(seat, end, parameters, context);
+        let rank = &mut self.ranks[seat];
+        match end {
+            TurnEnd::Wants(State::Wait, clock) if !parameters.job.is_stopping() => {
+                (rank.wants, rank.clock) = (State::Wait, clock);
+                !rank.notices.is_empty()
+            }
+            TurnEnd::Wants(state @ (State::Ready | State::Poll), clock) if !parameters.job.is_stopping() => {
+                (rank.wants, rank.clock) = (state, clock);
+                let at = Time::from_ps(clock).max(context.now());
+                context.set_timer(at, Resume(seat as u32));
+                false
+            }
+            end => {
+                rank.wants = match end {
+                    TurnEnd::Wants(state, _) if !parameters.job.is_stopping() => state,
+                    _ => State::Exit,
+                };
+                rank.ledger.leaves(&mut parameters.told(context.output()));
+                false
             }
         }
     }
@@ -347,6 +391,7 @@ impl LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<LiveHost>,
     ) {
+        self.settle(parameters, context);
         let rank = &mut self.ranks[seat];
         rank.notices.push_back((Notice { at: context.now().as_ps(), ..notice }, bytes, cause));
         if rank.wants == State::Wait && !self.answer_in_place(seat, parameters, context) {
@@ -378,7 +423,8 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        let rank = &mut self.ranks[seat as usize];
+        self.settle(parameters, context);
+        let Some(rank) = self.ranks.get_mut(seat as usize) else { return };
         if rank.wants == State::Poll && !rank.has_unanswered() {
             rank.wants = State::Wait;
             // Its clock may be behind the network's, where it was woken although nothing had come.
@@ -397,6 +443,7 @@ impl Host for LiveHost {
     }
 
     fn sent(&mut self, token: u32, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
+        self.settle(parameters, context);
         let Outgoing { seat, number, token, capture } = self.outgoing.remove(token as usize);
         if let Some(payload) = capture {
             parameters.payloads().capture(payload, &parameters.job);
@@ -414,6 +461,7 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
+        self.settle(parameters, context);
         self.arrive(message, parameters, context);
     }
 
@@ -423,6 +471,7 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
+        self.settle(parameters, context);
         if self.interface_failed(failure, parameters, context) {
             return;
         }
