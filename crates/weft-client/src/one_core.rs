@@ -1,8 +1,7 @@
-//! All of a job on one core while it is in virtual time.
+//! All ranks of a job on one core while it is in virtual time.
 //!
-//! One rank runs at a time, and the simulation waits for it: a second core gains nothing and costs the time that it takes to
-//! wake it, which is several times that of a switch on the same core. A few ranks are different: they share a core, and the
-//! simulation looks for its turn on another without sleeping.
+//! Ranks take turns of some microseconds, and waking somebody on another core takes as long: so all ranks have the same core. The
+//! simulation has another where there is one: it looks for its turn without sleeping, and goes on while ranks have theirs.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 

@@ -106,12 +106,12 @@ impl StandIn {
     }
 }
 
-/// Until when a rank that waits at `clock` cannot have done anything with a notice, all in ps: it sees it at one of its polls, and is
-/// then busy with it.
-pub fn idle_until(clock: u64, notice: &Notice, poll: Span, protocol: &Protocol) -> u64 {
+/// Until when a rank that waits at `clock` can have done nothing with a notice, all in ps: it sees it at once, and is then busy
+/// with it.
+pub fn idle_until(clock: u64, notice: &Notice, protocol: &Protocol) -> u64 {
     let kind = notice.envelope.envelope().filter(|_| notice.kind == NoticeKind::Message as u32);
     let busy = kind.map_or(Span::ZERO, |envelope| protocol.least_work(envelope.kind));
-    clock.saturating_add(polls_until(clock, notice.at, poll)).saturating_add(busy.as_ps())
+    clock.max(notice.at).saturating_add(busy.as_ps())
 }
 
 /// As the rank's own log says it.

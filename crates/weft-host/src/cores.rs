@@ -1,10 +1,16 @@
 //! On which cores a job runs while it is in virtual time.
 //!
-//! Where ranks have a core apart from the simulation's, both look for their turns without sleeping. That is worth it only while turns are
-//! short: where most take long, something else wants one of the two cores, or the program computes, and both are better off on one.
+//! Ranks have a core apart from the simulation's, if there is one. A few ranks look for their turns without sleeping, as the simulation
+//! does. That is worth it only while turns are short: where most take long, something else wants one of the two cores, or the program
+//! computes, and both are better off on one. Many ranks sleep, and several have their turns at a time: while they do, the simulation
+//! goes on on its own core.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use weft_client::device::Sharing;
+
+/// So many ranks are few: each looks for its turn without sleeping, for it may be the next again. Of more, most have long to wait.
+const FEW: u32 = 4;
 
 /// How many turns in time outweigh one for which the simulation had to sleep,
 const LATE: u32 = 20;
@@ -22,8 +28,17 @@ pub(crate) struct Cores {
 
 impl Cores {
     /// Whether they are two.
-    pub fn are_apart(self) -> bool {
+    fn are_apart(self) -> bool {
         self.simulation != self.ranks
+    }
+
+    /// Who shares them with so many ranks.
+    pub fn sharing(self, ranks: u32) -> Sharing {
+        match ranks {
+            _ if !self.are_apart() => Sharing::One,
+            ..=FEW => Sharing::Few,
+            _ => Sharing::Many,
+        }
     }
 }
 
@@ -43,7 +58,7 @@ impl Placement {
     }
 
     /// A turn is over, for which the simulation had to sleep or not: the cores that are better from now on.
-    pub fn turn_is_over(&self, slept: bool) -> Option<Cores> {
+    pub fn turn_is_over(&self, slept: bool, ranks: u32) -> Option<Cores> {
         let late = self.late.load(Ordering::Relaxed);
         let late = if slept { late + LATE } else { late.saturating_sub(1) };
         self.late.store(late, Ordering::Relaxed);
@@ -52,7 +67,7 @@ impl Placement {
         }
         self.late.store(0, Ordering::Relaxed);
         let cores = *self.cores.lock().unwrap_or_else(PoisonError::into_inner);
-        let cores = cores.filter(|cores| cores.are_apart())?;
+        let cores = cores.filter(|cores| cores.sharing(ranks) == Sharing::Few)?;
         Some(Cores { ranks: cores.simulation, ..cores })
     }
 }
@@ -67,11 +82,11 @@ mod tests {
         let placement = Placement::default();
         placement.set(Some(Cores { simulation: 3, ranks: 4 }));
         for turn in 0..10_000 {
-            assert_eq!(placement.turn_is_over(turn % 50 == 0), None);
+            assert_eq!(placement.turn_is_over(turn % 50 == 0, FEW), None);
         }
-        let moved = (0..100).find_map(|_| placement.turn_is_over(true));
+        let moved = (0..100).find_map(|_| placement.turn_is_over(true, FEW));
         assert_eq!(moved, Some(Cores { simulation: 3, ranks: 3 }));
         placement.set(moved);
-        assert_eq!((0..1000).find_map(|_| placement.turn_is_over(true)), None);
+        assert_eq!((0..1000).find_map(|_| placement.turn_is_over(true, FEW)), None);
     }
 }

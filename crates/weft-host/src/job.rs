@@ -10,10 +10,9 @@
 //! The thread that simulates gives turns; the one that watches the processes tells of fences and deaths, which
 //! end a turn from outside.
 
-use crate::cores::{Cores, Placement};
+use crate::cores::Placement;
 use crate::nonsense::{LATEST, Nonsense};
 use crate::reach::Reach;
-use crate::wall::Stopwatch;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -27,7 +26,7 @@ use weft_msg::Envelope;
 use weft_units::Span;
 
 /// What a rank that has joined must tell between two looks at the wall clock.
-const LOOK: Duration = Duration::from_millis(200);
+pub(crate) const LOOK: Duration = Duration::from_millis(200);
 
 /// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,11 +48,11 @@ pub(crate) struct Member {
 pub(crate) struct Life {
     /// The process that was started for each rank.
     pub started: Vec<Option<u32>>,
-    deaths: Vec<Option<Death>>,
+    pub deaths: Vec<Option<Death>>,
     /// Ranks in a barrier of the process manager.
     fenced: Vec<bool>,
     /// The rank that has kept its turn for too long.
-    silent: Option<u32>,
+    pub silent: Option<u32>,
     /// Why the network has lost a message for good.
     lost: Option<String>,
     /// The rank that has written nonsense into its device, and what.
@@ -70,11 +69,11 @@ pub struct Job {
     /// Raised when the run is to end.
     stopping: AtomicBool,
     /// How long a rank may keep its turn; `None`: for ever.
-    watchdog: Option<Duration>,
+    pub(crate) watchdog: Option<Duration>,
     /// Where ranks and simulation run.
-    placement: Placement,
-    /// Turns that have begun and not been awaited.
-    under_way: AtomicU32,
+    pub(crate) placement: Placement,
+    /// Turns that have begun and not ended.
+    pub(crate) under_way: AtomicU32,
 }
 
 /// What the simulation finds when it asks whether virtual time can go on.
@@ -112,17 +111,6 @@ pub struct JobSetup<'a> {
     pub watchdog: Option<Duration>,
     /// Largest message between virtual interfaces, in bytes.
     pub small: u32,
-}
-
-/// Why a turn ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TurnEnd {
-    /// The rank wants this; its clock in ps.
-    Wants(State, u64),
-    /// It has died.
-    Died,
-    /// It has kept the turn for too long, or the run is to end.
-    Cut,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -287,7 +275,7 @@ impl Job {
     }
 
     /// Whether every rank that lives is fenced.
-    fn is_fenced(life: &Life) -> bool {
+    pub(crate) fn is_fenced(life: &Life) -> bool {
         let mut living = life.deaths.iter().zip(&life.fenced).filter(|(death, _)| death.is_none()).peekable();
         living.peek().is_some() && living.all(|(_, fenced)| *fenced)
     }
@@ -342,15 +330,6 @@ impl Job {
         self.pause.store(self.is_stopping(), Ordering::Release);
     }
 
-    /// Says on which core all ranks are to run, and the simulation on which, from their next turns on.
-    pub(crate) fn set_cores(&self, cores: Option<Cores>) {
-        let core = cores.map(|cores| cores.ranks);
-        let apart =
-            u32::from(cores.is_some_and(Cores::are_apart)) * if self.members.len() > 4 { 2 } else { 1 };
-        self.placement.set(cores);
-        self.members.iter().for_each(|member| member.device.set_core(core, apart));
-    }
-
     /// The largest clock of all ranks, in ps.
     pub(crate) fn largest_clock(&self) -> u64 {
         self.members.iter().map(|member| member.device.clock()).max().unwrap_or(0)
@@ -385,64 +364,8 @@ impl Job {
         (device.state().unwrap_or(State::Exit), device.clock())
     }
 
-    /// Gives a rank its turn, which must be [awaited](Job::end_turn).
-    pub(crate) fn begin_turn(&self, rank: u32, quiet_until: u64) {
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        let device = &self.members[rank as usize].device;
-        // Under the lock, so that a death is not overwritten.
-        let life = lock(&self.life);
-        if life.deaths[rank as usize].is_none() {
-            device.set_quiet_until(quiet_until);
-            device.set_state(State::Run);
-            device.give_turn(Turn::Rank);
-        }
-    }
-
-    /// Waits until a rank hands its turn back.
-    pub(crate) fn end_turn(&self, rank: u32) -> TurnEnd {
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
-        let device = &self.members[rank as usize].device;
-        // Most turns are over before the clock would have been read.
-        let mut since = None;
-        let mut slept = false;
-        while device.turn() == Turn::Rank {
-            slept |= device.sleep_while(Turn::Rank, Some(LOOK));
-            if device.turn() == Turn::Simulator {
-                break;
-            }
-            if self.is_stopping() {
-                return TurnEnd::Cut;
-            }
-            let since = since.get_or_insert_with(Stopwatch::start);
-            if self.watchdog.is_some_and(|limit| since.elapsed() > limit) {
-                lock(&self.life).silent = Some(rank);
-                self.stop();
-                return TurnEnd::Cut;
-            }
-        }
-        if let Some(cores) = self.placement.turn_is_over(slept) {
-            self.set_cores(Some(cores));
-        }
-        let life = lock(&self.life);
-        match Job::wants(&life, rank, device) {
-            Ok(State::Exit) => TurnEnd::Died,
-            Ok(state) => {
-                let last = self.under_way.load(Ordering::Relaxed) == 0;
-                if last && Job::is_fenced(&life) {
-                    self.pause.store(true, Ordering::Release);
-                }
-                TurnEnd::Wants(state, device.clock())
-            }
-            Err(nonsense) => {
-                drop(life);
-                self.accuse(rank, nonsense);
-                TurnEnd::Cut
-            }
-        }
-    }
-
     /// The state of a rank that has given its turn away, if it can be in it.
-    fn wants(life: &Life, rank: u32, device: &Shared) -> Result<State, Nonsense> {
+    pub(crate) fn wants(life: &Life, rank: u32, device: &Shared) -> Result<State, Nonsense> {
         let dead = life.deaths[rank as usize].is_some();
         let state = device.state().ok_or(Nonsense::State)?;
         let can_be = match state {

@@ -13,9 +13,9 @@
 //!               processes: gives them turns, carries what they post
 //! ```
 //! The simulated network calls a live host exactly as it calls one whose ranks are simulated: within the
-//! total order of events. While the host is called it lets its rank run, natively, until the rank hands its
-//! turn back; so one rank runs at a time, ordered by virtual time, and what it posts goes into the same
-//! interface and fabric.
+//! total order of events. The host lets its rank run, natively, until the rank hands its turn back; what the rank posts
+//! goes into the same interface and fabric. Turns begin in the order of virtual time, and [end](live) before
+//! anything can depend on them.
 
 pub mod check;
 mod cores;
@@ -29,6 +29,7 @@ pub mod puppet;
 mod reach;
 pub mod run;
 mod tag;
+mod turns;
 mod virtual_interfaces;
 mod waiting;
 mod wall;

@@ -97,6 +97,7 @@ impl Job {
     }
 
     fn with_memory<T>(&self, rank: u32, call: impl FnOnce(&ProcessMemory) -> Option<T>) -> Option<T> {
+        self.let_finish(rank);
         let mut reach = self.reach(rank);
         if reach.memory.is_none() {
             let process = self.members[rank as usize].device.process()?;

@@ -82,10 +82,6 @@ pub enum LiveEnd {
 /// and yield in vain and then go on by itself.
 const CHANCES: u32 = 100;
 
-/// The ranks of jobs of no more than so many share a core, and the simulation has another: each side looks for its turn without
-/// sleeping. With more ranks the next one sleeps, and waking it takes longer from another core than a switch on the same one.
-const FEW: u32 = 4;
-
 /// The turns that ranks were given although nothing had come.
 #[derive(Default)]
 struct Chances {
@@ -233,10 +229,7 @@ impl LiveRun {
             }
             self.wake_those_who_joined();
             let core = OneCore::here();
-            let other = core
-                .as_ref()
-                .filter(|_| self.job.ranks() <= FEW || std::env::var_os("WEFT_APART").is_some())
-                .and_then(OneCore::another);
+            let other = core.as_ref().and_then(OneCore::another);
             self.job.set_cores(
                 core.as_ref()
                     .map(OneCore::number)

@@ -102,6 +102,8 @@ mod tests {
     #[derive(Clone, PartialEq, Debug, Default)]
     struct Deeds {
         spent: Vec<(Work, Span)>,
+        /// Of that, before it did anything else.
+        first: Span,
         posted: Vec<(RankId, Envelope, SendToken)>,
         announced: Vec<(u32, u32)>,
         over: bool,
@@ -110,6 +112,9 @@ mod tests {
     impl Nic for Deeds {
         fn spend(&mut self, work: Work, span: Span) {
             self.spent.push((work, span));
+            if self.posted.is_empty() && self.announced.is_empty() && !self.over {
+                self.first += span;
+            }
         }
         fn post(&mut self, to: RankId, envelope: Envelope, _: Bytes, token: SendToken) {
             self.posted.push((to, envelope, token));
@@ -132,7 +137,43 @@ mod tests {
 
     fn protocol() -> Protocol {
         let step = Span::from_ns(7);
-        Protocol { control_send: step, control_receive: step, matching_entry: step, ..Protocol::zero() }
+        let receive_message = Span::from_ns(11);
+        Protocol {
+            control_send: step,
+            control_receive: step,
+            matching_entry: step,
+            receive_message,
+            ..Protocol::zero()
+        }
+    }
+
+    /// Catches a rank that does something with a message before the time is over in which it is said to do nothing.
+    #[test]
+    fn a_rank_is_busy_with_a_message_first() {
+        for rendezvous_ack in [false, true] {
+            let protocol = Protocol { rendezvous_ack, ..protocol() };
+            let mut rank = Process::new(RankId(0), 2);
+            let mut deeds = Deeds::default();
+            for key in 0..3 {
+                rank.receive_tagged(&receive(Some(1), 1, key), &protocol, &mut deeds);
+            }
+            let (to, bytes) = (RankId(1), Bytes::new(5));
+            let send = TaggedSend { to, tagged: true, tag: 1, bytes, synchronous: true, key: Some(80) };
+            rank.send_tagged(&send, &protocol, &mut deeds);
+            let mut kinds = vec![EnvelopeKind::Eager, EnvelopeKind::RequestToSend, EnvelopeKind::Data];
+            kinds.push(EnvelopeKind::ClearToSend);
+            kinds.extend(rendezvous_ack.then_some(EnvelopeKind::Ack));
+            for kind in kinds {
+                let mut deeds = Deeds::default();
+                rank.delivered(
+                    Envelope::of_real_rank(kind, true, RankId(1), 1, bytes),
+                    &protocol,
+                    &mut deeds,
+                );
+                let least = protocol.least_work(kind);
+                assert!(least > Span::ZERO && deeds.first >= least, "{kind:?}: {deeds:?}");
+            }
+        }
     }
 
     proptest! {

@@ -22,7 +22,7 @@ mod records;
 
 pub use log::{Call, Entry, Log, Outside, Reason};
 pub use open::{OPEN, OpenReceive, OpenSend};
-pub use page::{HostModel, Identity, State, Turn};
+pub use page::{HostModel, Identity, Sharing, State, Turn};
 pub use records::{Awaited, AwaitedKind, Notice, NoticeKind, Post, PostKind, RawEnvelope, token_bits};
 
 use log::{OutsideCounts, RawEntry};
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// Posts of one turn; a rank with more gives its turn away in between.
 pub const POSTS: usize = 256;
 /// Notices of one turn; more wait at the simulator.
@@ -148,7 +148,7 @@ impl Shared {
             turn: AtomicU32::new(Turn::Rank as u32),
             asleep: AtomicU32::new(0),
             core: AtomicU32::new(0),
-            apart: AtomicU32::new(0),
+            sharing: AtomicU32::new(Sharing::One as u32),
             state: AtomicU32::new(State::Real as u32),
             clock: AtomicU64::new(0),
             quiet_until: AtomicU64::new(0),

@@ -17,8 +17,8 @@ struct Looks {
 }
 
 impl Looks {
-    /// At once to sleep: on the core of the simulator nobody can give a rank its turn before it sleeps, and a rank outside
-    /// virtual time has long to wait.
+    /// At once to sleep: on the core of the simulator nobody can give a rank its turn before it sleeps, on one of many ranks others
+    /// wait for the core, and a rank outside virtual time has long to wait.
     const NONE: Looks = Looks { with_core: 1, all: 1 };
     /// Of the simulator on the core of the ranks: only the rank whose turn it is wants the core, and need not wake it afterwards.
     const YIELDS: Looks = Looks { with_core: 1, all: 200 };
@@ -26,6 +26,27 @@ impl Looks {
     const ALONE: Looks = Looks { with_core: 2000, all: 2200 };
     /// Of a rank on a core that it shares with few others: it may be the next again.
     const AMONG_FEW: Looks = Looks { with_core: 20, all: 120 };
+}
+
+/// On which cores a job runs while it is in virtual time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Sharing {
+    /// Ranks and simulator share one.
+    One = 0,
+    /// Few ranks share one, and the simulator has another.
+    Few = 1,
+    /// Many ranks share one, and the simulator has another.
+    Many = 2,
+}
+
+impl Sharing {
+    fn of(word: u32) -> Sharing {
+        [Sharing::Few, Sharing::Many]
+            .into_iter()
+            .find(|sharing| *sharing as u32 == word)
+            .unwrap_or(Sharing::One)
+    }
 }
 
 /// Who may run.
@@ -98,8 +119,8 @@ pub(super) struct Page {
     pub asleep: AtomicU32,
     /// The core on which all ranks run, plus one; 0: wherever the system puts them.
     pub core: AtomicU32,
-    /// Whether the simulator runs on another one then.
-    pub apart: AtomicU32,
+    /// [`Sharing`].
+    pub sharing: AtomicU32,
     pub state: AtomicU32,
     /// The rank's clock, in ps.
     pub clock: AtomicU64,
@@ -246,9 +267,9 @@ impl Shared {
         self.page().core.load(Ordering::Acquire).checked_sub(1).map(|core| core as usize)
     }
 
-    /// Says on which core all ranks are to run, and whether the simulator runs on another.
-    pub fn set_core(&self, core: Option<usize>, apart: u32) {
-        self.page().apart.store(apart, Ordering::Release);
+    /// Says on which core all ranks are to run, and who else does.
+    pub fn set_core(&self, core: Option<usize>, sharing: Sharing) {
+        self.page().sharing.store(sharing as u32, Ordering::Release);
         self.page().core.store(core.map_or(0, |core| core as u32 + 1), Ordering::Release);
     }
 
@@ -266,7 +287,7 @@ impl Shared {
         let page = self.page();
         page.turn.store(to as u32, Ordering::SeqCst);
         if page.asleep.load(Ordering::SeqCst) > 0 {
-            let _ = futex::wake(&page.turn, futex::Flags::empty(), 1);
+            let _ = futex::wake(&page.turn, futex::Flags::empty(), u32::MAX);
         }
     }
 
@@ -278,12 +299,12 @@ impl Shared {
     /// Looks and then sleeps until the turn is not `not` any more, or for so long; says whether it slept. A sleep that somebody
     /// disturbs ends early.
     pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) -> bool {
-        let Page { turn, asleep, apart, .. } = self.page();
-        let looks = match (self.core(), apart.load(Ordering::Acquire), not) {
-            (None, ..) | (_, 0 | 2, Turn::Simulator) => Looks::NONE,
-            (_, 0, Turn::Rank) => Looks::YIELDS,
-            (_, _, Turn::Rank) => Looks::ALONE,
-            (_, _, Turn::Simulator) => Looks::AMONG_FEW,
+        let Page { turn, asleep, sharing, .. } = self.page();
+        let looks = match (self.core(), Sharing::of(sharing.load(Ordering::Acquire)), not) {
+            (None, ..) | (_, Sharing::One | Sharing::Many, Turn::Simulator) => Looks::NONE,
+            (_, Sharing::One, Turn::Rank) => Looks::YIELDS,
+            (_, Sharing::Few | Sharing::Many, Turn::Rank) => Looks::ALONE,
+            (_, Sharing::Few, Turn::Simulator) => Looks::AMONG_FEW,
         };
         for look in 0..looks.all {
             if turn.load(Ordering::Acquire) != not as u32 {

@@ -44,8 +44,9 @@ pub use header::{LiveHeader, Resume};
 pub use interfaces::InterfaceLimits;
 pub use recording::Recording;
 
-use crate::job::{Job, TurnEnd};
+use crate::job::Job;
 use crate::nonsense::{Exchanges, Nonsense};
+use crate::turns::TurnEnd;
 use crate::virtual_interfaces::{JOB_DOMAIN, VirtualInterfaces};
 use answers::Place;
 use interfaces::InFlight;
@@ -255,7 +256,7 @@ impl LiveRank {
         let first = self.notices.iter().map(|(notice, ..)| notice).find(|notice| !notice.is_answered());
         match first {
             Some(notice) if matches!(self.wants, State::Wait | State::Poll) => {
-                let until = stand_in::idle_until(self.clock, notice, parameters.poll, &parameters.protocol);
+                let until = stand_in::idle_until(self.clock, notice, &parameters.protocol);
                 // What it does then, it does after the end of its turn.
                 Time::from_ps(until.saturating_sub(1))
             }
@@ -330,7 +331,7 @@ impl LiveHost {
             rank.empty_mailbox(seat, context);
             let quiet = if rank.notices.is_empty() { context.quiet_until() } else { Time::ZERO };
             parameters.job.begin_turn(number, quiet.as_ps());
-            if idle_until > context.now() && std::env::var_os("WEFT_SYNC").is_none() {
+            if idle_until > context.now() {
                 (rank.wants, self.under_way) = (State::Run, Some(seat));
                 return context.set_timer(idle_until, Resume::END_OF_TURN);
             }

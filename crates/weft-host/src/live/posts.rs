@@ -3,9 +3,9 @@
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
 use super::{LiveHost, LiveParameters};
-use crate::job::TurnEnd;
 use crate::nonsense::{self, Nonsense};
 use crate::reach::Region;
+use crate::turns::TurnEnd;
 use weft_client::device::{Entry, Post, PostKind};
 use weft_msg::{Envelope, EnvelopeKind};
 use weft_nic::{HostContext, Message, Primitive};
