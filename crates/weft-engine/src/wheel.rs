@@ -332,3 +332,62 @@ impl<P: Payload, K: Copy> Outgoing<P, K> {
         near.flat_map(|batch| &batch.notes).chain(self.notes_beyond.values().flatten())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Order;
+    use crate::lookahead::Lookahead;
+    use weft_units::Span;
+
+    #[derive(Clone, Copy)]
+    struct Nothing;
+
+    impl Payload for Nothing {
+        fn tie(&self) -> u128 {
+            0
+        }
+    }
+
+    /// Bytes of the lists of a wheel, used and spare.
+    fn bytes(wheel: &Outgoing<Nothing, ()>) -> usize {
+        let lists = wheel.slots.iter().chain(&wheel.spare).chain(&wheel.spare_roomy);
+        lists.map(|batch| batch.events.capacity() * size_of::<Event<Nothing>>()).sum()
+    }
+
+    /// Catches lists that are made anew again and again instead of used again: memory that grows with the time simulated,
+    /// which happened with lists that were begun early and then grew.
+    #[test]
+    fn lists_of_past_windows_are_used_again() {
+        let nanosecond = Lookahead::across([(Span::from_ns(1), "a link")]).expect("it has latency");
+        let windows = nanosecond.windows();
+        let mut wheel: Outgoing<Nothing, ()> = Outgoing::new(windows, &[0, 2], 0);
+        let mut after_some = 0;
+        for window in 0..4_000u64 {
+            wheel.enter(window);
+            let occupied = wheel.take_occupied(0);
+            for block in (0..2).filter(|block| occupied >> block & 1 == 1) {
+                let batch = wheel.take(block);
+                wheel.recycle(batch);
+            }
+            wheel.leave(true);
+            // One early event for most windows, and for every third many that come late.
+            let many = if window % 3 == 0 { 3 * FEW_EVENTS } else { FEW_EVENTS / 2 };
+            for (ahead, count) in [(100, 1), (200, 1), (1, many)] {
+                for event in 0..count as u32 {
+                    let (time, order) = (windows.start(window + ahead), Order::new(event, 0));
+                    let site = SiteId(event % (2 * BLOCK as u32));
+                    wheel.push(Event { time, site, order, payload: Nothing });
+                }
+            }
+            if window == 1_000 {
+                after_some = bytes(&wheel);
+            }
+        }
+        assert!(
+            after_some > 0 && bytes(&wheel) <= 2 * after_some,
+            "{after_some} B, then {} B",
+            bytes(&wheel)
+        );
+    }
+}
