@@ -1,21 +1,27 @@
 //! On which cores a job runs while it is in virtual time.
 //!
 //! Ranks have a core apart from the simulation's, if there is one. A few ranks look for their turns without sleeping, as the simulation
-//! does. That is worth it only while turns are short: where most take long, something else wants one of the two cores, or the program
-//! computes, and both are better off on one. Many ranks sleep, and several have their turns at a time: while they do, the simulation
-//! goes on on its own core.
+//! does. Many ranks sleep, and several have their turns at a time: while they do, the simulation goes on on its own core. That is worth
+//! it while nothing else wants one of the two cores, and while turns are short. So where the simulation often has to sleep for
+//! a turn, the job is put on one core for a moment, and stays there if it makes more turns in that time; from time to time the
+//! other way is tried again.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::wall::Stopwatch;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use weft_client::device::Sharing;
 
 /// So many ranks are few: each looks for its turn without sleeping, for it may be the next again. Of more, most have long to wait.
 const FEW: u32 = 4;
 
-/// How many turns in time outweigh one for which the simulation had to sleep,
+/// For so long turns are counted before one or two cores are compared.
+const SLICE: Duration = Duration::from_millis(100);
+/// So many slices go by between two comparisons.
+const SLICES: u32 = 50;
+/// The clock is looked at after so many turns.
+const TURNS: u32 = 16;
+/// One turn in so many may end while the simulation sleeps, before ranks are tried on its core.
 const LATE: u32 = 20;
-/// and how much is too late.
-const TOO_LATE: u32 = 20 * LATE;
 
 /// The cores of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,33 +48,83 @@ impl Cores {
     }
 }
 
-/// Where a job runs, and how late its turns have been of late.
+/// Where a job runs, and how many turns it makes there.
 #[derive(Debug, Default)]
-pub(crate) struct Placement {
-    cores: Mutex<Option<Cores>>,
-    late: AtomicU32,
+pub(crate) struct Placement(Mutex<Pace>);
+
+#[derive(Debug, Default)]
+struct Pace {
+    /// The cores that there are; `None`: the system has the choice.
+    cores: Option<Cores>,
+    /// Whether all is on the simulation's, although there is another.
+    together: bool,
+    /// Since the slice began: turns, those for which the simulation slept.
+    turns: u32,
+    late: u32,
+    began: Option<Stopwatch>,
+    /// Slices until the other way is tried.
+    wait: u32,
+    /// While it is: turns per second before.
+    before: Option<u64>,
+}
+
+impl Pace {
+    /// Where the job runs.
+    fn place(&self) -> Option<Cores> {
+        self.cores.map(|cores| if self.together { Cores { ranks: cores.simulation, ..cores } } else { cores })
+    }
+
+    /// A slice is over, with so many turns per second: whether the job goes where it was not.
+    fn slice_is_over(&mut self, rate: u64) -> bool {
+        // Where ranks sleep for the simulation's core nobody is late.
+        let disturbed = self.together || self.late * LATE >= self.turns;
+        if let Some(before) = self.before.take() {
+            self.wait = SLICES;
+            // Not for a difference that may be chance.
+            return rate < before + before / 10;
+        }
+        self.wait = self.wait.saturating_sub(1);
+        let tries = disturbed && self.wait == 0;
+        self.before = tries.then_some(rate);
+        tries
+    }
 }
 
 impl Placement {
-    /// It runs there from now on.
-    pub fn set(&self, cores: Option<Cores>) {
+    fn pace(&self) -> std::sync::MutexGuard<'_, Pace> {
         // Poisoned by a panic of another thread, which ends the run anyway.
-        *self.cores.lock().unwrap_or_else(PoisonError::into_inner) = cores;
-        self.late.store(0, Ordering::Relaxed);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn is over, for which the simulation had to sleep or not: the cores that are better from now on.
-    pub fn turn_is_over(&self, slept: bool, ranks: u32) -> Option<Cores> {
-        let late = self.late.load(Ordering::Relaxed);
-        let late = if slept { late + LATE } else { late.saturating_sub(1) };
-        self.late.store(late, Ordering::Relaxed);
-        if late <= TOO_LATE {
+    /// There are these cores from now on: where the job runs.
+    pub fn set(&self, cores: Option<Cores>) -> Option<Cores> {
+        let mut pace = self.pace();
+        // What was being tried has not been decided.
+        let together = pace.together ^ pace.before.is_some();
+        *pace = Pace { cores, together, wait: pace.wait, ..Pace::default() };
+        pace.place()
+    }
+
+    /// A turn is over, for which the simulation had to sleep or not: the cores that are to be tried from now on, or to which the job
+    /// goes back.
+    pub fn turn_is_over(&self, slept: bool) -> Option<Cores> {
+        let mut pace = self.pace();
+        pace.turns += 1;
+        pace.late += u32::from(slept);
+        if pace.turns % TURNS != 0 || !pace.cores.is_some_and(Cores::are_apart) {
             return None;
         }
-        self.late.store(0, Ordering::Relaxed);
-        let cores = *self.cores.lock().unwrap_or_else(PoisonError::into_inner);
-        let cores = cores.filter(|cores| cores.sharing(ranks) == Sharing::Few)?;
-        Some(Cores { ranks: cores.simulation, ..cores })
+        let Some(took) = pace.began.map(Stopwatch::elapsed) else {
+            (pace.turns, pace.late, pace.began) = (0, 0, Some(Stopwatch::start()));
+            return None;
+        };
+        if took < SLICE {
+            return None;
+        }
+        let rate = (u128::from(pace.turns) * 1_000_000_000 / took.as_nanos()) as u64;
+        pace.together ^= pace.slice_is_over(rate);
+        (pace.turns, pace.late, pace.began) = (0, 0, None);
+        pace.place()
     }
 }
 
@@ -76,17 +132,40 @@ impl Placement {
 mod tests {
     use super::*;
 
-    /// Catches a job that gives up its second core for a few late turns, and one that never does.
+    const APART: Cores = Cores { simulation: 3, ranks: 4 };
+
+    /// Lets slices go by, each with a rate for ranks apart and together and so many late turns of a hundred; says where they ran.
+    fn run(rates: (u64, u64), late: u32, slices: usize) -> Vec<bool> {
+        let mut pace = Pace { cores: Some(APART), ..Pace::default() };
+        let step = |_| {
+            let together = pace.together;
+            (pace.turns, pace.late) = (100, late);
+            pace.together ^= pace.slice_is_over(if together { rates.1 } else { rates.0 });
+            together
+        };
+        (0..slices).map(step).collect()
+    }
+
+    /// Catches a job that stays where it is slower, one that gives up its second core without trying, and one that tries all the time.
     #[test]
-    fn a_job_whose_turns_are_late_goes_to_one_core() {
+    fn a_job_goes_where_its_turns_are_faster() {
+        let share = |ran: &[bool]| ran.iter().filter(|together| **together).count();
+        assert_eq!(share(&run((1000, 3000), 0, 1000)), 0, "nobody is late");
+        let slower_together = run((1000, 900), 50, 1000);
+        assert!((1..=1000 / SLICES as usize + 1).contains(&share(&slower_together)));
+        let faster_together = run((1000, 3000), 50, 1000);
+        assert!(share(&faster_together) >= 1000 - 1000 / SLICES as usize - 2);
+        assert_eq!(share(&run((1000, 1050), 50, 40)), 1, "that may be chance");
+    }
+
+    /// Catches turns that are counted as over when the job cannot run elsewhere.
+    #[test]
+    fn a_job_on_one_core_stays_there() {
         let placement = Placement::default();
-        placement.set(Some(Cores { simulation: 3, ranks: 4 }));
-        for turn in 0..10_000 {
-            assert_eq!(placement.turn_is_over(turn % 50 == 0, FEW), None);
-        }
-        let moved = (0..100).find_map(|_| placement.turn_is_over(true, FEW));
-        assert_eq!(moved, Some(Cores { simulation: 3, ranks: 3 }));
-        placement.set(moved);
-        assert_eq!((0..1000).find_map(|_| placement.turn_is_over(true, FEW)), None);
+        let one = Cores { ranks: 3, ..APART };
+        assert_eq!(placement.set(Some(one)), Some(one));
+        assert!((0..1000).all(|_| placement.turn_is_over(true).is_none()));
+        assert_eq!(placement.set(None), None);
+        assert!((0..1000).all(|_| placement.turn_is_over(true).is_none()));
     }
 }

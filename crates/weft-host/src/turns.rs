@@ -25,11 +25,14 @@ pub(crate) enum TurnEnd {
 }
 
 impl Job {
-    /// Says on which core all ranks are to run, and the simulation on which, from their next turns on.
+    /// Says on which cores ranks and simulation may run, from the ranks' next turns on.
     pub(crate) fn set_cores(&self, cores: Option<Cores>) {
+        self.put_on(self.placement.set(cores));
+    }
+
+    fn put_on(&self, cores: Option<Cores>) {
         let core = cores.map(|cores| cores.ranks);
         let sharing = cores.map_or(Sharing::One, |cores| cores.sharing(self.ranks()));
-        self.placement.set(cores);
         self.members.iter().for_each(|member| member.device.set_core(core, sharing));
     }
 
@@ -84,8 +87,8 @@ impl Job {
     pub(crate) fn end_turn(&self, rank: u32) -> TurnEnd {
         self.under_way.fetch_sub(1, Ordering::Relaxed);
         let Some(slept) = self.await_turn(rank) else { return TurnEnd::Cut };
-        if let Some(cores) = self.placement.turn_is_over(slept, self.ranks()) {
-            self.set_cores(Some(cores));
+        if let Some(cores) = self.placement.turn_is_over(slept) {
+            self.put_on(Some(cores));
         }
         let device = &self.members[rank as usize].device;
         let life = lock(&self.life);
