@@ -182,8 +182,8 @@ impl SendUnit {
                     return Some(SourceFault { channel: id, transaction, until });
                 }
             };
-            let last_of_block = block.next + 1 == parameters.cut.cells(block_bytes);
-            let last = last_of_block && block.index + 1 == parameters.cut.blocks(whole);
+            let last_of_block = parameters.cut.ends_block(block_bytes, block.next);
+            let last = last_of_block && parameters.cut.ends_transfer(whole, block.index);
             let attempt = block.attempt as u8;
             let index = block.next;
             let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
