@@ -225,11 +225,16 @@ mod tests {
             prop_assert_eq!(least.edge_at_or_after(Time::from_ps(t)).as_ps(), t);
         }
 
-        /// Catches a reciprocal that puts an edge of an uneven clock a picosecond off, where the product
-        /// just fits its type and where it does not, too.
+        /// Catches a quotient that is one off: of what is large, where the reciprocal alone is too short,
+        /// and at whole multiples; and an edge whose product does not fit.
         #[test]
-        fn an_edge_needs_no_division(numerator: u64, denominator in 1u64..1 << 41, n: u64, few in 0u32..64) {
-            let (clock, n) = (Clock::of_period(numerator.max(denominator), denominator), n >> few);
+        fn an_edge_needs_no_division(numerator: u64, denominator in 1u64..1 << 20, n: u64, bits in 1u32..64) {
+            let multiple = n / denominator * denominator;
+            for dividend in [n, multiple, multiple.saturating_sub(1)] {
+                let found = quotient(dividend, denominator, reciprocal(denominator));
+                prop_assert_eq!(found, dividend / denominator);
+            }
+            let (clock, n) = (Clock::of_period((numerator >> bits).max(1), denominator), n >> (64 - bits));
             let edge = (u128::from(n) * u128::from(clock.numerator)).div_ceil(u128::from(denominator));
             if let Ok(edge) = u64::try_from(edge) {
                 prop_assert_eq!(clock.edge(n).as_ps(), edge);
