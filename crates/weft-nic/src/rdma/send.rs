@@ -159,9 +159,10 @@ impl SendUnit {
         around: &mut MemoryPath<'_>,
     ) -> Option<SourceFault> {
         while self.fetched.len() < parameters.cell_buffers as usize
-            && let Some(id) = self.channels.turns.pop_front()
+            && let Some(turn) = self.channels.turns.pop_front()
         {
-            let Some(transfer) = self.channels.transfer(id, parameters) else { continue };
+            let id = turn.channel;
+            let Some(transfer) = self.channels.transfers.at(turn.place) else { continue };
             let Some(place) = transfer.sending() else {
                 transfer.queued = false;
                 continue;
@@ -193,7 +194,7 @@ impl SendUnit {
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
             let started = transfer.started;
             if transfer.sending().is_some() {
-                self.channels.turns.push_back(id);
+                self.channels.turns.push_back(turn);
             } else {
                 transfer.queued = false;
             }
