@@ -52,6 +52,16 @@ pub struct Page {
     pub number: u64,
 }
 
+impl Page {
+    /// Whether the addresses from `first` to `last` of its space, which is not before, lie in it.
+    #[inline]
+    pub fn holds(&self, first: u64, last: u64, parameters: &IommuParameters) -> bool {
+        let size = parameters.page.get().max(1);
+        let begin = self.number.wrapping_mul(size);
+        first >= begin && last - begin < size
+    }
+}
+
 /// How far the system is with a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PageState {
@@ -234,6 +244,19 @@ mod tests {
         for (state, event, next) in table {
             assert_eq!(state.next(event), next, "{state:?} {event:?}");
         }
+    }
+
+    /// Catches a page that ends a byte too early or too late: what it holds has its number.
+    #[test]
+    fn a_page_holds_what_has_its_number() {
+        let parameters = parameters(FaultModel::Off);
+        for (first, last) in [(0, 4095), (4095, 4096), (4096, 8191), (4096, 8192), (8191, 8191), (8192, 9000)]
+        {
+            let pages = [first, last].map(|address| Iommu::page(0, address, &parameters));
+            assert_eq!(page(1).holds(first, last, &parameters), pages == [page(1); 2], "{first} to {last}");
+        }
+        let end = Iommu::page(0, u64::MAX, &parameters);
+        assert!(end.holds(u64::MAX - 4095, u64::MAX, &parameters));
     }
 
     /// Catches a TLB that forgets the page used last, or keeps more than its entries.

@@ -39,8 +39,12 @@ impl MemoryPath<'_> {
         now: Time,
     ) -> Translation {
         let (space, parameters) = (location.space, self.iommu_parameters);
-        let first = Iommu::page(space, location.address, parameters);
         let end = location.address.saturating_add(bytes.get().saturating_sub(1));
+        // Most cells lie in the page before's; which page another one lies in takes divisions.
+        if known.is_some_and(|page| page.space == space && page.holds(location.address, end, parameters)) {
+            return Translation::At(now);
+        }
+        let first = Iommu::page(space, location.address, parameters);
         let last = Iommu::page(space, end, parameters);
         let mut time = now;
         for number in first.number..=last.number {

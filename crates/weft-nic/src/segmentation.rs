@@ -115,6 +115,18 @@ impl Cut {
         block.div_ceil(self.cell).max(1) as u8
     }
 
+    /// Whether block `index` is the last of a transfer of `bytes`, or would lie behind it.
+    #[inline]
+    pub fn ends_transfer(&self, bytes: Bytes, index: u32) -> bool {
+        self.block * (u64::from(index) + 1) >= bytes
+    }
+
+    /// Whether cell `index` is the last of a block of `block` bytes, or would lie behind it.
+    #[inline]
+    pub fn ends_block(&self, block: Bytes, index: u8) -> bool {
+        self.cell * (u64::from(index) + 1) >= block
+    }
+
     /// Bytes of cell `index` of a block of `block` bytes.
     #[inline]
     pub fn cell_bytes(&self, block: Bytes, index: u8) -> Bytes {
@@ -291,14 +303,16 @@ mod tests {
     }
 
     proptest! {
-        /// Catches bytes lost or doubled at the seams of blocks and cells.
+        /// Catches bytes lost or doubled at the seams of blocks and cells, and a last one that is not.
         #[test]
         fn the_pieces_make_the_whole(bytes in 0u64..100_000, block in 1u64..64, cell in 1u64..300) {
             let cut = Cut::new(Bytes::new(block * cell), Bytes::new(cell)).unwrap();
             let (bytes, mut next) = (Bytes::new(bytes), Bytes::ZERO);
             for index in 0..cut.blocks(bytes) {
                 let block = cut.block_bytes(bytes, index);
+                prop_assert_eq!(cut.ends_transfer(bytes, index), index + 1 == cut.blocks(bytes));
                 for cell in 0..cut.cells(block) {
+                    prop_assert_eq!(cut.ends_block(block, cell), cell + 1 == cut.cells(block));
                     prop_assert_eq!(cut.offset(index, cell), next);
                     next += cut.cell_bytes(block, cell);
                 }

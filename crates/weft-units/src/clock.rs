@@ -14,8 +14,10 @@ pub struct Clock {
     /// The period is `numerator / denominator` ps, in lowest terms.
     numerator: u64,
     denominator: u64,
-    /// floor(2^64 / numerator), at most 2^64 - 1: finding how many periods a time holds must not divide.
+    /// Of the numerator: finding how many periods a time holds must not divide.
     reciprocal: u64,
+    /// Of the denominator: nor must finding when an edge is.
+    denominator_reciprocal: u64,
 }
 
 /// How a clock is written: its period.
@@ -56,16 +58,14 @@ impl Clock {
     }
 
     const fn of_period(numerator: u64, denominator: u64) -> Clock {
-        let reciprocal = if numerator <= 1 { u64::MAX } else { ((1u128 << 64) / numerator as u128) as u64 };
-        Clock { numerator, denominator, reciprocal }
+        let (reciprocal, denominator_reciprocal) = (reciprocal(numerator), reciprocal(denominator));
+        Clock { numerator, denominator, reciprocal, denominator_reciprocal }
     }
 
     /// floor(`product` / numerator).
     #[inline]
     const fn periods(&self, product: u64) -> u64 {
-        let below = ((product as u128 * self.reciprocal as u128) >> 64) as u64;
-        // The reciprocal is short by less than 1, so the quotient by at most 1.
-        below + (product - below * self.numerator >= self.numerator) as u64
+        quotient(product, self.numerator, self.reciprocal)
     }
 
     /// The first edge at or after `time`.
@@ -112,7 +112,10 @@ impl Clock {
     #[inline]
     pub const fn edge(&self, n: u64) -> Time {
         Time::from_ps(match n.checked_mul(self.numerator) {
-            Some(product) => product.div_ceil(self.denominator),
+            Some(product) => {
+                let whole = quotient(product, self.denominator, self.denominator_reciprocal);
+                whole + (whole * self.denominator < product) as u64
+            }
             None => (n as u128 * self.numerator as u128).div_ceil(self.denominator as u128) as u64,
         })
     }
@@ -181,6 +184,19 @@ impl fmt::Display for Clock {
     }
 }
 
+/// floor(2^64 / divisor), at most 2^64 - 1.
+const fn reciprocal(divisor: u64) -> u64 {
+    if divisor <= 1 { u64::MAX } else { ((1u128 << 64) / divisor as u128) as u64 }
+}
+
+/// floor(`dividend` / `divisor`), by the [`reciprocal`] of the divisor.
+#[inline]
+const fn quotient(dividend: u64, divisor: u64, reciprocal: u64) -> u64 {
+    let below = ((dividend as u128 * reciprocal as u128) >> 64) as u64;
+    // The reciprocal is short by less than 1, so the quotient by at most 1.
+    below + (dividend - below * divisor >= divisor) as u64
+}
+
 const fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -207,6 +223,22 @@ mod tests {
             prop_assert_eq!(clock.edge_at_or_before(Time::from_ps(t)).as_ps(), t / period * period);
             let least = Clock::of_period(1, 1);
             prop_assert_eq!(least.edge_at_or_after(Time::from_ps(t)).as_ps(), t);
+        }
+
+        /// Catches a quotient that is one off: of what is large, where the reciprocal alone is too short,
+        /// and at whole multiples; and an edge whose product does not fit.
+        #[test]
+        fn an_edge_needs_no_division(numerator: u64, denominator in 1u64..1 << 20, n: u64, bits in 1u32..64) {
+            let multiple = n / denominator * denominator;
+            for dividend in [n, multiple, multiple.saturating_sub(1)] {
+                let found = quotient(dividend, denominator, reciprocal(denominator));
+                prop_assert_eq!(found, dividend / denominator);
+            }
+            let (clock, n) = (Clock::of_period((numerator >> bits).max(1), denominator), n >> (64 - bits));
+            let edge = (u128::from(n) * u128::from(clock.numerator)).div_ceil(u128::from(denominator));
+            if let Ok(edge) = u64::try_from(edge) {
+                prop_assert_eq!(clock.edge(n).as_ps(), edge);
+            }
         }
 
         /// Catches an edge that lies before the asked time, or a nearer edge that was skipped.

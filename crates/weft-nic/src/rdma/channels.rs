@@ -58,7 +58,8 @@ pub(super) struct Transfer {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Channel {
     pub(super) state: ChannelState,
-    pub(super) transfer: Option<Box<Transfer>>,
+    /// The place of what it is at among the [`Transfers`].
+    pub(super) transfer: Option<u16>,
     /// Transactions so far.
     pub(super) transactions: u32,
     /// Whether its timer is pending.
@@ -70,6 +71,42 @@ pub(super) struct Channel {
 struct Page {
     write: Vec<Channel>,
     read: Vec<Channel>,
+}
+
+/// What the channels are at, side by side: the engine finds a transfer without asking for its channel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Transfers {
+    places: Vec<Option<Transfer>>,
+}
+
+impl Transfers {
+    /// Keeps a transfer in the first place that is free, and returns that.
+    fn put(&mut self, transfer: Transfer) -> u16 {
+        let place = self.places.iter().position(Option::is_none).unwrap_or(self.places.len());
+        if place == self.places.len() {
+            self.places.push(None);
+        }
+        self.places[place] = Some(transfer);
+        // There are no more of them than channels, which have numbers of 16 bits.
+        place as u16
+    }
+
+    #[inline]
+    pub(super) fn at(&mut self, place: u16) -> Option<&mut Transfer> {
+        self.places.get_mut(usize::from(place))?.as_mut()
+    }
+
+    fn take(&mut self, place: u16) -> Option<Transfer> {
+        self.places.get_mut(usize::from(place))?.take()
+    }
+}
+
+/// A channel in the engine's round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Turn {
+    pub(super) channel: ChannelId,
+    /// The place of its transfer, which it has until it leaves the round.
+    pub(super) place: u16,
 }
 
 /// How a transfer stands after one of its blocks is dealt with.
@@ -111,8 +148,9 @@ pub struct Expired {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Channels {
     pages: Vec<Page>,
+    pub(super) transfers: Transfers,
     /// Channels with cells to be read, in the order of their turns.
-    pub(super) turns: VecDeque<ChannelId>,
+    pub(super) turns: VecDeque<Turn>,
     /// Changes of state that have not been reported.
     #[serde(skip)]
     pub(super) changes: Vec<RdmaChange>,
@@ -149,7 +187,7 @@ impl Channels {
         let channel = &mut channels[index];
         let first = channel.transactions;
         channel.transactions = first.wrapping_add(parameters.cut.blocks(descriptor.bytes));
-        channel.transfer = Some(Box::new(Transfer {
+        channel.transfer = Some(self.transfers.put(Transfer {
             descriptor,
             first,
             next_block: 0,
@@ -177,7 +215,8 @@ impl Channels {
     }
 
     pub(super) fn transfer(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<&mut Transfer> {
-        self.channel(id, parameters)?.transfer.as_deref_mut()
+        let place = self.channel(id, parameters)?.transfer?;
+        self.transfers.at(place)
     }
 
     /// What a channel is at, and the transaction of its first block.
@@ -239,8 +278,10 @@ impl Channels {
 
     /// The agent starts a channel at `now`.
     pub fn start(&mut self, id: ChannelId, now: Time, parameters: &SendParameters) {
-        let Some(channel) = self.channel_event(id, ChannelEvent::Start, parameters) else { return };
-        if let Some(transfer) = channel.transfer.as_deref_mut() {
+        if self.channel_event(id, ChannelEvent::Start, parameters).is_none() {
+            return;
+        }
+        if let Some(transfer) = self.transfer(id, parameters) {
             transfer.started = now;
         }
         self.start_blocks(id, parameters);
@@ -248,12 +289,13 @@ impl Channels {
 
     /// Puts a channel into the engine's round if it has cells to be read.
     pub(super) fn queue(&mut self, id: ChannelId, parameters: &SendParameters) {
-        if let Some(transfer) = self.transfer(id, parameters)
+        if let Some(place) = self.channel(id, parameters).and_then(|channel| channel.transfer)
+            && let Some(transfer) = self.transfers.at(place)
             && !transfer.queued
             && transfer.sending().is_some()
         {
             transfer.queued = true;
-            self.turns.push_back(id);
+            self.turns.push_back(Turn { channel: id, place });
         }
     }
 
@@ -344,10 +386,10 @@ impl Channels {
         let mut outcome = Expired::default();
         let Some(channel) = self.channel(id, parameters) else { return outcome };
         channel.armed = false;
-        let Some(transfer) = channel.transfer.as_deref_mut() else { return outcome };
         if channel.state != ChannelState::Running {
             return outcome;
         }
+        let Some(transfer) = self.transfer(id, parameters) else { return outcome };
         for block in transfer.blocks.iter_mut().filter(|block| block.state == BlockState::Unacknowledged) {
             if block.deadline > now {
                 let earliest = outcome.timer.map_or(block.deadline, |timer| timer.min(block.deadline));
@@ -359,7 +401,9 @@ impl Channels {
                 outcome.again.push(transfer.first.wrapping_add(block.index));
             }
         }
-        channel.armed = outcome.timer.is_some();
+        if let Some(channel) = self.channel(id, parameters) {
+            channel.armed = outcome.timer.is_some();
+        }
         for &transaction in &outcome.again {
             self.block_event(id, transaction, BlockEvent::Timeout, parameters);
         }
@@ -368,8 +412,10 @@ impl Channels {
 
     /// A channel cannot be finished; whether the agent is to be invoked.
     pub fn abort(&mut self, id: ChannelId, parameters: &SendParameters) -> bool {
-        let Some(channel) = self.channel_event(id, ChannelEvent::Abort, parameters) else { return false };
-        let transfer = channel.transfer.as_deref();
+        if self.channel_event(id, ChannelEvent::Abort, parameters).is_none() {
+            return false;
+        }
+        let transfer = self.transfer(id, parameters);
         let transactions: Vec<u32> = transfer.map_or(Vec::new(), |transfer| {
             transfer.blocks.iter().map(|block| transfer.first.wrapping_add(block.index)).collect()
         });
@@ -381,9 +427,10 @@ impl Channels {
 
     /// Frees a channel whose transfer has ended.
     pub fn finish(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<Descriptor> {
-        let transfer = self.channel_event(id, ChannelEvent::Finish, parameters)?.transfer.take()?;
+        let place = self.channel_event(id, ChannelEvent::Finish, parameters)?.transfer.take()?;
+        let transfer = self.transfers.take(place)?;
         if transfer.queued {
-            self.turns.retain(|other| *other != id);
+            self.turns.retain(|turn| turn.channel != id);
         }
         Some(transfer.descriptor)
     }

@@ -19,6 +19,7 @@
 
 mod channel;
 mod channels;
+mod contexts;
 mod receive;
 mod send;
 #[cfg(test)]

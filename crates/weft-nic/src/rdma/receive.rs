@@ -23,6 +23,7 @@
 //! Words of one cell that reach memory out of order.
 
 use super::channel::RdmaChange;
+use super::contexts::{BlockKey, Contexts};
 use super::transfer::{CellId, ChannelId, Location, Refusal, TransferHeader};
 use crate::gvas::Pdid;
 use crate::iommu::{Page, Translation};
@@ -87,18 +88,26 @@ impl ContextState {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Context {
+pub(super) struct Context {
     /// A bit per cell.
     written: u64,
     state: ContextState,
     /// While it is faulted: until when.
     until: Time,
     /// Its last cell.
-    touched: Time,
+    pub(super) touched: Time,
     /// The page translated last.
     page: Option<Page>,
     /// Whether earlier cells of the attempt that is coming in found no context: it will not be whole.
     gap: bool,
+}
+
+impl Context {
+    /// Of a block whose first cell to find a context comes at `touched`.
+    pub(super) fn new(touched: Time, gap: bool) -> Context {
+        let state = ContextState::Receiving;
+        Context { written: 0, state, until: Time::ZERO, touched, page: None, gap }
+    }
 }
 
 /// What is known of a channel that sends here.
@@ -114,6 +123,17 @@ struct Connection {
     missing: u32,
     /// When all that has come is in memory: no block is acknowledged before.
     written: Time,
+}
+
+impl Connection {
+    /// Whether a block has come, or belongs to a transfer that has ended.
+    fn has(&self, transaction: u32) -> bool {
+        if is_before(transaction, self.base) {
+            return true;
+        }
+        let place = transaction.wrapping_sub(self.base);
+        place < 64 && self.done >> place & 1 == 1
+    }
 }
 
 /// What became of a cell.
@@ -163,7 +183,7 @@ pub struct Arrival<'a> {
 /// The unit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ReceiveUnit {
-    contexts: BTreeMap<(EndpointId, ChannelId, u32), Context>,
+    contexts: Contexts,
     connections: BTreeMap<(EndpointId, ChannelId), Connection>,
     /// Changes of state that have not been reported.
     #[serde(skip)]
@@ -183,22 +203,27 @@ impl ReceiveUnit {
         let CellId { channel, transaction, index, last, .. } = id;
         let block = transaction.wrapping_sub(transfer.first);
         let block_bytes = cut.block_bytes(transfer.bytes, block);
-        let cells = cut.cells(block_bytes);
         if transfer.domain.check(owner).is_err() {
             return Receipt::Refused { refusal: Refusal::Protection, answer: last.then_some(tail) };
         }
-        if self.has_come(source, channel, transaction, transfer, cut) {
-            return Receipt::Duplicate { acknowledge: last };
-        }
-        let key = (source, channel, transaction);
-        if !self.contexts.contains_key(&key) && !self.admit(tail, parameters) {
-            return Receipt::Refused { refusal: Refusal::NoContext, answer: last.then_some(tail) };
-        }
-        let context = self.contexts.entry(key).or_insert_with(|| {
-            let (from, to) = (None, ContextState::Receiving);
-            self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
-            Context { written: 0, state: to, until: Time::ZERO, touched: tail, page: None, gap: id.index > 0 }
-        });
+        let key = BlockKey::new(source, channel, transaction);
+        let place = match self.contexts.find(key) {
+            Some(place) => {
+                // Opened for a block that had not come, it goes when the block is whole and when a newer
+                // transfer of its channel begins: its connection has nothing else to say.
+                debug_assert!(
+                    self.connections
+                        .get(&(source, channel))
+                        .is_some_and(|of| of.first == transfer.first && !of.has(transaction))
+                );
+                place
+            }
+            None => match self.open(arrival, key, cut, parameters) {
+                Ok(place) => place,
+                Err(receipt) => return receipt,
+            },
+        };
+        let context = self.contexts.at(place);
         let mut change = |context: &mut Context, event| {
             let from = context.state;
             let Some(to) = from.next(event) else { return };
@@ -237,13 +262,13 @@ impl ReceiveUnit {
         let from = Time::from_ps(translated.as_ps().saturating_sub(words.as_ps()));
         let (issued, written) = around.write(bytes, from);
         context.written |= 1 << index;
-        let whole = context.written.count_ones() == u32::from(cells);
+        let whole = cut.ends_block(block_bytes, context.written.count_ones() as u8 - 1);
         change(context, if whole { ContextEvent::LastCell } else { ContextEvent::Cell });
         if context.state != ContextState::Complete {
             let gap = last && std::mem::take(&mut context.gap);
             return if gap { Receipt::Gap(written) } else { Receipt::Written(written) };
         }
-        self.contexts.remove(&key);
+        self.contexts.remove(place);
         let finished = self.block_done(source, channel, transaction, written);
         let notified = finished.then(|| {
             // Behind the data on the same way, and not before it.
@@ -251,6 +276,27 @@ impl ReceiveUnit {
             notified.max(written)
         });
         Receipt::Block { written, notified }
+    }
+
+    /// Opens a context for the block of a cell, where it has not come and there is one; returns its place.
+    fn open(
+        &mut self,
+        arrival: &Arrival<'_>,
+        key: BlockKey,
+        cut: &Cut,
+        parameters: &ReceiveParameters,
+    ) -> Result<usize, Receipt> {
+        let Arrival { source, id, transfer, tail, .. } = *arrival;
+        let CellId { channel, transaction, index, last, .. } = id;
+        if self.has_come(source, channel, transaction, transfer, cut) {
+            return Err(Receipt::Duplicate { acknowledge: last });
+        }
+        if !self.admit(tail, parameters) {
+            return Err(Receipt::Refused { refusal: Refusal::NoContext, answer: last.then_some(tail) });
+        }
+        let (from, to) = (None, ContextState::Receiving);
+        self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
+        Ok(self.contexts.insert(key, Context::new(tail, index > 0)))
     }
 
     /// Where a cell of a transfer goes.
@@ -282,19 +328,9 @@ impl ReceiveUnit {
         let connection = self.connections.entry((source, channel)).or_insert_with(fresh);
         if is_before(connection.first, first) {
             *connection = fresh();
-            let (low, high) = ((source, channel, 0), (source, channel, u32::MAX));
-            let contexts = self.contexts.range(low..=high).map(|(key, _)| *key);
-            let ended: Vec<_> = contexts.filter(|key| is_before(key.2, first)).collect();
-            for key in ended {
-                self.contexts.remove(&key);
-            }
+            self.contexts.remove_ended(source, channel, |transaction| is_before(transaction, first));
         }
-        let connection = self.connections.entry((source, channel)).or_insert_with(fresh);
-        if is_before(transaction, connection.base) {
-            return true;
-        }
-        let place = transaction.wrapping_sub(connection.base);
-        place < 64 && connection.done >> place & 1 == 1
+        connection.has(transaction)
     }
 
     /// Notes that a block has come; whether it was the last of its transfer.
@@ -321,10 +357,9 @@ impl ReceiveUnit {
         if self.contexts.len() < parameters.contexts as usize {
             return true;
         }
-        let silent = self.contexts.iter().min_by_key(|(key, context)| (context.touched, **key));
-        match silent {
-            Some((&key, context)) if now.saturating_since(context.touched) >= parameters.context_timeout => {
-                self.contexts.remove(&key);
+        match self.contexts.most_silent() {
+            Some((place, context)) if now.saturating_since(context.touched) >= parameters.context_timeout => {
+                self.contexts.remove(place);
                 true
             }
             _ => false,

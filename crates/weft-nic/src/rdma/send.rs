@@ -159,9 +159,10 @@ impl SendUnit {
         around: &mut MemoryPath<'_>,
     ) -> Option<SourceFault> {
         while self.fetched.len() < parameters.cell_buffers as usize
-            && let Some(id) = self.channels.turns.pop_front()
+            && let Some(turn) = self.channels.turns.pop_front()
         {
-            let Some(transfer) = self.channels.transfer(id, parameters) else { continue };
+            let id = turn.channel;
+            let Some(transfer) = self.channels.transfers.at(turn.place) else { continue };
             let Some(place) = transfer.sending() else {
                 transfer.queued = false;
                 continue;
@@ -182,8 +183,8 @@ impl SendUnit {
                     return Some(SourceFault { channel: id, transaction, until });
                 }
             };
-            let last_of_block = block.next + 1 == parameters.cut.cells(block_bytes);
-            let last = last_of_block && block.index + 1 == parameters.cut.blocks(whole);
+            let last_of_block = parameters.cut.ends_block(block_bytes, block.next);
+            let last = last_of_block && parameters.cut.ends_transfer(whole, block.index);
             let attempt = block.attempt as u8;
             let index = block.next;
             let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
@@ -193,7 +194,7 @@ impl SendUnit {
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
             let started = transfer.started;
             if transfer.sending().is_some() {
-                self.channels.turns.push_back(id);
+                self.channels.turns.push_back(turn);
             } else {
                 transfer.queued = false;
             }
