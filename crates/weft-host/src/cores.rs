@@ -2,8 +2,8 @@
 //!
 //! Ranks have a core apart from the simulation's, if there is one. A few ranks look for their turns without sleeping, as the simulation
 //! does. Many ranks sleep, and several have their turns at a time: while they do, the simulation goes on on its own core. That is worth
-//! it while nothing else wants one of the two cores, and while turns are short. So where the simulation often has to sleep for
-//! a turn, the job is put on one core for a moment, and stays there if it makes more turns in that time; from time to time the
+//! it while nothing else wants one of the two cores, and while turns are short. So where the simulation often waits so long for
+//! a turn that it gives its core away, the job is put on one core for a moment, and stays there if it makes more turns in that time; from time to time the
 //! other way is tried again.
 
 use crate::wall::Stopwatch;
@@ -20,7 +20,7 @@ const SLICE: Duration = Duration::from_millis(100);
 const SLICES: u32 = 50;
 /// The clock is looked at after so many turns.
 const TURNS: u32 = 16;
-/// One turn in so many may end while the simulation sleeps, before ranks are tried on its core.
+/// One turn in so many may be late, so that the simulation gives its core away meanwhile, before ranks are tried on it.
 const LATE: u32 = 20;
 
 /// The cores of a job.
@@ -58,7 +58,7 @@ struct Pace {
     cores: Option<Cores>,
     /// Whether all is on the simulation's, although there is another.
     together: bool,
-    /// Since the slice began: turns, those for which the simulation slept.
+    /// Since the slice began: turns, and those that were late.
     turns: u32,
     late: u32,
     began: Option<Stopwatch>,
@@ -76,7 +76,7 @@ impl Pace {
 
     /// A slice is over, with so many turns per second: whether the job goes where it was not.
     fn slice_is_over(&mut self, rate: u64) -> bool {
-        // Where ranks sleep for the simulation's core nobody is late.
+        // On one core it is always given away.
         let disturbed = self.together || self.late * LATE >= self.turns;
         if let Some(before) = self.before.take() {
             self.wait = SLICES;
@@ -105,12 +105,11 @@ impl Placement {
         pace.place()
     }
 
-    /// A turn is over, for which the simulation had to sleep or not: the cores that are to be tried from now on, or to which the job
-    /// goes back.
-    pub fn turn_is_over(&self, slept: bool) -> Option<Cores> {
+    /// A turn is over, late or not: the cores that are to be tried from now on, or to which the job goes back.
+    pub fn turn_is_over(&self, late: bool) -> Option<Cores> {
         let mut pace = self.pace();
         pace.turns += 1;
-        pace.late += u32::from(slept);
+        pace.late += u32::from(late);
         if pace.turns % TURNS != 0 || !pace.cores.is_some_and(Cores::are_apart) {
             return None;
         }

@@ -58,15 +58,15 @@ impl Job {
         }
     }
 
-    /// Waits until a rank has handed its turn back, and the simulation had to sleep for it or not; `None`: it does not, or the run
-    /// is to end.
+    /// Waits until a rank has handed its turn back, and whether the simulation has given its core away meanwhile; `None`: it does not,
+    /// or the run is to end.
     fn await_turn(&self, rank: u32) -> Option<bool> {
         let device = &self.members[rank as usize].device;
         // Most turns are over before the clock would have been read.
         let mut since = None;
-        let mut slept = false;
+        let mut was_late = false;
         while device.turn() == Turn::Rank {
-            slept |= device.sleep_while(Turn::Rank, Some(LOOK));
+            was_late |= device.sleep_while(Turn::Rank, Some(LOOK));
             if device.turn() == Turn::Simulator {
                 break;
             }
@@ -80,14 +80,14 @@ impl Job {
                 return None;
             }
         }
-        Some(slept)
+        Some(was_late)
     }
 
     /// Ends a rank's turn, as soon as the rank hands it back.
     pub(crate) fn end_turn(&self, rank: u32) -> TurnEnd {
         self.under_way.fetch_sub(1, Ordering::Relaxed);
-        let Some(slept) = self.await_turn(rank) else { return TurnEnd::Cut };
-        if let Some(cores) = self.placement.turn_is_over(slept) {
+        let Some(was_late) = self.await_turn(rank) else { return TurnEnd::Cut };
+        if let Some(cores) = self.placement.turn_is_over(was_late) {
             self.put_on(Some(cores));
         }
         let device = &self.members[rank as usize].device;

@@ -296,8 +296,8 @@ impl Shared {
         let _ = futex::wake(&self.page().turn, futex::Flags::empty(), u32::MAX);
     }
 
-    /// Looks and then sleeps until the turn is not `not` any more, or for so long; says whether it slept. A sleep that somebody
-    /// disturbs ends early.
+    /// Looks and then sleeps until the turn is not `not` any more, or for so long; says whether it has given its core away meanwhile.
+    /// A sleep that somebody disturbs ends early.
     pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) -> bool {
         let Page { turn, asleep, sharing, .. } = self.page();
         let looks = match (self.core(), Sharing::of(sharing.load(Ordering::Acquire)), not) {
@@ -308,7 +308,7 @@ impl Shared {
         };
         for look in 0..looks.all {
             if turn.load(Ordering::Acquire) != not as u32 {
-                return false;
+                return look > looks.with_core;
             }
             if look < looks.with_core {
                 std::hint::spin_loop();
