@@ -110,7 +110,7 @@ impl Placement {
         let mut pace = self.pace();
         pace.turns += 1;
         pace.late += u32::from(late);
-        if pace.turns % TURNS != 0 || !pace.cores.is_some_and(Cores::are_apart) {
+        if !pace.turns.is_multiple_of(TURNS) || !pace.cores.is_some_and(Cores::are_apart) {
             return None;
         }
         let Some(took) = pace.began.map(Stopwatch::elapsed) else {
