@@ -110,7 +110,7 @@ impl StandIn {
 /// with it.
 pub fn idle_until(clock: u64, notice: &Notice, protocol: &Protocol) -> u64 {
     let kind = notice.envelope.envelope().filter(|_| notice.kind == NoticeKind::Message as u32);
-    let busy = kind.map_or(Span::ZERO, |envelope| protocol.least_work(envelope.kind));
+    let busy = kind.map_or(Span::ZERO, |envelope| Process::least_work(envelope.kind, protocol));
     clock.max(notice.at).saturating_add(busy.as_ps())
 }
 

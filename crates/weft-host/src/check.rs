@@ -193,7 +193,7 @@ pub fn check_bytes(input: &[u8]) -> Option<LiveEnd> {
     let layout = assembly::layout(machine).ok()?;
     // On one node, or on two.
     let endpoints = [EndpointId(0), EndpointId(u32::from(first >> 1 & 1))];
-    let mut run = puppet::job(machine, layout, protocol, &endpoints).ok()?;
+    let mut run = puppet::job(machine, layout, protocol, &endpoints, true).ok()?;
     let job = run.job();
     let mut players = Vec::new();
     for (rank, mut turns) in (0..).zip(turns(input, idle.address)) {

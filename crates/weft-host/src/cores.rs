@@ -3,8 +3,8 @@
 //! Ranks have a core apart from the simulation's, if there is one. A few ranks look for their turns without sleeping, as the simulation
 //! does. Many ranks sleep, and several have their turns at a time: while they do, the simulation goes on on its own core. That is worth
 //! it while nothing else wants one of the two cores, and while turns are short. So where the simulation often waits so long for
-//! a turn that it gives its core away, the job is put on one core for a moment, and stays there if it makes more turns in that time; from time to time the
-//! other way is tried again.
+//! a turn that it gives its core away, the job is put on one core for a moment, and stays there if it makes more turns in that
+//! time; from time to time the other way is tried again.
 
 use crate::wall::Stopwatch;
 use std::sync::{Mutex, PoisonError};

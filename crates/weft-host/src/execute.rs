@@ -330,6 +330,7 @@ pub fn execute(
     // The data of real ranks is moved by their own processors' orders.
     (protocol.rendezvous, protocol.clear_to_send) = (Rendezvous::Write, ClearToSend::Sender);
     let setup = LiveSetup {
+        overlapping: true,
         protocol: &protocol,
         host: request.host,
         poll,

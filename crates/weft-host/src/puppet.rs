@@ -79,7 +79,8 @@ pub fn play(
     }))
 }
 
-/// A job of ranks at these endpoints, without processes, that writes no results: the machine's costs are those of `exanest`.
+/// A job of ranks at these endpoints, without processes, that writes no results: the machine's costs are those of `exanest`. Turns
+/// overlap, or each ends where it begins.
 ///
 /// # Errors
 /// No run can be made of it.
@@ -88,6 +89,7 @@ pub fn job(
     layout: Layout,
     protocol: &Protocol,
     endpoints: &[EndpointId],
+    overlapping: bool,
 ) -> Result<LiveRun, PuppetError> {
     let request = RunRequest {
         machine: MachineInput { name: String::new(), text: String::new(), sets: Vec::new() },
@@ -110,6 +112,7 @@ pub fn job(
     };
     let account = LiveAccount::open(request, options, seating(endpoints), (machine, &layout))?;
     let setup = LiveSetup {
+        overlapping,
         protocol,
         host: HostModel::None,
         poll: Span::from_ns(50),

@@ -40,6 +40,8 @@ pub struct LiveSetup<'a> {
     pub jumps: bool,
     /// How long a rank may keep its turn in real time; `None`: for ever.
     pub watchdog: Option<Duration>,
+    /// Whether turns overlap where they may, which changes nothing but how long the run takes: tests run jobs both ways.
+    pub overlapping: bool,
     /// Of the machine's random decisions.
     pub seed: u64,
 }
@@ -142,7 +144,7 @@ impl LiveRun {
         let parameters = LiveParameters::new(
             Arc::clone(&job),
             seating.clone(),
-            (setup.protocol, setup.poll),
+            setup,
             (limits, layout.endpoints()),
             account.wanted(),
             Arc::clone(&recording),
@@ -313,7 +315,7 @@ impl LiveRun {
     fn wake(&mut self, rank: u32) {
         let Some((endpoint, seat)) = self.account.seating().seat(RankId(rank)) else { return };
         let at = Time::from_ps(self.job.state(rank).1).max(self.network.now());
-        self.network.wake(endpoint, at, Resume(seat));
+        self.network.wake(endpoint, at, Resume::Seat(seat));
     }
 }
 

@@ -17,7 +17,7 @@ fn job(sets: &[&str], endpoints: &[EndpointId]) -> (LiveRun, Arc<Job>) {
     let machine = machine::load("exanest", sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
-    let run = puppet::job(&machine, layout, &protocol, endpoints).unwrap();
+    let run = puppet::job(&machine, layout, &protocol, endpoints, true).unwrap();
     let job = run.job();
     for rank in 0..2 {
         job.started(rank, std::process::id());

@@ -43,7 +43,7 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
     let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
     let endpoints = [EndpointId(0), EndpointId(1)];
-    let mut run = puppet::job(&machine, layout, &protocol, &endpoints).unwrap();
+    let mut run = puppet::job(&machine, layout, &protocol, &endpoints, true).unwrap();
     let job = run.job();
     let mut children: Vec<Child> = (0..2)
         .map(|rank| {

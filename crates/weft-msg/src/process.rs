@@ -25,7 +25,7 @@ use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
-use weft_units::{Bytes, RankId};
+use weft_units::{Bytes, RankId, Span};
 
 /// Whether the program can go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -265,6 +265,17 @@ impl Process {
             EnvelopeKind::Posted | EnvelopeKind::Completed => self.told_by_other(&envelope, protocol, nic),
             // Its interface answers those.
             EnvelopeKind::Read => {}
+        }
+    }
+
+    /// For how long a rank that notices such a message is busy with it, at least, before it [does](Process::delivered) anything else.
+    pub fn least_work(kind: EnvelopeKind, protocol: &Protocol) -> Span {
+        match kind {
+            EnvelopeKind::Eager | EnvelopeKind::Data => protocol.receive_message,
+            EnvelopeKind::RequestToSend | EnvelopeKind::ClearToSend | EnvelopeKind::Ack => {
+                protocol.control_receive
+            }
+            _ => Span::ZERO,
         }
     }
 

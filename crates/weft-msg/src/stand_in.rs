@@ -10,9 +10,8 @@
 use crate::matching::Owner;
 use crate::nic::{Envelope, EnvelopeKind, SendToken};
 use crate::process::{Incoming, Outgoing, Process, SendState};
-use crate::protocol::Protocol;
 use crate::tagged::TaggedReceive;
-use weft_units::{Bytes, RankId, Span};
+use weft_units::{Bytes, RankId};
 
 /// A send that a real rank has announced, and that no receive has answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,19 +28,6 @@ impl AnnouncedSend {
     /// What comes back when the interface has taken its data.
     pub fn token(&self) -> SendToken {
         SendToken::of(self.number)
-    }
-}
-
-impl Protocol {
-    /// For how long a rank that takes an envelope is busy with it, at least, before it does anything else.
-    pub fn least_work(&self, kind: EnvelopeKind) -> Span {
-        match kind {
-            EnvelopeKind::Eager | EnvelopeKind::Data => self.receive_message,
-            EnvelopeKind::RequestToSend | EnvelopeKind::ClearToSend | EnvelopeKind::Ack => {
-                self.control_receive
-            }
-            _ => Span::ZERO,
-        }
     }
 }
 
@@ -95,8 +81,9 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Nic, TaggedSend, Work};
+    use crate::{Nic, Protocol, TaggedSend, Work};
     use proptest::prelude::*;
+    use weft_units::Span;
 
     /// What a process has done.
     #[derive(Clone, PartialEq, Debug, Default)]
@@ -170,7 +157,7 @@ mod tests {
                     &protocol,
                     &mut deeds,
                 );
-                let least = protocol.least_work(kind);
+                let least = Process::least_work(kind, &protocol);
                 assert!(least > Span::ZERO && deeds.first >= least, "{kind:?}: {deeds:?}");
             }
         }

@@ -76,7 +76,7 @@ impl LiveHost {
             (rank.wants, rank.clock) = (State::Poll, polls.until);
             parameters.job.polls_on(rank.rank, rank.clock, State::Poll);
             let at = Time::from_ps(rank.clock).max(context.now());
-            context.set_timer(at, Resume(seat as u32));
+            context.set_timer(at, Resume::Seat(seat as u32));
         }
         true
     }

@@ -45,17 +45,20 @@ impl LiveHeader {
     }
 }
 
-/// Calls the rank on this seat when the virtual time has reached its clock.
+/// For what a host of live ranks sets a timer.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Resume(pub u32);
-
-impl Resume {
-    /// Calls no rank: the turn that is under way ends.
-    pub(super) const END_OF_TURN: Resume = Resume(u32::MAX);
+pub enum Resume {
+    /// The rank on this seat goes on: virtual time has reached its clock.
+    Seat(u32),
+    /// The turn that is under way ends.
+    EndOfTurn,
 }
 
 impl Payload for Resume {
     fn tie(&self) -> u128 {
-        self.0.into()
+        match self {
+            Resume::Seat(seat) => (*seat).into(),
+            Resume::EndOfTurn => u32::MAX.into(),
+        }
     }
 }

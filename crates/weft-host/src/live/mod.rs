@@ -46,6 +46,7 @@ pub use recording::Recording;
 
 use crate::job::Job;
 use crate::nonsense::{Exchanges, Nonsense};
+use crate::run::LiveSetup;
 use crate::turns::TurnEnd;
 use crate::virtual_interfaces::{JOB_DOMAIN, VirtualInterfaces};
 use answers::Place;
@@ -76,6 +77,8 @@ pub struct LiveParameters {
     /// Virtual time of an empty poll.
     poll: Span,
     protocol: Protocol,
+    /// Whether turns overlap where they may.
+    overlapping: bool,
     /// Bytes on the wire of a request or acknowledgement between interfaces.
     control: Bytes,
     /// What is to be reported beside sums.
@@ -101,7 +104,7 @@ impl LiveParameters {
     pub fn new(
         job: Arc<Job>,
         seating: Seating,
-        (protocol, poll): (&Protocol, Span),
+        setup: &LiveSetup<'_>,
         (limits, nodes): (InterfaceLimits, u32),
         wanted: Wanted,
         recording: Arc<Recording>,
@@ -109,13 +112,14 @@ impl LiveParameters {
         LiveParameters {
             job,
             seating,
-            poll,
-            protocol: protocol.clone(),
-            control: protocol.control_bytes,
+            poll: setup.poll,
+            protocol: setup.protocol.clone(),
+            overlapping: setup.overlapping,
+            control: setup.protocol.control_bytes,
             wanted,
             recording,
             payloads: Mutex::default(),
-            exchanges: Mutex::new(Exchanges::new(protocol)),
+            exchanges: Mutex::new(Exchanges::new(setup.protocol)),
             limits,
             nodes,
             in_flight: Mutex::default(),
@@ -255,7 +259,7 @@ impl LiveRank {
     fn idle_until(&self, parameters: &LiveParameters) -> Time {
         let first = self.notices.iter().map(|(notice, ..)| notice).find(|notice| !notice.is_answered());
         match first {
-            Some(notice) if matches!(self.wants, State::Wait | State::Poll) => {
+            Some(notice) if parameters.overlapping && matches!(self.wants, State::Wait | State::Poll) => {
                 let until = stand_in::idle_until(self.clock, notice, &parameters.protocol);
                 // What it does then, it does after the end of its turn.
                 Time::from_ps(until.saturating_sub(1))
@@ -333,7 +337,7 @@ impl LiveHost {
             parameters.job.begin_turn(number, quiet.as_ps());
             if idle_until > context.now() {
                 (rank.wants, self.under_way) = (State::Run, Some(seat));
-                return context.set_timer(idle_until, Resume::END_OF_TURN);
+                return context.set_timer(idle_until, Resume::EndOfTurn);
             }
             if !self.end_turn(seat, parameters, context) {
                 return;
@@ -360,22 +364,23 @@ impl LiveHost {
         let end = parameters.job.end_turn(self.ranks[seat].rank);
         self.carry(seat, end, parameters, context);
         let rank = &mut self.ranks[seat];
-        match end {
-            TurnEnd::Wants(State::Wait, clock) if !parameters.job.is_stopping() => {
-                (rank.wants, rank.clock) = (State::Wait, clock);
-                !rank.notices.is_empty()
+        let wants = match end {
+            TurnEnd::Wants(state, clock) if !parameters.job.is_stopping() => {
+                rank.clock = clock;
+                state
             }
-            TurnEnd::Wants(state @ (State::Ready | State::Poll), clock) if !parameters.job.is_stopping() => {
-                (rank.wants, rank.clock) = (state, clock);
-                let at = Time::from_ps(clock).max(context.now());
-                context.set_timer(at, Resume(seat as u32));
+            // In a job that is to end nobody has another turn.
+            _ => State::Exit,
+        };
+        rank.wants = wants;
+        match wants {
+            State::Wait => !rank.notices.is_empty(),
+            State::Ready | State::Poll => {
+                let at = Time::from_ps(rank.clock).max(context.now());
+                context.set_timer(at, Resume::Seat(seat as u32));
                 false
             }
-            end => {
-                rank.wants = match end {
-                    TurnEnd::Wants(state, _) if !parameters.job.is_stopping() => state,
-                    _ => State::Exit,
-                };
+            State::Real | State::Run | State::Fence | State::Exit => {
                 rank.ledger.leaves(&mut parameters.told(context.output()));
                 false
             }
@@ -392,6 +397,7 @@ impl LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<LiveHost>,
     ) {
+        // The same event may have told another rank something, whose turn has begun.
         self.settle(parameters, context);
         let rank = &mut self.ranks[seat];
         rank.notices.push_back((Notice { at: context.now().as_ps(), ..notice }, bytes, cause));
@@ -418,14 +424,10 @@ impl Host for LiveHost {
         }
     }
 
-    fn timer(
-        &mut self,
-        Resume(seat): Resume,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<Self>,
-    ) {
+    fn timer(&mut self, resume: Resume, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
         self.settle(parameters, context);
-        let Some(rank) = self.ranks.get_mut(seat as usize) else { return };
+        let Resume::Seat(seat) = resume else { return };
+        let rank = &mut self.ranks[seat as usize];
         if rank.wants == State::Poll && !rank.has_unanswered() {
             rank.wants = State::Wait;
             // Its clock may be behind the network's, where it was woken although nothing had come.
