@@ -1,7 +1,9 @@
 //! Between messaging and the interface: how messages travel, and those that the interface answers without
 //! the rank's processor.
 
-use super::rank::{Ledger, Port, ReplayRank, Surroundings};
+use super::ledger::Ledger;
+use super::port::{Port, Surroundings};
+use super::rank::ReplayRank;
 use super::record::{Cause, MessageId};
 use super::{ReplayHost, ReplayParameters, Taking};
 use slab::Slab;

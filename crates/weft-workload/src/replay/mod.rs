@@ -17,7 +17,9 @@
 //! through it and the host's switch.
 
 mod interface;
+mod ledger;
 pub mod order;
+mod port;
 mod program;
 mod rank;
 mod record;

@@ -1,20 +1,19 @@
 //! One rank: its operations, its clock, and its side of messaging.
 
-use super::interface::{self, primitive};
-use super::order::{Counters, Restore};
-use super::record::{Cause, Finish, MessageId, Post, Recorder, Trail};
+use super::ledger::Ledger;
+use super::order::Restore;
+use super::port::{Port, Surroundings};
+use super::record::{Cause, Finish, MessageId, Recorder};
 use super::report::{Activity, ClockReading, Fault, RankReport, TimelineEvent};
-use super::{Operations, ProgressRule, RankTimer, ReplayHeader, ReplayHost, ReplayParameters, Taking};
+use super::{Operations, ProgressRule, RankTimer, ReplayHost, ReplayParameters, Taking};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
-use weft_msg::{
-    AcceleratorLimit, Allreduce, Blocked, Envelope, EnvelopeKind, Nic, Process, Progress, SendToken, Work,
-};
-use weft_nic::{Failure, HostContext, Message, Primitive};
+use weft_msg::{Blocked, Envelope, Process, Progress, SendToken};
+use weft_nic::{Failure, HostContext};
 use weft_trace::op::Op;
 use weft_trace::{Kind, RankCursor, TraceError};
-use weft_units::{Bytes, EndpointId, RankId, Span, Time};
+use weft_units::{Bytes, RankId, Time};
 
 /// Operations that a rank does in one go, ahead of the virtual time: what it posts meanwhile takes
 /// memory in the interface. The results do not depend on it.
@@ -77,188 +76,6 @@ pub(super) struct ReplayRank {
     pub(super) ledger: Ledger,
 }
 
-/// All that a rank counts.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Ledger {
-    pub(super) program: u32,
-    rank: RankId,
-    /// Counted over all programs.
-    number: RankId,
-    /// How far its processor has come.
-    clock: Time,
-    /// Until when its queues are worked on.
-    engaged: Time,
-    /// When its last operation ended.
-    end: Time,
-    computation: Span,
-    communication: Span,
-    messages_sent: u64,
-    messages_received: u64,
-    sent: Bytes,
-    received: Bytes,
-    /// Numbers for the messages to be matched, by destination.
-    numbers: Counters,
-    /// When the messages that are announced were posted, by exchange.
-    pub(super) announced: Vec<Time>,
-    /// The operation that is under way, for timelines.
-    #[serde(skip)]
-    operation: &'static str,
-    /// The call that is under way, for the record.
-    #[serde(skip)]
-    call: Option<Kind>,
-    recorder: Recorder,
-}
-
-/// What a rank reaches while it is called.
-pub(super) struct Surroundings<'s, C> {
-    pub(super) seat: u32,
-    pub(super) tokens: &'s mut Slab<Taking>,
-    pub(super) parameters: &'s ReplayParameters,
-    pub(super) context: &'s mut C,
-}
-
-impl<C: HostContext<ReplayHost>> Surroundings<'_, C> {
-    /// The rank takes the oldest message out of its mailbox.
-    fn take_from_mailbox(&mut self, at: Time) {
-        self.context.taken(self.seat as u16, at);
-    }
-}
-
-/// The rank's interface and processor for one call of messaging.
-pub(super) struct Port<'p, 's, C> {
-    pub(super) ledger: &'p mut Ledger,
-    pub(super) around: &'p mut Surroundings<'s, C>,
-    /// When the call began.
-    pub(super) begun: Time,
-    /// How far it has come.
-    pub(super) clock: Time,
-    /// Whether it is the interface that answers, without the processor.
-    pub(super) by_interface: bool,
-    /// What is recorded of it.
-    trail: Option<Trail>,
-}
-
-impl<'p, 's, C: HostContext<ReplayHost>> Port<'p, 's, C> {
-    /// For a call that begins at `begun` because of `cause`.
-    pub(super) fn new(
-        begun: Time,
-        cause: Cause,
-        call: Option<Kind>,
-        ledger: &'p mut Ledger,
-        around: &'p mut Surroundings<'s, C>,
-    ) -> Port<'p, 's, C> {
-        let trail = around.parameters.records(begun).then(|| Trail::new(cause, call));
-        Port { ledger, around, begun, clock: begun, by_interface: false, trail }
-    }
-
-    /// The endpoints of the members of an allreduce, in order.
-    fn endpoints(&self, allreduce: &Allreduce<'_>) -> Vec<EndpointId> {
-        let parameters = self.around.parameters;
-        let number = |rank| parameters.number(self.ledger.program, rank);
-        allreduce.group.ranks().map(|rank| parameters.seating.endpoint(number(rank))).collect()
-    }
-
-    /// How far it has come, and what follows then.
-    pub(super) fn end(self) -> (Time, Cause) {
-        let Port { ledger, around, clock, trail, .. } = self;
-        let last = trail.map_or(Cause::Beginning, |trail| {
-            trail.end(ledger.number, clock, &mut ledger.recorder, &mut around.context.output().record)
-        });
-        (clock, last)
-    }
-}
-
-impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
-    #[inline]
-    fn spend(&mut self, work: Work, span: Span) {
-        let begin = self.clock;
-        self.clock = begin.saturating_add(span);
-        if let Some(trail) = &mut self.trail {
-            let record = &mut self.around.context.output().record;
-            trail.spend(self.ledger.number, work, (begin, self.clock), &mut self.ledger.recorder, record);
-        }
-    }
-
-    #[inline]
-    fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
-        let parameters = self.around.parameters;
-        let number = parameters.number(self.ledger.program, to);
-        let seat = parameters.seating.seat(number);
-        let (endpoint, seat) = seat.expect("programs send to ranks of their own");
-        let mut header = ReplayHeader { envelope, source: self.ledger.number.0, seat, number: 0 };
-        if envelope.is_matched() {
-            let next = self.ledger.numbers.of(number.0);
-            header.number = *next;
-            *next = next.wrapping_add(1);
-        }
-        let born = self.ledger.born(&envelope, self.begun);
-        if envelope.has_data() {
-            self.ledger.messages_sent += 1;
-            self.ledger.sent += envelope.bytes;
-        }
-        let (rank, at) = (self.ledger.number, self.clock);
-        let after = self.trail.as_mut().map(|trail| {
-            let record = &mut self.around.context.output().record;
-            trail.before_post(rank, at, &mut self.ledger.recorder, record)
-        });
-        let taking = Taking { seat: self.around.seat, token, number: 0 };
-        let token = token.is_awaited().then(|| self.around.tokens.insert(taking) as u32);
-        let primitive = match primitive(&envelope, &parameters.protocol) {
-            Primitive::Write if self.by_interface => Primitive::WriteBack,
-            other => other,
-        };
-        let message = Message {
-            to: endpoint,
-            bytes: payload,
-            born,
-            header: Some(header),
-            token,
-            primitive,
-            interface: self.around.seat as u16,
-            to_interface: seat as u16,
-            watch: after.is_some(),
-        };
-        let number = self.around.context.send(message, at);
-        if let Some(token) = token {
-            self.around.tokens[token as usize].number = number;
-        }
-        if let Some(after) = after {
-            let message = MessageId { source: self.around.context.endpoint(), number };
-            let (to, kind) = (parameters.number(self.ledger.program, to), envelope.kind);
-            let post = Post { message, rank, to, kind, payload, at, after };
-            self.around.context.output().record.posts.push(post);
-        }
-    }
-
-    fn accelerator_limit(&self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
-        let limits = self.around.context.accelerator();
-        interface::accelerator_limit(limits, &self.endpoints(allreduce), allreduce.element)
-    }
-
-    fn allreduce(&mut self, allreduce: &Allreduce<'_>, token: SendToken) {
-        let (rank, at) = (self.ledger.number, self.clock);
-        let after = self.trail.as_mut().map(|trail| {
-            let record = &mut self.around.context.output().record;
-            trail.before_post(rank, at, &mut self.ledger.recorder, record)
-        });
-        let taking = Taking { seat: self.around.seat, token, number: 0 };
-        let key = self.around.tokens.insert(taking) as u32;
-        let (program, members) = (self.ledger.program, self.endpoints(allreduce));
-        let seat = self.around.seat as u16;
-        let request = interface::accelerated(allreduce, program, members, (key, seat, after.is_some()));
-        let number = self.around.context.allreduce(request, at);
-        let number = number.expect("messaging asks for what is within the accelerator's limits only");
-        self.around.tokens[key as usize].number = number;
-        if let Some(after) = after {
-            // On paths it is a message of the rank to itself: what the module does is its only stage.
-            let message = MessageId { source: self.around.context.endpoint(), number };
-            let (kind, payload) = (EnvelopeKind::Data, allreduce.bytes);
-            let post = Post { message, rank, to: rank, kind, payload, at, after };
-            self.around.context.output().record.posts.push(post);
-        }
-    }
-}
-
 impl ReplayRank {
     /// A rank at the start of its program.
     pub fn new(program: u32, rank: RankId, number: RankId, ranks: u32) -> ReplayRank {
@@ -269,25 +86,7 @@ impl ReplayRank {
             cursor: None,
             position: 0,
             state: State::Running,
-            ledger: Ledger {
-                program,
-                rank,
-                number,
-                clock: Time::ZERO,
-                engaged: Time::ZERO,
-                end: Time::ZERO,
-                computation: Span::ZERO,
-                communication: Span::ZERO,
-                messages_sent: 0,
-                messages_received: 0,
-                sent: Bytes::ZERO,
-                received: Bytes::ZERO,
-                numbers: Counters::default(),
-                announced: Vec::new(),
-                operation: "",
-                call: None,
-                recorder: Recorder::default(),
-            },
+            ledger: Ledger::new(program, rank, number),
         }
     }
 
@@ -314,23 +113,7 @@ impl ReplayRank {
 
     /// How it has spent its time.
     pub fn report(&self) -> RankReport {
-        let Ledger { program, rank, computation, communication, .. } = self.ledger;
-        let finished = self.state == State::Finished;
-        let end = if finished { self.ledger.end } else { self.ledger.clock };
-        RankReport {
-            program,
-            rank,
-            end,
-            finished,
-            operations: self.position,
-            computation,
-            communication,
-            wait: (end - Time::ZERO).saturating_sub(computation).saturating_sub(communication),
-            messages_sent: self.ledger.messages_sent,
-            messages_received: self.ledger.messages_received,
-            sent: self.ledger.sent,
-            received: self.ledger.received,
-        }
+        self.ledger.report(self.position, self.state == State::Finished)
     }
 
     /// What it waits for, with its program.
@@ -584,37 +367,6 @@ impl ReplayRank {
             }
             self.ledger.clock = over;
             self.go_on(around);
-        }
-    }
-}
-
-impl Ledger {
-    /// The processor waits until `begun`, and works on messaging until `clock`.
-    #[inline]
-    fn work(
-        &mut self,
-        begun: Time,
-        clock: Time,
-        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
-    ) {
-        self.draw(Activity::Wait, self.operation, self.clock, begun, around);
-        self.draw(Activity::Communicate, self.operation, begun, clock, around);
-        self.communication = self.communication.saturating_add(clock.saturating_since(begun));
-        self.clock = clock;
-    }
-
-    #[inline]
-    fn draw(
-        &self,
-        activity: Activity,
-        name: &'static str,
-        start: Time,
-        end: Time,
-        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
-    ) {
-        if around.parameters.wanted.timeline && end > start {
-            let rank = self.number;
-            around.context.output().timeline.push(TimelineEvent::Slice { rank, activity, name, start, end });
         }
     }
 }
