@@ -294,6 +294,31 @@ fn waits_for_the_agent_are_the_interfaces() {
     assert!((sum - breakdown.time_ns).abs() < 1e-3, "{sum} of {}", breakdown.time_ns);
 }
 
+/// Catches an iteration that ends with what is done in the background, and so with nothing that is known: whoever sees to messages,
+/// the rank in its calls, a thread or the interface, each iteration is explained whole.
+#[test]
+fn every_iteration_is_explained() {
+    let machines = [
+        ("exanest", "call"),
+        ("exanest", "thread"),
+        ("exanest", "nic"),
+        ("communication-ip", "nic"),
+        ("bxi3-fattree", "thread"),
+    ];
+    for (name, progress) in machines {
+        for benchmark in Benchmark::ALL {
+            let ranks = (!benchmark.is_for_two()).then_some(4);
+            let progress = format!("messaging.progress={progress}");
+            let machine = machine(name, &[&progress]);
+            let request = OsuRequest { machine, ranks, breakdown: true, ..request(name, benchmark, &[64]) };
+            let report = osu(&request, &options(1, None));
+            let breakdown = report.rows[0].row.breakdown.as_ref().unwrap();
+            let sum: f64 = breakdown.pieces.iter().map(|piece| piece.time_ns).sum();
+            assert!((sum - breakdown.time_ns).abs() < 1e-3, "{name} {progress} {benchmark}: {sum}");
+        }
+    }
+}
+
 #[test]
 fn equation_1_is_of_exanest() {
     let wrong = ExpectedBcastRequest {

@@ -3,6 +3,7 @@
 
 mod snapshot;
 
+use super::patience::{Debt, Patience};
 use super::pool::{Buffered, NONE, Pool, Queue};
 use super::port::{Hop, Ports, Sink};
 use super::rules::Rules;
@@ -39,7 +40,10 @@ pub(crate) trait InputBuffers {
 /// An input-buffered switch. Its ports lie first, as in every kind of switch, so that finding them asks for
 /// no kind.
 #[derive(Deserialize)]
-#[serde(try_from = "Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>", bound = "B: InputBuffers")]
+#[serde(
+    try_from = "Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>, Vec<Option<Debt>>>",
+    bound = "B: InputBuffers"
+)]
 #[repr(C)]
 pub(crate) struct Crossbar<B> {
     pub(crate) ports: Ports,
@@ -48,6 +52,7 @@ pub(crate) struct Crossbar<B> {
     islip: Option<Box<Islip>>,
     /// Per output a bit for each request whose head wants it: `words` words each.
     requests: Box<[u64]>,
+    patience: Patience,
     words: u32,
     /// Requests that there can be for an output: one per input and virtual channel.
     requests_per_output: u32,
@@ -67,6 +72,7 @@ impl<B: InputBuffers> Crossbar<B> {
             requests: vec![0; outputs * words].into(),
             words: words as u32,
             requests_per_output: requests as u32,
+            patience: Patience::new(outputs),
             pool: Pool::new(),
             ports,
         }
@@ -134,7 +140,8 @@ impl<B: InputBuffers> Crossbar<B> {
             && rules.passes
             && (self.pool.is_empty()
                 || self.requests_of(output).iter().all(|&word| word == 0)
-                    && self.buffers.queue(request, output).is_empty());
+                    && self.buffers.queue(request, output).is_empty()
+                    && self.patience.not_before(input, output, &self.ports).is_none());
         if !is_alone {
             return false;
         }
@@ -308,9 +315,15 @@ impl<B: InputBuffers> Crossbar<B> {
         choose: &mut impl FnMut(&mut Self, usize, &mut Survey) -> Option<usize>,
     ) -> Time {
         self.ports.collect_credits(output, now, rules);
-        let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
+        let mut survey = Survey::at(now);
         match choose(self, output, &mut survey) {
-            Some(request) => self.grant(output, request, now, rules, sink),
+            Some(request) => {
+                let passed_over = self.passed_over(output, &survey, rules);
+                self.grant(output, request, now, rules, sink);
+                if passed_over.is_some() || self.patience.owed(output).is_some() {
+                    self.owe(output, request, passed_over, rules);
+                }
+            }
             None => self.look_later(output, &survey, rules),
         }
         self.ports.look_at[output]
@@ -332,7 +345,7 @@ impl<B: InputBuffers> Crossbar<B> {
                     return None;
                 }
                 switch.ports.collect_credits(output, now, rules);
-                let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
+                let mut survey = Survey::at(now);
                 round_robin::choose(switch.requests_of(output), turn, |request| {
                     switch.is_eligible(output, request, rules, &mut survey)
                 })
@@ -343,7 +356,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let mut wake = Time::MAX;
         for output in 0..self.ports.port.len() {
             if self.ports.look_at[output] <= now {
-                let mut survey = Survey { now, wake: Time::MAX, lacks_credit: false };
+                let mut survey = Survey::at(now);
                 let unmatched = round_robin::choose(self.requests_of(output), 0, |request| {
                     self.is_eligible(output, request, rules, &mut survey)
                 });
@@ -375,6 +388,11 @@ impl<B: InputBuffers> Crossbar<B> {
         let input_ready = self.ports.port[input].input_ready;
         if input_ready > survey.now {
             survey.wake = survey.wake.min(input_ready);
+            survey.busy = survey.busy.or(Some(request as u16));
+            return false;
+        }
+        if let Some(time) = self.patience.not_before(input, output, &self.ports) {
+            survey.wake = survey.wake.min(time.max(rules.switch.clock.edge_after(survey.now)));
             return false;
         }
         let queue = self.buffers.queue(request, output);
@@ -394,6 +412,31 @@ impl<B: InputBuffers> Crossbar<B> {
             return false;
         }
         true
+    }
+
+    /// The request that an output, which grants another, passes over because its input is busy: the one that it owes something to, or else
+    /// the first in turn.
+    #[inline]
+    fn passed_over<T>(&self, output: usize, survey: &Survey, rules: &Rules<T>) -> Option<usize> {
+        let is_busy = |request: &usize| self.ports.port[request >> rules.vc_shift].input_ready > survey.now;
+        match self.patience.owed(output) {
+            Some(owed) => Some(owed).filter(is_busy),
+            None => survey.busy.map(usize::from),
+        }
+    }
+
+    /// An output has granted a request, and perhaps passed over another.
+    #[inline(never)]
+    fn owe<T>(&mut self, output: usize, request: usize, passed_over: Option<usize>, rules: &Rules<T>) {
+        let (ports, buffers) = (&self.ports, &self.buffers);
+        let has_credit = |owed: usize| {
+            let queue = buffers.queue(owed, output);
+            ports.credits[output << rules.vc_shift | usize::from(queue.head_vc)] >= queue.head_room
+        };
+        let next = self.patience.granted(output, request, passed_over, rules.vc_shift, has_credit);
+        if let Some(next) = next {
+            self.ports.port[output].turn = next;
+        }
     }
 
     /// None of the requests of `output` can go now: notes when one may.
@@ -483,4 +526,12 @@ struct Survey {
     wake: Time,
     /// Whether a request could go but for credits.
     lacks_credit: bool,
+    /// The first request in turn whose input is busy.
+    busy: Option<u16>,
+}
+
+impl Survey {
+    fn at(now: Time) -> Survey {
+        Survey { now, wake: Time::MAX, lacks_credit: false, busy: None }
+    }
 }

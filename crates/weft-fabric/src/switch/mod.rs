@@ -15,6 +15,7 @@ mod crossbar;
 mod expected;
 mod input_queued;
 mod output_queued;
+mod patience;
 mod pool;
 mod port;
 mod rules;

@@ -73,3 +73,29 @@ fn what_outputs_are_called_changes_no_latency() {
         assert!(most / least < 1.1, "{arbiter:?}: mean waits of {waits:?} ps");
     }
 }
+
+/// Catches a packet that waits for as long as others have packets: its output is always busy with those of another input when its
+/// own input is free, and its input with packets for another output when the output is.
+#[test]
+fn nobody_waits_for_ever() {
+    for arbiter in [ArbiterKind::RoundRobin, ArbiterKind::Random] {
+        let mut machine = plain(star(8), SwitchKind::VirtualOutputQueued, 16);
+        machine.switch.arbiter = arbiter;
+        let mut script: Script = vec![Vec::new(); 8];
+        script[4] = vec![Planned { at: Time::ZERO, to: EndpointId(1), bytes: 256 }; 2_000];
+        // Among the first, so that their input has others for as long as they could wait.
+        (8..16).for_each(|place| script[4][place].to = EndpointId(3));
+        // Half a packet later.
+        script[6] = vec![Planned { at: Time::from_ps(72_000), to: EndpointId(3), bytes: 256 }; 2_000];
+        let mut run = machine.begin(&script, 1);
+        until(&mut run, Time::from_ps(1_000 * 144_000));
+        let arrived = take_arrivals(&mut run);
+        let passed = arrived.iter().filter(|a| a.source.0 == 4 && a.destination.0 == 3).count();
+        assert_eq!(passed, 8, "{arbiter:?}: so many of eight after a thousand packets of others");
+        // What is kept for them costs the others little: a packet's time each.
+        for (source, to) in [(4, 1), (6, 3)] {
+            let others = arrived.iter().filter(|a| a.source.0 == source && a.destination.0 == to).count();
+            assert!(others >= 1_000 - 3 * 8, "{arbiter:?}: {others} from {source} to {to}");
+        }
+    }
+}

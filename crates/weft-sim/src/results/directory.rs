@@ -25,7 +25,7 @@ const WORKING: &str = ".weft";
 const REQUEST: &str = "request.json";
 const SNAPSHOT: &str = "snapshot";
 /// Begins a snapshot file; the number is its version.
-const SNAPSHOT_MAGIC: &[u8; 16] = b"weft-snapshot/2\n";
+const SNAPSHOT_MAGIC: &[u8; 16] = b"weft-snapshot/3\n";
 
 /// The file of a table.
 pub(super) fn table_file(table: Table) -> String {

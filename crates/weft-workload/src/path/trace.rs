@@ -83,10 +83,12 @@ impl PathTrace {
         Some(&self.posts[place])
     }
 
-    /// The moment `at` of a rank, where one of its own steps ends; `None`: none ends then.
+    /// The moment `at` of a rank, where one of its own steps ends, or else one in the background that it waited for; `None`: none
+    /// ends then.
     pub fn moment(&self, rank: RankId, at: Time) -> Option<Finish> {
-        let own = self.steps(rank).iter().rev().find(|step| step.end == at && !step.background)?;
-        Some(Finish { rank, at, last: Cause::After(own.number) })
+        let ends = || self.steps(rank).iter().rev().filter(|step| step.end == at);
+        let step = ends().find(|step| !step.background).or_else(|| ends().next())?;
+        Some(Finish { rank, at, last: Cause::After(step.number) })
     }
 
     /// The messages, by source and number.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
 use weft_msg::{Blocked, Envelope, Process, Progress, SendToken};
-use weft_nic::{Failure, HostContext};
+use weft_nic::{Failure, FailureReason, HostContext};
 use weft_trace::op::Op;
 use weft_trace::{Kind, RankCursor, TraceError};
 use weft_units::{Bytes, RankId, Time};
@@ -172,7 +172,8 @@ impl ReplayRank {
         context: &mut impl HostContext<ReplayHost>,
     ) {
         let reason = format!("a message to endpoint {} failed: {}", failure.to, failure.reason);
-        self.fail(reason, &mut Surroundings { seat, tokens, parameters, context });
+        let lost = failure.reason == FailureReason::TimedOut;
+        self.stop(lost, reason, &mut Surroundings { seat, tokens, parameters, context });
     }
 
     fn go_on(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
@@ -288,13 +289,23 @@ impl ReplayRank {
         }
     }
 
+    /// Its program is wrong.
     fn fail(&mut self, reason: String, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
+        self.stop(false, reason, around);
+    }
+
+    fn stop(
+        &mut self,
+        lost: bool,
+        reason: String,
+        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+    ) {
         self.state = State::Failed;
         self.cursor = None;
         let Ledger { program, rank, .. } = self.ledger;
         let trace = around.parameters.programs[program as usize].operations.name().to_owned();
         let position = self.position.saturating_sub(1);
-        around.context.output().faults.push(Fault { trace, rank, position, reason });
+        around.context.output().faults.push(Fault { lost, trace, rank, position, reason });
     }
 
     /// Tells messaging, which takes from `begun` on, because of `cause`; returns until when, and what

@@ -259,6 +259,8 @@ pub struct ClockReading {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 #[error("{trace}: rank {rank}, operation {position}: {reason}")]
 pub struct Fault {
+    /// Whether the network has lost a message of the rank for good: its program is not wrong, which comes first in order.
+    pub lost: bool,
     /// The program: of a recorded one its trace.
     pub trace: String,
     /// The rank in it.

@@ -4,18 +4,20 @@ use super::{Crossbar, InputBuffers};
 use crate::arbiter::islip::Islip;
 use crate::build::MOST_CHANNELS;
 use crate::switch::Ports;
+use crate::switch::patience::{Debt, Patience};
 use crate::switch::pool::{Buffered, Pool};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// How a switch is written: packets by their queues, since their places in the pool depend on which of those
 /// that came before were [passed on](Crossbar::pass) without one.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Snapshot<Ports, Islip, Requests> {
+pub(super) struct Snapshot<Ports, Islip, Requests, Debts> {
     ports: Ports,
     queued: Vec<(u32, Vec<Buffered>)>,
     requests_per_output: u32,
     islip: Islip,
     requests: Requests,
+    debts: Debts,
 }
 
 impl<B: InputBuffers> Serialize for Crossbar<B> {
@@ -27,6 +29,7 @@ impl<B: InputBuffers> Serialize for Crossbar<B> {
             requests_per_output: self.requests_per_output,
             islip: &self.islip,
             requests: &self.requests,
+            debts: self.patience.debts(),
         }
         .serialize(serializer)
     }
@@ -39,17 +42,21 @@ pub(super) enum SnapshotError {
     Queue(u32),
     #[error("{found} words of requests instead of {expected}")]
     Requests { found: usize, expected: usize },
+    #[error("outputs that owe something to nobody, or keep the same input")]
+    Debts,
     #[error("{requests} requests for an output of a switch of {ports} ports")]
     Channels { requests: u32, ports: usize },
 }
 
-impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>> for Crossbar<B> {
+impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>, Vec<Option<Debt>>>>
+    for Crossbar<B>
+{
     type Error = SnapshotError;
 
     fn try_from(
-        snapshot: Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>,
+        snapshot: Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>, Vec<Option<Debt>>>,
     ) -> Result<Crossbar<B>, SnapshotError> {
-        let Snapshot { ports, queued, requests_per_output, islip, requests } = snapshot;
+        let Snapshot { ports, queued, requests_per_output, islip, requests, debts } = snapshot;
         let outputs = ports.port.len();
         // At most as many virtual channels as a network may have: what follows takes memory for all of them.
         if requests_per_output as usize > outputs * MOST_CHANNELS as usize {
@@ -70,6 +77,16 @@ impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>>> f
                 }
             }
         }
-        Ok(Crossbar { ports, pool, buffers, islip, requests, requests_per_output, words })
+        let waits = |(output, debt): (usize, &Option<Debt>)| {
+            debt.is_none_or(|Debt { request, .. }| {
+                u32::from(request) < requests_per_output && !buffers.queue(request.into(), output).is_empty()
+            })
+        };
+        let vc_shift = (requests_per_output / (outputs as u32).max(1)).max(1).ilog2();
+        let patience = (debts.len() == outputs && debts.iter().enumerate().all(waits))
+            .then(|| Patience::of(debts, vc_shift))
+            .flatten()
+            .ok_or(SnapshotError::Debts)?;
+        Ok(Crossbar { ports, pool, buffers, islip, requests, patience, requests_per_output, words })
     }
 }

@@ -183,7 +183,7 @@ impl Account {
     }
 
     /// Takes what has happened since it was last called, and writes and draws what is wanted of it. Returns what is wrong with
-    /// the bytes of messages.
+    /// the bytes of messages, or which message the network has lost for good.
     pub fn take_outputs<H: Host<Output = ReplayOutput>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<H>,
@@ -234,9 +234,10 @@ impl Account {
         });
         taken?;
         // Which fault is found first may depend on the threads; which is reported must not.
-        if let Some(fault) = faults.into_iter().min() {
-            return Err(ExperimentError::input(fault));
-        }
+        let lost = match faults.into_iter().min() {
+            Some(fault) if !fault.lost => return Err(ExperimentError::input(fault)),
+            lost => lost.map(|lost| lost.to_string()),
+        };
         messages.sort_unstable_by_key(|m| (m.delivered, m.source, m.number));
         if let Some(breakdown) = &mut self.breakdown {
             breakdown.deliver(&messages);
@@ -249,7 +250,8 @@ impl Account {
             events.sort_by_key(TimelineEvent::rank);
             events.into_iter().try_for_each(|event| drawing.draw(event))?;
         }
-        Ok(damage.map(|damage| format!("source and target memory do not agree: {damage}")))
+        let damage = damage.map(|damage| format!("source and target memory do not agree: {damage}"));
+        Ok(damage.or(lost))
     }
 
     /// Writes the tables that are known at the end only. `ranks` are in order.
