@@ -86,6 +86,17 @@ pub enum AssemblyError {
         /// Virtual interfaces.
         interfaces: u32,
     },
+    /// Ranks without a page of RDMA channels.
+    #[error(
+        "an endpoint has {ranks} ranks, and its interface has {pages} pages of RDMA channels, one for each; put fewer ranks on a \
+         host, raise nic.rdma.pages, or set nic.model=simple, which has no limit"
+    )]
+    Pages {
+        /// Ranks.
+        ranks: u32,
+        /// Pages.
+        pages: u32,
+    },
     /// The machine does not fit in memory. Nothing has been allocated.
     #[error(
         "{key}: simulating {endpoints} endpoints takes about {} of memory, and {} are available; make the machine \
@@ -258,7 +269,8 @@ pub fn full_parameters(nic: &machine::FullNic, seed: u64) -> FullParameters {
     FullParameters { host_port, packetizer, mailbox, rdma, iommu, memory, allreduce, check }
 }
 
-/// Checks that the interface of an endpoint with so many ranks has one of its virtual interfaces for each.
+/// Checks that the interface of an endpoint with so many ranks has one of its virtual interfaces, and a page of RDMA channels,
+/// for each.
 ///
 /// # Errors
 /// More ranks than that.
@@ -266,6 +278,9 @@ pub fn check_interfaces(machine: &Machine, ranks: u32) -> Result<(), AssemblyErr
     match &machine.nic {
         machine::Nic::Full(nic) if ranks > nic.interfaces() => {
             Err(AssemblyError::Interfaces { ranks, interfaces: nic.interfaces() })
+        }
+        machine::Nic::Full(nic) if ranks > nic.rdma.engine.send.pages => {
+            Err(AssemblyError::Pages { ranks, pages: nic.rdma.engine.send.pages })
         }
         _ => Ok(()),
     }
@@ -276,7 +291,7 @@ pub fn check_interfaces(machine: &Machine, ranks: u32) -> Result<(), AssemblyErr
 pub fn processes_per_endpoint(machine: &Machine) -> u16 {
     let cores = machine.host.cores.div_ceil(machine.host.endpoints_per_host);
     let most = match &machine.nic {
-        machine::Nic::Full(nic) => nic.interfaces(),
+        machine::Nic::Full(nic) => nic.interfaces().min(nic.rdma.engine.send.pages),
         machine::Nic::Simple(_) => u32::from(u16::MAX),
     };
     u16::try_from(cores.min(most)).unwrap_or(u16::MAX)

@@ -152,6 +152,20 @@ pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Rea
         );
         reader.report(count.location, problem);
     }
+    if let Some(PacketFormat { payload, .. }) = format
+        && !(Bytes::new(1)..=*payload).contains(&packetizer.payload.value)
+    {
+        let why = format!("a small message of {} is no packet", packetizer.payload.value);
+        let mend = format!("write a number from 1 to {payload}, the payload of a packet");
+        reader.report(packetizer.payload.location, Problem::new(why, "", mend));
+    }
+    if mailbox.entry.value < packetizer.payload.value {
+        let why = format!("an entry of {} does not hold a small message", mailbox.entry.value);
+        let mend = format!("write at least {}, which is nic.packetizer.payload", packetizer.payload.value);
+        reader.report(mailbox.entry.location, Problem::new(why, "", mend));
+    }
+    not_shorter(&packetizer.longest_timeout, &packetizer.timeout, "timeout", reader);
+    not_shorter(&packetizer.longest_pause, &packetizer.pause, "pause", reader);
     let packetizer = PacketizerParameters {
         clock,
         interfaces: packetizer.interfaces.value,
@@ -185,6 +199,15 @@ fn cycles(cost: Cost, clock: &Clock) -> u32 {
     match cost {
         Cost::Cycles(cycles) => cycles,
         Cost::Time(span) => u32::try_from(clock.edges_before(Time::ZERO + span)).unwrap_or(u32::MAX),
+    }
+}
+
+/// A longest time that is no shorter than the first one.
+pub(super) fn not_shorter(longest: &Entry<Span>, first: &Entry<Span>, name: &str, reader: &mut Reader<'_>) {
+    if longest.value < first.value {
+        let why = format!("the longest {name} is shorter than the first one, {}", first.value);
+        let mend = format!("write at least {}", first.value);
+        reader.report(longest.location, Problem::new(why, "", mend));
     }
 }
 

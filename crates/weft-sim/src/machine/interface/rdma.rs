@@ -1,5 +1,6 @@
 //! The sections below `[nic]` for large messages and reductions: the RDMA engine and what it works with.
 
+use super::full::not_shorter;
 use crate::machine::diagnostic::Problem;
 use crate::machine::read::{Entry, Reader, names, section};
 use crate::machine::value::Cost;
@@ -156,6 +157,13 @@ pub(super) fn check(
     let RawSections { rdma, segmentation, iommu, memory, allreduce } = raw;
     let clock = port.clock;
     let cut = match Cut::new(rdma.block.value, format.payload) {
+        Ok(_) if rdma.block.value < format.payload => {
+            let why = format!("a block of {} is less than a cell", rdma.block.value);
+            let (least, most) = (format.payload, format.payload * Cut::CELLS);
+            let mend = format!("write a size from {least}, the payload of a packet, to {most}");
+            reader.report(rdma.block.location, Problem::new(why, "", mend));
+            None
+        }
         Ok(cut) => Some(cut),
         Err(error) => {
             let problem =
@@ -193,11 +201,18 @@ pub(super) fn check(
         reader.report(rdma.pages.location, problem);
         sound = false;
     }
-    if iommu.page.value == Bytes::ZERO {
-        let problem = Problem::new("a page of no bytes maps nothing", "", "write page = 4K");
-        reader.report(iommu.page.location, problem);
+    if !iommu.page.value.get().is_power_of_two() {
+        let why = format!("pages of {} cannot be found by bits of an address", iommu.page.value);
+        reader.report(iommu.page.location, Problem::new(why, "", "write a power of two, such as 4K"));
         sound = false;
     }
+    let (entries, ways) = (iommu.entries.value, iommu.ways.value);
+    if sound && entries > 0 && !entries.is_multiple_of(ways) {
+        let why = format!("{entries} entries are not whole sets of {ways}");
+        reader.report(iommu.ways.location, Problem::new(why, "", "write a divisor of nic.iommu.entries"));
+        sound = false;
+    }
+    not_shorter(&rdma.longest_timeout, &rdma.timeout, "timeout", reader);
     let cycles = |cost: Cost| match cost {
         Cost::Cycles(cycles) => cycles,
         Cost::Time(span) => u32::try_from(clock.edges_before(Time::ZERO + span)).unwrap_or(u32::MAX),
@@ -217,9 +232,14 @@ pub(super) fn check(
     }
     let allreduce = match allreduce {
         None => None,
-        Some(raw) if raw.board.value == 0 || raw.vector.value == Bytes::ZERO => {
-            let problem = Problem::new("a board or vector of nothing", "", "write board = 4, vector = 256");
+        Some(raw) if raw.board.value == 0 => {
+            let problem = Problem::new("a board of nothing", "", "write board = 4");
             reader.report(raw.board.location, problem);
+            return None;
+        }
+        Some(raw) if raw.vector.value == Bytes::ZERO || !raw.vector.value.get().is_multiple_of(8) => {
+            let why = format!("vectors of {} do not hold whole numbers of each type", raw.vector.value);
+            reader.report(raw.vector.location, Problem::new(why, "", "write a multiple of 8, such as 256"));
             return None;
         }
         Some(raw) => Some(AllreduceParameters {
