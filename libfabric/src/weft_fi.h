@@ -35,7 +35,7 @@
 
 #define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
 
-/* ---- The library below: libweft.so, preloaded by `weft run` ------------------------------------------- */
+/* ---- The library below: libweft_client.so, preloaded by `weft run` ------------------------------------------- */
 
 /* The functions of weft.h by the name they have in struct weft_library. */
 #define WEFT_LIBRARY_FUNCTIONS(FUNCTION)                                                                       \

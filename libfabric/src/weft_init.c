@@ -1,4 +1,4 @@
-/* Where libfabric's core comes in: fi_prov_ini, the functions of libweft.so, tunables, messages to the user. */
+/* Where libfabric's core comes in: fi_prov_ini, the functions of libweft_client.so, tunables, messages to the user. */
 #include "weft_fi.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ void weft_log(enum fi_log_level level, const char *format, ...)
     va_end(arguments);
 }
 
-/* The preloaded libweft.so. It is not linked, so that the provider can lie in any libfabric's folder. */
+/* The preloaded libweft_client.so. It is not linked, so that the provider can lie in any libfabric's folder. */
 static bool find_library(struct weft_library *library)
 {
 #define FUNCTION(field, symbol)                                                                                \

@@ -94,7 +94,7 @@ static int run_rank(const char *provider)
     return failed + side.failed != 0;
 }
 
-/* Without libweft.so there is no information, and nothing else happens. */
+/* Without libweft_client.so there is no information, and nothing else happens. */
 static int run_alone(const char *provider)
 {
     struct fi_info *info = NULL;

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks the run to end at its next virtual epoch, the second ends the process.
+//! Ctrl-C, and what a batch system or `timeout` sends (SIGTERM, SIGHUP): the first asks the run to end at its next virtual epoch, the second ends the process.
 
 use crate::exit::Failure;
 use weft_sim::experiment::Interrupt;

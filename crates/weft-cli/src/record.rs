@@ -112,7 +112,7 @@ pub enum RecordError {
     #[error("no command to record; write it behind `--`: weft record -o run.weft -- mpiexec -n 8 prog")]
     NoCommand,
     /// The trace exists.
-    #[error("{} exists; name another file with -o, or write over it with --force", .0.display())]
+    #[error("{} exists; name another file, or write over it with --force", .0.display())]
     OutputExists(PathBuf),
     /// Parts of an earlier recording are there.
     #[error(

@@ -13,7 +13,7 @@
 //! The processor's time-stamp counter, static programs, system calls without the C library, and `times()`,
 //! which are real.
 
-use crate::device::{Shared, State};
+use crate::device::{HostModel, Shared, State};
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -35,6 +35,9 @@ static PROGRAM: AtomicU64 = AtomicU64::new(0);
 /// What a look moves the clock by before the rank has joined, in ns.
 const EARLY_LOOK: u64 = 10_000;
 
+/// No thread's number, and not the one that stands for a rank that may join yet.
+const NOBODY: i32 = -1;
+
 thread_local! {
     static THREAD: Cell<i32> = const { Cell::new(0) };
 }
@@ -43,6 +46,11 @@ thread_local! {
 pub(crate) fn belongs_to(device: &'static Shared) {
     OWNER.store(thread(), Ordering::Relaxed);
     let _ = DEVICE.set(device);
+}
+
+/// The calling process is a fork of the rank: it has the system's clocks, and its parent's are its parent's.
+pub(crate) fn forked() {
+    OWNER.store(NOBODY, Ordering::Relaxed);
 }
 
 /// How often the rank has looked at its clock.
@@ -63,6 +71,11 @@ pub(crate) fn program_ps() -> u64 {
 /// Whether the calling thread is a rank in virtual time.
 pub(crate) fn is_in_virtual_time() -> bool {
     device().is_some()
+}
+
+/// Whether the process is a rank by another thread than the calling one.
+pub(crate) fn is_of_other_thread() -> bool {
+    OWNER.load(Ordering::Relaxed) != thread()
 }
 
 fn thread() -> i32 {
@@ -104,7 +117,7 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 /// What the clock shows, in ns; `None`: the system's.
 fn shown_ns() -> Option<u64> {
     if let Some(device) = device() {
-        crate::abi::make_up();
+        take_account(device);
         READS.fetch_add(1, Ordering::Relaxed);
         let span = device.identity().clock_read.as_ps();
         device.look(span);
@@ -120,8 +133,27 @@ fn shown_ns() -> Option<u64> {
         // Between two times in virtual time: it must not go back.
         return Some(BASE_S * NS_PER_S + device.clock() / PS_PER_NS);
     }
-    let before = BEFORE.fetch_add(EARLY_LOOK, Ordering::Relaxed);
-    Some((START_S * NS_PER_S + before).min(BASE_S * NS_PER_S))
+    Some(early_ns(BEFORE.fetch_add(EARLY_LOOK, Ordering::Relaxed)))
+}
+
+/// What the clock shows before the rank has joined, when looks and sleeps have amounted to `before`, in ns. It never stands still, nor comes
+/// to where virtual time begins.
+fn early_ns(before: u64) -> u64 {
+    let (start, end) = (START_S * NS_PER_S, BASE_S * NS_PER_S);
+    // As it is for half of the way; then ever slower.
+    let half = (end - start) / 2;
+    let late = before.saturating_sub(half);
+    let slowed = u128::from(late) * u128::from(half) / (u128::from(late) + u128::from(half));
+    start + before.min(half) + slowed as u64
+}
+
+/// What the rank has done since its last call is in its clock: a poll that was put off, and, where computing is measured, what it has
+/// computed.
+fn take_account(device: &Shared) {
+    match device.identity().host {
+        HostModel::Cpu(_) => crate::abi::settle(),
+        HostModel::None | HostModel::Fixed(_) => crate::abi::make_up(),
+    }
 }
 
 /// The CPU time that the clock shows, in ns; `None`: the system's.
@@ -137,7 +169,7 @@ fn sleep_ns(ns: u64) -> bool {
         }
         return false;
     };
-    crate::abi::make_up();
+    take_account(device);
     READS.fetch_add(1, Ordering::Relaxed);
     let span = ns.saturating_mul(PS_PER_NS);
     device.sleep(span);
@@ -270,8 +302,12 @@ mod preload {
         let wanted = if is_wall_clock(clock) { unsafe { length(request) } } else { None };
         let span = match (wanted, device()) {
             (Some(ns), Some(device)) if flags & libc::TIMER_ABSTIME != 0 => {
-                crate::abi::make_up();
+                take_account(device);
                 Some(ns.saturating_sub(BASE_S * NS_PER_S + device.clock() / PS_PER_NS))
+            }
+            // Before the rank has joined, by the clock that it has been shown.
+            (Some(ns), None) if flags & libc::TIMER_ABSTIME != 0 && is_job() => {
+                Some(ns.saturating_sub(early_ns(BEFORE.load(Ordering::Relaxed))))
             }
             (wanted, _) => wanted,
         };
@@ -303,6 +339,19 @@ mod preload {
         }
     }
 
+    /// Seconds; returns what is left of them.
+    #[unsafe(no_mangle)]
+    extern "C" fn sleep(seconds: libc::c_uint) -> libc::c_uint {
+        if sleep_ns(u64::from(seconds) * NS_PER_S) {
+            return 0;
+        }
+        let request = timespec { tv_sec: seconds as time_t, tv_nsec: 0 };
+        let mut rest = timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: timespecs of our own.
+        let status = unsafe { libc::syscall(libc::SYS_nanosleep, &raw const request, &raw mut rest) };
+        if status == 0 { 0 } else { rest.tv_sec as libc::c_uint }
+    }
+
     #[unsafe(no_mangle)]
     extern "C" fn sched_yield() -> c_int {
         if device().is_some() {
@@ -311,5 +360,23 @@ mod preload {
         }
         // SAFETY: takes no arguments.
         unsafe { libc::syscall(libc::SYS_sched_yield) as c_int }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a clock that stands still before the rank joins, which start-up code may wait for for ever, or that reaches the time at
+    /// which virtual time begins.
+    #[test]
+    fn the_early_clock_never_stands_still() {
+        let mut before = 0;
+        for step in [1, EARLY_LOOK, NS_PER_S, 100 * NS_PER_S, 300 * NS_PER_S, 1000 * NS_PER_S] {
+            assert!(early_ns(before + step) > early_ns(before), "{step} after {before}");
+            before += step;
+            assert!(early_ns(before) < BASE_S * NS_PER_S);
+        }
+        assert_eq!(early_ns(7), START_S * NS_PER_S + 7);
     }
 }

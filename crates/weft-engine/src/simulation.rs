@@ -184,8 +184,8 @@ impl<M: Model> Simulation<M> {
                 if threaded { self.run_threads(until, interrupt) } else { self.run_alone(until, interrupt) };
             match stretch {
                 Stretch::Ended(progress) => {
-                    if progress != Progress::Interrupted {
-                        self.now = self.now.max(until.min(if until == Time::MAX { self.now } else { until }));
+                    if progress == Progress::Reached {
+                        self.now = self.now.max(until);
                     }
                     return progress;
                 }

@@ -64,10 +64,12 @@ pub struct Arrow {
 
 /// Writes a timeline as the run goes. Memory does not grow with it.
 ///
-/// The file is closed JSON after [`TimelineWriter::finish`] and when the writer is dropped; after a
-/// failed write it is removed.
+/// The file is there, and closed JSON, after [`TimelineWriter::finish`] and when the writer is dropped; until then it is called
+/// `PATH.part`, which is removed after a failed write.
 pub struct TimelineWriter {
     path: PathBuf,
+    /// Where it is written: at its path, if that is no file, such as a pipe.
+    partial: PathBuf,
     /// `None` after finishing or failing.
     file: Option<BufWriter<File>>,
     first: bool,
@@ -76,9 +78,12 @@ pub struct TimelineWriter {
 impl TimelineWriter {
     /// A timeline at `path`; an existing file is written over.
     pub fn create(path: &Path) -> Result<TimelineWriter, ResultsError> {
-        let file = File::create(path).map_err(|e| ResultsError::file("write", path, e))?;
-        let mut writer =
-            TimelineWriter { path: path.to_owned(), file: Some(BufWriter::new(file)), first: true };
+        let mut partial = path.as_os_str().to_owned();
+        let is_special = path.exists() && !path.is_file();
+        partial.push(if is_special { "" } else { ".part" });
+        let file = File::create(&partial).map_err(|e| ResultsError::file("write", path, e))?;
+        let file = Some(BufWriter::new(file));
+        let mut writer = TimelineWriter { path: path.to_owned(), partial: partial.into(), file, first: true };
         writer.write(|file| file.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":["))?;
         for (process, name) in [(RANKS, "ranks"), (COUNTERS, "counters")] {
             writer.event(format_args!(
@@ -152,8 +157,15 @@ impl TimelineWriter {
     }
 
     fn close(&mut self) -> Result<(), ResultsError> {
+        if self.file.is_none() {
+            return Ok(());
+        }
         self.write(|file| file.write_all(b"\n]}\n").and_then(|()| file.flush()))?;
         self.file = None;
+        if self.partial != self.path {
+            fs::rename(&self.partial, &self.path)
+                .map_err(|error| ResultsError::file("write", &self.path, error))?;
+        }
         Ok(())
     }
 
@@ -172,9 +184,9 @@ impl TimelineWriter {
                 // What the buffer holds would fail again.
                 let _ = file.into_parts();
             }
-            if self.path.is_file() {
+            if self.partial.is_file() {
                 // The failed write is the error to report.
-                let _ = fs::remove_file(&self.path);
+                let _ = fs::remove_file(&self.partial);
             }
             ResultsError::file("write", &self.path, error)
         })

@@ -1,4 +1,4 @@
-/* A stand-in for libweft.so in the provider's tests: processes of one host, wall-clock time, no network.
+/* A stand-in for libweft_client.so in the provider's tests: processes of one host, wall-clock time, no network.
  *
  * It implements what the provider uses of weft.h over an inbox per rank in shared memory:
  *

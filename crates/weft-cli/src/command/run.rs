@@ -289,7 +289,7 @@ fn document<'a>(request: &'a Request, execution: &'a Execution, exit_status: u8)
         map: mapping_name(&run.map),
         host: &run.host,
         seed: run.seed,
-        ended: execution.outcome.name(),
+        ended: execution.outcome.ending().name(),
         detail: Some(execution.detail.as_str()).filter(|detail| !detail.is_empty()),
         virtual_time_us: microseconds(execution),
         messages: execution.messages,

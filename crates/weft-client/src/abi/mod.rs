@@ -19,7 +19,7 @@ use crate::rank::{INJECT_LIMIT, Rank, RemotePlace};
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use weft_msg::Envelope;
 
 /// The process's rank; there is at most one.
@@ -64,6 +64,16 @@ pub(crate) fn make_up() {
     }
 }
 
+/// What the rank has computed so far moves its clock now, where computing is measured.
+pub(crate) fn settle() {
+    let handle = RANK.load(Ordering::Acquire);
+    if !handle.is_null() {
+        // SAFETY: set by `weft_open` from a leaked box. Only the rank's own thread is in virtual time, and it looks at its clock and
+        // sleeps outside of any call of the library.
+        unsafe { (*handle).rank.settle() };
+    }
+}
+
 /// The device of this process, from its environment: by its path, so that it is there for programs whose launchers close all
 /// that they inherit. The error is an errno.
 fn device() -> Result<(&'static Shared, Shared), c_int> {
@@ -97,12 +107,30 @@ pub unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
         shared.set_process(std::process::id());
         clock::belongs_to(shared);
         lifeline::hold(shared);
+        watch_process();
         handle = Box::into_raw(Box::new(Handle::of(new)));
         RANK.store(handle, Ordering::Release);
     }
     // SAFETY: not null; the header says that it points to room for a pointer.
     unsafe { *rank = handle };
     0
+}
+
+/// At the end of the process the rank's clock has what it has done last; a fork of the process is no rank.
+fn watch_process() {
+    extern "C" fn ends() {
+        if clock::is_in_virtual_time() {
+            settle();
+        }
+    }
+    extern "C" fn forked() {
+        clock::forked();
+    }
+    // SAFETY: functions that live as long as the process. Without room for them, nothing but what they do is missing.
+    unsafe {
+        libc::atexit(ends);
+        libc::pthread_atfork(None, None, Some(forked));
+    }
 }
 
 /// Leaves. Operations that are under way are forgotten, virtual interfaces freed.
@@ -116,12 +144,24 @@ pub unsafe extern "C" fn weft_close(rank: *mut Handle) {
     handle.keys.clear();
 }
 
+/// Tells the user once that another thread than the rank's calls the library: which of them comes first is the system's choice.
+fn warn_of_other_threads() {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if clock::is_of_other_thread() && !WARNED.swap(true, Ordering::Relaxed) {
+        eprintln!(
+            "weft: several threads of this rank call the MPI library or weft.h; their order is the system's, so the run is not \
+             deterministic, and only the thread that joined the job sees virtual time"
+        );
+    }
+}
+
 /// The rank behind a handle.
 ///
 /// # Safety
 /// A handle of `weft_open`, and no other call of the library is under way.
 unsafe fn of<'a>(handle: *mut Handle) -> &'a mut Handle {
     assert!(!handle.is_null(), "weft.h: the rank is NULL; open it with weft_open");
+    warn_of_other_threads();
     // SAFETY: the caller's promise.
     unsafe { &mut *handle }
 }

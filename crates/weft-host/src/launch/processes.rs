@@ -281,8 +281,8 @@ impl Watcher {
             None => Death::Killed(status.signal().unwrap_or(0)),
         };
         watched.death = Some(death);
-        // What it has said before comes first.
-        for which in 1..3 {
+        // What it has said before comes first, to the process manager too: that it aborts, and is killed for it.
+        for which in 0..3 {
             self.read(watched, which);
         }
         // Said before the simulation finds that others wait for it.
@@ -379,6 +379,10 @@ pub fn environment_of(
     environment.insert("LD_PRELOAD".into(), preload);
     environment.insert("FI_PROVIDER".into(), "weft".into());
     environment.insert("FI_PROVIDER_PATH".into(), libraries.provider_folder.clone().into());
+    // By chance otherwise, and with it the order in which a Python program goes through a set.
+    if std::env::var_os("PYTHONHASHSEED").is_none() {
+        environment.insert("PYTHONHASHSEED".into(), "0".into());
+    }
     for (key, value) in [
         ("MPIR_CVAR_CH4_NETMOD", "ofi"),
         ("MPIR_CVAR_NOLOCAL", "1"),
