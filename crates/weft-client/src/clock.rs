@@ -46,11 +46,25 @@ thread_local! {
 pub(crate) fn belongs_to(device: &'static Shared) {
     OWNER.store(thread(), Ordering::Relaxed);
     let _ = DEVICE.set(device);
+    watch_process();
 }
 
-/// The calling process is a fork of the rank: it has the system's clocks, and its parent's are its parent's.
-pub(crate) fn forked() {
-    OWNER.store(NOBODY, Ordering::Relaxed);
+/// At the end of the process the rank's clock has what it has done last; a fork of the process is no rank, and has the system's clocks.
+#[expect(unsafe_code, reason = "functions that the C library calls")]
+fn watch_process() {
+    extern "C" fn ends() {
+        if is_in_virtual_time() {
+            crate::abi::settle();
+        }
+    }
+    extern "C" fn forked() {
+        OWNER.store(NOBODY, Ordering::Relaxed);
+    }
+    // SAFETY: functions that live as long as the process. Without room for them, nothing but what they do is missing.
+    unsafe {
+        libc::atexit(ends);
+        libc::pthread_atfork(None, None, Some(forked));
+    }
 }
 
 /// How often the rank has looked at its clock.

@@ -64,6 +64,8 @@ pub struct Simulation<M: Model> {
     windows: Windows,
     threads: usize,
     now: Time,
+    /// Whether virtual time stands where nothing is pending.
+    stands_when_dry: bool,
 }
 
 /// The whole state of a run: independent of partitions and threads.
@@ -99,8 +101,15 @@ impl<M: Model> Simulation<M> {
                 Partition::new(first_site as u32, own_sites, Outgoing::new(windows, &bounds, own))
             })
             .collect();
-        let mut simulation =
-            Simulation { model, partitions, sites: count as u32, windows, threads, now: Time::ZERO };
+        let mut simulation = Simulation {
+            model,
+            partitions,
+            sites: count as u32,
+            windows,
+            threads,
+            now: Time::ZERO,
+            stands_when_dry: false,
+        };
         for event in events {
             simulation.insert(event);
         }
@@ -117,6 +126,12 @@ impl<M: Model> Simulation<M> {
     /// The virtual time that has been reached.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// From now on virtual time does not pass without events: a run that ends [dry](Progress::Dry) stands where the window of its last event
+    /// ends, for those who go on from there and would not have waited.
+    pub fn stand_when_dry(&mut self) {
+        self.stands_when_dry = true;
     }
 
     /// The windows in which it works, from the beginning of virtual time on. Every call of
@@ -184,7 +199,12 @@ impl<M: Model> Simulation<M> {
                 if threaded { self.run_threads(until, interrupt) } else { self.run_alone(until, interrupt) };
             match stretch {
                 Stretch::Ended(progress) => {
-                    if progress == Progress::Reached {
+                    let passes = match progress {
+                        Progress::Reached => true,
+                        Progress::Dry => !self.stands_when_dry && until != Time::MAX,
+                        Progress::Interrupted => false,
+                    };
+                    if passes {
                         self.now = self.now.max(until);
                     }
                     return progress;

@@ -159,6 +159,8 @@ impl LiveRun {
             |_| hosts.next().unwrap_or_default(),
             None,
         )?;
+        // A rank that is woken although nothing has come goes on where it was.
+        network.stand_when_dry();
         // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
         network.run_until(Time::ZERO + Span::from_ps(1), &AtomicBool::new(false));
         let outside = vec![true; ranks.len()];

@@ -80,6 +80,9 @@ pub trait SimulatedNetwork<H: Host> {
     /// The virtual time that has been reached.
     fn now(&self) -> Time;
 
+    /// From now on virtual time stands where nothing is pending, instead of passing until the time that it was to reach.
+    fn stand_when_dry(&mut self);
+
     /// The windows in which the engine works, from the beginning of virtual time on: where a run is cut
     /// between their bounds, a window costs twice. `None`: cuts cost nothing. The same for any number of
     /// threads.
@@ -231,6 +234,10 @@ macro_rules! by_the_engine {
 
         fn now(&self) -> Time {
             self.simulation.now()
+        }
+
+        fn stand_when_dry(&mut self) {
+            self.simulation.stand_when_dry();
         }
 
         fn window(&self) -> Option<Span> {

@@ -107,30 +107,12 @@ pub unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
         shared.set_process(std::process::id());
         clock::belongs_to(shared);
         lifeline::hold(shared);
-        watch_process();
         handle = Box::into_raw(Box::new(Handle::of(new)));
         RANK.store(handle, Ordering::Release);
     }
     // SAFETY: not null; the header says that it points to room for a pointer.
     unsafe { *rank = handle };
     0
-}
-
-/// At the end of the process the rank's clock has what it has done last; a fork of the process is no rank.
-fn watch_process() {
-    extern "C" fn ends() {
-        if clock::is_in_virtual_time() {
-            settle();
-        }
-    }
-    extern "C" fn forked() {
-        clock::forked();
-    }
-    // SAFETY: functions that live as long as the process. Without room for them, nothing but what they do is missing.
-    unsafe {
-        libc::atexit(ends);
-        libc::pthread_atfork(None, None, Some(forked));
-    }
 }
 
 /// Leaves. Operations that are under way are forgotten, virtual interfaces freed.

@@ -157,14 +157,12 @@ pub(super) fn check(
     let RawSections { rdma, segmentation, iommu, memory, allreduce } = raw;
     let clock = port.clock;
     let cut = match Cut::new(rdma.block.value, format.payload) {
-        Ok(_) if rdma.block.value < format.payload => {
-            let why = format!("a block of {} is less than a cell", rdma.block.value);
-            let (least, most) = (format.payload, format.payload * Cut::CELLS);
-            let mend = format!("write a size from {least}, the payload of a packet, to {most}");
-            reader.report(rdma.block.location, Problem::new(why, "", mend));
+        Ok(cut) => Some(cut),
+        Err(_) if rdma.block.value == Bytes::ZERO => {
+            let mend = format!("write a size up to {}", format.payload * Cut::CELLS);
+            reader.report(rdma.block.location, Problem::new("a block of nothing", "", mend));
             None
         }
-        Ok(cut) => Some(cut),
         Err(error) => {
             let problem =
                 Problem::new(error.to_string(), "", format!("write at most {}", format.payload * Cut::CELLS));
