@@ -54,6 +54,40 @@ fn a_loop_of_tests_sees_the_message_when_it_comes() {
     assert!((100.0..200.0).contains(&at), "{printed}");
 }
 
+/// Seconds of virtual time that a job takes.
+fn virtual_s(options: &[&str], program: &Path, arguments: &[&str]) -> (f64, String) {
+    let output = support::run(&[&["-m", "exanest", "--json"], options].concat(), program, arguments);
+    let (document, said) = texts(&output);
+    assert!(output.status.success(), "{arguments:?}: {document}{said}");
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    (document["virtual_time_us"].as_f64().unwrap() / 1e6, said)
+}
+
+/// Catches computation that a program's own clock does not see, or that nobody sees.
+#[test]
+fn what_is_computed_shows_on_the_ranks_clock() {
+    let Some(program) = job() else { return };
+    let (all, said) = virtual_s(&["-n", "1", "--host", "cpu"], &program, &["computes"]);
+    let seen: f64 = said.split("computed for ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    // 50 million additions.
+    assert!(seen > 0.005 && all >= seen, "{seen} s of {all}");
+}
+
+/// Catches virtual time that runs away while all ranks test in vain, a child of a rank that moves its clock, and an end that comes
+/// before what a rank has done last.
+#[test]
+fn virtual_time_is_what_ranks_have_done() {
+    let Some(program) = job() else { return };
+    for times in ["40", "150"] {
+        let (took, _) = virtual_s(&["-n", "3"], &program, &["in vain", times]);
+        assert!(took < 0.001, "{times} tests in vain: {took} s");
+    }
+    let (took, _) = virtual_s(&["-n", "2"], &program, &["forks"]);
+    assert!(took < 0.001, "a child's looks at the clock: {took} s");
+    let (took, _) = virtual_s(&["-n", "2"], &program, &["sleeps at the end"]);
+    assert!((1.0..1.001).contains(&took), "a second of sleep at the end: {took} s");
+}
+
 /// Catches an end that takes the others with it wrongly, a status that is lost, a job that hangs.
 #[test]
 fn ends_of_ranks_are_the_jobs() {

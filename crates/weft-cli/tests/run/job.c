@@ -1,10 +1,12 @@
 /* What jobs do, well or badly: job WHAT. */
 #include <dlfcn.h>
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -109,6 +111,44 @@ static void sleeps(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Computes between two looks at the clock. */
+static void computes(void)
+{
+    double began = MPI_Wtime();
+    volatile double sum = 0;
+    for (int i = 0; i < 50000000; i++)
+        sum += i;
+    printf("computed for %.6f s\n", MPI_Wtime() - began);
+}
+
+/* All test and yield in vain, more often than weft gives chances, give up, and go on. */
+static void in_vain(int times)
+{
+    int value, flag;
+    MPI_Request request;
+    MPI_Irecv(&value, 1, MPI_INT, (rank + 1) % size, 9, MPI_COMM_WORLD, &request);
+    for (int i = 0; i < times; i++) {
+        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        sched_yield();
+    }
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* A child looks at the clock for as long as it likes. */
+static void forks(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 100000; i++)
+            MPI_Wtime();
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "talk";
@@ -127,6 +167,14 @@ int main(int argc, char **argv)
         allreduce(first, second);
     else if (!strcmp(what, "sleeps"))
         sleeps();
+    else if (!strcmp(what, "computes"))
+        computes();
+    else if (!strcmp(what, "in vain"))
+        in_vain(first);
+    else if (!strcmp(what, "forks"))
+        forks();
+    else if (!strcmp(what, "sleeps at the end"))
+        sleep(1);
     else if (!strcmp(what, "deadlock"))
         deadlock();
     else if (!strcmp(what, "test"))
