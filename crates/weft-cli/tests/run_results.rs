@@ -197,6 +197,23 @@ fn a_recorded_run_replays_in_the_same_time() {
     assert_eq!((existing.status.code(), texts(&existing).1.contains("--force")), (Some(2), true));
 }
 
+/// Catches puts and gets that are missing from sums, tables and breakdowns.
+#[test]
+fn one_sided_data_is_in_the_results() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let options = ["-n", "2", "--ppn", "1", "--breakdown", "-o", text(&out), "--tables", "messages"];
+    let document = document(&options, &program, &["one-sided", "100000", "3"]);
+    // Three puts and three gets of each rank, and what fences say.
+    let bytes = document["bytes"].as_u64().unwrap();
+    assert!((1_200_000..1_210_000).contains(&bytes), "{bytes}");
+    let classes = document["rows"][0]["breakdown"].to_string();
+    assert!(classes.contains("100000") || classes.contains("131072"), "{classes}");
+    let totals = &manifest(&out)["totals"];
+    assert_eq!(totals["payload_bytes"].as_u64(), Some(bytes), "{totals}");
+}
+
 /// Catches results that are lost, or taken for whole, where a rank dies or the run is cut.
 #[test]
 fn what_was_simulated_before_a_bad_end_is_kept() {

@@ -111,6 +111,23 @@ static void sleeps(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Puts into the next rank's window, and gets from it. */
+static void one_sided(int bytes, int rounds)
+{
+    char *window, *own = calloc((size_t)bytes, 1);
+    MPI_Win win;
+    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+    MPI_Win_fence(0, win);
+    for (int round = 0; round < rounds; round++) {
+        MPI_Put(own, bytes, MPI_CHAR, (rank + 1) % size, 0, bytes, MPI_CHAR, win);
+        MPI_Win_fence(0, win);
+        MPI_Get(own, bytes, MPI_CHAR, (rank + 1) % size, 0, bytes, MPI_CHAR, win);
+        MPI_Win_fence(0, win);
+    }
+    MPI_Win_free(&win);
+    free(own);
+}
+
 /* Computes between two looks at the clock. */
 static void computes(void)
 {
@@ -167,6 +184,8 @@ int main(int argc, char **argv)
         allreduce(first, second);
     else if (!strcmp(what, "sleeps"))
         sleeps();
+    else if (!strcmp(what, "one-sided"))
+        one_sided(first, second);
     else if (!strcmp(what, "computes"))
         computes();
     else if (!strcmp(what, "in vain"))

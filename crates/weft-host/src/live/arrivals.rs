@@ -38,7 +38,8 @@ impl LiveHost {
         match header.kind {
             Kind::Message(envelope) => {
                 if carries_data(&envelope) {
-                    self.report(message, &header, &envelope, parameters, context);
+                    let tag = envelope.is_tagged().then(|| program_tag(envelope.tag64())).flatten();
+                    self.report(message, &header, (envelope.bytes, tag), parameters, context);
                 }
                 if !header.is_matched() {
                     return self.deliver(&header, &envelope, own, parameters, context);
@@ -51,7 +52,10 @@ impl LiveHost {
                     turn = self.ranks[seat].order.next(header.source);
                 }
             }
-            Kind::Write { remote, key } => self.written(&header, remote, key, own, parameters, context),
+            Kind::Write { remote, key } => {
+                self.report(message, &header, (message.bytes, None), parameters, context);
+                self.written(&header, remote, key, own, parameters, context);
+            }
             Kind::Read { remote, key, length, local, opening } => {
                 let rank = self.ranks[seat].rank;
                 let region = parameters.job.reach(rank).regions.get(&key).copied();
@@ -65,6 +69,7 @@ impl LiveHost {
                 };
                 let kind = Kind::Answer { local, token: header.token, opening };
                 let mut answer = self.back(&header, kind, parameters);
+                self.ranks[seat].counts_sent(Bytes::new(length));
                 answer.payload = Some(parameters.store(Data::Bytes(bytes)));
                 let now = context.now();
                 let parcel = Parcel {
@@ -83,6 +88,7 @@ impl LiveHost {
                 self.tell(seat, notice, Vec::new(), Cause::Arrived(own), parameters, context);
             }
             Kind::Answer { local, token, opening } => {
+                self.report(message, &header, (message.bytes, None), parameters, context);
                 let bytes = parameters.take(header.payload);
                 let rank = self.ranks[seat].rank;
                 // A rank that has been closed since has its memory back.
@@ -189,17 +195,18 @@ impl LiveHost {
         self.send(seat, parcel, Sender::Interface(cause), now, parameters, context);
     }
 
+    /// Reports a message with data of ranks: how much, and its tag if it has one.
     fn report(
         &mut self,
         message: &Delivered<LiveHeader>,
         header: &LiveHeader,
-        envelope: &Envelope,
+        (bytes, tag): (Bytes, Option<i32>),
         parameters: &LiveParameters,
         context: &mut impl HostContext<LiveHost>,
     ) {
         let rank = &mut self.ranks[header.seat as usize];
         rank.messages_received += 1;
-        rank.received += envelope.bytes;
+        rank.received += bytes;
         let delivered = ReplayedMessage {
             delivered: context.now(),
             source: message.from,
@@ -207,8 +214,8 @@ impl LiveHost {
             number: message.number,
             source_rank: RankId(header.source),
             destination_rank: RankId(rank.rank),
-            tag: envelope.is_tagged().then(|| program_tag(envelope.tag64())).flatten(),
-            bytes: envelope.bytes,
+            tag,
+            bytes,
             posted: message.born,
             hops: message.hops,
         };

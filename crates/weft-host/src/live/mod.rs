@@ -268,6 +268,12 @@ impl LiveRank {
         }
     }
 
+    /// It sends a message with so much data, or its interface does in its place.
+    fn counts_sent(&mut self, bytes: Bytes) {
+        self.messages_sent += 1;
+        self.sent += bytes;
+    }
+
     /// It takes what lies in its mailbox.
     fn empty_mailbox(&mut self, seat: usize, context: &mut impl HostContext<LiveHost>) {
         for _ in 0..std::mem::take(&mut self.in_mailbox) {

@@ -211,8 +211,7 @@ impl LiveHost {
             _ => {}
         }
         if carries_data(&envelope) {
-            rank.messages_sent += 1;
-            rank.sent += envelope.bytes;
+            rank.counts_sent(envelope.bytes);
         }
         let wanted = post.token != 0 || capture.is_some();
         let parcel = Parcel {
@@ -252,6 +251,7 @@ impl LiveHost {
         let data = if taken { Data::Posted(bytes) } else { Data::At { rank, address, length } };
         let place = parameters.store(data);
         header.payload = Some(place);
+        self.ranks[seat].counts_sent(Bytes::new(post.length));
         let parcel = Parcel {
             to: post.to,
             header,
