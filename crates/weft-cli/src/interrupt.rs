@@ -1,4 +1,5 @@
-//! Ctrl-C, and what a batch system or `timeout` sends (SIGTERM, SIGHUP): the first asks the run to end at its next virtual epoch, the second ends the process.
+//! Ctrl-C, and what a batch system or `timeout` sends (SIGTERM, SIGHUP): the first asks the run to end at its next virtual epoch, the
+//! second ends the process. Under `nohup` SIGHUP stays ignored.
 
 use crate::exit::Failure;
 use weft_sim::experiment::Interrupt;
@@ -6,6 +7,7 @@ use weft_sim::experiment::Interrupt;
 /// From here on Ctrl-C asks for an end through what is returned.
 pub fn on_ctrl_c() -> Result<Interrupt, Failure> {
     let interrupt = Interrupt::default();
+    let outlives_terminal = hangup_is_ignored();
     let asked = interrupt.clone();
     ctrlc::set_handler(move || {
         if asked.request() {
@@ -14,7 +16,27 @@ pub fn on_ctrl_c() -> Result<Interrupt, Failure> {
         eprintln!("weft: ending the run; press Ctrl-C again to stop at once");
     })
     .map_err(|error| Failure::bug(format!("Ctrl-C cannot be caught: {error}")))?;
+    if outlives_terminal {
+        ignore_hangup();
+    }
     Ok(interrupt)
+}
+
+/// Whether the process was started to go on when its terminal is closed.
+#[expect(unsafe_code, reason = "no library here asks how a signal is handled")]
+fn hangup_is_ignored() -> bool {
+    let mut handled = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: changes nothing, and writes one sigaction, of which noughts are one.
+    unsafe {
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), handled.as_mut_ptr()) == 0
+            && handled.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+#[expect(unsafe_code, reason = "no library here ignores a signal again")]
+fn ignore_hangup() {
+    // SAFETY: no handler of ours is to be called.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
 }
 
 #[cfg(test)]
@@ -25,7 +47,8 @@ mod tests {
     use std::thread::sleep;
     use std::time::Duration;
 
-    /// The test runs itself: the child waits as a run between two epochs does, and is sent SIGINT twice.
+    /// The test runs itself: the child waits as a run between two epochs does, and is sent SIGTERM and SIGINT. Catches a SIGHUP that
+    /// counts although it is ignored.
     #[test]
     fn the_first_asks_and_the_second_ends() {
         const CHILD: &str = "WEFT_TEST_INTERRUPTED";
@@ -39,7 +62,10 @@ mod tests {
             sleep(Duration::from_secs(20));
             return;
         }
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        // As under nohup.
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap())
             .args(["interrupt::tests::the_first_asks_and_the_second_ends", "--exact", "--nocapture"])
             .env(CHILD, "1")
             .stderr(Stdio::piped())
@@ -47,9 +73,14 @@ mod tests {
             .spawn()
             .unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        for word in ["ready", "asked"] {
+        let id = child.id().to_string();
+        let kill = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap();
+        for (word, signal) in [("ready", "-TERM"), ("asked", "-INT")] {
             assert!(said.any(|line| line == word));
-            assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+            // Ends nothing: it would count as the second.
+            assert!(kill("-HUP").success());
+            sleep(Duration::from_millis(50));
+            assert!(kill(signal).success());
         }
         assert_eq!(child.wait().unwrap().code(), Some(130));
     }

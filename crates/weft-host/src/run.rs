@@ -268,7 +268,7 @@ impl LiveRun {
                         }
                         self.chances.given += 1;
                         if self.chances.given > CHANCES {
-                            if let Some(lost) = self.lost_packets() {
+                            if let Some(lost) = self.network.lost_packets() {
                                 return Ok(LiveEnd::Lost(lost));
                             }
                             return Ok(LiveEnd::Deadlock(std::mem::take(&mut self.chances.since)));
@@ -292,19 +292,6 @@ impl LiveRun {
                 self.recording.begin_anew();
             }
         }
-    }
-
-    /// What links have lost, where nothing is on its way any more: ranks may wait for that and not for each other.
-    fn lost_packets(&self) -> Option<String> {
-        let faults = self.network.crossed().faults;
-        let any = faults.lost() + faults.corrupted > 0 && self.network.buffered() == 0;
-        any.then(|| {
-            format!(
-                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface did not repair is \
-                 missing, and ranks wait for it",
-                faults.dropped, faults.dead, faults.corrupted
-            )
-        })
     }
 
     fn stopped(&self) -> LiveEnd {

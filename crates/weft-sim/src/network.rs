@@ -80,6 +80,20 @@ pub trait SimulatedNetwork<H: Host> {
     /// The virtual time that has been reached.
     fn now(&self) -> Time;
 
+    /// What links have lost or corrupted, where nothing is on its way any more: whoever waits may wait for that. `None`: nothing, or
+    /// packets are under way.
+    fn lost_packets(&self) -> Option<String> {
+        let faults = self.crossed().faults;
+        let any = faults.lost() + faults.corrupted > 0 && self.buffered() == 0;
+        any.then(|| {
+            format!(
+                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface did not repair is \
+                 missing, and ranks wait for it",
+                faults.dropped, faults.dead, faults.corrupted
+            )
+        })
+    }
+
     /// From now on virtual time stands where nothing is pending, instead of passing until the time that it was to reach.
     fn stand_when_dry(&mut self);
 

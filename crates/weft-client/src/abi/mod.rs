@@ -68,8 +68,8 @@ pub(crate) fn make_up() {
 pub(crate) fn settle() {
     let handle = RANK.load(Ordering::Acquire);
     if !handle.is_null() {
-        // SAFETY: set by `weft_open` from a leaked box. Only the rank's own thread is in virtual time, and it looks at its clock and
-        // sleeps outside of any call of the library.
+        // SAFETY: set by `weft_open` from a leaked box. Only the rank's own thread is in virtual time, and it looks at its clock,
+        // sleeps and ends its process outside of any call of the library; where the library ends it, the rank does not have its turn.
         unsafe { (*handle).rank.settle() };
     }
 }

@@ -257,14 +257,8 @@ impl RankRun {
             return (Ending::Finished, None);
         }
         let waiting = self.who_waits();
-        let faults = self.network.crossed().faults;
-        if faults.lost() + faults.corrupted > 0 && self.network.buffered() == 0 {
-            let detail = format!(
-                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface did not \
-                 repair is missing, and ranks wait for it\n{waiting}",
-                faults.dropped, faults.dead, faults.corrupted
-            );
-            return (Ending::LostData, Some(detail));
+        if let Some(lost) = self.network.lost_packets() {
+            return (Ending::LostData, Some(format!("{lost}\n{waiting}")));
         }
         match self.network.stuck() {
             Some(ending @ weft_engine::Ending::Deadlock { .. }) => {
