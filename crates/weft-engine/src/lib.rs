@@ -20,6 +20,7 @@
 //! virtual times that the experiment fixes.
 
 mod barrier;
+mod by_site;
 mod ending;
 mod event;
 mod keys;

@@ -1,5 +1,6 @@
 //! A partition: neighbouring sites that one thread works off, window by window.
 
+use crate::by_site::{BySite, bits};
 use crate::event::{Earliest, Event, SiteId};
 use crate::keys::{Key, Sorted};
 use crate::lookahead::Windows;
@@ -17,12 +18,12 @@ pub(crate) struct Partition<M: Model> {
     pub(crate) pending: Outgoing<M::Payload, M::Note>,
     pub(crate) output: M::Output,
     pub(crate) events_handled: u64,
-    /// The events of a block by site.
+    /// Room for the events of a block by site.
     keys: Vec<Key>,
+    /// Room for its notes.
+    note_order: Vec<u32>,
     /// Room for those of a site in order.
     sorted: Sorted,
-    /// The notes of a block by site, those of a site as they came.
-    note_order: Vec<u32>,
     local: BinaryHeap<Earliest<M::Payload>>,
 }
 
@@ -42,8 +43,8 @@ impl<M: Model> Partition<M> {
             output: M::Output::default(),
             events_handled: 0,
             keys: Vec::new(),
-            sorted: Sorted::new(),
             note_order: Vec::new(),
+            sorted: Sorted::new(),
             local: BinaryHeap::new(),
         };
         for index in 0..partition.sites.len() {
@@ -115,19 +116,20 @@ impl<M: Model> Partition<M> {
         }
         active |= with_events;
         let mut at = 0;
-        while active != 0 {
-            let lowest = active & active.wrapping_neg();
-            active ^= lowest;
+        for member in bits(active) {
             let mut keys = &[Key::END][..];
-            if with_events & lowest != 0 {
+            if with_events >> member & 1 == 1 {
                 let from = at;
                 while !sorted[at].is_end() {
                     at += 1;
                 }
                 at += 1;
                 keys = &sorted[from..at];
+            } else if M::decision(&self.sites[first + member]) >= end {
+                self.rest(first + member);
+                continue;
             }
-            self.run_site(model, first + lowest.trailing_zeros() as usize, events, keys, start, end);
+            self.run_site(model, first + member, events, keys, start, end);
         }
     }
 
@@ -141,73 +143,66 @@ impl<M: Model> Partition<M> {
         end: Time,
     ) {
         let Batch { events, notes, decisions } = batch;
-        let mut bounds = [0u32; BLOCK + 1];
-        for event in events {
-            bounds[member(event.site) + 1] += 1;
-        }
-        let mut note_bounds = [0u32; BLOCK + 1];
-        for note in notes {
-            note_bounds[member(note.site) + 1] += 1;
-        }
+        let first = block << BLOCK_SHIFT;
+        let far = self.pending.far;
         let mut active = 0u64;
-        for member in 0..BLOCK {
-            let any = bounds[member + 1] | note_bounds[member + 1];
-            active |= u64::from(any != 0) << member;
-            bounds[member + 1] += bounds[member];
-            note_bounds[member + 1] += note_bounds[member];
-        }
         for site in decisions {
             active |= 1 << member(*site);
         }
-        let mut keys = std::mem::take(&mut self.keys);
-        keys.clear();
-        keys.resize(events.len(), Key::END);
-        let mut next = bounds;
-        for (index, event) in events.iter().enumerate() {
-            let slot = &mut next[member(event.site)];
-            keys[*slot as usize] = Key::new(event, start, index as u32);
-            *slot += 1;
+        let notes_by_site = far.then(|| {
+            // So that the memory of a site is asked for once.
+            let sites = notes.iter().map(|note| member(note.site));
+            BySite::new(std::mem::take(&mut self.note_order), sites, 0, |number| number)
+        });
+        if let Some(notes) = &notes_by_site {
+            active |= notes.occupied;
+        } else {
+            for note in notes {
+                active |= 1 << member(note.site);
+                model.note(&mut self.sites[first + member(note.site)], start, note.time, note.note);
+            }
         }
-        let mut note_order = std::mem::take(&mut self.note_order);
-        note_order.clear();
-        note_order.resize(notes.len(), 0);
-        let mut next = note_bounds;
-        for (index, note) in notes.iter().enumerate() {
-            let slot = &mut next[member(note.site)];
-            note_order[*slot as usize] = index as u32;
-            *slot += 1;
-        }
-        let first = block << BLOCK_SHIFT;
-        let far = self.pending.far;
+        let sites = events.iter().map(|event| member(event.site));
+        let room = std::mem::take(&mut self.keys);
+        let keys =
+            BySite::new(room, sites, Key::END, |number| Key::new(&events[number as usize], start, number));
+        active |= keys.occupied;
         if far && active != 0 {
             model.prefetch(&self.sites[first + active.trailing_zeros() as usize]);
         }
         while active != 0 {
             let member = active.trailing_zeros() as usize;
             active &= active - 1;
-            // The next site is asked for while this one is worked off, the one after that only where it is.
-            if far && active != 0 {
-                let next = active.trailing_zeros() as usize;
-                let site = &self.sites[first + next];
-                model.prefetch(site);
-                for key in &keys[bounds[next] as usize..bounds[next + 1] as usize] {
-                    model.prefetch_event(site, &events[key.index as usize]);
+            if let Some(notes_by_site) = &notes_by_site {
+                // The next site is asked for while this one is worked off, the one after that only where it is.
+                if active != 0 {
+                    let next = active.trailing_zeros() as usize;
+                    let site = &self.sites[first + next];
+                    model.prefetch(site);
+                    for key in keys.of(next) {
+                        model.prefetch_event(site, &events[key.index as usize]);
+                    }
+                    let later = active & (active - 1);
+                    if later != 0 {
+                        prefetch(&self.sites[first + later.trailing_zeros() as usize]);
+                    }
                 }
-                let later = active & (active - 1);
-                if later != 0 {
-                    prefetch(&self.sites[first + later.trailing_zeros() as usize]);
+                for &number in notes_by_site.of(member) {
+                    let note = &notes[number as usize];
+                    model.note(&mut self.sites[first + member], start, note.time, note.note);
                 }
             }
-            for &index in &note_order[note_bounds[member] as usize..note_bounds[member + 1] as usize] {
-                let note = &notes[index as usize];
-                model.note(&mut self.sites[first + member], start, note.time, note.note);
+            if keys.occupied >> member & 1 == 0 && M::decision(&self.sites[first + member]) >= end {
+                self.rest(first + member);
+                continue;
             }
-            let keys = &keys[bounds[member] as usize..bounds[member + 1] as usize];
-            let in_order = sorted.of_site(keys, events);
+            let in_order = sorted.of_site(keys.of(member), events);
             self.run_site(model, first + member, events, in_order, start, end);
         }
-        self.keys = keys;
-        self.note_order = note_order;
+        self.keys = keys.into_room();
+        if let Some(notes) = notes_by_site {
+            self.note_order = notes.into_room();
+        }
     }
 
     /// Handles the events of one site up to `end`, in the order of `keys`, with those it sends itself. On its
@@ -275,7 +270,13 @@ impl<M: Model> Partition<M> {
             context.outgoing.push(events[key.index as usize]);
         }
         debug_assert!(context.local.is_empty(), "local events lie before the end of the window");
-        // The wheel has handed out this window's decisions, also those that an epoch now postpones.
+        self.rest(index);
+    }
+
+    /// A site has nothing more to do in this window: its next decision is for the wheel, which has handed out this window's,
+    /// also those that an epoch now postpones.
+    #[inline]
+    fn rest(&mut self, index: usize) {
         if self.armed[index] < self.pending.window_end() {
             self.armed[index] = Time::MAX;
         }

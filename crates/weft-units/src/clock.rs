@@ -16,8 +16,10 @@ pub struct Clock {
     denominator: u64,
     /// Of the numerator: finding how many periods a time holds must not divide.
     reciprocal: u64,
-    /// Of the denominator: nor must finding when an edge is.
+    /// 2^64 / denominator, rounded up where that is more than 1: nor must finding when an edge is.
     denominator_reciprocal: u64,
+    /// The last edge of which that is true.
+    last_near: u64,
 }
 
 /// How a clock is written: its period.
@@ -30,7 +32,8 @@ struct Period {
 
 impl From<Period> for Clock {
     fn from(Period { numerator, denominator }: Period) -> Clock {
-        Clock::of_period(numerator, denominator)
+        // Of damaged bytes comes some clock.
+        Clock::of_period(numerator.max(1), denominator.max(1))
     }
 }
 
@@ -58,8 +61,15 @@ impl Clock {
     }
 
     const fn of_period(numerator: u64, denominator: u64) -> Clock {
-        let (reciprocal, denominator_reciprocal) = (reciprocal(numerator), reciprocal(denominator));
-        Clock { numerator, denominator, reciprocal, denominator_reciprocal }
+        // By a reciprocal that is too large by up to 1, a quotient is exact of what is less than 2^64 / denominator.
+        let exact = (u64::MAX / denominator).saturating_sub(denominator);
+        Clock {
+            numerator,
+            denominator,
+            reciprocal: reciprocal(numerator),
+            denominator_reciprocal: reciprocal(denominator).wrapping_add(1),
+            last_near: exact / numerator,
+        }
     }
 
     /// floor(`product` / numerator).
@@ -111,13 +121,20 @@ impl Clock {
     /// Edge number `n`.
     #[inline]
     pub const fn edge(&self, n: u64) -> Time {
-        Time::from_ps(match n.checked_mul(self.numerator) {
-            Some(product) => {
-                let whole = quotient(product, self.denominator, self.denominator_reciprocal);
-                whole + (whole * self.denominator < product) as u64
-            }
-            None => (n as u128 * self.numerator as u128).div_ceil(self.denominator as u128) as u64,
+        if n > self.last_near {
+            return self.far_edge(n);
+        }
+        let product = n * self.numerator;
+        Time::from_ps(if self.denominator == 1 {
+            product
+        } else {
+            high(product + (self.denominator - 1), self.denominator_reciprocal)
         })
+    }
+
+    #[cold]
+    const fn far_edge(&self, n: u64) -> Time {
+        Time::from_ps((n as u128 * self.numerator as u128).div_ceil(self.denominator as u128) as u64)
     }
 
     /// The last edge at or before `time`.
@@ -189,10 +206,16 @@ const fn reciprocal(divisor: u64) -> u64 {
     if divisor <= 1 { u64::MAX } else { ((1u128 << 64) / divisor as u128) as u64 }
 }
 
+/// floor(`one` · `other` / 2^64).
+#[inline]
+const fn high(one: u64, other: u64) -> u64 {
+    ((one as u128 * other as u128) >> 64) as u64
+}
+
 /// floor(`dividend` / `divisor`), by the [`reciprocal`] of the divisor.
 #[inline]
 const fn quotient(dividend: u64, divisor: u64, reciprocal: u64) -> u64 {
-    let below = ((dividend as u128 * reciprocal as u128) >> 64) as u64;
+    let below = high(dividend, reciprocal);
     // The reciprocal is short by less than 1, so the quotient by at most 1.
     below + (dividend - below * divisor >= divisor) as u64
 }

@@ -435,7 +435,10 @@ impl Ports {
         // The next decision for this output may fall a pipeline's latency before the line is free, and
         // no two on one edge.
         let clock = &rules.switch.clock;
-        let next = clock.edge_at_or_before(end - pipeline).max(clock.later_edge(hop.now, 1));
+        let mut next = clock.edge_at_or_before(end - pipeline);
+        if next <= hop.now {
+            next = clock.later_edge(hop.now, 1);
+        }
         output.output_ready = next;
         output.waiting -= bytes.get() as u32;
         output.payload += u64::from(packet.bytes);
