@@ -103,6 +103,23 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
+/// Catches a message that was given up and nobody is told of, or with it all that was simulated before.
+#[test]
+fn a_message_that_is_never_acknowledged_is_lost_data() {
+    for size in ["8", "16K"] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let words = ["osu", "latency", "-m", "exanest", "--sizes", size, "--set", "faults=[{drop=1000000}]"];
+        let output = weft(&[&words[..], &["--quiet", "-o", out.to_str().unwrap()]].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("weft: lost-data: ") && said.contains("never acknowledged"), "{said}");
+        let kept = std::fs::read_to_string(out.join("run.json")).unwrap();
+        let kept: Value = serde_json::from_str(&kept).unwrap();
+        assert_eq!(kept["ended"], "lost-data");
+    }
+}
+
 /// Catches wrong bytes that nobody notices, small messages' and cells': checks that miss what links have corrupted are the one honest
 /// way to them. Where every check finds it, all is repaired and compared; where nothing is compared, nobody knows.
 #[test]

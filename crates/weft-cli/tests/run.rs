@@ -16,30 +16,42 @@ fn weft(options: &[&str], program: &Path, what: &str) -> std::process::Output {
     support::run(options, program, &[what])
 }
 
-/// The lines of a program's output in an order: those of different ranks may come in any.
-fn sorted(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.sort();
-    lines
-}
-
-/// Catches times that depend on how processes ran, data that is not the sender's, turns that are lost.
+/// Catches times that depend on how processes ran, data that is not the sender's, turns that are lost; and lines whose order is
+/// that in which the system let ranks run, before they join, in virtual time or at their ends, when libraries print what they held.
 #[test]
 fn an_mpi_program_is_the_same_twice() {
     let Some(program) = job() else { return };
-    let run = || {
-        let output = weft(&["-m", "exanest", "-n", "4", "--json"], &program, "talk");
+    let run = |label: &[&str]| {
+        let output = weft(&[&["-m", "exanest", "-n", "16", "--json"], label].concat(), &program, "talk");
         let (document, said) = texts(&output);
         assert!(output.status.success(), "{document}{said}");
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();
         assert_eq!((&document["ended"], &document["exit_status"]), (&"finished".into(), &0.into()));
         let lines: Vec<String> =
-            sorted(&said).into_iter().filter(|line| !line.starts_with("weft:")).collect();
-        assert_eq!(lines.iter().filter(|line| line.contains("of 4: sum 10 at")).count(), 4, "{said}");
+            said.lines().filter(|line| !line.starts_with("weft:")).map(str::to_owned).collect();
+        assert_eq!(lines.iter().filter(|line| line.contains("of 16: sum 136 at")).count(), 16, "{said}");
         let pick = |key: &str| document[key].to_string();
         (lines, pick("virtual_time_us"), pick("messages"), pick("bytes"))
     };
-    assert_eq!(run(), run());
+    let first = run(&[]);
+    for _ in 0..4 {
+        assert_eq!(run(&[]), first);
+    }
+    let labelled = run(&["--label"]);
+    for _ in 0..2 {
+        assert_eq!(run(&["--label"]), labelled);
+    }
+}
+
+/// Catches ranks outside MPI whose lines come as the system likes.
+#[test]
+fn ranks_without_mpi_print_in_their_order() {
+    let Some(_) = job() else { return };
+    let late = "sleep 0.$((3 - PMI_RANK)); echo rank $PMI_RANK; echo wrong >&2";
+    let output = support::run(&["-m", "exanest", "-n", "4", "--quiet"], Path::new("/bin/sh"), &["-c", late]);
+    let (printed, said) = texts(&output);
+    assert_eq!(printed, "rank 0\nrank 1\nrank 2\nrank 3\n", "{said}");
+    assert!(said.starts_with("wrong\nwrong\nwrong\nwrong\n"), "{said}");
 }
 
 /// Catches a rank that tests in a loop and never lets others run.
@@ -103,6 +115,31 @@ fn ends_of_ranks_are_the_jobs() {
         assert_eq!(output.status.code(), Some(status), "{what}: {printed}{said}");
         assert!(said.contains(words), "{what}: {said}");
     }
+}
+
+/// Catches a run whose order is the system's and that nobody is told of; and a word of it where there is one thread.
+#[test]
+fn several_threads_in_mpi_are_told_of() {
+    let Some(program) = job() else { return };
+    for (what, told) in [("threads", true), ("barrier", false)] {
+        let (printed, said) = texts(&weft(&["-m", "exanest", "-n", "2"], &program, what));
+        assert_eq!(
+            said.contains("several threads of this rank call the MPI library"),
+            told,
+            "{printed}{said}"
+        );
+    }
+}
+
+/// Catches ranks that wait for what a link has lost and are told of a deadlock of their own.
+#[test]
+fn lost_packets_are_not_told_as_a_deadlock() {
+    let Some(program) = job() else { return };
+    let ideal = ["-m", "exanest", "-n", "2", "--set", "nic.model=simple", "--set", "faults=[{drop=1000000}]"];
+    let output = weft(&ideal, &program, "talk");
+    let said = texts(&output).1;
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("weft: lost data: 2 packets were lost by chance"), "{said}");
 }
 
 /// Catches a deadlock that hangs, or a report that does not say who waits for what.

@@ -265,6 +265,36 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert_eq!(manifest(&out)["ended"], "interrupted");
 }
 
+/// Catches a timeline that looks whole and is half written.
+#[test]
+fn a_timeline_has_its_name_when_it_is_whole() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, part) = (folder.path().join("t.json"), folder.path().join("t.json.part"));
+    let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(["run", "-m", "exanest", "-n", "2", "--timeline", text(&whole), "--"])
+        .arg(&program)
+        .arg("spin")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Half a minute.
+    for _ in 0..1500 {
+        if part.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(part.exists() && !whole.exists());
+    weft.kill().unwrap();
+    weft.wait().unwrap();
+    assert!(!whole.exists());
+    let output = run(&["-m", "exanest", "-n", "2", "--timeline", text(&whole)], &program, &["talk"]);
+    assert!(output.status.success(), "{}", texts(&output).1);
+    serde_json::from_str::<Value>(&fs::read_to_string(&whole).unwrap()).unwrap();
+    assert!(!part.exists());
+}
+
 /// Catches a real rank that pays for seeing what it waits for, beside taking it: the latency of real ranks is that of `weft osu
 /// latency`, within 0.2 % where empty polls and calls that wait cost nothing, within 1 % on the machine as it is.
 #[test]

@@ -226,13 +226,13 @@ impl Hearer {
 }
 
 impl Watch for Hearer {
-    fn line(&mut self, _: u32, error: bool, line: &[u8]) {
+    fn lines(&mut self, _: u32, error: bool, lines: &[u8]) {
         // Nobody reads any more: the job goes on.
         let _ = if error || self.output_to_error {
-            io::stderr().write_all(line)
+            io::stderr().write_all(lines)
         } else {
             let mut out = io::stdout().lock();
-            out.write_all(line).and_then(|()| out.flush())
+            out.write_all(lines).and_then(|()| out.flush())
         };
     }
 
@@ -374,6 +374,7 @@ pub fn execute(
         job.stop();
         processes.kill();
     }
+    job.is_over();
     // It ends when all ranks have, and what they said is said.
     let _ = watcher.join();
     drop(guard);

@@ -11,12 +11,13 @@
 //! end a turn from outside.
 
 use crate::cores::Placement;
+use crate::launch::output::Output;
 use crate::nonsense::{LATEST, Nonsense};
 use crate::reach::Reach;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use weft_client::device::{
     Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, State, Turn,
@@ -74,6 +75,8 @@ pub struct Job {
     pub(crate) placement: Placement,
     /// Turns that have begun and not ended.
     pub(crate) under_way: AtomicU32,
+    /// What the ranks print, where they are processes.
+    pub(crate) output: OnceLock<Arc<Output>>,
 }
 
 /// What the simulation finds when it asks whether virtual time can go on.
@@ -159,6 +162,7 @@ impl Job {
             watchdog: setup.watchdog,
             placement: Placement::default(),
             under_way: AtomicU32::new(0),
+            output: OnceLock::new(),
         })
     }
 
@@ -177,6 +181,19 @@ impl Job {
     pub fn device_path(&self, rank: u32) -> PathBuf {
         let file = self.members[rank as usize].file.as_raw_fd();
         PathBuf::from(format!("/proc/{}/fd/{file}", std::process::id()))
+    }
+
+    /// What its ranks print goes there. Before the first of them is in virtual time.
+    pub(crate) fn prints_to(&self, output: &Arc<Output>) {
+        // Once.
+        let _ = self.output.set(Arc::clone(output));
+    }
+
+    /// The simulation is over: all that ranks have printed is passed on.
+    pub fn is_over(&self) {
+        if let Some(output) = self.output.get() {
+            output.is_over();
+        }
     }
 
     /// The process of a rank has been started. From the watching thread.
@@ -282,12 +299,21 @@ impl Job {
 
     /// Waits until no rank is outside virtual time.
     pub(crate) fn gather(&self) -> Gathered {
+        // What they print outside comes rank by rank.
+        let output = self.output.get();
+        let mut printed = 0;
+        let mut pass_on = |until: u32| {
+            (printed..until).for_each(|rank| output.iter().for_each(|output| output.turn_is_over(rank)));
+            printed = printed.max(until);
+        };
         loop {
             if self.is_stopping() {
                 return Gathered::Stopping;
             }
             let mut life = lock(&self.life);
             if Job::is_fenced(&life) {
+                drop(life);
+                pass_on(self.ranks());
                 return Gathered::Fenced;
             }
             let outside = self
@@ -298,6 +324,8 @@ impl Job {
             let Some(rank) = outside else {
                 // One may be between the state and the turn.
                 drop(life);
+                output.iter().for_each(|output| output.goes_on());
+                pass_on(self.ranks());
                 for (rank, member) in self.members.iter().enumerate() {
                     let fenced = lock(&self.life).fenced[rank];
                     while !fenced && !self.is_stopping() && member.device.turn() == Turn::Rank {
@@ -306,6 +334,10 @@ impl Job {
                 }
                 return if self.is_sane() { Gathered::Joined } else { Gathered::Stopping };
             };
+            drop(life);
+            pass_on(rank as u32);
+            output.iter().for_each(|output| output.waits_for(rank as u32));
+            life = lock(&self.life);
             // A rank that joins wakes its own device; deaths and fences wake the condition.
             life = self
                 .changed

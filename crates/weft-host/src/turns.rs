@@ -54,16 +54,17 @@ impl Job {
     pub(crate) fn let_finish(&self, rank: u32) {
         let device = &self.members[rank as usize].device;
         if device.turn() == Turn::Rank && device.state() == Some(State::Run) {
-            self.await_turn(rank);
+            self.await_turn(rank, || ());
         }
     }
 
     /// Waits until a rank has handed its turn back, and whether the simulation has given its core away meanwhile; `None`: it does not,
-    /// or the run is to end.
-    fn await_turn(&self, rank: u32) -> Option<bool> {
+    /// or the run is to end. Whether it `takes_long` is for the eye, not for the simulation.
+    fn await_turn(&self, rank: u32, takes_long: impl FnOnce()) -> Option<bool> {
         let device = &self.members[rank as usize].device;
         // Most turns are over before the clock would have been read.
         let mut since = None;
+        let mut takes_long = Some(takes_long);
         let mut was_late = false;
         while device.turn() == Turn::Rank {
             was_late |= device.sleep_while(Turn::Rank, Some(LOOK));
@@ -72,6 +73,9 @@ impl Job {
             }
             if self.is_stopping() {
                 return None;
+            }
+            if let Some(takes_long) = takes_long.take() {
+                takes_long();
             }
             let since = since.get_or_insert_with(Stopwatch::start);
             if self.watchdog.is_some_and(|limit| since.elapsed() > limit) {
@@ -86,7 +90,10 @@ impl Job {
     /// Ends a rank's turn, as soon as the rank hands it back.
     pub(crate) fn end_turn(&self, rank: u32) -> TurnEnd {
         self.under_way.fetch_sub(1, Ordering::Relaxed);
-        let Some(was_late) = self.await_turn(rank) else { return TurnEnd::Cut };
+        let output = self.output.get();
+        let takes_long = || output.iter().for_each(|output| output.waits_for(rank));
+        let Some(was_late) = self.await_turn(rank, takes_long) else { return TurnEnd::Cut };
+        output.iter().for_each(|output| output.turn_is_over(rank));
         if let Some(cores) = self.placement.turn_is_over(was_late) {
             self.put_on(Some(cores));
         }

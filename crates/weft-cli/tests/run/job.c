@@ -1,6 +1,7 @@
 /* What jobs do, well or badly: job WHAT. */
 #include <dlfcn.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -166,11 +167,26 @@ static void forks(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void *meet(void *nothing)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    return nothing;
+}
+
+/* Another thread than the one that began calls MPI. */
+static void threads(void)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, meet, NULL);
+    pthread_join(other, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "talk";
     int first = argc > 2 ? atoi(argv[2]) : 0, second = argc > 3 ? atoi(argv[3]) : 1;
-    MPI_Init(&argc, &argv);
+    int level;
+    MPI_Init_thread(&argc, &argv, strcmp(what, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int value = 0;
@@ -192,6 +208,8 @@ int main(int argc, char **argv)
         in_vain(first);
     else if (!strcmp(what, "forks"))
         forks();
+    else if (!strcmp(what, "threads"))
+        threads();
     else if (!strcmp(what, "sleeps at the end"))
         sleep(1);
     else if (!strcmp(what, "deadlock"))

@@ -3,11 +3,13 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`door`] | where ranks find that whose launchers have closed what they inherited |
+//! | [`output`] | what ranks print, in the order of virtual time |
 //! | [`pmi`] | the text protocol by which ranks find each other |
 //! | [`program`] | is it one that can be a rank? |
 //! | [`processes`] | starting, watching, ending |
 
 pub mod door;
+pub(crate) mod output;
 pub mod pmi;
 pub mod processes;
 pub mod program;

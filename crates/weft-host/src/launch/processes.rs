@@ -2,22 +2,23 @@
 //!
 //! ```text
 //!   Processes::start ─► N children ─┬─ PMI socket ──► pmi ──► job.fence
-//!                                   ├─ standard output, error ──► lines of ours
+//!                                   ├─ standard output, error ──► output
 //!                                   └─ pidfd ──► job.died
 //! ```
 //! One thread watches them all. A child dies with the thread that started it, even if weft is killed: its
 //! parent-death signal says so. Nothing lies in a file system: devices are memory files.
 
 use super::door::Door;
+use super::output::{Left, Output, Pipes};
 use super::pmi::{Asked, LONGEST_LINE, Pmi};
 use crate::execute::Recorder;
 use crate::job::{Death, Job};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -26,6 +27,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The number of the descriptor by which a rank speaks PMI.
 const PMI_DESCRIPTOR: i32 = 3;
+
+/// How long nobody looks after a rank that has printed more than is collected.
+const FULL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
 /// What is to be started.
 #[derive(Clone, Debug)]
@@ -44,8 +48,8 @@ pub struct Start {
 
 /// What is said about the processes beside their output.
 pub trait Watch: Send {
-    /// A line of output of a rank, its end included where there was one.
-    fn line(&mut self, rank: u32, error: bool, line: &[u8]);
+    /// Whole lines that a rank has printed, their ends included where there were some.
+    fn lines(&mut self, rank: u32, error: bool, lines: &[u8]);
     /// A rank has ended; `inside`: between MPI_Init and MPI_Finalize.
     fn ended(&mut self, rank: u32, death: Death, inside: bool);
     /// A rank has called MPI_Abort.
@@ -68,24 +72,25 @@ struct Watched {
     rank: u32,
     child: Child,
     pidfd: OwnedFd,
-    streams: [Option<Stream>; 3],
+    /// What it asks its process manager.
+    asks: Option<Asks>,
+    /// The descriptors of its pipes, and what can come of them.
+    prints: [(RawFd, Left); 2],
     death: Option<Death>,
 }
 
-/// A stream of lines from a rank.
-struct Stream {
-    from: Box<dyn ReadFd>,
+/// Lines for the process manager.
+struct Asks {
+    from: UnixStream,
     pending: Vec<u8>,
 }
 
-trait ReadFd: Read + Send {
-    fn descriptor(&self) -> i32;
-}
-
-impl<T: Read + AsRawFd + Send> ReadFd for T {
-    fn descriptor(&self) -> i32 {
-        self.as_raw_fd()
-    }
+/// Something of a rank that can become ready.
+#[derive(Clone, Copy)]
+enum Ready {
+    Ended,
+    Asks,
+    Prints,
 }
 
 impl Processes {
@@ -104,29 +109,13 @@ impl Processes {
         let watcher = std::thread::Builder::new().name("processes".to_owned()).spawn(move || {
             // Without it ranks must inherit their descriptors.
             let door = Door::open().ok();
-            let place = door.as_ref().map(Door::place);
-            let mut children = Vec::new();
-            let mut sockets = Vec::new();
-            for rank in 0..job.ranks() {
-                match start_rank(&job, &start, rank, place.as_deref()) {
-                    Ok((watched, socket)) => {
-                        children.push(watched);
-                        sockets.push(Some(socket));
-                    }
-                    Err(error) => {
-                        children.iter_mut().for_each(|watched: &mut Watched| drop(watched.child.kill()));
-                        drop(sender.send(Err(error)));
-                        return;
-                    }
-                }
-            }
-            let ids = children.iter().map(|watched| watched.child.id()).collect();
-            let pmi = Arc::new(Mutex::new(sockets));
-            let in_barrier = Arc::new(Mutex::new(Vec::new()));
-            let processes = Processes { pmi: Arc::clone(&pmi), in_barrier: Arc::clone(&in_barrier), ids };
-            drop(sender.send(Ok(processes)));
-            let server = Pmi::new(children.len() as u32, &job.name());
-            Watcher { job, pmi, in_barrier, server, door, watch, label: start.label }.watch(children);
+            let begun = Watcher::begin(job, &start, watch, door);
+            let (watcher, children) = match begun {
+                Ok(begun) => begun,
+                Err(error) => return drop(sender.send(Err(error))),
+            };
+            drop(sender.send(Ok(watcher.processes(&children))));
+            watcher.watch(children);
         })?;
         let processes = receiver.recv().map_err(|_| io::Error::other("the watching thread has ended"))??;
         Ok((processes, watcher))
@@ -155,7 +144,12 @@ impl Processes {
     }
 }
 
-fn start_rank(job: &Job, start: &Start, rank: u32, place: Option<&str>) -> io::Result<(Watched, UnixStream)> {
+fn start_rank(
+    job: &Job,
+    start: &Start,
+    rank: u32,
+    place: Option<&str>,
+) -> io::Result<(Watched, UnixStream, Pipes)> {
     let (ours, theirs) = UnixStream::pair()?;
     let input = if rank == 0 && start.input { Stdio::inherit() } else { Stdio::null() };
     let mut command = Command::new(&start.program);
@@ -194,19 +188,11 @@ fn start_rank(job: &Job, start: &Start, rank: u32, place: Option<&str>) -> io::R
     let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let process = process.ok_or_else(|| io::Error::other("the system gave a process no number"))?;
     let pidfd = pidfd_open(process, PidfdFlags::empty())?;
-    let stream = |from: Box<dyn ReadFd>| Some(Stream { from, pending: Vec::new() });
-    let streams = [
-        stream(Box::new(ours.try_clone()?)),
-        child.stdout.take().map(without_blocking).transpose()?.and_then(stream),
-        child.stderr.take().map(without_blocking).transpose()?.and_then(stream),
-    ];
-    Ok((Watched { rank, child, pidfd, streams, death: None }, ours))
-}
-
-/// Output of a rank, which what the rank has started may hold open after its end: looking must not wait.
-fn without_blocking<T: ReadFd + AsFd + 'static>(from: T) -> io::Result<Box<dyn ReadFd>> {
-    rustix::io::ioctl_fionbio(&from, true)?;
-    Ok(Box::new(from))
+    let piped = || io::Error::other("a process has no pipe for its output");
+    let pipes =
+        [child.stdout.take().ok_or_else(piped)?.into(), child.stderr.take().ok_or_else(piped)?.into()];
+    let asks = Some(Asks { from: ours.try_clone()?, pending: Vec::new() });
+    Ok((Watched { rank, child, pidfd, asks, prints: [(-1, Left::Nothing); 2], death: None }, ours, pipes))
 }
 
 struct Watcher {
@@ -215,46 +201,94 @@ struct Watcher {
     in_barrier: Arc<Mutex<Vec<u32>>>,
     server: Pmi,
     door: Option<Door>,
-    watch: Box<dyn Watch>,
-    label: bool,
+    watch: Arc<Mutex<Box<dyn Watch>>>,
+    output: Arc<Output>,
 }
 
 impl Watcher {
+    /// Starts all ranks. Where one cannot be started, those before it are ended.
+    fn begin(
+        job: Arc<Job>,
+        start: &Start,
+        watch: Box<dyn Watch>,
+        door: Option<Door>,
+    ) -> io::Result<(Watcher, Vec<Watched>)> {
+        let place = door.as_ref().map(Door::place);
+        let (mut children, mut sockets, mut pipes) = (Vec::new(), Vec::new(), Vec::new());
+        let watch = Arc::new(Mutex::new(watch));
+        let started = (0..job.ranks()).try_for_each(|rank| {
+            let (watched, socket, of_rank) = start_rank(&job, start, rank, place.as_deref())?;
+            children.push(watched);
+            sockets.push(Some(socket));
+            pipes.push(of_rank);
+            Ok(())
+        });
+        let output = started.and_then(|()| Output::new(pipes, Arc::clone(&watch), start.label));
+        let output = match output {
+            Ok(output) => Arc::new(output),
+            Err(error) => {
+                children.iter_mut().for_each(|watched: &mut Watched| drop(watched.child.kill()));
+                return Err(error);
+            }
+        };
+        for watched in &mut children {
+            watched.prints = output.descriptors(watched.rank).map(|pipe| (pipe, Left::More));
+        }
+        job.prints_to(&output);
+        let server = Pmi::new(children.len() as u32, &job.name());
+        let (pmi, in_barrier) = (Arc::new(Mutex::new(sockets)), Arc::new(Mutex::new(Vec::new())));
+        Ok((Watcher { job, pmi, in_barrier, server, door, watch, output }, children))
+    }
+
+    /// The side of the run.
+    fn processes(&self, children: &[Watched]) -> Processes {
+        Processes {
+            pmi: Arc::clone(&self.pmi),
+            in_barrier: Arc::clone(&self.in_barrier),
+            ids: children.iter().map(|watched| watched.child.id()).collect(),
+        }
+    }
+
     /// Watches until all have ended and all is said.
     fn watch(mut self, mut children: Vec<Watched>) {
         loop {
             let mut places = Vec::new();
             let mut waits = Vec::new();
+            let mut full = false;
             for (index, watched) in children.iter().enumerate() {
-                if watched.death.is_none() {
-                    places.push((index, None));
-                    waits.push(watched.pidfd.as_raw_fd());
-                }
-                for (which, stream) in watched.streams.iter().enumerate() {
-                    if let Some(stream) = stream {
-                        places.push((index, Some(which)));
-                        waits.push(stream.from.descriptor());
-                    }
+                let ended = watched.death.is_none().then(|| (Ready::Ended, watched.pidfd.as_raw_fd()));
+                let asks = watched.asks.as_ref().map(|asks| (Ready::Asks, asks.from.as_raw_fd()));
+                full |= watched.prints.iter().any(|(_, left)| *left == Left::Full);
+                let prints = watched.prints.iter().filter(|(_, left)| *left == Left::More);
+                let prints = prints.map(|(pipe, _)| (Ready::Prints, *pipe));
+                for (what, descriptor) in ended.into_iter().chain(asks).chain(prints) {
+                    places.push((index, what));
+                    waits.push(descriptor);
                 }
             }
-            if places.is_empty() {
+            if places.is_empty() && !full {
                 return;
             }
             let own = waits.len();
             waits.extend(self.door.iter().flat_map(Door::descriptors));
-            let ready = ready(&waits);
+            let ready = ready(&waits, full.then_some(FULL));
             let knocks = ready[own..].contains(&true);
-            for ((index, which), ready) in places.into_iter().zip(ready) {
-                if !ready {
-                    continue;
-                }
-                match which {
-                    Some(which) => self.read(&mut children[index], which),
-                    None => self.reap(&mut children[index]),
+            for ((index, what), ready) in places.into_iter().zip(ready) {
+                let watched = &mut children[index];
+                match what {
+                    _ if !ready => {}
+                    Ready::Ended => self.reap(watched),
+                    Ready::Asks => self.listen(watched),
+                    Ready::Prints => self.collect(watched),
                 }
             }
             if knocks {
                 self.admit(&mut children);
+            }
+            for watched in children.iter_mut().filter(|_| full) {
+                if watched.prints.iter().any(|(_, left)| *left == Left::Full) {
+                    self.collect(watched);
+                }
             }
         }
     }
@@ -269,7 +303,7 @@ impl Watcher {
             }
             if let Ok(answers) = stream.try_clone() {
                 lock(&self.pmi)[rank as usize] = Some(answers);
-                watched.streams[0] = Some(Stream { from: Box::new(stream), pending: Vec::new() });
+                watched.asks = Some(Asks { from: stream, pending: Vec::new() });
             }
         }
     }
@@ -282,44 +316,37 @@ impl Watcher {
         };
         watched.death = Some(death);
         // What it has said before comes first, to the process manager too: that it aborts, and is killed for it.
-        for which in 0..3 {
-            self.read(watched, which);
-        }
+        self.collect(watched);
+        self.listen(watched);
         // Said before the simulation finds that others wait for it.
-        self.watch.ended(watched.rank, death, self.server.is_inside(watched.rank));
+        lock(&self.watch).ended(watched.rank, death, self.server.is_inside(watched.rank));
         self.job.died(watched.rank, death);
     }
 
-    fn read(&mut self, watched: &mut Watched, which: usize) {
-        let Some(stream) = &mut watched.streams[which] else { return };
+    fn collect(&mut self, watched: &mut Watched) {
+        let left = self.output.collect(watched.rank, watched.death.is_some());
+        for ((_, before), left) in watched.prints.iter_mut().zip(left) {
+            *before = left;
+        }
+    }
+
+    fn listen(&mut self, watched: &mut Watched) {
+        let Some(asks) = &mut watched.asks else { return };
         let mut buffer = [0; 16 << 10];
-        let count = match stream.from.read(&mut buffer) {
+        let count = match asks.from.read(&mut buffer) {
             Ok(count) => count,
-            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => return,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return,
             Err(_) => 0,
         };
-        stream.pending.extend_from_slice(&buffer[..count]);
+        asks.pending.extend_from_slice(&buffer[..count]);
         let mut lines = Vec::new();
-        while let Some(end) = stream.pending.iter().position(|byte| *byte == b'\n') {
-            lines.push(stream.pending.drain(..=end).collect::<Vec<u8>>());
+        while let Some(end) = asks.pending.iter().position(|byte| *byte == b'\n') {
+            lines.push(asks.pending.drain(..=end).collect::<Vec<u8>>());
         }
-        let ended = count == 0 || which == 0 && stream.pending.len() > LONGEST_LINE;
-        if ended {
-            if which != 0 && !stream.pending.is_empty() {
-                lines.push(std::mem::take(&mut stream.pending));
-            }
-            watched.streams[which] = None;
+        if count == 0 || asks.pending.len() > LONGEST_LINE {
+            watched.asks = None;
         }
-        for line in lines {
-            match which {
-                0 => self.ask(watched.rank, &line),
-                _ if self.label => {
-                    let labelled = [format!("[{}] ", watched.rank).as_bytes(), &line].concat();
-                    self.watch.line(watched.rank, which == 2, &labelled);
-                }
-                _ => self.watch.line(watched.rank, which == 2, &line),
-            }
-        }
+        lines.iter().for_each(|line| self.ask(watched.rank, line));
     }
 
     fn ask(&mut self, rank: u32, line: &[u8]) {
@@ -335,23 +362,23 @@ impl Watcher {
                 lock(&self.in_barrier).push(rank);
                 self.job.fence(rank);
             }
-            Asked::Abort(status) => self.watch.aborted(rank, status),
+            Asked::Abort(status) => lock(&self.watch).aborted(rank, status),
             Asked::Nonsense(why) => {
                 let text = format!("weft: rank {rank} sent its process manager {why}\n");
-                self.watch.line(rank, true, text.as_bytes());
+                lock(&self.watch).lines(rank, true, text.as_bytes());
             }
         }
     }
 }
 
-/// Which of the descriptors can be read; waits until one can.
-fn ready(descriptors: &[i32]) -> Vec<bool> {
+/// Which of the descriptors can be read; waits until one can, or for so long.
+fn ready(descriptors: &[i32], at_most: Option<Timespec>) -> Vec<bool> {
     #[expect(unsafe_code, reason = "the descriptors belong to the children's table, which outlives the call")]
     // SAFETY: each was taken from an open stream or pidfd that the caller holds during this call.
     let borrowed: Vec<_> =
         descriptors.iter().map(|fd| unsafe { std::os::fd::BorrowedFd::borrow_raw(*fd) }).collect();
     let mut waits: Vec<PollFd<'_>> = borrowed.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    let _ = poll(&mut waits, None);
+    let _ = poll(&mut waits, at_most.as_ref());
     waits.iter().map(|wait| !wait.revents().is_empty()).collect()
 }
 

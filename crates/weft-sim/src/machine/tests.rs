@@ -322,6 +322,24 @@ fn errors_in_sources() {
     ]));
 }
 
+/// Catches values of the interface that no hardware could have, and that would end a run in its midst.
+#[test]
+fn errors_in_the_interface() {
+    let said = [
+        "nic.packetizer.payload=0",
+        "nic.packetizer.payload=512",
+        "nic.mailbox.entry=32",
+        "nic.packetizer.longest_timeout=1us",
+        "nic.packetizer.longest_pause=1ns",
+        "nic.rdma.longest_timeout=1us",
+        "nic.rdma.block=0",
+        "nic.iommu.page=3000",
+        "nic.iommu.ways=5",
+        "nic.allreduce.vector=12",
+    ];
+    insta::assert_snapshot!(together(said.map(|set| refused("exanest", set))));
+}
+
 #[test]
 fn errors_in_what_fits_together() {
     insta::assert_snapshot!(together([
