@@ -8,7 +8,7 @@
 //! Outside virtual time ranks run side by side: what they print there is passed on rank by rank.
 
 use super::processes::Watch;
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::{Timespec, epoll};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -156,8 +156,9 @@ impl Output {
 
     /// Whether there may be something in any of the pipes.
     fn has_any(&self) -> bool {
-        let mut wait = [PollFd::new(&self.all, PollFlags::IN)];
-        poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) != Ok(0)
+        let mut one =
+            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
+        epoll::wait(&self.all, &mut one, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) != Ok(0)
     }
 
     /// All wait for this rank: what it prints comes next, as it comes. Until [`Output::goes_on`].
