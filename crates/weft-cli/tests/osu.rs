@@ -96,10 +96,33 @@ fn what_makes_no_sense_is_refused() {
         (&["bw", "--sizes", "0"], "0 bytes"),
         (&["bw", "--sizes", "4G"], "at most"),
         (&["bw", "--no-barrier"], "--no-barrier"),
+        (&["barrier", "--sizes", "1:4K"], "barrier has no sizes"),
+        (&["fop_latency", "--sizes", "64"], "fop_latency has no sizes"),
+        (&["latency", "--from", "M1QAF1", "--to", "M1QAF2", "--map", "random"], "leave --map out"),
         (&["expected-bcast", "--map", "random"], "--map"),
     ] {
         let said = said(words);
         assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}
+
+/// Catches an accelerated allreduce whose time is in one piece, or in pieces that do not add up: of a server and of a client, and
+/// of a vector of two blocks.
+#[test]
+fn the_accelerators_states_are_in_the_breakdown() {
+    let client = ["programming", "fetching", "awaiting", "finishing"];
+    let server = ["programming", "fetching", "gathering", "finishing"];
+    for (ranks, size, blocks) in [("4", "256", 1), ("16", "512", 2)] {
+        let words =
+            ["allreduce", "--ranks", ranks, "--ppn", "1", "--algorithm", "accelerator", "--sizes", size];
+        let row = &rows(&[&words[..], &["--breakdown"]].concat())[0];
+        let pieces = row["breakdown"]["pieces"].as_array().unwrap();
+        let sum: f64 = pieces.iter().map(|piece| piece["time_ns"].as_f64().unwrap()).sum();
+        assert!((sum - row["breakdown"]["time_ns"].as_f64().unwrap()).abs() < 0.001, "{row}");
+        let states =
+            pieces.iter().filter_map(|piece| piece["what"].as_str().unwrap().strip_prefix("allreduce "));
+        let states: Vec<&str> = states.filter(|state| *state != "exchanging").collect();
+        assert!(states == client.repeat(blocks) || states == server.repeat(blocks), "{states:?}");
     }
 }
 

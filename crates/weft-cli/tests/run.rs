@@ -114,6 +114,8 @@ fn ends_of_ranks_are_the_jobs() {
         let (printed, said) = texts(&output);
         assert_eq!(output.status.code(), Some(status), "{what}: {printed}{said}");
         assert!(said.contains(words), "{what}: {said}");
+        // Who waited, and where.
+        assert!(said.contains("\nrank 0 waits since ") && said.contains(" in MPI_"), "{what}: {said}");
     }
 }
 
@@ -142,6 +144,19 @@ fn lost_packets_are_not_told_as_a_deadlock() {
     assert!(said.contains("weft: lost data: 2 packets were lost by chance"), "{said}");
 }
 
+/// Catches output that is lost and nobody is told of.
+#[test]
+fn output_that_cannot_be_written_is_told() {
+    let Some(program) = job() else { return };
+    let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+    weft.args(["run", "-m", "exanest", "-n", "2", "--quiet", "--"]).arg(&program).arg("talk");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = weft.stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let said = texts(&output).1;
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("what ranks printed cannot be written: "), "{said}");
+}
+
 /// Catches a deadlock that hangs, or a report that does not say who waits for what.
 #[test]
 fn deadlocks_are_told() {
@@ -149,6 +164,7 @@ fn deadlocks_are_told() {
     for (what, words) in [
         ("deadlock", &["in MPI_Send for its send of", "to rank 1, tag 17", "to rank 0, tag 17"][..]),
         ("waits", &["in MPI_Recv for a message from rank 1, tag 3", "a message from rank 0, tag 3"]),
+        ("probes", &["in MPI_Probe for a message from rank 1, any tag", "a message from rank 0, any tag"]),
     ] {
         let output = weft(&["-m", "exanest", "-n", "2"], &program, what);
         let (_, said) = texts(&output);

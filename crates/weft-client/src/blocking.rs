@@ -4,9 +4,12 @@
 //! before virtual time has reached it, but can be put off until the next one, which saves its turn (see [`crate::rank`]).
 //! Nothing depends on a call standing in the list: a wait inside one that does not, or of a program that does not
 //! [say](crate::within) which call it is in, takes one turn more and the same virtual time.
+//!
+//! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor yields: that it waits,
+//! and sees the message at once as a receive does, is known by the call alone.
 
 use crate::abi;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The calls, without those for large counts, which have a `_c` behind their names.
 const CALLS: &[&str] = &[
@@ -39,13 +42,29 @@ const CALLS: &[&str] = &[
     "MPI_Waitsome",
 ];
 
-/// Whether the call of this name is one of them.
-pub(crate) fn is_blocking(name: &str) -> bool {
-    CALLS.binary_search(&name.strip_suffix("_c").unwrap_or(name)).is_ok()
+/// What is known of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// It may return before anything has come.
+    Other,
+    /// It does not, and may wait for anything.
+    Blocking,
+    /// It does not, and waits for a message that it looks for.
+    Probing,
 }
 
-/// Whether the rank is inside one of them.
-static INSIDE: AtomicBool = AtomicBool::new(false);
+/// What is known of the call of this name.
+pub(crate) fn kind(name: &str) -> Kind {
+    match name.strip_suffix("_c").unwrap_or(name) {
+        "MPI_Mprobe" | "MPI_Probe" => Kind::Probing,
+        name if CALLS.binary_search(&name).is_ok() => Kind::Blocking,
+        _ => Kind::Other,
+    }
+}
+
+/// The [`Kind`] of the call that the rank is inside.
+static INSIDE: AtomicU8 = AtomicU8::new(Kind::Other as u8);
 
 /// Whether a poll of the rank is put off.
 static PUT_OFF: AtomicBool = AtomicBool::new(false);
@@ -67,18 +86,18 @@ pub(crate) fn take_put_off() -> bool {
     put_off
 }
 
-/// Whether the rank is inside a blocking call.
-pub(crate) fn is_inside() -> bool {
-    INSIDE.load(Ordering::Relaxed)
+/// Whether the rank is inside a call of this kind.
+pub(crate) fn is_inside(kind: Kind) -> bool {
+    INSIDE.load(Ordering::Relaxed) == kind as u8
 }
 
 /// The rank enters a call, or goes back to the one that it was made in or to its program.
-pub(crate) fn enter(is_blocking: bool) {
-    if !is_blocking {
+pub(crate) fn enter(kind: Kind) {
+    if kind != Kind::Blocking {
         // The program may look at what it pleases now.
         abi::make_up();
     }
-    INSIDE.store(is_blocking, Ordering::Relaxed);
+    INSIDE.store(kind as u8, Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -89,7 +108,8 @@ mod tests {
     #[test]
     fn blocking_calls_are_found_by_name() {
         assert!(CALLS.is_sorted());
-        assert!(is_blocking("MPI_Recv") && is_blocking("MPI_Recv_c"));
-        assert!(!is_blocking("MPI_Irecv") && !is_blocking("MPI_Test"));
+        assert_eq!(["MPI_Recv", "MPI_Recv_c"].map(kind), [Kind::Blocking; 2]);
+        assert_eq!(["MPI_Irecv", "MPI_Test", "MPI_Iprobe"].map(kind), [Kind::Other; 3]);
+        assert_eq!(kind("MPI_Probe"), Kind::Probing);
     }
 }

@@ -165,6 +165,8 @@ pub(crate) struct About {
     /// The peer; `None`: any.
     pub peer: Option<u32>,
     pub tag: u64,
+    /// Bits of the tag that do not count.
+    pub ignored: u64,
     pub bytes: u64,
 }
 
@@ -177,8 +179,15 @@ impl Operation {
             Operation::Remote { about, .. } => (AwaitedKind::Remote, about),
             Operation::MultiReceive { .. } | Operation::Forgotten { .. } => return None,
         };
-        let peer = about.peer.unwrap_or(u32::MAX);
-        Some(Awaited { kind: kind as u32, peer, tag: about.tag, bytes: about.bytes })
+        Some(about.awaited(kind))
+    }
+}
+
+impl About {
+    /// What a rank that waits for this says.
+    pub fn awaited(&self, kind: AwaitedKind) -> Awaited {
+        let About { peer, tag, ignored, bytes } = *self;
+        Awaited { kind: kind as u32, peer: peer.unwrap_or(u32::MAX), tag, ignored, bytes }
     }
 }
 

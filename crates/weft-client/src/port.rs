@@ -6,14 +6,15 @@
 //!           ── announced, received, completed ────► buffers filled, completions
 //! ```
 
+use crate::blocking::{self, Kind};
 use crate::clock;
 use crate::device::{
     Awaited, AwaitedKind, Call, HostModel, Log, OPEN, OpenReceive, OpenSend, Post, PostKind, RawEnvelope,
     Reason, Shared, State, Turn, token_bits,
 };
 use crate::one_core::OneCore;
-use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
-use crate::{blocking, within};
+use crate::operation::{About, Announced, Completion, Kept, Lent, Operation, Source, flag};
+use crate::within;
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
@@ -67,6 +68,8 @@ pub(crate) struct Port {
     pub(crate) clock_reads: u32,
     /// The virtual interface that it polls, if it polls one.
     pub(crate) polled_interface: Option<u16>,
+    /// The message that it has looked for in vain, if it has done nothing but poll since.
+    pub(crate) looked_for: Option<About>,
     /// The core on which the job runs, and its stay there.
     core: Option<usize>,
     one_core: Option<OneCore>,
@@ -103,6 +106,7 @@ impl Port {
             empty_polls: 0,
             clock_reads: 0,
             polled_interface: None,
+            looked_for: None,
             core: None,
             one_core: None,
         }
@@ -121,6 +125,9 @@ impl Port {
         } else {
             self.log.tell_outside(&mut self.lists);
             self.charge();
+        }
+        if call != Call::Poll {
+            self.looked_for = None;
         }
         self.log.enter(call);
         self.begun = self.shared.clock();
@@ -208,7 +215,7 @@ impl Port {
     /// Whether a poll that has found nothing may be put off: the program does not see it, and no measured or fixed time of
     /// its own would come between.
     pub(crate) fn may_put_off(&self) -> bool {
-        blocking::is_inside() && self.host == HostModel::None
+        blocking::is_inside(Kind::Blocking) && self.host == HostModel::None
     }
 
     /// The time of a poll that finds nothing.
@@ -236,7 +243,8 @@ impl Port {
             ..Awaited::default()
         });
         let operations = self.operations.iter().filter_map(|(_, operation)| operation.awaited());
-        self.lists.set_awaited(interface.into_iter().chain(operations));
+        let looked_for = self.looked_for.map(|about| about.awaited(AwaitedKind::Receive));
+        self.lists.set_awaited(interface.into_iter().chain(looked_for).chain(operations));
     }
 
     /// Says what the rank has open while it waits: nothing but notices can make it go on otherwise than by polling.

@@ -17,7 +17,7 @@
 //! # Not modelled
 //! Threads: one thread of a process is the rank.
 
-use crate::blocking;
+use crate::blocking::{self, Kind};
 use crate::clock;
 use crate::device::{Call, Post, PostKind, Shared, State};
 use crate::interface::Interfaces;
@@ -104,7 +104,7 @@ impl Rank {
             true => Lent { address: copy.as_ptr() as usize, length: copy.len() },
             false => buffer,
         };
-        let about = About { peer: Some(to), tag, bytes: buffer.length as u64 };
+        let about = About { peer: Some(to), tag, ignored: 0, bytes: buffer.length as u64 };
         let key = self.port.operations.insert(Operation::Send { completion, copy, about }) as u32;
         let send = TaggedSend {
             to: RankId(to),
@@ -143,7 +143,7 @@ impl Rank {
             let (used, pending, closed, cancelled) = (0, 0, false, false);
             Operation::MultiReceive { context, flags, buffer, used, pending, closed, cancelled }
         } else {
-            let about = About { peer: from, tag, bytes: buffer.length as u64 };
+            let about = About { peer: from, tag, ignored: ignore, bytes: buffer.length as u64 };
             Operation::Receive { context, flags, buffer, outcome: None, about }
         };
         let key = self.port.operations.insert(operation) as u32;
@@ -166,10 +166,19 @@ impl Rank {
         context: usize,
     ) -> Option<(Completion, Option<Envelope>)> {
         self.enter(Call::Poll);
-        self.port.begin_again();
-        self.make_progress(false);
         let like = like(from, tag, ignore, flags, Bytes::ZERO, u32::MAX);
+        let is_there = self.process.has(&like);
+        let about = About { peer: from, tag, ignored: like.ignore, bytes: 0 };
+        self.port.looked_for = (!is_there).then_some(about);
+        // A rank that looks in vain, over and over, waits as one that polls does.
+        self.make_progress(!is_there);
+        if !is_there && blocking::is_inside(Kind::Probing) {
+            self.yields();
+        }
         let found = self.process.peek(&like, &self.protocol, &mut self.port);
+        if found.is_some() {
+            self.port.begin_again();
+        }
         let found = found.map(|envelope| {
             let mut completion = self.port.describe(&envelope, context, flag::RECEIVED);
             completion.length = envelope.bytes.get() as usize;
@@ -198,7 +207,8 @@ impl Rank {
             }
         } else {
             let bytes = buffer.length as u64;
-            let about = About { peer: Some(envelope.source.0), tag: envelope.tag64(), bytes };
+            let (peer, tag) = (Some(envelope.source.0), envelope.tag64());
+            let about = About { peer, tag, ignored: 0, bytes };
             let operation = Operation::Receive { context, flags, buffer, outcome: None, about };
             let key = self.port.operations.insert(operation) as u32;
             let bytes = Bytes::new(buffer.length as u64);
@@ -343,7 +353,7 @@ impl Rank {
         self.port.spend(Work::SendCall, self.protocol.send_call);
         self.port.spend(Work::DataSend, self.protocol.data_send);
         let reports = flags & flag::COMPLETION != 0 && flags & flag::INJECT == 0;
-        let about = About { peer: Some(post.to), tag: 0, bytes: local.length as u64 };
+        let about = About { peer: Some(post.to), tag: 0, ignored: 0, bytes: local.length as u64 };
         let operation = Operation::Remote { completion, reports, about };
         let token = self.port.operations.insert(operation) as u32 + 1;
         let copied = kind == PostKind::Write && (flags & flag::INJECT != 0 || local.length <= INJECT_LIMIT);

@@ -1,9 +1,10 @@
-//! In which MPI call the process is: the library `weft-calls`, preloaded beside this one, says so. Nothing but reports and
-//! [speed](crate::blocking) depends on it.
+//! In which MPI call the process is: the library `weft-calls`, preloaded beside this one, says so. Nothing but reports,
+//! [speed, and when a probe sees what it waits for](crate::blocking), depends on it.
 
 #![expect(unsafe_code, reason = "a C function that another preloaded library calls")]
 
-use crate::{blocking, process_manager};
+use crate::blocking::{self, Kind};
+use crate::process_manager;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,9 +16,9 @@ macro_rules! names {
 
 const NAMES: &[&str] = mpi_calls!(names);
 
-/// By the number of a call: whether it does not return before what it waits for has come.
-static BLOCKING: LazyLock<Vec<bool>> = LazyLock::new(|| {
-    std::iter::once(false).chain(NAMES.iter().map(|name| blocking::is_blocking(name))).collect()
+/// What is known of a call, by its number.
+static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    std::iter::once(Kind::Other).chain(NAMES.iter().map(|name| blocking::kind(name))).collect()
 });
 
 /// The number of the call; 0: none.
@@ -43,7 +44,7 @@ extern "C" fn weft_within(call: u32) -> u32 {
     if before == 0 {
         CALLS.fetch_add(1, Ordering::Relaxed);
     }
-    blocking::enter(BLOCKING.get(call as usize).is_some_and(|is_blocking| *is_blocking));
+    blocking::enter(KINDS.get(call as usize).copied().unwrap_or(Kind::Other));
     before
 }
 

@@ -158,6 +158,10 @@ pub struct Execution {
     pub outcome: Outcome,
     /// Who waited for what, which rank died how: some lines, or none.
     pub detail: String,
+    /// Where the other ranks were when the job was ended, a line each; none where that says nothing.
+    pub others: String,
+    /// Why some of what ranks printed could not be written.
+    pub unwritten: Option<String>,
     /// The largest clock of a rank at the end.
     pub virtual_time: Time,
     /// Messages that carried data of ranks, those of MPI itself included.
@@ -216,6 +220,8 @@ struct Hearer {
     job: Arc<Job>,
     first: Arc<Mutex<Option<Outcome>>>,
     output_to_error: bool,
+    /// Why what a rank printed could not be passed on, though somebody reads.
+    unwritten: Arc<Mutex<Option<io::Error>>>,
 }
 
 impl Hearer {
@@ -227,13 +233,16 @@ impl Hearer {
 
 impl Watch for Hearer {
     fn lines(&mut self, _: u32, error: bool, lines: &[u8]) {
-        // Nobody reads any more: the job goes on.
-        let _ = if error || self.output_to_error {
+        let written = if error || self.output_to_error {
             io::stderr().write_all(lines)
         } else {
             let mut out = io::stdout().lock();
             out.write_all(lines).and_then(|()| out.flush())
         };
+        // Where nobody reads any more the job goes on, and nobody misses anything.
+        if let Some(error) = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+            lock(&self.unwritten).get_or_insert(error);
+        }
     }
 
     fn ended(&mut self, rank: u32, death: Death, inside: bool) {
@@ -357,8 +366,13 @@ pub fn execute(
         // A rank is no foreground process of a terminal, which would stop it when it reads.
         input: !io::stdin().is_terminal(),
     };
-    let hearer =
-        Hearer { job: Arc::clone(&job), first: Arc::clone(&first), output_to_error: request.output_to_error };
+    let unwritten = Arc::new(Mutex::new(None));
+    let hearer = Hearer {
+        job: Arc::clone(&job),
+        first: Arc::clone(&first),
+        output_to_error: request.output_to_error,
+        unwritten: Arc::clone(&unwritten),
+    };
     let (processes, watcher) =
         Processes::start(&job, &start, Box::new(hearer)).map_err(ExecuteError::Start)?;
     let guard =
@@ -366,10 +380,19 @@ pub fn execute(
     let until = request.time_limit.map_or(Time::MAX, |limit| Time::ZERO + limit);
     let end = run.simulate(until, &mut || processes.release());
     let virtual_time = run.now();
-    let mut detail = match &end {
-        Ok(LiveEnd::Deadlock(waiting)) => waiting::describe(&job, waiting),
-        _ => String::new(),
-    };
+    let (mut detail, mut others) = (String::new(), String::new());
+    match &end {
+        Ok(LiveEnd::Deadlock(waiting)) => detail = waiting::describe(&job, waiting),
+        // Nobody is told of where ranks are that have come to their ends.
+        Ok(LiveEnd::Finished) => {}
+        _ => {
+            let ended = match *lock(&first) {
+                Some(Outcome::RankEnded(rank, _) | Outcome::Aborted(rank, _)) => Some(rank),
+                _ => None,
+            };
+            others = waiting::whereabouts(&job, ended);
+        }
+    }
     if !matches!(end, Ok(LiveEnd::Finished)) {
         job.stop();
         processes.kill();
@@ -390,10 +413,13 @@ pub fn execute(
     };
     match &outcome {
         Outcome::RankEnded(rank, death) => {
-            detail = format!("rank {rank} has {}", waiting::ending(*death));
-            if *death == Death::Exited(0) {
-                detail += " without MPI_Finalize";
-            } else if !job.is_used() {
+            let without = if *death == Death::Exited(0) { " without MPI_Finalize" } else { "" };
+            detail = format!(
+                "rank {rank} has {}{without}{}",
+                waiting::ending(*death),
+                waiting::after(&job, *rank)
+            );
+            if *death != Death::Exited(0) && !job.is_used() {
                 // Its own messages say what else it may have been.
                 detail += ", and no rank had joined the job by then: what starts a program must keep descriptor 3 open, by which MPI \
                            finds the other ranks (Python's subprocess and console scripts close it: close_fds=False); or name \
@@ -401,7 +427,8 @@ pub fn execute(
             }
         }
         Outcome::Aborted(rank, status) => {
-            detail = format!("rank {rank} called MPI_Abort with status {status}")
+            detail =
+                format!("rank {rank} called MPI_Abort with status {status}{}", waiting::after(&job, *rank));
         }
         Outcome::Lost(reason) => detail.clone_from(reason),
         Outcome::NoRank => {
@@ -425,5 +452,10 @@ pub fn execute(
     let (messages, bytes) = run.sent();
     let said = Some(detail.clone()).filter(|detail| !detail.is_empty());
     let report = run.finish(&machine, &layout, outcome.ending(), said)?;
-    Ok(Execution { outcome, detail, virtual_time, messages, bytes, wall: since.elapsed(), report })
+    if matches!(outcome, Outcome::Finished | Outcome::NoRank | Outcome::Interrupted | Outcome::Deadlock) {
+        others.clear();
+    }
+    let wall = since.elapsed();
+    let unwritten = lock(&unwritten).take().map(|error| error.to_string());
+    Ok(Execution { outcome, detail, others, unwritten, virtual_time, messages, bytes, wall, report })
 }

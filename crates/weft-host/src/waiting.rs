@@ -5,7 +5,7 @@
 
 use crate::job::{Death, Job};
 use crate::tag::{context, tag};
-use weft_client::device::{Awaited, AwaitedKind};
+use weft_client::device::{Awaited, AwaitedKind, State};
 use weft_units::Time;
 
 /// Ranks that are told of.
@@ -15,27 +15,72 @@ const OPERATIONS_SHOWN: usize = 4;
 
 /// One line for each rank that waits, with the time since when, then one for each that died.
 pub(crate) fn describe(job: &Job, waiting: &[(u32, Time)]) -> String {
-    let mut lines = Vec::new();
-    for (rank, since) in waiting.iter().take(RANKS_SHOWN) {
-        let awaited = job.awaited(*rank);
-        let mut operations: Vec<String> =
-            awaited.iter().take(OPERATIONS_SHOWN).filter_map(operation).collect();
-        if awaited.len() > OPERATIONS_SHOWN {
-            operations.push(format!("{} more", awaited.len() - OPERATIONS_SHOWN));
-        }
-        if operations.is_empty() {
-            operations.push("a message that the MPI library expects".to_owned());
-        }
-        let since = since.as_ps() as f64 / 1e6;
-        let within = job.within(*rank).map_or(String::new(), |call| format!(" in {call}"));
-        lines.push(format!("rank {rank} waits since {since:.3} us{within} for {}", operations.join("; ")));
-    }
+    let mut lines: Vec<String> =
+        waiting.iter().take(RANKS_SHOWN).map(|(rank, since)| waits(job, *rank, *since)).collect();
     if waiting.len() > RANKS_SHOWN {
         lines.push(format!("{} more ranks wait", waiting.len() - RANKS_SHOWN));
     }
     let dead = (0..job.ranks()).filter_map(|rank| job.death(rank).map(|death| (rank, death)));
     lines.extend(dead.take(RANKS_SHOWN).map(|(rank, death)| format!("rank {rank} has {}", ending(death))));
     lines.join("\n")
+}
+
+/// Where the ranks are that have not ended, a line each: for a job that is ended from outside, or by the rank that `ended`.
+pub(crate) fn whereabouts(job: &Job, ended: Option<u32>) -> String {
+    let living = (0..job.ranks()).filter(|rank| Some(*rank) != ended && job.death(*rank).is_none());
+    let mut lines: Vec<String> = living
+        .map(|rank| {
+            let (state, clock) = job.state(rank);
+            let clock = Time::from_ps(clock);
+            match state {
+                // What for, a rank says only before a deadlock.
+                State::Wait | State::Poll => {
+                    format!("rank {rank} waits since {}{}", microseconds(clock), within(job, rank))
+                }
+                State::Ready => format!("rank {rank} would go on at {}", microseconds(clock)),
+                State::Run => format!("rank {rank} has its turn since {}", microseconds(clock)),
+                State::Fence => format!("rank {rank} waits in the process manager's barrier"),
+                State::Real | State::Exit => format!("rank {rank} is outside virtual time"),
+            }
+        })
+        .collect();
+    let more = lines.len().saturating_sub(RANKS_SHOWN);
+    lines.truncate(RANKS_SHOWN);
+    if more > 0 {
+        lines.push(format!("and {more} more ranks"));
+    }
+    lines.join("\n")
+}
+
+fn microseconds(time: Time) -> String {
+    format!("{:.3} us", time.as_ps() as f64 / 1e6)
+}
+
+fn waits(job: &Job, rank: u32, since: Time) -> String {
+    let awaited = job.awaited(rank);
+    let mut operations: Vec<String> =
+        awaited.iter().take(OPERATIONS_SHOWN).filter_map(|awaited| operation(rank, awaited)).collect();
+    if awaited.len() > OPERATIONS_SHOWN {
+        operations.push(format!("{} more", awaited.len() - OPERATIONS_SHOWN));
+    }
+    if operations.is_empty() {
+        operations.push("a message that the MPI library expects".to_owned());
+    }
+    let (since, within) = (microseconds(since), within(job, rank));
+    format!("rank {rank} waits since {since}{within} for {}", operations.join("; "))
+}
+
+/// How far a rank came in virtual time, behind how it ended.
+pub(crate) fn after(job: &Job, rank: u32) -> String {
+    match job.state(rank).1 {
+        0 => String::new(),
+        clock => format!(" after {} of virtual time", microseconds(Time::from_ps(clock))),
+    }
+}
+
+/// The MPI call that a rank waits in, if it says.
+fn within(job: &Job, rank: u32) -> String {
+    job.within(rank).map_or(String::new(), |call| format!(" in {call}"))
 }
 
 /// How a process ended, after "has".
@@ -60,13 +105,17 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-fn operation(awaited: &Awaited) -> Option<String> {
+fn operation(rank: u32, awaited: &Awaited) -> Option<String> {
     let bytes = awaited.bytes;
-    let peer =
-        if awaited.peer == u32::MAX { "any rank".to_owned() } else { format!("rank {}", awaited.peer) };
-    let tag = match context(awaited.tag) {
-        0 => format!("tag {}", awaited.tag),
-        _ => format!("tag {} ({:#x})", tag(awaited.tag), awaited.tag),
+    let peer = match awaited.peer {
+        u32::MAX => "any rank".to_owned(),
+        peer if peer == rank => "itself".to_owned(),
+        peer => format!("rank {peer}"),
+    };
+    let tag = match (tag(awaited.ignored), context(awaited.tag)) {
+        (0, 0) => format!("tag {}", awaited.tag),
+        (0, _) => format!("tag {} ({:#x})", tag(awaited.tag), awaited.tag),
+        _ => "any tag".to_owned(),
     };
     match awaited.kind {
         kind if kind == AwaitedKind::Send as u32 => {
@@ -88,11 +137,13 @@ mod tests {
 
     #[test]
     fn operations_are_told_in_words() {
-        let say = |kind, peer, tag, bytes| operation(&Awaited { kind, peer, tag, bytes }).unwrap_or_default();
-        assert_eq!(say(1, 3, 7, 2048), "its send of 2048 bytes to rank 3, tag 7");
-        assert_eq!(say(2, u32::MAX, 1 << 32 | 5, 0), "a message from any rank, tag 5 (0x100000005)");
-        assert_eq!(say(4, 9, 0, 0), "what comes to its virtual interface 9");
-        assert_eq!(say(77, 0, 0, 0), "");
+        let awaited = |kind, peer, tag, ignored| Awaited { kind, peer, tag, ignored, bytes: 2048 };
+        let say = |awaited| operation(6, &awaited).unwrap_or_default();
+        assert_eq!(say(awaited(1, 3, 7, 0)), "its send of 2048 bytes to rank 3, tag 7");
+        assert_eq!(say(awaited(2, u32::MAX, 1 << 32 | 5, 0)), "a message from any rank, tag 5 (0x100000005)");
+        assert_eq!(say(awaited(2, 6, 0, (1 << 31) - 1)), "a message from itself, any tag");
+        assert_eq!(say(awaited(4, 9, 0, 0)), "what comes to its virtual interface 9");
+        assert_eq!(say(awaited(77, 0, 0, 0)), "");
         assert_eq!(ending(Death::Killed(11)), "been ended by signal 11 (segmentation fault)");
     }
 }

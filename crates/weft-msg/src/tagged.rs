@@ -184,6 +184,11 @@ impl Process {
         found.entry
     }
 
+    /// Whether there is such a message, for those who do not go by what looking costs.
+    pub fn has(&self, like: &TaggedReceive) -> bool {
+        self.matching.peek(&like.posted()).entry.is_some()
+    }
+
     /// Takes the message that [`peek`](Process::peek) found, so that no other receive gets it.
     pub fn claim(&mut self, like: &TaggedReceive) -> Option<Envelope> {
         self.matching.claim(&like.posted())

@@ -8,6 +8,7 @@
 //! packet of a message and the last: from the first packet's hops one reads how long the message's own packets
 //! take on the slowest link.
 
+use crate::allreduce::ModuleState;
 use crate::data::DataError;
 use crate::host::Failure;
 use crate::mailbox::QueueChange;
@@ -43,8 +44,8 @@ pub enum Block {
     Iommu,
     /// The memory channel that cores and interface share.
     Memory,
-    /// The reduction modules of TR-488 §4.7.
-    Allreduce,
+    /// The reduction module of TR-488 §4.7, in this state of an operation.
+    Allreduce(ModuleState),
     /// Packets of all blocks take turns on the way into the network.
     Transmit,
     /// The process that polls for what has come.
@@ -66,7 +67,7 @@ impl Block {
             Block::RdmaReceive => "rdma receive",
             Block::Iommu => "iommu",
             Block::Memory => "memory",
-            Block::Allreduce => "allreduce",
+            Block::Allreduce(state) => state.name(),
             Block::Transmit => "transmit",
             Block::Polling => "polling",
         }

@@ -20,7 +20,7 @@ fn size_class(class: &SizeClass) -> String {
     let total = [ns(class.time_mean_ns), String::new(), "total".to_owned(), String::new()];
     let rows = class.pieces.iter().map(row).chain([total]);
     let table = output::table(["mean (ns)", "share", "what", "where"], [true, true, false, false], rows);
-    format!("{} {messages} of {sizes} B, from post to delivery\n{table}", class.messages)
+    format!("{} {messages} of size {sizes}, from post to delivery\n{table}", class.messages)
 }
 
 /// A time in ns, to the picosecond.

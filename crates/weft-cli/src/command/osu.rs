@@ -44,7 +44,7 @@ pub struct OsuOptions {
     places: PlaceOptions,
 
     /// Sizes of messages, vectors or blocks: one, or FIRST:LAST, the powers of two between them; by
-    /// default 0:4M, of bandwidths 1:4M, of collectives 1:64K
+    /// default 0:4M, of bandwidths 1:4M, of collectives 1:64K, by the accelerator 4:4K
     #[arg(long, value_name = "BYTES", value_parser = parse_sizes)]
     sizes: Option<Sizes>,
 
@@ -139,7 +139,15 @@ impl OsuOptions {
             [ranks] => Some(ranks),
             _ => return Err(Failure::input(format!("--ranks: {benchmark} takes one number of ranks"))),
         };
+        if self.sizes.is_some() && benchmark.only_size().is_some() {
+            return Err(Failure::input(format!("--sizes: {benchmark} has no sizes; leave --sizes out")));
+        }
+        if self.from.is_some() && self.places.map != "linear" {
+            let both = "--map: --from and --to say where both ranks are; leave --map out";
+            return Err(Failure::input(both.to_owned()));
+        }
         let default = match benchmark.collective() {
+            Some(_) if self.algorithm.as_deref() == Some("accelerator") => "4:4K",
             Some(_) => "1:64K",
             None if benchmark.is_of_bandwidth() => "1:4M",
             None => "0:4M",
@@ -254,7 +262,7 @@ pub fn table(report: &OsuReport) -> String {
 /// Where the time of an iteration went.
 fn breakdown_text(row: &OsuRow, breakdown: &Breakdown) -> String {
     let mut text = format!(
-        "{} B, the last iteration on {}: {} ns",
+        "size {}, the last iteration on {}: {} ns",
         row.size_bytes,
         breakdown.rank,
         ns(breakdown.time_ns)

@@ -88,6 +88,9 @@ pub struct RunOptions {
     command: Vec<OsString>,
 }
 
+/// The most that a call may cost.
+const LONGEST_CALL: Span = Span::from_ns(1_000_000_000);
+
 fn parse_host(text: &str) -> Result<HostModel, String> {
     let wrong = || format!("`{text}` is no host model; write none, cpu, cpu:2.5 or fixed:200ns");
     match text.split_once(':') {
@@ -103,7 +106,11 @@ fn parse_host(text: &str) -> Result<HostModel, String> {
                 Err("a scale of CPU time lies between 0.000001 and 4294".to_owned())
             }
         }
-        Some(("fixed", span)) => parse_positive_span(span).map(HostModel::Fixed),
+        Some(("fixed", span)) => match parse_positive_span(span)? {
+            // Millions of calls fit what a clock can count.
+            span if span <= LONGEST_CALL => Ok(HostModel::Fixed(span)),
+            _ => Err(format!("`{text}`: a call takes at most {LONGEST_CALL}; write fixed:200ns")),
+        },
         _ => Err(wrong()),
     }
 }
@@ -215,6 +222,9 @@ impl RunOptions {
         if !execution.detail.is_empty() {
             eprintln!("weft: {}: {}", execution.outcome.name(), execution.detail);
         }
+        if !execution.others.is_empty() {
+            eprintln!("{}", execution.others);
+        }
         if self.say.json {
             output::document(&document(&request, &execution, status))?;
         } else if !quiet {
@@ -231,6 +241,11 @@ impl RunOptions {
             if let Some(output) = &request.options.output {
                 eprintln!("weft: results in {}", output.directory.display());
             }
+        }
+        if let Some(error) = &execution.unwritten {
+            return Err(Failure::input(format!(
+                "what ranks printed cannot be written: {error}; results and traces are whole"
+            )));
         }
         Ok(match status {
             0 => Status::Done,
@@ -313,7 +328,7 @@ mod tests {
         assert_eq!(parse_host("none"), Ok(HostModel::None));
         assert_eq!(parse_host("cpu:2.5"), Ok(HostModel::Cpu(2_500_000)));
         assert_eq!(parse_host("fixed:200ns"), Ok(HostModel::Fixed(Span::from_ns(200))));
-        for wrong in ["", "none:1", "cpu:0", "cpu:x", "cpu:-1", "fixed", "fixed:0ns", "gpu"] {
+        for wrong in ["", "none:1", "cpu:0", "cpu:x", "cpu:-1", "fixed", "fixed:0ns", "fixed:2s", "gpu"] {
             assert!(parse_host(wrong).is_err(), "{wrong}");
         }
         assert_eq!(parse_wall("90s"), Ok(Duration::from_secs(90)));

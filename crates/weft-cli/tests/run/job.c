@@ -218,6 +218,8 @@ int main(int argc, char **argv)
         test_loop();
     else if (!strcmp(what, "waits"))
         MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else if (!strcmp(what, "probes"))
+        MPI_Probe((rank + 1) % size, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     else if (rank == 1 && !strcmp(what, "exit"))
         _exit(7);
     else if (rank == 1 && !strcmp(what, "leave"))

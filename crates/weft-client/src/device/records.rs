@@ -175,6 +175,8 @@ pub struct Awaited {
     pub peer: u32,
     /// Of a message.
     pub tag: u64,
+    /// Bits of the tag that any message may have.
+    pub ignored: u64,
     /// Of the message or the buffer.
     pub bytes: u64,
 }

@@ -176,6 +176,7 @@ impl Module {
         };
         let programmed = *at + parameters.start;
         self.running.insert(id, running);
+        surface.begins(token, *at);
         surface.wake(programmed, id);
     }
 
@@ -192,6 +193,7 @@ impl Module {
         let Some(running) = self.running.get_mut(&id) else { return };
         match running.state {
             ModuleState::Programming => {
+                surface.was(running.token, running.state, now);
                 running.event(ModuleEvent::Programmed);
                 surface.wake(around.read(running.bytes, now), id);
             }
@@ -209,6 +211,7 @@ impl Module {
         surface: &mut impl ModuleSurface,
     ) {
         let Some(running) = self.running.get_mut(&id) else { return };
+        surface.was(running.token, running.state, now);
         running.event(ModuleEvent::Fetched);
         running.ready = now;
         let step = Step::Contribution(running.own);
@@ -371,7 +374,7 @@ impl Module {
     ) {
         let Some(running) = self.running.get_mut(&id) else { return };
         let repair = &mut self.repair;
-        let mut send = |packet: ModulePacket| {
+        let mut send = |packet: ModulePacket, surface: &mut dyn ModuleSurface| {
             repair.keep(&packet);
             surface.send(packet);
         };
@@ -391,17 +394,19 @@ impl Module {
             }
             running.reduced += 1;
             if usize::from(running.reduced) == running.board.len() {
+                surface.was(running.token, running.state, running.ready);
                 running.event(ModuleEvent::Gathered);
                 running.reduced = 0;
-                running.exchange(id).into_iter().for_each(&mut send);
+                running.exchange(id).into_iter().for_each(|packet| send(packet, surface));
             }
         }
         while running.state == ModuleState::Exchanging {
             if usize::from(running.reduced) == running.partners.len() {
+                surface.was(running.token, running.state, running.ready);
                 running.event(ModuleEvent::Exchanged);
                 for &to in running.board.iter().filter(|to| !to.0.is_multiple_of(parameters.limits.board)) {
                     let (bytes, due, values) = (running.bytes, running.ready, running.values.clone());
-                    send(ModulePacket { to, id, step: Step::Result, bytes, due, values });
+                    send(ModulePacket { to, id, step: Step::Result, bytes, due, values }, surface);
                 }
                 break;
             }
@@ -411,10 +416,11 @@ impl Module {
             running.ready = self.arithmetic.serve(from, cycles, &parameters.clock).ended;
             running.combine(values, running.number >> running.reduced & 1 == 1);
             running.reduced = level;
-            running.exchange(id).into_iter().for_each(&mut send);
+            running.exchange(id).into_iter().for_each(|packet| send(packet, surface));
         }
         if running.state == ModuleState::Awaiting {
             let Some((came, values)) = self.early.remove(&(id, Step::Result)) else { return };
+            surface.was(running.token, running.state, came);
             running.event(ModuleEvent::Result);
             running.ready = came;
             running.values = values;
@@ -434,6 +440,7 @@ impl Module {
         self.repair.finished(id);
         let (_, written) = around.write(running.bytes, now);
         let done = written + parameters.finish;
+        surface.was(running.token, running.state, done);
         let carries = running.values.is_some();
         self.result.extend(running.values.unwrap_or_default());
         if running.last {

@@ -1,6 +1,7 @@
 //! What modules are told, what they say to each other, and whom they reach.
 
 use super::limits::AcceleratorLimits;
+use super::state::ModuleState;
 use super::vector::{DataType, Operation};
 use crate::reliability::ReliabilityParameters;
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,10 @@ pub trait ModuleSurface {
     fn wake(&mut self, at: Time, id: OperationId);
     /// Puts a packet on the link when it is due.
     fn send(&mut self, packet: ModulePacket);
+    /// A block of a rank's request begins at `at`.
+    fn begins(&mut self, token: u32, at: Time);
+    /// It has been in `state` since it began, or since it was in another, and is in the next one from `until` on.
+    fn was(&mut self, token: u32, state: ModuleState, until: Time);
     /// A rank's request is done at `at`; the reduced vector where values are carried.
     fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>);
     /// Calls [`Module::expired`](super::Module::expired) at `at`.

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 /// How far a module is with an operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ModuleState {
     /// Software is at it.
     Programming,
@@ -58,6 +58,18 @@ impl ModuleState {
         ModuleState::Exchanging,
         ModuleState::Finishing,
     ];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ModuleState::Programming => "allreduce programming",
+            ModuleState::Fetching => "allreduce fetching",
+            ModuleState::Awaiting => "allreduce awaiting",
+            ModuleState::Gathering => "allreduce gathering",
+            ModuleState::Exchanging => "allreduce exchanging",
+            ModuleState::Finishing => "allreduce finishing",
+        }
+    }
 
     /// The transition table; `None`: the event means nothing in this state and is ignored.
     pub const fn next(self, event: ModuleEvent, role: Role) -> Option<ModuleState> {

@@ -44,6 +44,8 @@ impl ModuleSurface for Asked {
     fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>) {
         self.finished.push((at, token, values));
     }
+    fn begins(&mut self, _: u32, _: Time) {}
+    fn was(&mut self, _: u32, _: ModuleState, _: Time) {}
     fn arm(&mut self, at: Time) {
         self.timers.push(at);
     }

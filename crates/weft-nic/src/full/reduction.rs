@@ -4,8 +4,8 @@
 use super::bytes::DataOfHost;
 use super::{Announcement, FullNic, FullParameters, FullTimer, Hardware, Label};
 use crate::allreduce::{
-    AcceleratorError, AllreduceParameters, AllreduceRequest, Module, ModulePacket, ModuleSurface,
-    OperationId, Step,
+    AcceleratorError, AllreduceParameters, AllreduceRequest, Module, ModulePacket, ModuleState,
+    ModuleSurface, OperationId, Step,
 };
 use crate::data::Words;
 use crate::host::{Failure, FailureReason, Host};
@@ -30,8 +30,8 @@ pub(super) struct Reductions {
 struct Asked {
     /// Its number among the messages.
     number: u32,
-    /// Since when, if the observer is to be told.
-    watched: Option<Time>,
+    /// Until when the observer has been told of it, if it is to be told.
+    told: Option<Time>,
 }
 
 impl Reductions {
@@ -58,6 +58,20 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     board: u32,
 }
 
+impl<H: Host> Outlet<'_, '_, '_, H> {
+    /// Tells the observer of a request: that it waited from what was told last until it `began`, `None`: not at all.
+    fn tell(&mut self, token: u32, state: ModuleState, began: Option<Time>, ended: Time) {
+        let Some(Asked { number, told: Some(told) }) = self.requests.get_mut(&token) else { return };
+        let (message, came) = (*number, std::mem::replace(told, ended));
+        let (endpoint, block, began) =
+            (self.context.endpoint(), Block::Allreduce(state), began.unwrap_or(came));
+        if came < ended {
+            let source = endpoint;
+            self.context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+        }
+    }
+}
+
 impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
     fn wake(&mut self, at: Time, id: OperationId) {
         self.context.set_timer(at, FullTimer::Reduction(id));
@@ -69,13 +83,17 @@ impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
         self.context.request_pump();
     }
 
+    fn begins(&mut self, token: u32, at: Time) {
+        // Until then an earlier request had the module.
+        self.tell(token, ModuleState::Programming, Some(at), at);
+    }
+
+    fn was(&mut self, token: u32, state: ModuleState, until: Time) {
+        self.tell(token, state, None, until);
+    }
+
     fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>) {
-        let asked = self.requests.remove(&token);
-        if let Some(Asked { number: message, watched: Some(came) }) = asked {
-            let (endpoint, block) = (self.context.endpoint(), Block::Allreduce);
-            let (source, began, ended) = (endpoint, came, at);
-            self.context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
-        }
+        self.requests.remove(&token);
         if let Some(data) = self.data.as_deref_mut() {
             let here = self.context.endpoint();
             data.reduced(token, &values.unwrap_or_default(), self.board, here, self.context.output());
@@ -134,8 +152,8 @@ impl<H: Host> Hardware<H> {
         let limits = parameters.allreduce.as_ref().ok_or(AcceleratorError::Absent)?.limits;
         limits.check(&request.members)?;
         let (token, number) = (request.token, self.take_number());
-        let watched = request.watch.then_some(at);
-        self.reductions.get_or_insert_default().requests.insert(token, Asked { number, watched });
+        let told = request.watch.then_some(at);
+        self.reductions.get_or_insert_default().requests.insert(token, Asked { number, told });
         let values = self.data.as_mut().map(|data| data.memory.reduce(number, &request));
         let asked = self.with_module(parameters, context, |module, allreduce, _, outlet| {
             module.request(request, values, at, allreduce, outlet)

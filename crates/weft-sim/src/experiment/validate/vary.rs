@@ -52,7 +52,12 @@ pub(super) fn sensitivity(
     context: Context<'_>,
 ) -> Result<Vec<Sensitivity>, ExperimentError> {
     let checked = machines::checked(&machines::input(machine, sets)?)?;
-    let open = |constant: &&Constant| matches!(constant.kind, Kind::Calibrated | Kind::Assumed | Kind::Set);
+    // What was measured and says how the value was made of it is a choice as well.
+    let open = |constant: &&Constant| match constant.kind {
+        Kind::Calibrated | Kind::Assumed | Kind::Set => true,
+        Kind::Measured => constant.how.is_some(),
+        Kind::Datasheet | Kind::Derived | Kind::Unsourced => false,
+    };
     let constants: Vec<&Constant> = checked.constants.iter().filter(open).collect();
     let mut bases = Vec::new();
     for (&row, measured) in rows.iter().zip(measured) {
