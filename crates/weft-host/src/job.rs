@@ -313,6 +313,7 @@ impl Job {
             let mut life = lock(&self.life);
             if Job::is_fenced(&life) {
                 drop(life);
+                output.iter().for_each(|output| output.goes_on());
                 pass_on(self.ranks());
                 return Gathered::Fenced;
             }

@@ -123,10 +123,10 @@ impl Output {
         lock(&self.ranks[rank as usize]).each_ref().map(|pipe| pipe.from.as_raw_fd())
     }
 
-    /// Collects what a rank has printed, all of it if it `has_ended`, and passes it on if that is what all wait for.
-    pub(super) fn collect(&self, rank: u32, has_ended: bool) -> [Left; 2] {
+    /// Collects what a rank has printed, and passes it on if that is what all wait for.
+    pub(super) fn collect(&self, rank: u32) -> [Left; 2] {
         let mut pipes = lock(&self.ranks[rank as usize]);
-        self.read(&mut pipes, if has_ended { usize::MAX } else { MOST });
+        self.read(&mut pipes, MOST);
         let next = self.next.load(Ordering::Acquire);
         if next == rank || next == EVERYBODY {
             self.say(rank, &mut pipes);
@@ -137,11 +137,13 @@ impl Output {
     /// What a rank has printed until now comes next.
     pub(crate) fn pass_on(&self, rank: u32) {
         let mut pipes = lock(&self.ranks[rank as usize]);
-        let mut again = true;
-        while again {
+        // What was collected, and then what its pipes hold, which is no more: what it has started may print without end.
+        for _ in 0..2 {
             self.read(&mut pipes, MOST);
-            again = pipes.iter().any(|pipe| pipe.left == Left::Full);
             self.say(rank, &mut pipes);
+            if pipes.iter().all(|pipe| pipe.left != Left::Full) {
+                return;
+            }
         }
     }
 
@@ -252,7 +254,7 @@ mod tests {
     fn lines_come_in_the_order_of_turns() {
         let (output, mut ends, ears) = output(2, false);
         ends[1][0].write_all(b"second\nhalf").unwrap();
-        output.collect(1, false);
+        output.collect(1);
         ends[0][0].write_all(b"first\n").unwrap();
         ends[0][1].write_all(b"wrong\n").unwrap();
         assert!(heard(&ears).is_empty());
@@ -275,12 +277,12 @@ mod tests {
         output.waits_for(1);
         ends[0][0].write_all(b"later\n").unwrap();
         ends[1][0].write_all(b"a\nb\n").unwrap();
-        assert_eq!([0, 1].map(|rank| output.collect(rank, false)), [[Left::More; 2]; 2]);
+        assert_eq!([0, 1].map(|rank| output.collect(rank)), [[Left::More; 2]; 2]);
         assert_eq!(heard(&ears), [said(1, false, "[1] a\n[1] b\n")]);
         output.goes_on();
         ends[1][0].write_all(b"c").unwrap();
         drop(ends);
-        assert_eq!(output.collect(1, true), [Left::Nothing; 2]);
+        assert_eq!(output.collect(1), [Left::Nothing; 2]);
         output.is_over();
         assert_eq!(heard(&ears), [said(0, false, "[0] later\n"), said(1, false, "[1] c")]);
     }
@@ -290,7 +292,7 @@ mod tests {
     fn a_rank_that_prints_too_much_waits() {
         let (output, mut ends, ears) = output(1, false);
         let writer = std::thread::spawn(move || ends[0][0].write_all(&vec![b'x'; 3 * MOST]).unwrap());
-        while output.collect(0, false)[0] != Left::Full {
+        while output.collect(0)[0] != Left::Full {
             std::thread::yield_now();
         }
         assert!(!writer.is_finished() && heard(&ears).is_empty());

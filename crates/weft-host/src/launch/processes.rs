@@ -31,6 +31,8 @@ const PMI_DESCRIPTOR: i32 = 3;
 /// How long nobody looks after a rank that has printed more than is collected.
 const FULL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
 /// What is to be started.
 #[derive(Clone, Debug)]
 pub struct Start {
@@ -317,14 +319,17 @@ impl Watcher {
         watched.death = Some(death);
         // What it has said before comes first, to the process manager too: that it aborts, and is killed for it.
         self.collect(watched);
-        self.listen(watched);
+        // What it has started may hold its end open and say nothing.
+        if watched.asks.as_ref().is_some_and(|asks| ready(&[asks.from.as_raw_fd()], Some(NOW)) == [true]) {
+            self.listen(watched);
+        }
         // Said before the simulation finds that others wait for it.
         lock(&self.watch).ended(watched.rank, death, self.server.is_inside(watched.rank));
         self.job.died(watched.rank, death);
     }
 
     fn collect(&mut self, watched: &mut Watched) {
-        let left = self.output.collect(watched.rank, watched.death.is_some());
+        let left = self.output.collect(watched.rank);
         for ((_, before), left) in watched.prints.iter_mut().zip(left) {
             *before = left;
         }
