@@ -157,6 +157,22 @@ fn output_that_cannot_be_written_is_told() {
     assert!(said.contains("what ranks printed cannot be written: "), "{said}");
 }
 
+/// Catches a weft that stays for as long as what a rank has left behind prints, or says nothing and holds what it has inherited.
+#[test]
+fn what_ranks_leave_behind_holds_nobody_up() {
+    let Some(_) = job() else { return };
+    for left in ["yes", "sleep 50"] {
+        let output = support::run(
+            &["-m", "exanest", "-n", "2", "--quiet"],
+            Path::new("/bin/sh"),
+            &["-c", &format!("{left} & echo done")],
+        );
+        let (printed, said) = texts(&output);
+        assert!(printed.contains("done\n"), "{said}");
+        assert!(!said.contains("limit"), "{said}");
+    }
+}
+
 /// Catches a deadlock that hangs, or a report that does not say who waits for what.
 #[test]
 fn deadlocks_are_told() {

@@ -13,6 +13,7 @@ use super::output::{Left, Output, Pipes};
 use super::pmi::{Asked, LONGEST_LINE, Pmi};
 use crate::execute::Recorder;
 use crate::job::{Death, Job};
+use crate::wall::Stopwatch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
@@ -24,12 +25,15 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// The number of the descriptor by which a rank speaks PMI.
 const PMI_DESCRIPTOR: i32 = 3;
 
-/// How long nobody looks after a rank that has printed more than is collected.
-const FULL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// How long nobody looks after a rank that has printed more than is collected, or after those that have ended.
+const SHORT: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// So long what a rank has started may print when all ranks have ended.
+const LINGER: Duration = Duration::from_secs(1);
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -251,9 +255,15 @@ impl Watcher {
         }
     }
 
-    /// Watches until all have ended and all is said.
+    /// Watches until all have ended and all is said; not for longer than they live by much, since what they have started may hold
+    /// their pipes for ever.
     fn watch(mut self, mut children: Vec<Watched>) {
+        let mut ended = None;
         loop {
+            let have_ended = children.iter().all(|watched| watched.death.is_some());
+            if have_ended && ended.get_or_insert_with(Stopwatch::start).elapsed() > LINGER {
+                return;
+            }
             let mut places = Vec::new();
             let mut waits = Vec::new();
             let mut full = false;
@@ -273,7 +283,7 @@ impl Watcher {
             }
             let own = waits.len();
             waits.extend(self.door.iter().flat_map(Door::descriptors));
-            let ready = ready(&waits, full.then_some(FULL));
+            let ready = ready(&waits, (full || have_ended).then_some(SHORT));
             let knocks = ready[own..].contains(&true);
             for ((index, what), ready) in places.into_iter().zip(ready) {
                 let watched = &mut children[index];
