@@ -116,14 +116,78 @@ fn the_accelerators_states_are_in_the_breakdown() {
         let words =
             ["allreduce", "--ranks", ranks, "--ppn", "1", "--algorithm", "accelerator", "--sizes", size];
         let row = &rows(&[&words[..], &["--breakdown"]].concat())[0];
-        let pieces = row["breakdown"]["pieces"].as_array().unwrap();
-        let sum: f64 = pieces.iter().map(|piece| piece["time_ns"].as_f64().unwrap()).sum();
-        assert!((sum - row["breakdown"]["time_ns"].as_f64().unwrap()).abs() < 0.001, "{row}");
+        let pieces = pieces(row);
         let states =
             pieces.iter().filter_map(|piece| piece["what"].as_str().unwrap().strip_prefix("allreduce "));
         let states: Vec<&str> = states.filter(|state| *state != "exchanging").collect();
         assert!(states == client.repeat(blocks) || states == server.repeat(blocks), "{states:?}");
     }
+}
+
+/// The pieces of a row's breakdown, which add up.
+fn pieces(row: &Value) -> &[Value] {
+    let pieces = row["breakdown"]["pieces"].as_array().unwrap();
+    let sum: f64 = pieces.iter().map(|piece| piece["time_ns"].as_f64().unwrap()).sum();
+    assert!((sum - row["breakdown"]["time_ns"].as_f64().unwrap()).abs() < 0.001, "{row}");
+    pieces
+}
+
+/// The pieces of that name at a place that is called so: how many, and how long in µs.
+fn told(pieces: &[Value], what: &str, place: &str) -> (usize, f64) {
+    let named = |piece: &&Value| piece["what"] == what && piece["place"].as_str().unwrap().contains(place);
+    let named = pieces.iter().filter(named).map(|piece| piece["time_ns"].as_f64().unwrap() / 1000.0);
+    named.fold((0, 0.0), |(count, sum), time| (count + 1, sum + time))
+}
+
+/// Catches page faults and lost packets that are told as the traffic of others, and repeated packets whose way is not told.
+#[test]
+fn faults_and_time_outs_are_in_the_breakdown() {
+    let once = [
+        "latency",
+        "--from",
+        "M1QAF1",
+        "--to",
+        "M1QAF2",
+        "--warm-up",
+        "0",
+        "--iterations",
+        "1",
+        "--breakdown",
+    ];
+    let row = |size, set| rows(&[&once[..], &["--sizes", size, "--set", set]].concat()).remove(0);
+
+    let faulted = row("64K", "nic.iommu.faults=first-touch");
+    let of_faulted = pieces(&faulted);
+    for side in ["M1QAF1", "M1QAF2"] {
+        assert!(told(of_faulted, "iommu", side).1 > 10.0, "{side}: {faulted}");
+    }
+    // Seed 1 loses the second packet.
+    let repeated = row("0", "faults=[{class=\"qfdb\",drop=400_000}]");
+    let of_repeated = pieces(&repeated);
+    let (count, time) = told(of_repeated, "time-out", "");
+    assert!(count > 0 && time % 50.0 == 0.0, "{repeated}");
+    assert_eq!(told(of_repeated, "link", "").0, 6, "{repeated}");
+
+    let lost = row("64K", "faults=[{class=\"qfdb\",drop=20_000}]");
+    let of_lost = pieces(&lost);
+    let late = lost["latency_us"].as_f64().unwrap() * 2.0;
+    assert!(late > 4000.0 && told(of_lost, "time-out", "").1 > 0.95 * late, "{lost}");
+}
+
+/// Catches cores that have memory for themselves however many they are, and a memory channel that slows what fits it.
+#[test]
+fn cores_share_the_memory_of_their_host() {
+    let latency = |rate: &str, size: &str| {
+        let words = ["allreduce", "--ranks", "4", "--ppn", "4", "--sizes", size];
+        let row = rows(&[&words[..], &["--set", &format!("nic.memory.rate={rate}")]].concat()).remove(0);
+        row["latency_us"].as_f64().unwrap()
+    };
+    // A copy alone moves 40 Gb/s; there are four, and the interface.
+    let rates = ["1000Gb/s", "200Gb/s", "136Gb/s", "40Gb/s"];
+    let [roomy, fits, tight, scarce] = rates.map(|rate| latency(rate, "256K"));
+    assert!(roomy == fits && fits < tight && scarce > 1.3 * tight, "{roomy} {fits} {tight} {scarce}");
+    // In their caches.
+    assert_eq!(latency("1000Gb/s", "64K").to_bits(), latency("40Gb/s", "64K").to_bits());
 }
 
 /// Catches a message that was given up and nobody is told of, or with it all that was simulated before.

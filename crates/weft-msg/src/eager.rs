@@ -34,7 +34,7 @@ impl Process {
         let copied = message.mode != SendMode::Synchronous
             && (message.bytes <= protocol.eager_limit || message.mode == SendMode::Buffered);
         let envelope = if copied {
-            nic.spend(Work::MemoryCopy, cost(protocol.memory_copy_rate, message.bytes));
+            nic.spend_in_memory(Work::MemoryCopy, protocol.copy(message.bytes));
             self.complete(message.owner, protocol, nic);
             self.envelope(EnvelopeKind::Eager, message)
         } else {
@@ -53,12 +53,11 @@ impl Process {
         protocol: &Protocol,
         nic: &mut impl Nic,
     ) {
-        let own = envelope.source == self.rank;
-        let (work, rate) = match own {
-            true => (Work::MemoryCopy, protocol.memory_copy_rate),
-            false => (Work::ReceiveCopy, protocol.receive_copy_rate),
-        };
-        nic.spend(work, cost(rate, envelope.bytes));
+        if envelope.source == self.rank {
+            nic.spend_in_memory(Work::MemoryCopy, protocol.copy(envelope.bytes));
+        } else {
+            nic.spend(Work::ReceiveCopy, cost(protocol.receive_copy_rate, envelope.bytes));
+        }
         if let Owner::Live(key) = posted.owner {
             nic.received(key, envelope);
         }

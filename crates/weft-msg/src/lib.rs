@@ -80,4 +80,4 @@ pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
 pub use stand_in::AnnouncedSend;
 pub use support::{supports, unsupported};
 pub use tagged::{TaggedReceive, TaggedSend};
-pub use work::Work;
+pub use work::{InMemory, Work};

@@ -12,7 +12,7 @@
 //! shared memory. Messaging sees neither a simulator nor a clock.
 
 use crate::accelerator::{AcceleratorLimit, Allreduce};
-use crate::work::Work;
+use crate::work::{InMemory, Work};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use weft_trace::op::CommId;
@@ -27,6 +27,11 @@ use weft_units::{Bytes, RankId, Span};
 pub trait Nic {
     /// The processor does `work` for `span`: this rank's clock advances.
     fn spend(&mut self, work: Work, span: Span);
+
+    /// The processor does `work` on memory: it takes longer than alone where the host's memory is busy.
+    fn spend_in_memory(&mut self, work: Work, what: InMemory) {
+        self.spend(work, what.alone);
+    }
 
     /// Hands a message to the interface at the rank's present clock. `to` is never the rank itself.
     /// `payload` is what the message occupies on the wire beside packet headers. When the interface

@@ -159,9 +159,11 @@ impl Process {
         let access = Access::of(call.kind);
         nic.spend(Work::SendCall, protocol.send_call);
         if call.target == self.rank {
-            let rate = if access.reduces() { protocol.reduction_rate } else { protocol.memory_copy_rate };
-            let work = if access.reduces() { Work::CollectiveWork } else { Work::MemoryCopy };
-            nic.spend(work, cost(rate, call.bytes));
+            if access.reduces() {
+                nic.spend_in_memory(Work::CollectiveWork, protocol.reduction(call.bytes));
+            } else {
+                nic.spend_in_memory(Work::MemoryCopy, protocol.copy(call.bytes));
+            }
             self.complete(owner, protocol, nic);
             return Ok(());
         }
@@ -325,7 +327,7 @@ impl Process {
         nic: &mut impl Nic,
     ) {
         if access.reduces() {
-            nic.spend(Work::CollectiveWork, cost(protocol.reduction_rate, envelope.bytes));
+            nic.spend_in_memory(Work::CollectiveWork, protocol.reduction(envelope.bytes));
         }
         let payload = if !access.returns_data() {
             nic.spend(Work::ControlSend, protocol.control_send);

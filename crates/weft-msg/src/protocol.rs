@@ -2,6 +2,7 @@
 
 use crate::algorithms::AlgorithmTable;
 use crate::nic::Access;
+use crate::work::InMemory;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span};
 
@@ -171,10 +172,28 @@ impl Protocol {
         }
     }
 
+    /// Copying `bytes` within memory: each is read and written.
+    pub(crate) fn copy(&self, bytes: Bytes) -> InMemory {
+        in_memory(self.memory_copy_rate, bytes, 2)
+    }
+
+    /// Taking in `bytes` of operand: of each two are read and one is written.
+    pub(crate) fn reduction(&self, bytes: Bytes) -> InMemory {
+        in_memory(self.reduction_rate, bytes, 3)
+    }
+
     /// Who carries out `access` at its target.
     pub fn path(&self, access: Access) -> OneSidedPath {
         if access.reduces() { self.atomics } else { self.one_sided }
     }
+}
+
+/// What moves each byte of `data` so many times, at `rate`; nothing where there is none.
+fn in_memory(rate: Option<BitRate>, data: Bytes, times: u64) -> InMemory {
+    rate.map_or(InMemory::default(), |rate| InMemory {
+        moved: Bytes::new(data.get().saturating_mul(times)),
+        alone: rate.span(data),
+    })
 }
 
 /// How long `data` takes at `rate`; no time where there is none.

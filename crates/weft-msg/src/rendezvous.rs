@@ -24,7 +24,7 @@
 use crate::matching::{Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
 use crate::process::{Incoming, Message, Process, SendState};
-use crate::protocol::{Protocol, Rendezvous, cost};
+use crate::protocol::{Protocol, Rendezvous};
 use crate::work::Work;
 use weft_trace::op::SendMode;
 use weft_units::RankId;
@@ -35,7 +35,7 @@ impl Process {
         let envelope = self.envelope(EnvelopeKind::RequestToSend, message);
         let mut message = *message;
         if message.mode == SendMode::Buffered {
-            nic.spend(Work::MemoryCopy, cost(protocol.memory_copy_rate, message.bytes));
+            nic.spend_in_memory(Work::MemoryCopy, protocol.copy(message.bytes));
             self.complete(message.owner, protocol, nic);
             message.owner = Owner::Nobody;
         }
@@ -54,7 +54,7 @@ impl Process {
     ) {
         if envelope.source == self.rank {
             let outgoing = self.sends.remove(envelope.send as usize);
-            nic.spend(Work::MemoryCopy, cost(protocol.memory_copy_rate, envelope.bytes));
+            nic.spend_in_memory(Work::MemoryCopy, protocol.copy(envelope.bytes));
             self.complete(outgoing.owner, protocol, nic);
             if let Owner::Live(key) = posted.owner {
                 nic.received(key, envelope);

@@ -1,6 +1,8 @@
 //! What messaging's time goes into: a name for each cost of the [protocol](crate::Protocol).
 
 use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
+use weft_units::{Bytes, Span};
 
 /// What the processor does when messaging takes it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -91,6 +93,22 @@ impl Work {
             Work::ClockRead => "clock read",
             Work::ProcessManager => "process manager",
         }
+    }
+}
+
+/// Memory that the processor works on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct InMemory {
+    /// Read and written in all.
+    pub moved: Bytes,
+    /// How long that takes the processor by itself.
+    pub alone: Span,
+}
+
+impl AddAssign for InMemory {
+    fn add_assign(&mut self, more: InMemory) {
+        self.moved = Bytes::new(self.moved.get().saturating_add(more.moved.get()));
+        self.alone += more.alone;
     }
 }
 

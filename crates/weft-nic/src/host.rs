@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::Interface;
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// By which of its primitives an interface with several carries a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -149,6 +149,12 @@ pub trait HostContext<H: Host> {
     /// Nothing that the interface does not know of yet can reach the host before this time.
     fn quiet_until(&self) -> Time {
         self.now()
+    }
+
+    /// A core of the host reads and writes `moved` bytes of memory in all from `from` on, now or later, for which it takes `alone` by
+    /// itself; returns when it is done: later where the memory channel is modelled, and is busy.
+    fn in_memory(&mut self, _moved: Bytes, alone: Span, from: Time) -> Time {
+        from.saturating_add(alone)
     }
 
     /// What the interface's allreduce accelerator can do; `None`: it has none.

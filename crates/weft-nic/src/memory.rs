@@ -1,33 +1,39 @@
-//! The memory channel of a host, shared by its cores and its interfaces: a server by rate.
+//! The memory channel of a host, shared by its cores and its interface: a server by rate.
 //!
 //! ```text
 //!  cell reads  ─┐
-//!  cell writes ─┼─► first come, first served, at the rate that copies leave ─► done
-//!  copies of cores (streams that take their share while they last)
+//!  cell writes ─┼─► first come, first served, at the rate that cores leave ─► done
+//!  copies and reductions of cores (streams that take their share while they last)
 //! ```
 //! # Source
 //! TR-488 §3.1: one DDR4 module per MPSoC; §4.2: the interface reads and writes it in bursts; §6.1.2: both
-//! directions of traffic share the memory subsystem.
+//! directions of traffic share the memory subsystem; §6.2: with all four cores at work the channel is the bottleneck.
 //!
 //! # Not modelled
-//! Banks, rows, refresh, the caches' hits. A copy's share is settled when it begins: it does not speed up
-//! when another ends.
+//! Banks, rows, refresh; of caches only that small vectors do not leave them. A stream's share is settled when it begins: it neither speeds up when
+//! another ends nor slows down when another begins, so that for a while all together may get a little more than there is.
 
 use serde::{Deserialize, Serialize};
-use weft_units::{BitRate, Bytes, LineCode, LineRate, Time};
+use weft_units::{BitRate, Bytes, LineCode, LineRate, Span, Time};
 
 /// What a machine file says of the memory channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MemoryParameters {
     rate: BitRate,
     line: LineRate,
+    cache: Bytes,
 }
 
 impl MemoryParameters {
     /// A channel of `rate`, reads and writes together; `None` where the rate is zero or too uneven to
     /// compute with.
     pub fn new(rate: BitRate) -> Option<MemoryParameters> {
-        Some(MemoryParameters { rate, line: LineRate::new(rate, LineCode::NONE)? })
+        Some(MemoryParameters { rate, line: LineRate::new(rate, LineCode::NONE)?, cache: Bytes::ZERO })
+    }
+
+    /// The same, behind a cache: what a core moves of so much in one go does not reach the channel.
+    pub fn behind_cache(self, cache: Bytes) -> MemoryParameters {
+        MemoryParameters { cache, ..self }
     }
 
     /// Reads and writes together.
@@ -36,57 +42,77 @@ impl MemoryParameters {
     }
 }
 
-/// However many copies there are, an access gets at least this part of the channel: 1/64.
-const LEAST_SHARE: u64 = 64;
+/// Per second.
+const PICOSECONDS: u64 = 1_000_000_000_000;
 
-/// A copy by a core, while it lasts.
+/// Memory that a core works on, while it does.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stream {
+    from: Time,
     until: Time,
     /// Of the channel, reads and writes together.
     share: BitRate,
+}
+
+impl Stream {
+    fn is_under_way(&self, at: Time) -> bool {
+        self.from <= at && at < self.until
+    }
 }
 
 /// The channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MemoryChannel {
     line: weft_units::Line,
-    copies: Vec<Stream>,
+    /// Also such as begin later: ranks are ahead of the present.
+    streams: Vec<Stream>,
 }
 
 impl MemoryChannel {
     /// Reads or writes `bytes` for an interface, asked for at `now`; returns when the channel is done.
     #[inline]
     pub fn access(&mut self, bytes: Bytes, now: Time, parameters: &MemoryParameters) -> Time {
-        let bytes = if self.copies.is_empty() { bytes } else { self.stretched(bytes, now, parameters) };
+        let bytes = if self.streams.is_empty() { bytes } else { self.stretched(bytes, now, parameters) };
         self.line.send(&parameters.line, now, bytes)
     }
 
-    /// Bytes that would take as long on the idle channel as `bytes` take beside the copies under way.
+    /// Bytes that would take as long on the idle channel as `bytes` take beside what cores do.
     #[cold]
     fn stretched(&mut self, bytes: Bytes, now: Time, parameters: &MemoryParameters) -> Bytes {
-        let (whole, left) = (parameters.rate.bits_per_second(), self.left(now, parameters));
+        self.streams.retain(|stream| stream.until > now);
+        let under_way = self.streams.iter().filter(|stream| stream.is_under_way(now));
+        let (sharers, taken) = under_way
+            .fold((1, 0), |(sharers, taken), stream| (sharers + 1, taken + stream.share.bits_per_second()));
+        let whole = parameters.rate.bits_per_second();
+        let left = whole.saturating_sub(taken).max(whole.div_ceil(sharers));
         let stretched = (u128::from(bytes.get()) * u128::from(whole)).div_ceil(u128::from(left));
         Bytes::new(u64::try_from(stretched).unwrap_or(u64::MAX))
     }
 
-    /// Bits per second that copies leave; never zero, however many there are.
-    fn left(&mut self, now: Time, parameters: &MemoryParameters) -> u64 {
-        self.copies.retain(|copy| copy.until > now);
-        let taken: u64 = self.copies.iter().map(|copy| copy.share.bits_per_second()).sum();
-        let whole = parameters.rate.bits_per_second();
-        whole.saturating_sub(taken).max(whole.div_ceil(LEAST_SHARE))
-    }
-
-    /// A core begins to copy `bytes` at `now`, by itself at `rate`; returns when it is done.
+    /// A core reads and writes `moved` bytes in all from `from` on, now or later, for which it takes `alone` by itself;
+    /// returns when it is done.
     ///
-    /// Every byte is read and written, which takes twice the copy's rate of the channel. The copy gets
-    /// at most half of what earlier ones have left, so that nobody is starved.
-    pub fn copy(&mut self, bytes: Bytes, rate: BitRate, now: Time, parameters: &MemoryParameters) -> Time {
-        let wanted = rate.bits_per_second().saturating_mul(2);
-        let share = wanted.min(self.left(now, parameters) / 2).max(2);
-        let until = now.saturating_add(BitRate::from_bits_per_second(share / 2).span(bytes));
-        self.copies.push(Stream { until, share: BitRate::from_bits_per_second(share) });
+    /// It gets what it wants, or an equal part where that is less: with the interface and the cores that are at it.
+    pub fn stream(
+        &mut self,
+        moved: Bytes,
+        alone: Span,
+        from: Time,
+        now: Time,
+        parameters: &MemoryParameters,
+    ) -> Time {
+        if moved <= parameters.cache {
+            return from.saturating_add(alone);
+        }
+        self.streams.retain(|stream| stream.until > now);
+        let sharers = self.streams.iter().filter(|stream| stream.is_under_way(from)).count() as u64 + 2;
+        let part = BitRate::from_bits_per_second(parameters.rate.bits_per_second().div_ceil(sharers));
+        let span = alone.max(part.span(moved));
+        let bits = u128::from(moved.get()) * 8 * u128::from(PICOSECONDS);
+        let share = bits / u128::from(span.as_ps().max(1));
+        let share = BitRate::from_bits_per_second(u64::try_from(share).unwrap_or(u64::MAX));
+        let until = from.saturating_add(span);
+        self.streams.push(Stream { from, until, share });
         until
     }
 }
@@ -94,7 +120,6 @@ impl MemoryChannel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_units::Span;
 
     fn gigabits(rate: u64) -> MemoryParameters {
         MemoryParameters::new(BitRate::from_gigabits(rate)).unwrap()
@@ -110,26 +135,57 @@ mod tests {
         assert_eq!(second, first + Span::from_ns(500));
     }
 
-    /// Catches a copy that blocks the channel, one that costs the interface nothing, and one that costs
-    /// it something after its end.
+    /// Catches a core that blocks the channel, one that costs the interface nothing, and one that costs it something before it
+    /// begins or after its end.
     #[test]
-    fn a_copy_takes_its_share_while_it_lasts() {
+    fn a_core_takes_its_share_while_it_lasts() {
         let (parameters, mut channel) = (gigabits(8), MemoryChannel::default());
-        let end = channel.copy(Bytes::new(1000), BitRate::from_gigabits(2), Time::ZERO, &parameters);
-        assert_eq!(end, Time::ZERO + Span::from_us(4), "at its own rate");
-        let beside = channel.access(Bytes::new(1000), Time::ZERO, &parameters);
-        assert_eq!(beside, Time::ZERO + Span::from_us(2), "4 of 8 Gb/s are left");
+        let begin = Time::ZERO + Span::from_us(2);
+        // 4 Gb/s by itself.
+        let end = channel.stream(Bytes::new(2000), Span::from_us(4), begin, Time::ZERO, &parameters);
+        assert_eq!(end, begin + Span::from_us(4), "as by itself");
+        let before = channel.access(Bytes::new(1000), Time::ZERO, &parameters);
+        assert_eq!(before, Time::ZERO + Span::from_us(1));
+        let beside = channel.access(Bytes::new(1000), begin, &parameters);
+        assert_eq!(beside, begin + Span::from_us(2), "4 of 8 Gb/s are left");
         let after = channel.access(Bytes::new(1000), end, &parameters);
         assert_eq!(after, end + Span::from_us(1));
     }
 
-    /// Catches shares that add up to more than the channel.
+    /// Catches cores that are not slowed by others, and some that are more than others by much.
     #[test]
-    fn many_copies_leave_something() {
-        let (parameters, mut channel) = (gigabits(8), MemoryChannel::default());
-        for _ in 0..40 {
-            channel.copy(Bytes::new(1 << 20), BitRate::from_gigabits(100), Time::ZERO, &parameters);
+    fn cores_that_want_too_much_get_equal_parts() {
+        let (parameters, mut channel) = (gigabits(12), MemoryChannel::default());
+        let alone = Span::from_us(1);
+        // 8 Gb/s each.
+        let ends: Vec<Time> = (0..3)
+            .map(|_| channel.stream(Bytes::new(1000), alone, Time::ZERO, Time::ZERO, &parameters))
+            .collect();
+        let picoseconds = [1_333_334, 2_000_000, 2_666_667].map(|ps| Time::ZERO + Span::from_ps(ps));
+        assert_eq!(ends, picoseconds, "halves, thirds, quarters: one is the interface's");
+    }
+
+    /// Catches what stays in the cache and costs others something, and what does not and costs nothing.
+    #[test]
+    fn what_fits_the_cache_does_not_reach_the_channel() {
+        let (parameters, mut channel) =
+            (gigabits(8).behind_cache(Bytes::new(1000)), MemoryChannel::default());
+        let alone = Span::from_ns(1);
+        for (moved, end) in [(1000, alone), (1001, Span::from_ps(2_002_000))] {
+            assert_eq!(
+                channel.stream(Bytes::new(moved), alone, Time::ZERO, Time::ZERO, &parameters),
+                Time::ZERO + end
+            );
         }
-        assert!(channel.access(Bytes::new(1), Time::ZERO, &parameters) > Time::ZERO);
+    }
+
+    /// Catches an interface that starves beside cores.
+    #[test]
+    fn the_interface_gets_an_equal_part_at_least() {
+        let (parameters, mut channel) = (gigabits(8), MemoryChannel::default());
+        for _ in 0..7 {
+            channel.stream(Bytes::new(1 << 20), Span::from_ps(1), Time::ZERO, Time::ZERO, &parameters);
+        }
+        assert_eq!(channel.access(Bytes::new(1000), Time::ZERO, &parameters), Time::ZERO + Span::from_us(8));
     }
 }

@@ -44,6 +44,8 @@ pub enum Block {
     Iommu,
     /// The memory channel that cores and interface share.
     Memory,
+    /// The timer of what was sent and not answered: TR-488 §4.4, §4.5.2.
+    Timeout,
     /// The reduction module of TR-488 §4.7, in this state of an operation.
     Allreduce(ModuleState),
     /// Packets of all blocks take turns on the way into the network.
@@ -67,6 +69,7 @@ impl Block {
             Block::RdmaReceive => "rdma receive",
             Block::Iommu => "iommu",
             Block::Memory => "memory",
+            Block::Timeout => "time-out",
             Block::Allreduce(state) => state.name(),
             Block::Transmit => "transmit",
             Block::Polling => "polling",

@@ -336,6 +336,13 @@ impl Packetizer {
         }
     }
 
+    /// How long a channel has waited for an answer before it was last told to [repeat](Expiry::Repeat).
+    pub fn waited(&self, id: ChannelId, parameters: &PacketizerParameters) -> Span {
+        let page = self.interfaces.get(usize::from(id.interface));
+        let channel = page.and_then(|page| page.channels.get(usize::from(id.channel)));
+        channel.map_or(Span::ZERO, |channel| channel.retry.waited(&parameters.reliability))
+    }
+
     /// Parcels that wait for a channel.
     #[inline]
     pub fn waiting(&self) -> usize {

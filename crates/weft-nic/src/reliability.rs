@@ -121,6 +121,11 @@ impl Retry {
         }
     }
 
+    /// How long was waited before the last repetition.
+    pub fn waited(&self, parameters: &ReliabilityParameters) -> Span {
+        parameters.timeout_after(self.repeated.saturating_sub(1))
+    }
+
     /// How often what was sent last has been repeated.
     pub fn repeated(&self) -> u32 {
         self.repeated

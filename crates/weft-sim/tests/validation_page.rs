@@ -28,9 +28,13 @@ fn page(report: &ValidationReport) -> String {
         ("Calibrated", Role::Calibrated, report.mean_error_calibrated),
     ] {
         let mean = mean.unwrap_or(0.0) * 100.0;
+        let figures = report.mean_error_predicted_without_limits.filter(|_| role == Role::Predicted);
+        let figures = figures.map_or(String::new(), |mean| {
+            format!(", {:.1} % without the limits, which have none where they are met", mean * 100.0)
+        });
         write!(
             text,
-            "\n## {title}\n\nMean error {mean:.1} %.\n\n| row | what | source | published | simulated | error |\n\
+            "\n## {title}\n\nMean error {mean:.1} %{figures}.\n\n| row | what | source | published | simulated | error |\n\
              |---|---|---|--:|--:|--:|\n"
         )
         .unwrap();

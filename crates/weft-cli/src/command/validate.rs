@@ -83,11 +83,13 @@ fn text(report: &ValidationReport) -> String {
         [false, true, true, false, true, false],
         rows,
     );
-    for (name, mean) in
-        [("calibrated", report.mean_error_calibrated), ("predicted", report.mean_error_predicted)]
-    {
+    for (name, mean) in [
+        ("calibrated rows", report.mean_error_calibrated),
+        ("predicted rows", report.mean_error_predicted),
+        ("predicted rows that are no limits", report.mean_error_predicted_without_limits),
+    ] {
         if let Some(mean) = mean {
-            text += &format!("mean error of {name} rows: {:.1} %\n", 100.0 * mean);
+            text += &format!("mean error of {name}: {:.1} %\n", 100.0 * mean);
         }
     }
     if !report.sensitivity.is_empty() {

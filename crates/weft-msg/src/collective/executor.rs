@@ -9,11 +9,11 @@ use crate::error::MsgError;
 use crate::matching::{Owner, Posted};
 use crate::nic::{Nic, SendToken};
 use crate::process::{Message, Process, WaitingFor};
-use crate::protocol::{Protocol, cost};
-use crate::work::Work;
+use crate::protocol::Protocol;
+use crate::work::{InMemory, Work};
 use serde::{Deserialize, Serialize};
 use weft_trace::op::{Collective, CollectiveSizes, CommId, RequestId, SendMode};
-use weft_units::{Bytes, RankId, Span};
+use weft_units::{Bytes, RankId};
 
 /// A collective in progress.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub(crate) struct Running {
     /// Messages of the present round that are not complete.
     pub pending: u32,
     /// Copies and reductions that follow the messages of the present round.
-    work: Span,
+    work: InMemory,
     /// What its completion completes; `None`: it blocks the rank.
     pub request: Option<RequestId>,
 }
@@ -73,7 +73,7 @@ impl Process {
             number,
             round: 0,
             pending: 0,
-            work: Span::ZERO,
+            work: InMemory::default(),
             request: call.request,
         };
         if self.collectives.capacity() == 0 {
@@ -137,7 +137,7 @@ impl Process {
             if running.pending > 0 {
                 return;
             }
-            nic.spend(Work::CollectiveWork, std::mem::take(&mut running.work));
+            nic.spend_in_memory(Work::CollectiveWork, std::mem::take(&mut running.work));
             running.round += 1;
             if running.round >= schedule(running.algorithm).rounds(&running.part) {
                 let finished = self.collectives.remove(key as usize);
@@ -184,12 +184,12 @@ impl Process {
         for step in steps.iter() {
             match step {
                 Step::Copy { bytes } => {
-                    running.work += cost(protocol.memory_copy_rate, Bytes::new(*bytes));
+                    running.work += protocol.copy(Bytes::new(*bytes));
                 }
                 Step::Receive { piece, into, .. } => {
                     running.pending += 1;
                     let operands = piece.bytes.saturating_mul(into.reductions());
-                    running.work += cost(protocol.reduction_rate, Bytes::new(operands));
+                    running.work += protocol.reduction(Bytes::new(operands));
                 }
                 Step::Send { .. } | Step::Accelerate { .. } => running.pending += 1,
             }

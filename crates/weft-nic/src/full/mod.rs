@@ -107,6 +107,8 @@ pub struct Header<T> {
     domain: Pdid,
     /// Of an RDMA write: the transaction of its first block.
     first: u32,
+    /// Whether it is watched.
+    watch: bool,
 }
 
 /// What an interface tells another beside its packets: the simulation's stand-in for fields of headers.

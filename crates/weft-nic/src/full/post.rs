@@ -10,7 +10,7 @@ use crate::packetizer::{ChannelChange, ChannelId, Parcel};
 use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use weft_fabric::InterfaceContext;
-use weft_units::{EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// What a host has posted, to enter the blocks at its time.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -55,6 +55,11 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
     #[inline]
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         self.hardware.accept(message, at, self.parameters, self.interface)
+    }
+
+    fn in_memory(&mut self, moved: Bytes, alone: Span, from: Time) -> Time {
+        let now = self.interface.now();
+        self.hardware.memory.stream(moved, alone, from, now, &self.parameters.memory)
     }
 
     fn accelerator(&self) -> Option<AcceleratorLimits> {
@@ -120,7 +125,7 @@ impl<H: Host> Hardware<H> {
             return number;
         }
         let domain = self.packetizer.domain(interface);
-        let announced = Header { bytes, born, header, interface: to_interface, domain, first: 0 };
+        let announced = Header { bytes, born, header, interface: to_interface, domain, first: 0, watch };
         context.announce(to, number, Announcement::Header(announced));
         let what = if small {
             let (message, refused) = (number, 0);

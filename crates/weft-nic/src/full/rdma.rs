@@ -190,14 +190,14 @@ impl<H: Host> Hardware<H> {
             return None;
         }
         let tail = context.now();
-        let Packet { source, message, hops, watch, .. } = *packet;
+        let Packet { source, message, hops, .. } = *packet;
         let id = CellId::unpack(packet.born.as_ps());
         let Some(&header) = self.headers.get(&(source, message)) else {
             self.rdma.late_cell(source, message, id, tail);
             context.request_pump();
             return None;
         };
-        let Header { bytes, interface, domain, first, born, header, .. } = header;
+        let Header { bytes, interface, domain, first, born, header, watch } = header;
         let destination = Location { space: interface.into(), address: RECEIVE_BUFFER };
         let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
         let owner = self.packetizer.domain(interface);

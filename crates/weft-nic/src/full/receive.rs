@@ -173,7 +173,14 @@ impl<H: Host> Hardware<H> {
                 None
             }
             Expiry::Repeat => {
-                let message = self.packetizer.parcel(channel)?.message;
+                let Parcel { message, watch, .. } = *self.packetizer.parcel(channel)?;
+                if watch {
+                    let waited = self.packetizer.waited(channel, packetizer);
+                    let since = Time::from_ps(now.as_ps().saturating_sub(waited.as_ps()));
+                    let (endpoint, block) = (context.endpoint(), Block::Timeout);
+                    let (source, came, began, ended) = (endpoint, since, since, now);
+                    context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+                }
                 let made = self.packetizer.start(now, &parameters.packetizer);
                 self.transmit.small(made.ended, channel, message);
                 context.request_pump();

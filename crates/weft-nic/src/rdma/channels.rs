@@ -142,6 +142,9 @@ pub struct Expired {
     pub give_up: bool,
     /// When to call again.
     pub timer: Option<Time>,
+    /// Where the transfer is watched and blocks are to be sent again: its message, when it was started, and when the first of them had
+    /// gone.
+    pub watched: Option<(u32, Time, Time)>,
 }
 
 /// All channels of a send unit, with the round in which the engine serves them.
@@ -390,6 +393,7 @@ impl Channels {
             return outcome;
         }
         let Some(transfer) = self.transfer(id, parameters) else { return outcome };
+        let mut first_gone = Time::MAX;
         for block in transfer.blocks.iter_mut().filter(|block| block.state == BlockState::Unacknowledged) {
             if block.deadline > now {
                 let earliest = outcome.timer.map_or(block.deadline, |timer| timer.min(block.deadline));
@@ -397,9 +401,15 @@ impl Channels {
             } else if block.timeouts >= reliability.repetitions {
                 outcome.give_up = true;
             } else {
+                let waited = reliability.timeout_after(block.timeouts);
+                let gone = Time::from_ps(block.deadline.as_ps().saturating_sub(waited.as_ps()));
+                first_gone = first_gone.min(gone);
                 block.timeouts += 1;
                 outcome.again.push(transfer.first.wrapping_add(block.index));
             }
+        }
+        if transfer.descriptor.watch && !outcome.again.is_empty() {
+            outcome.watched = Some((transfer.descriptor.message, transfer.started, first_gone));
         }
         if let Some(channel) = self.channel(id, parameters) {
             channel.armed = outcome.timer.is_some();

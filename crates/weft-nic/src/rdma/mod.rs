@@ -232,9 +232,7 @@ impl Rdma {
             Task::Restart(channel, transaction) => {
                 self.send.channels.restart(channel, transaction, &parameters.send);
             }
-            Task::Mapped(channel, transaction) => {
-                self.invoke(Task::Restart(channel, transaction), now, parameters, surface);
-            }
+            Task::Mapped(channel, transaction) => self.again(channel, transaction, now, parameters, surface),
             Task::Retire(channel, transaction) => {
                 if let Some(stall) =
                     self.send.channels.stall_over(channel, transaction, now, &parameters.send)
@@ -257,11 +255,14 @@ impl Rdma {
                 if let Some(timer) = expired.timer {
                     surface.wake(timer, Task::Timeout(channel));
                 }
+                if let Some((message, started, gone)) = expired.watched {
+                    tell_of_delay(message, started, Block::Timeout, (gone, now), surface);
+                }
                 if expired.give_up {
                     self.abort(channel, TransferError::TimedOut, now, parameters, surface);
                 } else {
                     for transaction in expired.again {
-                        self.invoke(Task::Restart(channel, transaction), now, parameters, surface);
+                        self.again(channel, transaction, now, parameters, surface);
                     }
                 }
             }
@@ -271,6 +272,26 @@ impl Rdma {
 
     fn invoke(&mut self, task: Task, now: Time, parameters: &RdmaParameters, surface: &mut impl Surface) {
         surface.wake(self.agent.invoke(now, &parameters.segmentation).ended, task);
+    }
+
+    /// The agent is to have a block sent again.
+    fn again(
+        &mut self,
+        channel: ChannelId,
+        transaction: u32,
+        now: Time,
+        parameters: &RdmaParameters,
+        surface: &mut impl Surface,
+    ) {
+        let service = self.agent.invoke(now, &parameters.segmentation);
+        if let Some(transfer) = self.send.channels.transfer(channel, &parameters.send)
+            && transfer.descriptor.watch
+        {
+            let (source, message, block) = (None, transfer.descriptor.message, Block::Segmentation);
+            let (came, began, ended) = (now, service.began, service.ended);
+            surface.stage(TransferStage { source, message, block, came, began, ended });
+        }
+        surface.wake(service.ended, Task::Restart(channel, transaction));
     }
 
     fn abort(
@@ -319,6 +340,9 @@ impl Rdma {
         surface: &mut impl Surface,
     ) {
         while let Some(fault) = self.send.fetch(now, &parameters.send, around) {
+            if let Some((message, started)) = fault.watched {
+                tell_of_delay(message, started, Block::Iommu, (now, fault.until), surface);
+            }
             surface.wake(fault.until, Task::Mapped(fault.channel, fault.transaction));
         }
         self.report(surface);
@@ -389,6 +413,12 @@ impl Rdma {
             Receipt::Refused { refusal, answer: Some(due) } => (Answer::Nack(refusal), due, None),
         };
         self.reply(Reply { to: source, message: transfer.message, id, answer, due });
+        if transfer.watch && matches!(receipt, Receipt::Refused { refusal: Refusal::PageFault, .. }) {
+            // The block comes again when the page is mapped.
+            let (source, message) = (Some(source), transfer.message);
+            let (came, began, ended) = (tail, tail, due);
+            surface.stage(TransferStage { source, message, block: Block::Iommu, came, began, ended });
+        }
         if let Some(notified) = notified.filter(|_| transfer.watch) {
             let (source, message) = (Some(source), transfer.message);
             let (came, began, ended) = (tail, tail, notified);
@@ -423,7 +453,7 @@ impl Rdma {
             }
             Answer::Nack(Refusal::NoContext | Refusal::PageFault) => {
                 if self.send.channels.refuse(channel, transaction, attempt, &parameters.send) {
-                    self.invoke(Task::Restart(channel, transaction), now, parameters, surface);
+                    self.again(channel, transaction, now, parameters, surface);
                 }
             }
         }
@@ -465,6 +495,21 @@ impl Rdma {
 /// The stages of a transfer that could not go on until now: the engine had sent what it might, an
 /// acknowledgement was waited for, then the agent.
 #[cold]
+/// Tells of a part of a transfer that `block` keeps, and that what was before since it was started is its cells.
+fn tell_of_delay(
+    message: u32,
+    started: Time,
+    block: Block,
+    (began, ended): (Time, Time),
+    surface: &mut impl Surface,
+) {
+    let mut stage = |block, came, ended| {
+        surface.stage(TransferStage { source: None, message, block, came, began, ended });
+    };
+    stage(Block::RdmaSend, started, began);
+    stage(block, began, ended);
+}
+
 fn tell_of_stall(stall: &Stall, now: Time, surface: &mut impl Surface) {
     let Stall { message, started, since, dealt } = *stall;
     let mut stage = |block, came, began, ended| {

@@ -136,6 +136,8 @@ pub struct SourceFault {
     pub transaction: u32,
     /// When the page will be mapped.
     pub until: Time,
+    /// The message, if it is watched, and when it was started or last told of.
+    pub watched: Option<(u32, Time)>,
 }
 
 /// The unit.
@@ -178,9 +180,10 @@ impl SendUnit {
                 Translation::At(translated) => translated,
                 Translation::Fault(until) => {
                     transfer.queued = false;
+                    let watched = watch.then_some((message, transfer.started));
                     self.channels.block_event(id, transaction, BlockEvent::SourceFault, parameters);
                     self.channels.queue(id, parameters);
-                    return Some(SourceFault { channel: id, transaction, until });
+                    return Some(SourceFault { channel: id, transaction, until, watched });
                 }
             };
             let last_of_block = parameters.cut.ends_block(block_bytes, block.next);

@@ -13,13 +13,16 @@ mod publication;
 mod vary;
 
 use super::machine as machines;
-use super::osu::{self, Layer, OsuRequest, Repetitions};
+use super::osu::{self, ExpectedBcastRequest, Layer, OsuRequest, Repetitions};
 use super::replay::Mapping;
 use super::{Context, Estimate, ExperimentError, Progress, RunOptions};
 pub use publication::Role;
 use publication::{Bound, Measure, Publication, Row};
 use serde::Serialize;
 pub use vary::Sensitivity;
+
+/// The benchmark that is no single run.
+const EXPECTED_BCAST: &str = "expected-bcast";
 
 /// The single runs are too short to report on.
 struct Quiet;
@@ -78,6 +81,8 @@ pub struct ValidationReport {
     pub mean_error_calibrated: Option<f64>,
     /// Of those that are predicted.
     pub mean_error_predicted: Option<f64>,
+    /// Of those without the limits, which have no error where they are met.
+    pub mean_error_predicted_without_limits: Option<f64>,
     /// How each row moves with each constant, where that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sensitivity: Vec<Sensitivity>,
@@ -86,16 +91,19 @@ pub struct ValidationReport {
 impl ValidationReport {
     /// Of rows that have been measured.
     fn of(rows: Vec<ValidationRow>) -> ValidationReport {
-        let mean = |role| {
-            let errors = rows.iter().filter(|row| row.role == role).map(|row| row.relative_error.abs());
+        let mean = |role, limits: bool| {
+            let counts = |row: &&ValidationRow| row.role == role && (limits || row.bound.is_none());
+            let errors = rows.iter().filter(counts).map(|row| row.relative_error.abs());
             let count = errors.clone().count();
             (count > 0).then(|| errors.sum::<f64>() / count as f64)
         };
-        let (calibrated, predicted) = (mean(Role::Calibrated), mean(Role::Predicted));
+        let (calibrated, predicted) = (mean(Role::Calibrated, true), mean(Role::Predicted, true));
+        let figures = mean(Role::Predicted, false);
         ValidationReport {
             rows,
             mean_error_calibrated: calibrated,
             mean_error_predicted: predicted,
+            mean_error_predicted_without_limits: figures,
             sensitivity: Vec::new(),
         }
     }
@@ -141,6 +149,9 @@ fn measure_row(
     if let Some(minus) = &row.minus {
         simulated -= measure(machine, sets, minus, context)?;
     }
+    if let Some(over) = &row.over {
+        simulated /= measure(machine, sets, over, context)?;
+    }
     let met = match row.bound {
         Some(Bound::AtMost) => simulated <= row.published,
         Some(Bound::AtLeast) => simulated >= row.published,
@@ -160,7 +171,7 @@ fn measure_row(
     })
 }
 
-/// Runs one experiment: its latency in µs, or its bandwidth in Gb/s.
+/// Runs one experiment: its latency in µs, its bandwidth in Gb/s, or what Eq. 1 expects of a broadcast over what it takes.
 fn measure(
     machine: &str,
     sets: &[String],
@@ -168,24 +179,10 @@ fn measure(
     context: Context<'_>,
 ) -> Result<f64, ExperimentError> {
     let usual = Repetitions::default();
-    let request = OsuRequest {
-        machine: machines::input(machine, sets)?,
-        benchmark: measure.benchmark.parse().map_err(ExperimentError::input)?,
-        sizes: vec![measure.size.parse().map_err(ExperimentError::input)?],
-        between: measure.from.clone().zip(measure.to.clone()).map(<[String; 2]>::from),
-        ranks: measure.ranks,
-        map: Mapping::Linear,
-        ranks_per_host: measure.ranks_per_host,
-        repetitions: Repetitions {
-            warm_up: measure.warm_up.unwrap_or(usual.warm_up),
-            iterations: measure.iterations.unwrap_or(usual.iterations),
-            ..usual
-        },
-        layer: measure.layer.unwrap_or(Layer::Mpi),
-        algorithm: measure.algorithm.clone(),
-        seed: 1,
-        breakdown: false,
-        data: false,
+    let repetitions = Repetitions {
+        warm_up: measure.warm_up.unwrap_or(usual.warm_up),
+        iterations: measure.iterations.unwrap_or(usual.iterations),
+        ..usual
     };
     let options = RunOptions {
         threads: 1,
@@ -195,11 +192,41 @@ fn measure(
         check: false,
         command: Vec::new(),
     };
-    let report = osu::run(&request, &options, Context { progress: &Quiet, ..context })?;
+    let (input, context) = (machines::input(machine, sets)?, Context { progress: &Quiet, ..context });
+    let sizes = vec![measure.size.parse().map_err(ExperimentError::input)?];
+    let fault =
+        |why: String| ExperimentError::input(format!("{} of {}: {why}", measure.benchmark, measure.size));
+    if measure.benchmark == EXPECTED_BCAST {
+        let request = ExpectedBcastRequest {
+            machine: input,
+            sizes,
+            ranks: measure.ranks.into_iter().collect(),
+            ranks_per_host: measure.ranks_per_host,
+            repetitions,
+            seed: 1,
+        };
+        let report = osu::run_expected(&request, &options, context)?;
+        let row = report.rows.first().map(|measured| &measured.row);
+        let why = || fault(report.detail.clone().unwrap_or_else(|| report.ended.to_string()));
+        return row.map(|row| 1.0 + row.relative_deviation).ok_or_else(why);
+    }
+    let request = OsuRequest {
+        machine: input,
+        benchmark: measure.benchmark.parse().map_err(ExperimentError::input)?,
+        sizes,
+        between: measure.from.clone().zip(measure.to.clone()).map(<[String; 2]>::from),
+        ranks: measure.ranks,
+        map: Mapping::Linear,
+        ranks_per_host: measure.ranks_per_host,
+        repetitions,
+        layer: measure.layer.unwrap_or(Layer::Mpi),
+        algorithm: measure.algorithm.clone(),
+        seed: 1,
+        breakdown: false,
+        data: false,
+    };
+    let report = osu::run(&request, &options, context)?;
     let row = report.rows.first().map(|measured| &measured.row);
     let figure = row.and_then(|row| row.bandwidth_gbps.or(row.latency_us));
-    figure.ok_or_else(|| {
-        let why = report.detail.unwrap_or_else(|| report.ended.to_string());
-        ExperimentError::input(format!("{} of {}: {why}", measure.benchmark, measure.size))
-    })
+    figure.ok_or_else(|| fault(report.detail.unwrap_or_else(|| report.ended.to_string())))
 }

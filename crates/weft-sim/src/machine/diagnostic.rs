@@ -83,6 +83,11 @@ impl Problem {
         Problem { title: title.into(), label: label.into(), help: help.into() }
     }
 
+    /// The same, but for the help.
+    pub fn mended_by(self, help: impl Into<String>) -> Problem {
+        Problem { help: help.into(), ..self }
+    }
+
     pub fn at(self, location: Location, sources: &Sources) -> Diagnostic {
         let Problem { title, label, help } = self;
         Diagnostic { title, label, help, place: Place::of(location, sources) }

@@ -193,7 +193,7 @@ impl<T: FromItem> FromItem for Vec<T> {
             let problem = Problem::new(
                 format!("`{path}` is a list of tables"),
                 format!("this is {}", item.value.describe()),
-                format!("write each as [[{path}]]"),
+                format!("write each as [[{path}]], or all of them by --set '{path}=[{{KEY=VALUE, ...}}]'"),
             );
             reader.report(item.location, problem);
             return None;

@@ -66,8 +66,8 @@ pub(super) fn nearest_path(path: &str) -> Option<String> {
     // Among the keys of the same section first.
     let (section, _) = path.rsplit_once('.').unwrap_or(("", path));
     let siblings = known.iter().filter_map(|known| {
-        let (known_section, key) = known.rsplit_once('.').unwrap_or(("", known));
-        (known_section == section).then_some(key)
+        let rest = known.strip_prefix(section)?.strip_prefix('.')?;
+        rest.split('.').next()
     });
     match nearest(last, siblings) {
         Some(near) => Some(format!("{section}.{near}")),
@@ -86,6 +86,7 @@ mod tests {
         assert_eq!(near("topolgy"), "topology");
         assert_eq!(near("topology.dim"), "topology.dims");
         assert_eq!(near("links.x.rte"), "links.x.rate");
+        assert_eq!(near("nic.mailbx"), "nic.mailbox");
         assert_eq!(near("nic.message_snd"), "nic.message_send");
         assert_eq!(near("topolgy.dims"), "topology.dims");
         assert_eq!(near("zzzzzzz"), "");

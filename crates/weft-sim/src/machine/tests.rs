@@ -336,6 +336,9 @@ fn errors_in_the_interface() {
         "nic.iommu.page=3000",
         "nic.iommu.ways=5",
         "nic.allreduce.vector=12",
+        "nic.allreduce.vector=512",
+        "nic.allreduce.latency=8",
+        "nic.mailbx.entries=3",
     ];
     insta::assert_snapshot!(together(said.map(|set| refused("exanest", set))));
 }

@@ -305,7 +305,7 @@ impl Readable for Cost {
                 )
             });
         }
-        Span::read(value).map(Cost::Time)
+        Span::read(value).map(Cost::Time).map_err(|problem| problem.mended_by("write 20us or 28 cycles"))
     }
 
     fn show(&self) -> String {

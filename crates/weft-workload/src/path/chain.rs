@@ -4,7 +4,7 @@
 //!  post ─[block]─┬ first packet                                                             notice
 //!                └─ own packets ─┬ last packet ─[link]─[switch]─ waits ─[link]─ bits ─[block]─┘
 //! ```
-//! The chain is that of the last packet. Of the time that it waits behind others, at the source for its
+//! The chain is that of the last packet that came before the notice. Of the time that it waits behind others, at the source for its
 //! turn and in switches, so much is the message's own as its packets before take on the slowest link:
 //! that is serialization, and the rest is contention. Which of both comes first cannot be told and does
 //! not matter to their sums; here it is serialization.
@@ -34,13 +34,19 @@ struct Chain<'t> {
 /// The pieces of a message from its post to `until`, in order and without gaps.
 pub(super) fn chain(trace: &PathTrace, post: &Post, until: Time) -> Vec<Piece> {
     let (hops, stages) = (trace.hops(post.message), trace.stages(post.message));
-    let mut injected = hops.iter().filter(|hop| matches!(hop.from, LinkEnd::Endpoint(_)));
-    let first = injected.next().map(|hop| packet(hops, hop)).unwrap_or_default();
-    let last = injected.next_back().map(|hop| packet(hops, hop));
-    // Of one packet, the first is the last.
-    let alone = last.is_none();
-    let last = last.unwrap_or_else(|| first.clone());
+    let injected: Vec<&HopRecord> =
+        hops.iter().filter(|hop| matches!(hop.from, LinkEnd::Endpoint(_))).collect();
+    let way = |hop: &&HopRecord| packet(hops, hop);
+    let first = injected.first().map(way).unwrap_or_default();
+    // Others may have been lost, or be repeated because an answer was.
+    let arrives = |way: &Vec<HopRecord>| {
+        way.last().is_some_and(|hop| hop.to.is_none() && hop.ended + hop.latency <= until)
+    };
+    let last = injected.iter().rev().map(way).find(arrives);
+    let last = last.or_else(|| injected.last().map(way)).unwrap_or_default();
+    let alone = injected.len() < 2 || post.payload <= trace.pace.packet_payload;
     let own_from = first.first().map_or(Time::MAX, |hop| hop.came);
+    let sent = last.first().map_or(Time::MAX, |hop| hop.came);
     let mut chain = Chain {
         trace,
         post: *post,
@@ -53,7 +59,9 @@ pub(super) fn chain(trace: &PathTrace, post: &Post, until: Time) -> Vec<Piece> {
         },
         pieces: Vec::new(),
     };
-    let mut stages = stages.iter().peekable();
+    // A timer that ran out although the only packet was on its way cost the message nothing.
+    let counts = |stage: &&Stage| !alone || stage.block != Block::Timeout || stage.ended <= sent;
+    let mut stages = stages.iter().filter(counts).peekable();
     // A stage that ends when a packet is supplied comes before its hop.
     let mut stages_before = |chain: &mut Chain<'_>, came: Time| {
         while let Some(stage) = stages.next_if(|stage| stage.ended <= came) {
@@ -150,6 +158,10 @@ impl Chain<'_> {
 
     fn stage(&mut self, stage: &Stage) {
         let place = Place::Block(stage.endpoint, stage.block);
+        if self.cursor >= self.own_from {
+            // Other packets of the message are on their way.
+            self.wait(stage.came, place);
+        }
         // Before a stage, no block has told what happens.
         self.spend(stage.came, What::Block(Block::Interface), Place::Block(stage.endpoint, Block::Interface));
         if stage.began.saturating_since(stage.came.max(self.cursor)) >= self.trace.pace.interface_cycle {

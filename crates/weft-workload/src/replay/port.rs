@@ -5,7 +5,7 @@ use super::ledger::Ledger;
 use super::record::{Cause, MessageId, Post, Trail};
 use super::{ReplayHeader, ReplayHost, ReplayParameters, Taking};
 use slab::Slab;
-use weft_msg::{AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, Nic, SendToken, Work};
+use weft_msg::{AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, InMemory, Nic, SendToken, Work};
 use weft_nic::{HostContext, Message, Primitive};
 use weft_trace::Kind;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
@@ -78,6 +78,11 @@ impl<C: HostContext<ReplayHost>> Nic for Port<'_, '_, C> {
             let record = &mut self.around.context.output().record;
             trail.spend(self.ledger.number, work, (begin, self.clock), &mut self.ledger.recorder, record);
         }
+    }
+
+    fn spend_in_memory(&mut self, work: Work, what: InMemory) {
+        let end = self.around.context.in_memory(what.moved, what.alone, self.clock);
+        self.spend(work, end - self.clock);
     }
 
     #[inline]

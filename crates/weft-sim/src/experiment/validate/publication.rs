@@ -33,7 +33,7 @@ impl Bound {
     }
 }
 
-/// An OSU run that gives a quantity.
+/// An OSU run that gives a quantity: a latency in µs, a bandwidth in Gb/s, of `expected-bcast` expected over observed.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Measure {
@@ -63,6 +63,8 @@ pub(super) struct Row {
     pub role: Role,
     pub measure: Measure,
     pub minus: Option<Measure>,
+    /// The quantity is a quotient: what it is divided by.
+    pub over: Option<Measure>,
     pub note: Option<String>,
 }
 
@@ -111,7 +113,9 @@ mod tests {
         let publication = Publication::exanest().unwrap();
         let ids: BTreeSet<&str> = publication.rows().iter().map(|row| row.id.as_str()).collect();
         assert_eq!(ids.len(), publication.rows().len());
-        assert!(publication.rows().iter().all(|row| matches!(row.unit.as_str(), "us" | "Gb/s")));
+        let is_quotient = |row: &&Row| row.over.is_some() || row.measure.benchmark == "expected-bcast";
+        assert!(publication.rows().iter().filter(is_quotient).all(|row| row.unit == "ratio"));
+        assert!(publication.rows().iter().all(|row| matches!(row.unit.as_str(), "us" | "Gb/s" | "ratio")));
         assert!(!publication.publication.name.is_empty() && !publication.publication.title.is_empty());
     }
 

@@ -101,7 +101,7 @@ fn take<'a, T>(all: &[&'a T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
 /// The row with shorter messages; `None`: its own are short.
 fn trial(row: &Row) -> Result<Option<Row>, ExperimentError> {
     let size: Bytes = row.measure.size.parse().map_err(ExperimentError::input)?;
-    if size <= TRIAL || row.minus.is_some() {
+    if size <= TRIAL || row.minus.is_some() || row.over.is_some() {
         return Ok(None);
     }
     let measure = Measure { size: TRIAL.to_string(), ..row.measure.clone() };

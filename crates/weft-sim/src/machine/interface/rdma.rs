@@ -86,6 +86,8 @@ section! {
     struct RawMemory {
         /// Reads and writes together.
         rate: Entry<BitRate>,
+        /// What a core reads and writes of so much in one go stays in its cache.
+        cache: Option<Entry<Bytes>>,
     }
 }
 
@@ -222,7 +224,8 @@ pub(super) fn check(
         }
         (AgentName::Hardware, cost) => SegmentationParameters::Hardware { clock, cycles: cycles(cost) },
     };
-    let rate = MemoryParameters::new(memory.rate.value);
+    let cache = memory.cache.as_ref().map_or(Bytes::ZERO, |cache| cache.value);
+    let rate = MemoryParameters::new(memory.rate.value).map(|rate| rate.behind_cache(cache));
     if rate.is_none() {
         let problem =
             Problem::new("a memory channel of no rate is never done", "", "write rate = \"136Gb/s\"");
@@ -240,11 +243,17 @@ pub(super) fn check(
             reader.report(raw.vector.location, Problem::new(why, "", "write a multiple of 8, such as 256"));
             return None;
         }
+        Some(raw) if raw.vector.value > format.payload => {
+            let why = format!("a vector of {} does not fit a packet", raw.vector.value);
+            let mend = format!("write at most {}, the payload of a packet", format.payload);
+            reader.report(raw.vector.location, Problem::new(why, "", mend));
+            return None;
+        }
         Some(raw) => Some(AllreduceParameters {
             limits: AcceleratorLimits {
                 ranks: raw.ranks.value,
                 board: raw.board.value,
-                vector: raw.vector.value.min(format.payload),
+                vector: raw.vector.value,
             },
             clock,
             word: port.word,
