@@ -102,14 +102,7 @@ pub fn job(
         seed: 1,
         breakdown: false,
     };
-    let options = RunOptions {
-        threads: 1,
-        output: None,
-        save_every: None,
-        timeline: None,
-        check: true,
-        command: Vec::new(),
-    };
+    let options = RunOptions { check: true, ..RunOptions::default() };
     let account = LiveAccount::open(request, options, seating(endpoints), (machine, &layout))?;
     let setup = LiveSetup {
         overlapping,

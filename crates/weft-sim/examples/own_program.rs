@@ -48,14 +48,7 @@ fn replay(path: &Path, name: &str) -> ReplayReport {
         data: false,
         breakdown: false,
     };
-    let options = RunOptions {
-        threads: 1,
-        output: None,
-        save_every: None,
-        timeline: None,
-        check: false,
-        command: Vec::new(),
-    };
+    let options = RunOptions::default();
     run(&request, &options, Context { interrupt: &Interrupt::default(), progress: &Silent }).unwrap()
 }
 

@@ -132,6 +132,20 @@ pub struct RunOptions {
     pub command: Vec<String>,
 }
 
+/// One thread, and nothing but the report.
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
+            threads: 1,
+            output: None,
+            save_every: None,
+            timeline: None,
+            check: false,
+            command: Vec::new(),
+        }
+    }
+}
+
 /// Ctrl-C, seen by the run at its next virtual epoch.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);

@@ -184,14 +184,7 @@ fn measure(
         iterations: measure.iterations.unwrap_or(usual.iterations),
         ..usual
     };
-    let options = RunOptions {
-        threads: 1,
-        output: None,
-        save_every: None,
-        timeline: None,
-        check: false,
-        command: Vec::new(),
-    };
+    let options = RunOptions::default();
     let (input, context) = (machines::input(machine, sets)?, Context { progress: &Quiet, ..context });
     let sizes = vec![measure.size.parse().map_err(ExperimentError::input)?];
     let fault =

@@ -22,7 +22,7 @@ pub fn machine(name: &str, sets: &[&str]) -> MachineInput {
 pub fn options(threads: u32, directory: Option<PathBuf>) -> RunOptions {
     let start = Start::Fresh(Existing::Refuse);
     let output = directory.map(|directory| Output { directory, tables: Table::NAMED.to_vec(), start });
-    RunOptions { threads, output, save_every: None, timeline: None, check: false, command: Vec::new() }
+    RunOptions { threads, output, ..RunOptions::default() }
 }
 
 /// Interrupts the run at the given epoch.

@@ -84,14 +84,7 @@ pub(crate) fn explain(
     let machine = machine::checked(&request.machine)?;
     let layout = plan::layout(&machine)?;
     let points = plan::points(request, &machine, &layout)?;
-    let options = RunOptions {
-        threads: options.threads,
-        output: None,
-        save_every: None,
-        timeline: None,
-        check: false,
-        command: Vec::new(),
-    };
+    let options = RunOptions { threads: options.threads, ..RunOptions::default() };
     let (seed, breakdown, data) = (request.seed, request.breakdown, request.data);
     let (machine, layout) = (&machine, &layout);
     let series = Series { machine, layout, seed, breakdown, data, options: &options, context };

@@ -16,7 +16,7 @@ const SAMPLED_OPERATIONS: usize = 2000;
 const SAMPLED_RANKS: u32 = 8;
 /// What one thread of an ordinary computer does: operations, and packets, per second.
 const OPERATIONS_PER_SECOND: f64 = 4e6;
-const PACKETS_PER_SECOND: f64 = 5e5;
+const PACKETS_PER_SECOND: f64 = 1e6;
 
 /// About how much memory programs take that run side by side.
 pub(crate) fn memory(machine: &Machine, programs: &[Operations]) -> u64 {
@@ -73,6 +73,8 @@ fn packets_of(op: &Op, ranks: u64, payload: Bytes) -> u64 {
         Op::Collective { kind: Collective::Allgather | Collective::Alltoall, sizes, .. } => {
             packets(sizes.send).saturating_mul(ranks)
         }
+        // A tree has a message for each rank but the root.
+        Op::Collective { kind: Collective::Broadcast | Collective::Reduce, sizes, .. } => packets(sizes.send),
         // Most algorithms have a logarithmic number of rounds, or send as much in all.
         Op::Collective { sizes, .. } => packets(sizes.send).saturating_mul(u64::from(ranks.ilog2() + 1)),
         _ => 0,
