@@ -40,6 +40,17 @@ impl MachineOptions {
     pub fn input(&self) -> Result<MachineInput, Failure> {
         Ok(machine::input(&self.machine, &self.sets.sets)?)
     }
+
+    /// Changes these values of the machine as well, but for those that are changed already; returns what it has changed.
+    pub fn set_others(&mut self, values: &[(&str, &str)]) -> Vec<String> {
+        let is_set = |key: &str| {
+            self.sets.sets.iter().any(|set| set.split_once('=').is_some_and(|(other, _)| other.trim() == key))
+        };
+        let others = values.iter().filter(|(key, _)| !is_set(key));
+        let others: Vec<String> = others.map(|(key, value)| format!("{key}={value}")).collect();
+        self.sets.sets.extend_from_slice(&others);
+        others
+    }
 }
 
 /// Where ranks sit.

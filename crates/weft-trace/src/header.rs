@@ -32,6 +32,9 @@ pub struct TraceHeader {
     /// When it was recorded, ISO 8601.
     #[serde(default)]
     pub date: Option<String>,
+    /// How computation moved clocks where the trace was recorded in virtual time, by `weft run`: its host model, such as `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_time: Option<String>,
     /// Calls that the recorder saw but does not record, with their number over all ranks.
     #[serde(default)]
     pub unrecorded: BTreeMap<String, u64>,

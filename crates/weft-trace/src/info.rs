@@ -25,6 +25,8 @@ pub struct TraceInfo {
     pub host_cores: Option<u32>,
     /// When it was recorded.
     pub date: Option<String>,
+    /// How computation moved clocks where it was recorded in virtual time.
+    pub virtual_time: Option<String>,
     /// Number of ranks.
     pub ranks: u32,
     /// Operations of all ranks.
@@ -56,6 +58,7 @@ impl TraceInfo {
             mpi_version: header.mpi_version,
             host_cores: header.host_cores,
             date: header.date,
+            virtual_time: header.virtual_time,
             ranks: header.ranks,
             operations: trace.operations(),
             rank_operations_min: metadata.rank_operations.iter().copied().min().unwrap_or(0),

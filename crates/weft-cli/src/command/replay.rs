@@ -9,7 +9,9 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
 use weft_sim::experiment::Request;
-use weft_sim::experiment::replay::{BusyLink, Figures, ReplayReport, ReplayRequest, TraceInput, Wildcards};
+use weft_sim::experiment::replay::{
+    BusyLink, Figures, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
+};
 
 /// Options of `weft replay`.
 #[derive(Args)]
@@ -60,7 +62,14 @@ enum WildcardChoice {
 
 impl ReplayOptions {
     /// Runs it.
-    pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+    pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
+        let others = self.machine.set_others(&as_recorded(&self.traces)?);
+        if !others.is_empty() && !self.simulation.quiet {
+            eprintln!(
+                "weft: recorded by weft run: replayed with its library, --set {}; give others with --set",
+                others.join(" --set ")
+            );
+        }
         let options = self.simulation.run_options(words, self.breakdown)?;
         let request = Request::Replay(self.request()?);
         run_and_show(&request, &options, self.simulation.quiet, self.say.json)

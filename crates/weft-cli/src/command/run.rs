@@ -208,7 +208,7 @@ impl RunOptions {
         });
         let execution = match (execution, recording) {
             (Ok(execution), Some(recording)) => {
-                finish_recording(recording, &execution, quiet)?;
+                finish_recording(recording, &execution, &request.run.host, quiet)?;
                 execution
             }
             (Ok(execution), None) => execution,
@@ -269,10 +269,18 @@ fn recorder(recording: &Recording) -> Recorder {
 }
 
 /// Makes the trace. What differs between two runs of one program, such as the date, is not in it.
-fn finish_recording(recording: Recording, execution: &Execution, quiet: bool) -> Result<(), Failure> {
+fn finish_recording(
+    recording: Recording,
+    execution: &Execution,
+    host: &str,
+    quiet: bool,
+) -> Result<(), Failure> {
     let trace = recording.trace().display().to_string();
     let ended_well = execution.outcome == Outcome::Finished;
-    let recorded = recording.finish(|header| header.interrupted |= !ended_well)?;
+    let recorded = recording.finish(|header| {
+        header.interrupted |= !ended_well;
+        header.virtual_time = Some(host.to_owned());
+    })?;
     match recorded {
         None => eprintln!("weft: nothing was recorded: no process called MPI_Init through its C interface"),
         Some(metadata) => {

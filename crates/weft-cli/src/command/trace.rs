@@ -48,12 +48,14 @@ impl TraceCommand {
 fn info_text(info: &TraceInfo) -> String {
     let whole = if info.interrupted { "ends where recording was interrupted" } else { "whole" };
     let mpi = format!("{} (MPI {})", info.mpi_library, info.mpi_version);
+    let time = info.virtual_time.as_ref().map_or("real".to_owned(), |host| format!("virtual, --host {host}"));
     let operations =
         format!("{}, {} to {} per rank", info.operations, info.rank_operations_min, info.rank_operations_max);
     let lines = [
         ["program", &info.command.join(" ")],
         ["recorded by", &info.recorder],
         ["date", info.date.as_deref().unwrap_or("-")],
+        ["time", &time],
         ["library", &mpi],
         ["ranks", &info.ranks.to_string()],
         ["operations", &operations],

@@ -2,13 +2,16 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `as_recorded` | what traces of `weft run` ask of messaging |
 //! | `programs` | traces, checked, and their ranks on places |
 //! | `run` | epochs, snapshots, the end |
 
+mod as_recorded;
 mod explain;
 mod programs;
 mod run;
 
+pub use as_recorded::as_recorded;
 pub(crate) use explain::explain;
 pub use programs::Unsupported;
 pub use run::run;

@@ -1,0 +1,65 @@
+//! What traces that were recorded in virtual time ask of messaging, so that a replay is of the same software.
+//!
+//! ```text
+//!   weft run --record ──► trace: MPICH 5, computation takes no time ──► replay: MPICH 5's algorithms, copies and reductions take none
+//! ```
+//! A trace of a real machine asks for nothing: what its program would take on another machine depends on that machine's library.
+
+use crate::experiment::ExperimentError;
+use std::path::Path;
+use weft_trace::{Trace, TraceHeader};
+
+/// Keys of the machine, and their values, under which a replay of these traces is of the software that they were recorded with.
+/// Those of the first trace that was recorded in virtual time: all ranks of a replay have one library.
+///
+/// # Errors
+/// Traces that cannot be read.
+pub fn as_recorded(
+    traces: &[impl AsRef<Path>],
+) -> Result<Vec<(&'static str, &'static str)>, ExperimentError> {
+    for path in traces {
+        let trace = Trace::open(path.as_ref()).map_err(ExperimentError::input)?;
+        let header = &trace.metadata().header;
+        if header.virtual_time.is_some() {
+            return Ok(settings(header));
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn settings(header: &TraceHeader) -> Vec<(&'static str, &'static str)> {
+    let profile = profile(&header.mpi_library).map(|profile| ("messaging.profile", profile));
+    let mut settings: Vec<_> = profile.into_iter().collect();
+    if header.virtual_time.as_deref().is_some_and(|host| !host.starts_with("cpu")) {
+        settings
+            .extend([("messaging.memory_copy_rate", "unlimited"), ("messaging.reduction_rate", "unlimited")]);
+    }
+    settings
+}
+
+/// The table of algorithms of a library that calls itself this; `None`: there is none.
+fn profile(library: &str) -> Option<&'static str> {
+    let version = library.strip_prefix("MPICH Version:")?.trim_start();
+    Some(if version.starts_with("3.") { "mpich-3.2.1" } else { "mpich-5" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches traces of real machines that are replayed by another library than the machine's, and computation that is free because it
+    /// was elsewhere.
+    #[test]
+    fn only_virtual_time_asks_for_its_software() {
+        let header = |library: &str, virtual_time: Option<&str>| TraceHeader {
+            mpi_library: library.to_owned(),
+            virtual_time: virtual_time.map(str::to_owned),
+            ..TraceHeader::default()
+        };
+        let keys = |header| settings(&header).into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+        let mpich = "MPICH Version:      5.0.2\nMPICH Device: ch4";
+        assert_eq!(keys(header(mpich, Some("none"))), ["mpich-5", "unlimited", "unlimited"]);
+        assert_eq!(keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))), ["mpich-3.2.1"]);
+        assert_eq!(keys(header("Open MPI v4.1.4", Some("cpu:1"))), [""; 0]);
+    }
+}
