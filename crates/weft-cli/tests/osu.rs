@@ -190,6 +190,53 @@ fn cores_share_the_memory_of_their_host() {
     assert_eq!(latency("1000Gb/s", "64K").to_bits(), latency("40Gb/s", "64K").to_bits());
 }
 
+/// Catches transfers between ranks of one host that are taken for earlier ones of their channel, since all that is told of them is told
+/// in one picosecond: calls take no time.
+#[test]
+fn ranks_of_one_host_get_their_own_data() {
+    for benchmark in ["bw", "put_bw", "bibw"] {
+        let words = [
+            benchmark, "--from", "M1QAF2", "--to", "M1QAF2", "--layer", "nic", "--sizes", "16K:64K", "--data",
+        ];
+        for row in rows(&words) {
+            // 256 B in 23 cycles of 150 MHz, in two directions.
+            let most = if benchmark == "bibw" { 26.8 } else { 13.4 };
+            assert!((1.0..most).contains(&row["bandwidth_gbps"].as_f64().unwrap()), "{benchmark}: {row}");
+        }
+    }
+}
+
+/// Catches an interface's own pace that is told as waiting for others.
+#[test]
+fn a_message_alone_waits_for_nobody() {
+    for (to, set) in [
+        ("M1QAF1", "nic.rdma.cell_buffers=8"),
+        ("M1QAF2", "nic.memory.rate=8Gb/s"),
+        ("M1QAF2", "nic.host_port.outstanding_bursts=1"),
+    ] {
+        let words =
+            ["latency", "--from", "M1QAF1", "--to", to, "--sizes", "256K", "--breakdown", "--set", set];
+        let row = rows(&words).remove(0);
+        let waiting = told(pieces(&row), "waiting", "").1;
+        assert!(waiting < 0.03 * 2.0 * row["latency_us"].as_f64().unwrap(), "{set}: {waiting} us of {row}");
+    }
+}
+
+/// Catches a member of an accelerated allreduce that is gone and is told as bad input, with the loss of what was measured before.
+#[test]
+fn a_dead_member_of_the_accelerator_is_lost_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let words =
+        ["osu", "allreduce", "-m", "exanest", "--ranks", "16", "--ppn", "1", "--algorithm", "accelerator"];
+    let fault = ["--sizes", "4:4K", "--set", "faults=[{of=\"router of M1QA\",off_at=\"200us\"}]", "--quiet"];
+    let output = weft(&[&words[..], &fault, &["-o", out.to_str().unwrap()]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("weft: lost-data: "), "{said}");
+    assert!(!output.stdout.is_empty() && out.join("run.json").exists());
+}
+
 /// Catches a message that was given up and nobody is told of, or with it all that was simulated before.
 #[test]
 fn a_message_that_is_never_acknowledged_is_lost_data() {

@@ -54,6 +54,13 @@ pub trait Payload: Copy + Send + Sync {
     fn tie(&self) -> u128;
 }
 
+/// Nothing to tell apart.
+impl Payload for () {
+    fn tie(&self) -> u128 {
+        0
+    }
+}
+
 /// Something that happens at a site.
 ///
 /// The order is total and knows neither partitions nor threads: time, phase, entity, kind, source,

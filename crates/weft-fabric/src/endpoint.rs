@@ -94,7 +94,7 @@ impl<N> Endpoint<N> {
 
     /// Makes sure that `entity`, which it is in its site, looks for a packet to inject at `at`.
     #[inline]
-    pub(crate) fn pump_at<T: Payload, A: Copy + Send + Sync>(
+    pub(crate) fn pump_at<T: Payload, A: Payload>(
         &mut self,
         at: Time,
         entity: u32,
@@ -106,7 +106,7 @@ impl<N> Endpoint<N> {
 
 /// Makes sure that `entity` looks for a packet to inject at `at`; `due` is when it will anyway.
 #[inline]
-pub(crate) fn schedule_pump<T: Payload, A: Copy + Send + Sync>(
+pub(crate) fn schedule_pump<T: Payload, A: Payload>(
     due: &mut Time,
     at: Time,
     entity: u32,

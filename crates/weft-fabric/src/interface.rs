@@ -33,7 +33,7 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// The interface's own events.
     type Timer: Payload + Serialize + DeserializeOwned + 'static;
     /// What goes to the destination of a message beside its packets.
-    type Announcement: Copy + Send + Sync + Serialize + DeserializeOwned + 'static;
+    type Announcement: Payload + Serialize + DeserializeOwned + 'static;
     /// Where it reports.
     type Output: Send + Default;
 

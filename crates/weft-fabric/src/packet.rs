@@ -156,7 +156,7 @@ pub(crate) mod kind {
     pub(crate) const PUMP: u32 = 4;
 }
 
-impl<T: Payload, A: Copy + Send + Sync> Payload for Wire<T, A> {
+impl<T: Payload, A: Payload> Payload for Wire<T, A> {
     #[inline]
     fn tie(&self) -> u128 {
         match self {
@@ -167,7 +167,10 @@ impl<T: Payload, A: Copy + Send + Sync> Payload for Wire<T, A> {
             }
             Wire::Pump | Wire::Start => 0,
             Wire::Timer(timer) => timer.tie(),
-            Wire::Announcement { from, message, .. } => u128::from(from.0) << 32 | u128::from(*message),
+            Wire::Announcement { from, message, what } => {
+                // What is announced of one message at one instant has an order as well, in 64 bits.
+                u128::from(from.0) << 96 | u128::from(*message) << 64 | what.tie()
+            }
         }
     }
 }

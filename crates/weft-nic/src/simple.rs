@@ -86,6 +86,13 @@ pub struct Announcement<H> {
     interface: u16,
 }
 
+impl<H: Copy + Send + Sync> Payload for Announcement<H> {
+    fn tie(&self) -> u128 {
+        // Of a message there is one.
+        0
+    }
+}
+
 /// The simple interface's own events.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum SimpleTimer<T> {

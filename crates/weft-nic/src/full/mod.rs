@@ -134,6 +134,20 @@ pub enum Announcement<T> {
     Words(Words),
 }
 
+impl<T: Copy + Send + Sync> Payload for Announcement<T> {
+    fn tie(&self) -> u128 {
+        // What others speak of comes first: a transfer may begin at the instant of its message's post.
+        let kind = |kind: u64, of: u64| u128::from(kind << 60 | of & ((1 << 60) - 1));
+        match self {
+            Announcement::Header(_) => kind(0, 0),
+            Announcement::Transfer { first } => kind(1, u64::from(*first)),
+            Announcement::Read { cell, .. } => kind(2, *cell),
+            Announcement::Words(words) => kind(3, u64::from(words.part)),
+            Announcement::Withdrawn => kind(4, 0),
+        }
+    }
+}
+
 /// A message that the host will notice.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Due<T> {

@@ -9,6 +9,7 @@ use crate::memory::MemoryParameters;
 use crate::packetizer::PacketizerParameters;
 use crate::rdma::RdmaParameters;
 use serde::{Deserialize, Serialize};
+use weft_units::{Bytes, Span};
 
 /// The interface, block by block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -29,4 +30,18 @@ pub struct FullParameters {
     pub allreduce: Option<AllreduceParameters>,
     /// Corrupted packets that come.
     pub check: CheckParameters,
+}
+
+impl FullParameters {
+    /// Least time from cell to cell of `payload` of one transfer, as far as it is the interface's: engine, host port with the words
+    /// and reads that it can have under way, and memory channel.
+    pub fn cell_pace(&self, payload: Bytes) -> Span {
+        let (send, port) = (&self.rdma.send, &self.host_port);
+        let engine = send.clock.cycles(send.cell_cycles(payload));
+        let words = port.clock.cycles(payload.div_ceil(port.word));
+        let bursts = payload.div_ceil(port.word * u64::from(port.burst_words).max(1)).max(1);
+        let under_way = (u64::from(port.outstanding) / bursts).min(send.cell_buffers.into()).max(1);
+        let reads = Span::from_ps((port.round_trip + words).as_ps() / under_way);
+        engine.max(words).max(reads).max(self.memory.rate().span(payload))
+    }
 }

@@ -69,6 +69,30 @@ pub struct FaultRule {
     pub off_at: Option<Span>,
 }
 
+/// A rule, and where it stands.
+#[derive(Clone, Debug)]
+pub struct RawFaultRule {
+    rule: FaultRule,
+    location: super::source::Location,
+}
+
+impl FromItem for RawFaultRule {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<RawFaultRule> {
+        let rule = FaultRule::from_item(item, path, reader)?;
+        Some(RawFaultRule { rule, location: item.location })
+    }
+}
+
+impl JsonSchema for RawFaultRule {
+    fn schema_name() -> Cow<'static, str> {
+        FaultRule::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        FaultRule::json_schema(generator)
+    }
+}
+
 /// A rule is one value, attributed as a whole.
 impl FromItem for FaultRule {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<FaultRule> {
@@ -143,13 +167,12 @@ fn links(
 
 /// Checks that rules name classes which the topology has; without one they go unchecked.
 pub(super) fn check(
-    rules: Vec<FaultRule>,
-    location: super::source::Location,
+    rules: Vec<RawFaultRule>,
     topology: Option<&Topology>,
     reader: &mut Reader<'_>,
 ) -> Option<Vec<FaultRule>> {
     let classes = topology.map_or(&[][..], Topology::link_classes);
-    for rule in &rules {
+    for RawFaultRule { rule, location } in &rules {
         let FaultyLinks::Class(class) = &rule.links else { continue };
         if topology.is_none() || classes.contains(&class.as_str()) {
             continue;
@@ -162,10 +185,10 @@ pub(super) fn check(
                 None => format!("its classes are {}", classes.join(", ")),
             },
         );
-        reader.report(location, problem);
+        reader.report(*location, problem);
         return None;
     }
-    Some(rules)
+    Some(rules.into_iter().map(|raw| raw.rule).collect())
 }
 
 impl fmt::Display for FaultRule {

@@ -75,7 +75,7 @@ section! {
         /// The ideal network.
         ideal: Option<fabric::RawIdeal>,
         /// Links that lose or corrupt packets, or fail for good; none where not said.
-        faults: Option<Vec<faults::FaultRule>>,
+        faults: Option<Vec<faults::RawFaultRule>>,
         /// The network interface.
         nic: interface::RawNic,
         /// What an endpoint is attached to.
@@ -287,7 +287,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     };
     let fabric = fabric::check(sections, shape, shape_is_set, reader);
     let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
-    let rules = faults::check(raw.faults.unwrap_or_default(), raw.location, shape, reader);
+    let rules = faults::check(raw.faults.unwrap_or_default(), shape, reader);
     let host = interface::check_host(raw.host, shape.map(Topology::endpoints), reader);
     let ((topology, routing), (packet, fabric)) = (topology?, fabric?);
     let is_ideal = matches!(fabric, Fabric::Ideal(_));

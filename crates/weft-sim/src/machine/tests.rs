@@ -332,6 +332,8 @@ fn errors_in_the_interface() {
         "nic.packetizer.longest_timeout=1us",
         "nic.packetizer.longest_pause=1ns",
         "nic.rdma.longest_timeout=1us",
+        "nic.packetizer.timeout=0ns",
+        "faults=[{class=\"qfbd\",drop=1}]",
         "nic.rdma.block=0",
         "nic.iommu.page=3000",
         "nic.iommu.ways=5",

@@ -100,7 +100,7 @@ fn packet(hops: &[HopRecord], hop: &HopRecord) -> Vec<HopRecord> {
     way
 }
 
-/// How long the packets of the message before its last one take on the slowest link or at the receiver, as
+/// How long the packets of the message before its last one take on the slowest link or at one of the interfaces, as
 /// far as the interface that sends them takes less.
 fn own_packets(
     trace: &PathTrace,
@@ -111,7 +111,7 @@ fn own_packets(
 ) -> Span {
     let packets = post.payload.div_ceil(trace.pace.packet_payload).max(1);
     let slowest = first.iter().map(|hop| hop.free - hop.began).max().unwrap_or(Span::ZERO);
-    let all = slowest.max(trace.pace.receive_packet) * (packets - 1);
+    let all = slowest.max(trace.pace.receive_packet).max(trace.pace.send_packet) * (packets - 1);
     // What the interface's own pace costs is told as its work, and not a second time.
     let paces = |stage: &&Stage| {
         matches!(stage.block, Block::Interface | Block::RdmaSend)

@@ -4,6 +4,7 @@ use crate::replay::MessageId;
 use weft_fabric::LinkEnd;
 use weft_msg::Work;
 use weft_nic::Block;
+use weft_nic::allreduce::ModuleState;
 use weft_topo::LinkClass;
 use weft_trace::Kind;
 use weft_units::{EndpointId, RankId, Span, Time};
@@ -89,7 +90,9 @@ impl What {
     pub const fn category(self) -> Category {
         match self {
             What::Compute => Category::Computation,
-            What::Software(..) => Category::Software,
+            What::Software(..) | What::Block(Block::Allreduce(ModuleState::Programming)) => {
+                Category::Software
+            }
             What::Block(_) | What::WaitsFor(_) => Category::Interface,
             What::Switch | What::Link => Category::Network,
             What::Serialization => Category::Serialization,

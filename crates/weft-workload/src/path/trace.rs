@@ -14,6 +14,8 @@ pub struct Pace {
     /// Least time from packet to packet at the receiving interface. That of links is in the hops of a
     /// message's first packet.
     pub receive_packet: Span,
+    /// Least time from packet to packet at the sending interface, where that does not tell it as its work.
+    pub send_packet: Span,
     /// A cycle of the switches' clock.
     pub switch_cycle: Span,
     /// A cycle of the interfaces' clock: what waits for less in a block waits for an edge of it.

@@ -172,7 +172,7 @@ impl ReplayRank {
         context: &mut impl HostContext<ReplayHost>,
     ) {
         let reason = format!("a message to endpoint {} failed: {}", failure.to, failure.reason);
-        let lost = failure.reason == FailureReason::TimedOut;
+        let lost = matches!(failure.reason, FailureReason::TimedOut | FailureReason::Reduction);
         self.stop(lost, reason, &mut Surroundings { seat, tokens, parameters, context });
     }
 

@@ -52,6 +52,7 @@ fn recorded(
     let pace = Pace {
         packet_payload: setup.simple.payload,
         receive_packet: setup.simple.receive_packet,
+        send_packet: Span::ZERO,
         switch_cycle: Span::from_ns(5),
         interface_cycle: Span::ZERO,
     };
@@ -324,6 +325,7 @@ fn a_message_that_was_posted_before_its_record_is_whole() {
     let pace = Pace {
         packet_payload: Bytes::new(256),
         receive_packet: Span::ZERO,
+        send_packet: Span::ZERO,
         switch_cycle: Span::ZERO,
         interface_cycle: Span::ZERO,
     };

@@ -1,5 +1,6 @@
 //! Collects what a run records, within a limit of memory.
 
+use crate::assembly::full_parameters;
 use crate::experiment::ExperimentError;
 use crate::machine::{Fabric, Machine, Nic};
 use weft_fabric::HopRecord;
@@ -57,14 +58,23 @@ impl PathRecorder {
 
 /// At what pace packets of one message follow each other on a machine.
 pub(crate) fn pace(machine: &Machine) -> Pace {
-    let (receive_packet, interface_cycle) = match &machine.nic {
-        Nic::Simple(nic) => (nic.packet_receive, Span::ZERO),
+    let (receive_packet, send_packet, interface_cycle) = match &machine.nic {
+        Nic::Simple(nic) => (nic.packet_receive, Span::ZERO, Span::ZERO),
         // Its receive unit writes cells as they come: its stages say what else they wait for.
-        Nic::Full(nic) => (Span::ZERO, nic.host_port.clock.cycles(1)),
+        Nic::Full(nic) => {
+            let send = full_parameters(nic, 0).cell_pace(machine.packet.payload);
+            (Span::ZERO, send, nic.host_port.clock.cycles(1))
+        }
     };
     let switch_cycle = match &machine.fabric {
         Fabric::Packet { switch, .. } => switch.clock.cycles(1),
         Fabric::Ideal(_) => Span::ZERO,
     };
-    Pace { packet_payload: machine.packet.payload, receive_packet, switch_cycle, interface_cycle }
+    Pace {
+        packet_payload: machine.packet.payload,
+        receive_packet,
+        send_packet,
+        switch_cycle,
+        interface_cycle,
+    }
 }

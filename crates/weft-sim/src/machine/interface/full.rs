@@ -164,7 +164,7 @@ pub(super) fn check(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Rea
         let mend = format!("write at least {}, which is nic.packetizer.payload", packetizer.payload.value);
         reader.report(mailbox.entry.location, Problem::new(why, "", mend));
     }
-    not_shorter(&packetizer.longest_timeout, &packetizer.timeout, "timeout", reader);
+    timeouts(&packetizer.longest_timeout, &packetizer.timeout, reader);
     not_shorter(&packetizer.longest_pause, &packetizer.pause, "pause", reader);
     let packetizer = PacketizerParameters {
         clock,
@@ -202,8 +202,18 @@ fn cycles(cost: Cost, clock: &Clock) -> u32 {
     }
 }
 
+/// The time until what was not answered is sent again, at first and at most.
+pub(super) fn timeouts(longest: &Entry<Span>, first: &Entry<Span>, reader: &mut Reader<'_>) {
+    if first.value == Span::ZERO {
+        let why = "a time-out of no time sends everything again and again";
+        let problem = Problem::new(why, "", "write more than a message and its answer take, such as 50us");
+        reader.report(first.location, problem);
+    }
+    not_shorter(longest, first, "timeout", reader);
+}
+
 /// A longest time that is no shorter than the first one.
-pub(super) fn not_shorter(longest: &Entry<Span>, first: &Entry<Span>, name: &str, reader: &mut Reader<'_>) {
+fn not_shorter(longest: &Entry<Span>, first: &Entry<Span>, name: &str, reader: &mut Reader<'_>) {
     if longest.value < first.value {
         let why = format!("the longest {name} is shorter than the first one, {}", first.value);
         let mend = format!("write at least {}", first.value);

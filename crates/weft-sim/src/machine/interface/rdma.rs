@@ -1,6 +1,6 @@
 //! The sections below `[nic]` for large messages and reductions: the RDMA engine and what it works with.
 
-use super::full::not_shorter;
+use super::full::timeouts;
 use crate::machine::diagnostic::Problem;
 use crate::machine::read::{Entry, Reader, names, section};
 use crate::machine::value::Cost;
@@ -212,7 +212,7 @@ pub(super) fn check(
         reader.report(iommu.ways.location, Problem::new(why, "", "write a divisor of nic.iommu.entries"));
         sound = false;
     }
-    not_shorter(&rdma.longest_timeout, &rdma.timeout, "timeout", reader);
+    timeouts(&rdma.longest_timeout, &rdma.timeout, reader);
     let cycles = |cost: Cost| match cost {
         Cost::Cycles(cycles) => cycles,
         Cost::Time(span) => u32::try_from(clock.edges_before(Time::ZERO + span)).unwrap_or(u32::MAX),
