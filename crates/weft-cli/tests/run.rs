@@ -119,6 +119,33 @@ fn ends_of_ranks_are_the_jobs() {
     }
 }
 
+/// Catches data of a rank's second program that is read from, or written into, the memory of its first: by a shell, and in its place.
+#[test]
+fn a_rank_may_run_one_program_after_the_other() {
+    let Some(program) = job() else { return };
+    let program = program.display().to_string();
+    let both = format!("{program} compare 0 && {program} compare 50");
+    let output = support::run(&["-m", "exanest", "-n", "3", "--quiet"], Path::new("sh"), &["-c", &both]);
+    let (said, wrong) = texts(&output);
+    assert!(output.status.success(), "{said}{wrong}");
+    assert_eq!(said.matches("compared").count(), 6, "{said}{wrong}");
+    let output = weft(&["-m", "exanest", "-n", "3"], Path::new(&program), "replaces itself");
+    let (said, wrong) = texts(&output);
+    assert!(output.status.success() && said.matches("compared").count() == 6, "{said}{wrong}");
+}
+
+/// Catches a rank that goes on after MPI_Abort, so that what comes of it is by chance.
+#[test]
+fn an_aborting_rank_does_nothing_more() {
+    let Some(program) = job() else { return };
+    for _ in 0..5 {
+        let output = weft(&["-m", "exanest", "-n", "6", "--ppn", "1"], &program, "aborts");
+        let (said, wrong) = texts(&output);
+        assert_eq!(output.status.code(), Some(6), "{wrong}");
+        assert!(said.contains("rank 1, round 5\n") && !said.contains("rank 1, round 6\n"), "{said}{wrong}");
+    }
+}
+
 /// Catches a run whose order is the system's and that nobody is told of; and a word of it where there is one thread.
 #[test]
 fn several_threads_in_mpi_are_told_of() {
@@ -287,7 +314,7 @@ fn a_wrapper_that_closes_descriptors_runs_or_is_told_of() {
     }
     let output = closes(&program, Some(folder.path()));
     assert!(!output.status.success());
-    assert!(texts(&output).1.contains("keep descriptor 3 open"), "{:?}", texts(&output));
+    assert!(texts(&output).1.contains("close_fds=False keeps them"), "{:?}", texts(&output));
 }
 
 /// Catches a wrapper that closes all that it inherits and takes its number for something else: what the program inherits as

@@ -200,6 +200,7 @@ fn is_wall_clock(clock: libc::clockid_t) -> bool {
             | libc::CLOCK_REALTIME_COARSE
             | libc::CLOCK_MONOTONIC_COARSE
             | libc::CLOCK_BOOTTIME
+            | libc::CLOCK_TAI
     )
 }
 
@@ -227,6 +228,15 @@ mod preload {
             // SAFETY: the same call with the same arguments.
             _ => unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int },
         }
+    }
+
+    /// C11's look at the time.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn timespec_get(time: *mut timespec, base: c_int) -> c_int {
+        const TIME_UTC: c_int = 1;
+        // SAFETY: the caller's pointer, as the C library would take it.
+        let done = base == TIME_UTC && unsafe { clock_gettime(libc::CLOCK_REALTIME, time) } == 0;
+        if done { base } else { 0 }
     }
 
     /// CPU time in microseconds.

@@ -421,9 +421,8 @@ pub fn execute(
             );
             if *death != Death::Exited(0) && !job.is_used() {
                 // Its own messages say what else it may have been.
-                detail += ", and no rank had joined the job by then: what starts a program must keep descriptor 3 open, by which MPI \
-                           finds the other ranks (Python's subprocess and console scripts close it: close_fds=False); or name \
-                           the program itself";
+                detail += ", and no rank had called MPI_Init by then: what it printed may say why. Where something else has started \
+                           it and closed its descriptors (Python's subprocess: close_fds=False keeps them), name the program itself";
             }
         }
         Outcome::Aborted(rank, status) => {

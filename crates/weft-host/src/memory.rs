@@ -24,6 +24,11 @@ impl ProcessMemory {
         Ok(ProcessMemory { memory, process })
     }
 
+    /// The number of the process.
+    pub(crate) fn process(&self) -> u32 {
+        self.process
+    }
+
     /// Bytes of its address space that are mapped; `None`: it has ended.
     pub(crate) fn size(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process)).ok()?;

@@ -57,6 +57,14 @@ pub(crate) struct Reach {
     pub expected: BTreeMap<u32, (u64, u64)>,
 }
 
+impl Reach {
+    /// The rank is closed. Its process may become another program, whose memory is to be asked for anew.
+    pub(crate) fn close(&mut self) {
+        let opening = self.opening.wrapping_add(1);
+        *self = Reach { opening, ..Reach::default() };
+    }
+}
+
 impl Job {
     /// What the interface may reach of a rank.
     pub(crate) fn reach(&self, rank: u32) -> MutexGuard<'_, Reach> {
@@ -99,8 +107,9 @@ impl Job {
     fn with_memory<T>(&self, rank: u32, call: impl FnOnce(&ProcessMemory) -> Option<T>) -> Option<T> {
         self.let_finish(rank);
         let mut reach = self.reach(rank);
-        if reach.memory.is_none() {
-            let process = self.members[rank as usize].device.process()?;
+        let process = self.members[rank as usize].device.process()?;
+        // What a rank starts may run one program after the other.
+        if reach.memory.as_ref().is_none_or(|memory| memory.process() != process) {
             // The rank says which process it is; only one that was started for it is believed.
             let started = lock(&self.life).started[rank as usize]?;
             if !descends(process, started) {

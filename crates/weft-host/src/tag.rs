@@ -3,7 +3,8 @@
 //! ```text
 //!   63          31            30 … 0
 //!   ├─ context ─┴ collective ─┼─ tag ─┤      the lowest bit of a communicator's context says
-//!                                            whether the message is one of a collective
+//!      ▲                                     whether the message is one of a collective
+//!      └ 51: it says that a synchronous send has been received
 //! ```
 //! # Source
 //! MPICH 5.0, `src/mpid/ch4/netmod/ofi/ofi_impl.h` (31 bits of tag where the source travels apart) and
@@ -19,6 +20,11 @@ pub(crate) fn tag(bits: u64) -> i32 {
 /// The communicator's context; 0: that of the world, between two ranks.
 pub(crate) fn context(bits: u64) -> u64 {
     bits >> TAG_BITS
+}
+
+/// Whether it is the answer to a synchronous send, as MPICH has been seen to mark it.
+pub(crate) fn is_synchronous(bits: u64) -> bool {
+    bits >> 51 & 1 == 1
 }
 
 /// The tag of a message between two ranks; `None`: it is one of a collective.

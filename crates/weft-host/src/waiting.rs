@@ -4,7 +4,7 @@
 //! receives. What the library above has posted for itself, to take messages of any kind, is not among them.
 
 use crate::job::{Death, Job};
-use crate::tag::{context, tag};
+use crate::tag::{context, is_synchronous, tag};
 use weft_client::device::{Awaited, AwaitedKind, State};
 use weft_units::Time;
 
@@ -64,7 +64,9 @@ fn waits(job: &Job, rank: u32, since: Time) -> String {
         operations.push(format!("{} more", awaited.len() - OPERATIONS_SHOWN));
     }
     if operations.is_empty() {
-        operations.push("a message that the MPI library expects".to_owned());
+        let sends = job.within(rank).is_some_and(|call| call.contains("end"));
+        let itself = if sends { "its own receive, if it sends to itself, or " } else { "" };
+        operations.push(format!("{itself}a message that the MPI library expects"));
     }
     let (since, within) = (microseconds(since), within(job, rank));
     format!("rank {rank} waits since {since}{within} for {}", operations.join("; "))
@@ -121,6 +123,9 @@ fn operation(rank: u32, awaited: &Awaited) -> Option<String> {
         kind if kind == AwaitedKind::Send as u32 => {
             Some(format!("its send of {bytes} bytes to {peer}, {tag}"))
         }
+        kind if kind == AwaitedKind::Receive as u32 && is_synchronous(awaited.tag) => {
+            Some(format!("{peer} to receive its synchronous send, {tag}"))
+        }
         kind if kind == AwaitedKind::Receive as u32 => Some(format!("a message from {peer}, {tag}")),
         kind if kind == AwaitedKind::Remote as u32 => Some(format!("its RDMA of {bytes} bytes with {peer}")),
         kind if kind == AwaitedKind::Interface as u32 => {
@@ -142,6 +147,10 @@ mod tests {
         assert_eq!(say(awaited(1, 3, 7, 0)), "its send of 2048 bytes to rank 3, tag 7");
         assert_eq!(say(awaited(2, u32::MAX, 1 << 32 | 5, 0)), "a message from any rank, tag 5 (0x100000005)");
         assert_eq!(say(awaited(2, 6, 0, (1 << 31) - 1)), "a message from itself, any tag");
+        assert_eq!(
+            say(awaited(2, 1, 1 << 51 | 4, 0)),
+            "rank 1 to receive its synchronous send, tag 4 (0x8000000000004)"
+        );
         assert_eq!(say(awaited(4, 9, 0, 0)), "what comes to its virtual interface 9");
         assert_eq!(say(awaited(77, 0, 0, 0)), "");
         assert_eq!(ending(Death::Killed(11)), "been ended by signal 11 (segmentation fault)");

@@ -56,6 +56,23 @@ static void exchange(int own)
     }
 }
 
+/* Sends bytes that nobody else sends, of all protocols, and looks at what has come. */
+static void compare(int salt)
+{
+    static unsigned char mine[1 << 18], theirs[1 << 18];
+    for (int bytes = 4; bytes <= (int)sizeof mine; bytes *= 4) {
+        memset(mine, 1 + salt + rank, sizeof mine);
+        memset(theirs, 0, sizeof theirs);
+        int to = (rank + 1) % size, from = (rank + size - 1) % size;
+        MPI_Sendrecv(mine, bytes, MPI_CHAR, to, 3, theirs, bytes, MPI_CHAR, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (theirs[0] != 1 + salt + from || memcmp(theirs, theirs + 1, bytes - 1)) {
+            printf("rank %d: %d bytes are wrong, the first is %d\n", rank, bytes, theirs[0]);
+            MPI_Abort(MPI_COMM_WORLD, 9);
+        }
+    }
+    printf("rank %d compared\n", rank);
+}
+
 /* Both send first, above the eager threshold. */
 static void deadlock(void)
 {
@@ -194,6 +211,15 @@ int main(int argc, char **argv)
         talk();
     else if (!strcmp(what, "exchange"))
         exchange(first);
+    else if (!strcmp(what, "compare"))
+        compare(first);
+    else if (!strcmp(what, "replaces itself")) {
+        compare(0);
+        MPI_Finalize();
+        fflush(stdout);
+        execl(argv[0], argv[0], "compare", "50", NULL);
+        return 1;
+    }
     else if (!strcmp(what, "ping-pong"))
         ping_pong(first, second);
     else if (!strcmp(what, "allreduce"))
@@ -228,6 +254,13 @@ int main(int argc, char **argv)
         raise(SIGSEGV);
     else if (rank == 1 && !strcmp(what, "abort"))
         MPI_Abort(MPI_COMM_WORLD, 5);
+    else if (!strcmp(what, "aborts"))
+        for (int i = 0; i < 100; i++) {
+            MPI_Allreduce(&i, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+            printf("rank %d, round %d\n", rank, i);
+            if (rank == 1 && i == 5)
+                MPI_Abort(MPI_COMM_WORLD, 6);
+        }
     else if (rank == 1 && !strcmp(what, "spin"))
         for (;;)
             ;

@@ -141,11 +141,7 @@ impl LiveHost {
                 self.send(seat, parcel, Sender::Rank, at, parameters, context);
             }
             PostKind::Forget => {
-                let mut reach = parameters.job.reach(number);
-                reach.opening = reach.opening.wrapping_add(1);
-                reach.regions.clear();
-                reach.expected.clear();
-                drop(reach);
+                parameters.job.reach(number).close();
                 self.close_all(seat, context);
             }
             _ => return self.carry_interface(seat, post, bytes, at, parameters, context),
