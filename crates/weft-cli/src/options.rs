@@ -42,7 +42,7 @@ impl MachineOptions {
     }
 
     /// Changes these values of the machine as well, but for those that are changed already; returns what it has changed.
-    pub fn set_others(&mut self, values: &[(&str, &str)]) -> Vec<String> {
+    pub fn set_others(&mut self, values: &[(&str, String)]) -> Vec<String> {
         let is_set = |key: &str| {
             self.sets.sets.iter().any(|set| set.split_once('=').is_some_and(|(other, _)| other.trim() == key))
         };

@@ -39,3 +39,4 @@ pub use nonsense::Nonsense;
 // What ranks load is built with the command.
 use weft_calls as _;
 pub use weft_client::device::HostModel;
+pub use weft_client::rank::INJECT_LIMIT;

@@ -298,8 +298,12 @@ impl Process {
 
     /// Sends a message.
     #[inline]
-    pub(crate) fn send(&mut self, message: Message, protocol: &Protocol, nic: &mut impl Nic) {
+    pub(crate) fn send(&mut self, mut message: Message, protocol: &Protocol, nic: &mut impl Nic) {
         nic.spend(Work::SendCall, protocol.send_call);
+        let is_buffered = protocol.buffered_limit.is_some_and(|limit| message.bytes <= limit);
+        if matches!(message.mode, SendMode::Standard | SendMode::Ready) && is_buffered {
+            message.mode = SendMode::Buffered;
+        }
         if message.to == self.rank {
             self.send_to_self(&message, protocol, nic);
         } else if message.bytes <= protocol.eager_limit && message.mode != SendMode::Synchronous {

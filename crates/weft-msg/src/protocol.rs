@@ -114,6 +114,9 @@ pub struct Protocol {
     pub reduction_rate: Option<BitRate>,
     /// Largest payload that is sent without asking.
     pub eager_limit: Bytes,
+    /// Standard sends of at most so much are complete as soon as they are posted, also such as are announced: the library keeps a copy.
+    /// `None`: only what is [sent eagerly](Protocol::eager_buffered).
+    pub buffered_limit: Option<Bytes>,
     /// An eager send is complete as soon as it is posted, since its data has been copied; otherwise
     /// when the interface has taken it.
     pub eager_buffered: bool,
@@ -158,6 +161,7 @@ impl Protocol {
             memory_copy_rate: None,
             reduction_rate: None,
             eager_limit: Bytes::new(u64::MAX),
+            buffered_limit: None,
             eager_buffered: true,
             rendezvous_ack: false,
             eager_header: Bytes::ZERO,

@@ -328,6 +328,7 @@ pub fn protocol(machine: &Machine, wildcards: Wildcards) -> Result<Protocol, Ass
         memory_copy_rate: messaging.memory_copy_rate,
         reduction_rate: messaging.reduction_rate,
         eager_limit: messaging.eager_limit,
+        buffered_limit: messaging.buffered_limit,
         eager_buffered: messaging.eager_buffered,
         rendezvous_ack: messaging.rendezvous_ack,
         eager_header: messaging.eager_header,

@@ -35,6 +35,9 @@ pub struct TraceHeader {
     /// How computation moved clocks where the trace was recorded in virtual time, by `weft run`: its host model, such as `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<String>,
+    /// Of such a trace: the largest standard send that its library keeps a copy of, so that it is complete at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffered_limit: Option<u64>,
     /// Calls that the recorder saw but does not record, with their number over all ranks.
     #[serde(default)]
     pub unrecorded: BTreeMap<String, u64>,

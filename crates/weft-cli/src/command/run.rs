@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weft_cli::record::{self, Recording};
-use weft_host::{Execution, HostModel, Outcome, Recorder, Request, execute};
+use weft_host::{Execution, HostModel, INJECT_LIMIT, Outcome, Recorder, Request, execute};
 use weft_sim::experiment::Measured;
 use weft_sim::experiment::live::{RunRequest, RunRow};
 use weft_units::{Span, Time};
@@ -280,6 +280,7 @@ fn finish_recording(
     let recorded = recording.finish(|header| {
         header.interrupted |= !ended_well;
         header.virtual_time = Some(host.to_owned());
+        header.buffered_limit = Some(INJECT_LIMIT as u64);
     })?;
     match recorded {
         None => eprintln!("weft: nothing was recorded: no process called MPI_Init through its C interface"),

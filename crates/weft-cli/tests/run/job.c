@@ -73,6 +73,15 @@ static void compare(int salt)
     printf("rank %d compared\n", rank);
 }
 
+/* All send and receive at once. */
+static void ring(int bytes, int rounds)
+{
+    static char mine[1 << 16], theirs[1 << 16];
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    for (int i = 0; i < rounds; i++)
+        MPI_Sendrecv(mine, bytes, MPI_CHAR, to, 3, theirs, bytes, MPI_CHAR, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 /* Both send first, above the eager threshold. */
 static void deadlock(void)
 {
@@ -211,6 +220,8 @@ int main(int argc, char **argv)
         talk();
     else if (!strcmp(what, "exchange"))
         exchange(first);
+    else if (!strcmp(what, "ring"))
+        ring(first, second);
     else if (!strcmp(what, "compare"))
         compare(first);
     else if (!strcmp(what, "replaces itself")) {

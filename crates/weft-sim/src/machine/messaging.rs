@@ -21,6 +21,8 @@ section! {
         progress: Entry<Progress>,
         /// Largest payload that is sent without asking.
         eager_limit: Entry<Bytes>,
+        /// Standard sends of at most so much are complete as soon as they are posted.
+        buffered_limit: Option<Entry<Bytes>>,
         /// Whether an eager send is complete as soon as it is posted.
         eager_buffered: Entry<bool>,
         /// Whether the receiver acknowledges announced data, which completes the send.
@@ -279,6 +281,9 @@ pub struct Messaging {
     pub progress: Progress,
     /// Largest payload that is sent without asking.
     pub eager_limit: Bytes,
+    /// Standard sends of at most so much are complete as soon as they are posted; `None`: only those that are sent without asking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffered_limit: Option<Bytes>,
     /// Whether an eager send is complete as soon as it is posted.
     pub eager_buffered: bool,
     /// Whether the receiver acknowledges announced data, which completes the send.
@@ -333,6 +338,7 @@ impl From<RawMessaging> for Messaging {
             rules: raw.algorithms.unwrap_or_default(),
             progress: raw.progress.value,
             eager_limit: raw.eager_limit.value,
+            buffered_limit: raw.buffered_limit.map(|entry| entry.value),
             eager_buffered: raw.eager_buffered.value,
             rendezvous_ack: raw.rendezvous_ack.value,
             rendezvous: raw.rendezvous.map(|entry| entry.value).unwrap_or_default(),

@@ -14,9 +14,7 @@ use weft_trace::{Trace, TraceHeader};
 ///
 /// # Errors
 /// Traces that cannot be read.
-pub fn as_recorded(
-    traces: &[impl AsRef<Path>],
-) -> Result<Vec<(&'static str, &'static str)>, ExperimentError> {
+pub fn as_recorded(traces: &[impl AsRef<Path>]) -> Result<Vec<(&'static str, String)>, ExperimentError> {
     for path in traces {
         let trace = Trace::open(path.as_ref()).map_err(ExperimentError::input)?;
         let header = &trace.metadata().header;
@@ -27,12 +25,13 @@ pub fn as_recorded(
     Ok(Vec::new())
 }
 
-fn settings(header: &TraceHeader) -> Vec<(&'static str, &'static str)> {
-    let profile = profile(&header.mpi_library).map(|profile| ("messaging.profile", profile));
+fn settings(header: &TraceHeader) -> Vec<(&'static str, String)> {
+    let profile = profile(&header.mpi_library).map(|profile| ("messaging.profile", profile.to_owned()));
     let mut settings: Vec<_> = profile.into_iter().collect();
+    settings.extend(header.buffered_limit.map(|limit| ("messaging.buffered_limit", limit.to_string())));
     if header.virtual_time.as_deref().is_some_and(|host| !host.starts_with("cpu")) {
-        settings
-            .extend([("messaging.memory_copy_rate", "unlimited"), ("messaging.reduction_rate", "unlimited")]);
+        let rates = ["messaging.memory_copy_rate", "messaging.reduction_rate"];
+        settings.extend(rates.map(|key| (key, "unlimited".to_owned())));
     }
     settings
 }
@@ -54,12 +53,13 @@ mod tests {
         let header = |library: &str, virtual_time: Option<&str>| TraceHeader {
             mpi_library: library.to_owned(),
             virtual_time: virtual_time.map(str::to_owned),
+            buffered_limit: virtual_time.map(|_| 4096),
             ..TraceHeader::default()
         };
         let keys = |header| settings(&header).into_iter().map(|(_, value)| value).collect::<Vec<_>>();
         let mpich = "MPICH Version:      5.0.2\nMPICH Device: ch4";
-        assert_eq!(keys(header(mpich, Some("none"))), ["mpich-5", "unlimited", "unlimited"]);
-        assert_eq!(keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))), ["mpich-3.2.1"]);
-        assert_eq!(keys(header("Open MPI v4.1.4", Some("cpu:1"))), [""; 0]);
+        assert_eq!(keys(header(mpich, Some("none"))), ["mpich-5", "4096", "unlimited", "unlimited"]);
+        assert_eq!(keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))), ["mpich-3.2.1", "4096"]);
+        assert_eq!(keys(header("Open MPI v4.1.4", Some("cpu:1"))), ["4096"]);
     }
 }
