@@ -75,6 +75,14 @@ fn virtual_s(options: &[&str], program: &Path, arguments: &[&str]) -> (f64, Stri
     (document["virtual_time_us"].as_f64().unwrap() / 1e6, said)
 }
 
+/// Catches a rank that waits for nothing where MPICH polls and goes on: what wakes it then is a time-out of the interface, 4 ms later.
+#[test]
+fn synchronizing_windows_takes_microseconds() {
+    let Some(program) = job() else { return };
+    let (took, _) = virtual_s(&["-n", "5"], &program, &["neighbours", "4"]);
+    assert!(took < 0.001, "4 rounds of post, start, put, complete, wait: {took} s");
+}
+
 /// Catches computation that a program's own clock does not see, or that nobody sees.
 #[test]
 fn what_is_computed_shows_on_the_ranks_clock() {
@@ -208,6 +216,8 @@ fn deadlocks_are_told() {
         ("deadlock", &["in MPI_Send for its send of", "to rank 1, tag 17", "to rank 0, tag 17"][..]),
         ("waits", &["in MPI_Recv for a message from rank 1, tag 3", "a message from rank 0, tag 3"]),
         ("probes", &["in MPI_Probe for a message from rank 1, any tag", "a message from rank 0, any tag"]),
+        ("waits for any", &["in MPI_Waitany for a message from rank 1, tag 30", "from rank 0, tag 31"]),
+        ("locks", &["in MPI_Recv for a message from rank 1, tag 3", "rank 1 waits since", "in MPI_Win_lock"]),
     ] {
         let output = weft(&["-m", "exanest", "-n", "2"], &program, what);
         let (_, said) = texts(&output);

@@ -5,6 +5,9 @@
 //! Nothing depends on a call standing in the list: a wait inside one that does not, or of a program that does not
 //! [say](crate::within) which call it is in, takes one turn more and the same virtual time.
 //!
+//! Inside some the library polls without a yield, though it does nothing there but to wait: that its empty polls say so is
+//! known by the call alone. Where it synchronizes a window it also polls without waiting for anything, a few times in a row.
+//!
 //! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor yields: that it waits,
 //! and sees the message at once as a receive does, is known by the call alone.
 
@@ -38,8 +41,26 @@ const CALLS: &[&str] = &[
     "MPI_Ssend",
     "MPI_Wait",
     "MPI_Waitall",
-    "MPI_Waitany",
-    "MPI_Waitsome",
+];
+
+/// Those in which MPICH 5 polls without a yield, and only to wait.
+const POLLING: &[&str] = &["MPI_Intercomm_create", "MPI_Intercomm_merge", "MPI_Waitany", "MPI_Waitsome"];
+
+/// Those that synchronize a window.
+const SYNCHRONIZING: &[&str] = &[
+    "MPI_Win_complete",
+    "MPI_Win_fence",
+    "MPI_Win_flush",
+    "MPI_Win_flush_all",
+    "MPI_Win_flush_local",
+    "MPI_Win_flush_local_all",
+    "MPI_Win_free",
+    "MPI_Win_lock",
+    "MPI_Win_lock_all",
+    "MPI_Win_start",
+    "MPI_Win_unlock",
+    "MPI_Win_unlock_all",
+    "MPI_Win_wait",
 ];
 
 /// What is known of a call.
@@ -50,6 +71,10 @@ pub(crate) enum Kind {
     Other,
     /// It does not, and may wait for anything.
     Blocking,
+    /// It does not, may wait for anything, and a poll that finds nothing is all that says so.
+    Polling,
+    /// It does not, may wait for anything, and some polls in a row that find nothing are all that says so.
+    Synchronizing,
     /// It does not, and waits for a message that it looks for.
     Probing,
 }
@@ -58,6 +83,8 @@ pub(crate) enum Kind {
 pub(crate) fn kind(name: &str) -> Kind {
     match name.strip_suffix("_c").unwrap_or(name) {
         "MPI_Mprobe" | "MPI_Probe" => Kind::Probing,
+        name if POLLING.binary_search(&name).is_ok() => Kind::Polling,
+        name if SYNCHRONIZING.binary_search(&name).is_ok() => Kind::Synchronizing,
         name if CALLS.binary_search(&name).is_ok() => Kind::Blocking,
         _ => Kind::Other,
     }
@@ -91,9 +118,14 @@ pub(crate) fn is_inside(kind: Kind) -> bool {
     INSIDE.load(Ordering::Relaxed) == kind as u8
 }
 
+/// Whether the program sees nothing before what it waits for has come.
+pub(crate) fn hides_polls() -> bool {
+    is_inside(Kind::Blocking) || is_inside(Kind::Polling)
+}
+
 /// The rank enters a call, or goes back to the one that it was made in or to its program.
 pub(crate) fn enter(kind: Kind) {
-    if kind != Kind::Blocking {
+    if !matches!(kind, Kind::Blocking | Kind::Polling) {
         // The program may look at what it pleases now.
         abi::make_up();
     }
@@ -107,9 +139,10 @@ mod tests {
     /// Catches a list that cannot be searched.
     #[test]
     fn blocking_calls_are_found_by_name() {
-        assert!(CALLS.is_sorted());
+        assert!(CALLS.is_sorted() && POLLING.is_sorted() && SYNCHRONIZING.is_sorted());
         assert_eq!(["MPI_Recv", "MPI_Recv_c"].map(kind), [Kind::Blocking; 2]);
         assert_eq!(["MPI_Irecv", "MPI_Test", "MPI_Iprobe"].map(kind), [Kind::Other; 3]);
-        assert_eq!(kind("MPI_Probe"), Kind::Probing);
+        let kinds = [Kind::Polling, Kind::Synchronizing, Kind::Probing];
+        assert_eq!(["MPI_Waitany", "MPI_Win_lock", "MPI_Probe"].map(kind), kinds);
     }
 }

@@ -6,7 +6,7 @@
 //!           ── announced, received, completed ────► buffers filled, completions
 //! ```
 
-use crate::blocking::{self, Kind};
+use crate::blocking;
 use crate::clock;
 use crate::device::{
     Awaited, AwaitedKind, Call, HostModel, Log, OPEN, OpenReceive, OpenSend, Post, PostKind, RawEnvelope,
@@ -215,7 +215,7 @@ impl Port {
     /// Whether a poll that has found nothing may be put off: the program does not see it, and no measured or fixed time of
     /// its own would come between.
     pub(crate) fn may_put_off(&self) -> bool {
-        blocking::is_inside(Kind::Blocking) && self.host == HostModel::None
+        blocking::hides_polls() && self.host == HostModel::None
     }
 
     /// The time of a poll that finds nothing.

@@ -31,6 +31,9 @@ const PAIRS: u32 = 1;
 /// Empty polls in a row after which a rank is taken to wait, with fast polling: MPICH empties its queues by some, at its
 /// end, without waiting.
 const JUMP: u32 = 64;
+/// Empty polls in a row after which it is where it synchronizes a window: MPICH 5 makes up to three there without waiting (one for
+/// its counters, one in each loop that tests behind its body).
+const SYNCHRONIZES: u32 = 8;
 /// Messages up to this size can be sent without keeping the buffer.
 pub const INJECT_LIMIT: usize = 4096;
 /// Payloads up to this size are copied when they are posted; others are read when the interface does.
@@ -271,6 +274,9 @@ impl Rank {
         self.port.polled_interface = None;
         if self.port.completions.is_empty() {
             self.make_progress(true);
+            if blocking::is_inside(Kind::Polling) {
+                self.yields();
+            }
         }
         let mut taken = 0;
         while let Some(completion) = self.port.completions.front() {
@@ -415,7 +421,12 @@ impl Rank {
         }
         port.polls_in_vain();
         port.empty_polls += u32::from(polls);
-        let waits = polls && (port.pairs >= PAIRS || port.jumps && port.empty_polls >= JUMP);
+        let in_a_row = match blocking::is_inside(Kind::Synchronizing) {
+            true => SYNCHRONIZES,
+            false if port.jumps => JUMP,
+            false => u32::MAX,
+        };
+        let waits = polls && (port.pairs >= PAIRS || port.empty_polls >= in_a_row);
         port.polled_empty = polls;
         if waits {
             if waited && port.polled_interface.is_none() {

@@ -90,6 +90,59 @@ static void deadlock(void)
     MPI_Recv(buffer, sizeof buffer, MPI_CHAR, 1 - rank, 17, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* All wait for one of two messages that nobody sends. */
+static void waits_for_any(void)
+{
+    int values[2], index;
+    MPI_Request requests[2];
+    for (int tag = 0; tag < 2; tag++)
+        MPI_Irecv(&values[tag], 1, MPI_INT, (rank + 1) % size, 30 + tag, MPI_COMM_WORLD, &requests[tag]);
+    MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 holds the lock that the others wait for. */
+static void locks(void)
+{
+    int memory = 0, value = 0;
+    MPI_Win window;
+    MPI_Win_create(&memory, sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    if (rank > 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    if (rank == 0) {
+        MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+        MPI_Win_flush(0, window);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Recv(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Win_unlock(0, window);
+    MPI_Win_free(&window);
+}
+
+/* Each puts into its right neighbour's memory, between starts and completions. */
+static void neighbours(int rounds)
+{
+    int memory[64], mine[64] = { rank };
+    MPI_Win window;
+    MPI_Group all, to, from;
+    int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &right, &to);
+    MPI_Group_incl(all, 1, &left, &from);
+    for (int round = 0; round < rounds; round++) {
+        MPI_Win_post(from, 0, window);
+        MPI_Win_start(to, 0, window);
+        MPI_Put(mine, 64, MPI_INT, right, 0, 64, MPI_INT, window);
+        MPI_Win_complete(window);
+        MPI_Win_wait(window);
+    }
+    MPI_Group_free(&all);
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+    MPI_Win_free(&window);
+}
+
 /* Tests in a loop and never yields. */
 static void test_loop(void)
 {
@@ -255,6 +308,12 @@ int main(int argc, char **argv)
         test_loop();
     else if (!strcmp(what, "waits"))
         MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else if (!strcmp(what, "waits for any"))
+        waits_for_any();
+    else if (!strcmp(what, "locks"))
+        locks();
+    else if (!strcmp(what, "neighbours"))
+        neighbours(first);
     else if (!strcmp(what, "probes"))
         MPI_Probe((rank + 1) % size, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     else if (rank == 1 && !strcmp(what, "exit"))
