@@ -20,12 +20,8 @@
 /* Under `weft run` time is virtual: the client library is there, and says how much of it the program itself has taken. */
 bool clock_is_virtual(void);
 
-/* The rank's virtual clock, and the part of it that the program itself has taken, in nanoseconds. */
-struct virtual_time {
-    uint64_t clock;
-    uint64_t program;
-};
-struct virtual_time clock_virtual_ns(void);
+/* How much of the rank's virtual time the program itself has taken, in nanoseconds. */
+uint64_t clock_virtual_ns(void);
 
 /* CPU time of the calling thread in nanoseconds. Without rseq, always a system call. */
 uint64_t clock_thread_cpu_ns(void);

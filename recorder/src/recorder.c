@@ -20,15 +20,14 @@ static void add_computation(uint64_t from, uint64_t to)
  * takes of it belongs to what follows. */
 static void add_virtual_computation(void)
 {
-    struct virtual_time now = clock_virtual_ns();
-    add_computation(thread.left, now.program);
-    thread.left = now.program;
-    thread.entered = now.clock;
+    uint64_t now = clock_virtual_ns();
+    add_computation(thread.left, now);
+    thread.left = now;
 }
 
 void begin_time(void)
 {
-    thread.left = clock_is_virtual() ? clock_virtual_ns().program : clock_thread_cpu_ns();
+    thread.left = clock_is_virtual() ? clock_virtual_ns() : clock_thread_cpu_ns();
 }
 
 bool enter(int function)
@@ -55,11 +54,9 @@ void leave(void)
 
 void leave_as_computation(void)
 {
-    if (clock_is_virtual()) {
-        struct virtual_time now = clock_virtual_ns();
-        add_computation(thread.entered, now.clock);
-        thread.left = now.program;
-    } else {
+    /* In virtual time the rank's clock says what the program took itself, and a poll is the library's: a replay waits where it
+     * polled. */
+    if (!clock_is_virtual()) {
         thread.left = clock_thread_cpu_ns();
         add_computation(thread.entered, thread.left);
     }

@@ -47,7 +47,7 @@ struct thread {
     int function;       /* index of the call, in functions.h */
     uint64_t left;      /* CPU clock when the thread last left MPI; 0, its birth, before the first call. In virtual time:
                          * what the program had taken of it when that was last looked at */
-    uint64_t entered;   /* CPU clock, or virtual clock, when it entered the call it is in */
+    uint64_t entered;   /* CPU clock when it entered the call it is in; not in virtual time */
     uint64_t computed;  /* ns of computation not yet recorded */
     struct {            /* the message that the last call, a probe, has found */
         bool valid;

@@ -83,6 +83,14 @@ fn synchronizing_windows_takes_microseconds() {
     assert!(took < 0.001, "4 rounds of post, start, put, complete, wait: {took} s");
 }
 
+/// Catches a full mailbox of messages that have come before the one that the rank waits for, which then never finds room.
+#[test]
+fn a_flood_of_small_messages_arrives() {
+    let Some(program) = job() else { return };
+    let (took, _) = virtual_s(&["-n", "2", "--ppn", "1", "--wall-limit", "1min"], &program, &["flood", "3000"]);
+    assert!(took < 0.01, "3000 numbers: {took} s");
+}
+
 /// Catches computation that a program's own clock does not see, or that nobody sees.
 #[test]
 fn what_is_computed_shows_on_the_ranks_clock() {

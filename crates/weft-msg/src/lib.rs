@@ -75,7 +75,7 @@ pub use false_envelope::FalseEnvelope;
 pub use interface::InterfaceAnswer;
 pub use nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 pub use process::{Process, Progress};
-pub use protocol::{ClearToSend, OneSidedPath, Protocol, Rendezvous, Wildcards};
+pub use protocol::{ClearToSend, OneSidedPath, Protocol, Rendezvous, WaitCosts, Wildcards};
 pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
 pub use stand_in::AnnouncedSend;
 pub use support::{supports, unsupported};

@@ -234,7 +234,7 @@ impl Process {
         }
         // A lock is granted at once.
         if !matches!(kind, WindowSync::Lock | WindowSync::LockAll) {
-            nic.spend(Work::WaitCall, protocol.wait_call);
+            self.begin_wait(protocol, nic);
             if let Some(windows) = &mut self.windows {
                 windows.waiting = Some(Synchronization { kind, window: place as u32, target });
             }

@@ -19,7 +19,7 @@ use crate::error::MsgError;
 use crate::matching::{Matching, Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
 use crate::one_sided::{AccessCall, Windows};
-use crate::protocol::{LARGEST, Protocol, Wildcards};
+use crate::protocol::{LARGEST, Protocol, WaitCosts, Wildcards};
 use crate::requests::{Renamed, Requests};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
@@ -104,6 +104,8 @@ pub struct Process {
     pub(crate) rank: RankId,
     pub(crate) ranks: u32,
     pub(crate) waiting: WaitingFor,
+    /// It has called a wait and not yet looked in vain: see [`WaitCosts::Polls`].
+    pub(crate) has_not_polled: bool,
     pub(crate) requests: Requests,
     pub(crate) matching: Matching,
     pub(crate) sends: Slab<Outgoing>,
@@ -125,6 +127,7 @@ impl Process {
             rank,
             ranks,
             waiting: WaitingFor::Nothing,
+            has_not_polled: false,
             requests: Requests::default(),
             matching: Matching::default(),
             sends: Slab::new(),
@@ -187,19 +190,19 @@ impl Process {
                 self.receive(posted, protocol, nic);
             }
             Op::Wait { request } => {
-                nic.spend(Work::WaitCall, protocol.wait_call);
+                self.begin_wait(protocol, nic);
                 self.requests.wait(*request)?;
                 self.waiting = WaitingFor::Wait;
             }
             Op::Waitall { requests } => {
-                nic.spend(Work::WaitCall, protocol.wait_call);
+                self.begin_wait(protocol, nic);
                 for request in requests {
                     self.requests.wait(*request)?;
                 }
                 self.waiting = WaitingFor::Waitall;
             }
             Op::Waitany { requests, completed } => {
-                nic.spend(Work::WaitCall, protocol.wait_call);
+                self.begin_wait(protocol, nic);
                 self.wait_any(requests, *completed, protocol)?;
                 self.waiting = WaitingFor::Waitany;
             }
@@ -240,7 +243,29 @@ impl Process {
             return Progress::Blocked;
         }
         self.waiting = WaitingFor::Nothing;
+        self.has_not_polled = false;
         Progress::Ready
+    }
+
+    /// A call begins to wait, or goes on to wait for something else.
+    pub(crate) fn begin_wait(&mut self, protocol: &Protocol, nic: &mut impl Nic) {
+        match protocol.wait_costs {
+            WaitCosts::Call => nic.spend(Work::WaitCall, protocol.wait_call),
+            WaitCosts::Polls => self.has_not_polled = true,
+        }
+    }
+
+    /// Whether a rank that waits must [look in vain](Process::look_in_vain) if nothing has come.
+    #[inline]
+    pub fn has_not_polled(&self) -> bool {
+        self.has_not_polled
+    }
+
+    /// The rank waits, and nothing has come.
+    pub fn look_in_vain(&mut self, protocol: &Protocol, nic: &mut impl Nic) {
+        if std::mem::take(&mut self.has_not_polled) {
+            nic.spend(Work::WaitCall, protocol.wait_call);
+        }
     }
 
     /// A message has arrived whole that is not [the interface's](Protocol::by_interface), and the rank

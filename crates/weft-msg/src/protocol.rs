@@ -40,6 +40,16 @@ pub enum ClearToSend {
     Interface,
 }
 
+/// What a call that waits costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum WaitCosts {
+    /// [`Protocol::wait_call`], whether it has to wait or not.
+    #[default]
+    Call,
+    /// That much where nothing has come when it is called, since it polls in vain before it waits; otherwise nothing.
+    Polls,
+}
+
 /// Who carries out a one-sided operation at its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum OneSidedPath {
@@ -62,7 +72,7 @@ pub enum OneSidedPath {
 /// | a request to send arrives | `control_receive` + `matching_entry` × posted receives looked at |
 /// | it is matched, then or later | `control_send` |
 /// | announced data arrives | `receive_message`; `control_send` for an acknowledgement |
-/// | a wait is called | `wait_call` |
+/// | a wait is called | `wait_call`; where `wait_costs` are of polls, only if nothing has come |
 /// | a collective is called | `collective_call`, and its sends, receives, copies and reductions; `wait_call` for every step that waits for messages |
 /// | an accelerated allreduce | `collective_call` + `wait_call`; the rest is the interface's |
 ///
@@ -88,8 +98,10 @@ pub struct Protocol {
     pub send_call: Span,
     /// Posting a receive.
     pub receive_call: Span,
-    /// A call that waits, whether it blocks or not.
+    /// A call that waits.
     pub wait_call: Span,
+    /// When it costs that.
+    pub wait_costs: WaitCosts,
     /// Starting a collective, beside the sends and receives that it consists of.
     pub collective_call: Span,
     /// Taking an arrived message (eager, or announced data) from the interface.
@@ -150,6 +162,7 @@ impl Protocol {
             send_call: Span::ZERO,
             receive_call: Span::ZERO,
             wait_call: Span::ZERO,
+            wait_costs: WaitCosts::Call,
             collective_call: Span::ZERO,
             receive_message: Span::ZERO,
             control_send: Span::ZERO,

@@ -16,17 +16,17 @@ mod faults;
 
 pub use faults::{Faults, faults};
 
-use crate::machine::{self, Fabric, GlobalLinks, Machine, Profile, Routing, Rule, Topology};
+use crate::machine::{self, Fabric, GlobalLinks, Machine, Profile, Progress, Routing, Rule, Topology};
 use crate::results::available_memory;
 use weft_fabric::parameters::{CreditUnit, IdealParameters, LinkParameters};
 use weft_fabric::{BuildError, NetworkParameters};
-use weft_msg::{AlgorithmError, AlgorithmTable, Protocol, Wildcards};
+use weft_msg::{AlgorithmError, AlgorithmTable, Protocol, WaitCosts, Wildcards};
 use weft_nic::{CheckParameters, FullParameters, SimpleParameters};
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyMinimal, Exanest, ExanestOrder, KaryTree, Layout,
     SizeError, Star, StarRouting, Topology as _, Torus, Ugal, UpDown,
 };
-use weft_units::{Bytes, EndpointId};
+use weft_units::{Bytes, EndpointId, Span};
 
 /// A machine that is well formed and cannot be simulated. Every message names the key of the machine file
 /// to change.
@@ -297,6 +297,16 @@ pub fn processes_per_endpoint(machine: &Machine) -> u16 {
     u16::try_from(cores.min(most)).unwrap_or(u16::MAX)
 }
 
+/// When a call that waits costs what. Only a library that nobody else moves on polls.
+fn wait(machine: &Machine) -> (WaitCosts, Span) {
+    match (machine.messaging.progress, machine.messaging.wait_costs, machine.host.poll) {
+        // MPICH yields after the first, and waits after the second.
+        (Progress::Call, WaitCosts::Polls, Some(poll)) => (WaitCosts::Polls, poll * 2),
+        (Progress::Call, costs, _) => (costs, machine.messaging.wait_call),
+        (Progress::Thread | Progress::Nic, ..) => (WaitCosts::Call, machine.messaging.wait_call),
+    }
+}
+
 /// What the messaging library costs, with its table of algorithms: the machine's rules first, then those
 /// of its profile.
 ///
@@ -313,10 +323,12 @@ pub fn protocol(machine: &Machine, wildcards: Wildcards) -> Result<Protocol, Ass
     for rule in messaging.rules.iter().rev() {
         algorithms.prefer(algorithm_rule(rule))?;
     }
+    let (wait_costs, wait_call) = wait(machine);
     Ok(Protocol {
         send_call: messaging.send_call,
         receive_call: messaging.receive_call,
-        wait_call: messaging.wait_call,
+        wait_call,
+        wait_costs,
         collective_call: messaging.collective_call,
         receive_message: messaging.receive_message,
         control_send: messaging.control_send,

@@ -143,6 +143,22 @@ static void neighbours(int rounds)
     MPI_Win_free(&window);
 }
 
+/* Rank 0 sends numbers much faster than rank 1 takes them. */
+static void flood(int count)
+{
+    for (int i = 0; i < count; i++) {
+        int number = i;
+        if (rank == 0)
+            MPI_Send(&number, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+        else if (rank == 1)
+            MPI_Recv(&number, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (number != i) {
+            printf("number %d came as the %dth\n", number, i);
+            MPI_Abort(MPI_COMM_WORLD, 9);
+        }
+    }
+}
+
 /* Tests in a loop and never yields. */
 static void test_loop(void)
 {
@@ -314,6 +330,8 @@ int main(int argc, char **argv)
         locks();
     else if (!strcmp(what, "neighbours"))
         neighbours(first);
+    else if (!strcmp(what, "flood"))
+        flood(first);
     else if (!strcmp(what, "probes"))
         MPI_Probe((rank + 1) % size, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     else if (rank == 1 && !strcmp(what, "exit"))

@@ -25,13 +25,20 @@ impl LiveHost {
             return self.interface_delivered(message, &header, carried, own, parameters, context);
         }
         let seat = header.seat as usize;
+        let rank = &mut self.ranks[seat];
+        let turn = match header.kind {
+            Kind::Message(_) if header.is_matched() => {
+                rank.order.arrive(header.source, header.number, header)
+            }
+            _ => Some(header),
+        };
         if message.in_mailbox {
-            let rank = &mut self.ranks[seat];
             let takes = matches!(rank.wants, State::Ready | State::Wait | State::Poll | State::Run);
-            if takes && matches!(header.kind, Kind::Message(_)) {
+            if takes && matches!(header.kind, Kind::Message(_)) && turn.is_some() {
                 rank.in_mailbox += 1;
             } else {
-                // The interface's own, or for a rank that is outside virtual time: nothing waits for it.
+                // The interface's own, or for a rank that is outside virtual time: nothing waits for it. And what comes early must not
+                // keep out what it waits for: the library takes it out and keeps it.
                 context.taken(seat as u16, context.now());
             }
         }
@@ -44,7 +51,7 @@ impl LiveHost {
                 if !header.is_matched() {
                     return self.deliver(&header, &envelope, own, parameters, context);
                 }
-                let mut turn = self.ranks[seat].order.arrive(header.source, header.number, header);
+                let mut turn = turn;
                 while let Some(next) = turn {
                     if let Kind::Message(envelope) = next.kind {
                         self.deliver(&next, &envelope, own, parameters, context);

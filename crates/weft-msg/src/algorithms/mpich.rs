@@ -68,8 +68,8 @@ pub(super) fn rules_3_2_1() -> Vec<Rule> {
     ]
 }
 
-/// Version 5.0: the choices of 3.2.1 but for thresholds that now include the size that they name, and an
-/// allreduce that goes by recursive doubling up to 8 bytes only.
+/// Version 5.0: the choices of 3.2.1 but for thresholds that now include the size that they name, an
+/// allreduce that goes by recursive doubling up to 8 bytes only, and a short alltoall that goes by Bruck's among more than 8.
 pub(super) fn rules_5() -> Vec<Rule> {
     let always = Rule::always;
     let enough = Elements::PowerOfTwo;
@@ -87,8 +87,11 @@ pub(super) fn rules_5() -> Vec<Rule> {
         always(C::Allgather, A::Ring).on_powers_of_two(),
         always(C::Allgatherv, A::RecursiveDoubling).up_to(524_287).on_powers_of_two(),
         always(C::Allgatherv, A::Ring).on_powers_of_two(),
+        // As 5.0.2 does (messages of 8 B: 7 per rank among 8, 4 among 9); generic.json says 8 still.
+        always(C::Alltoall, A::Bruck).up_to(256).on_at_least(9),
+        always(C::Alltoall, A::Scattered).up_to(32_768),
     ];
-    // Reduce, gather(v), scatter(v), alltoall(v), reduce-scatter, the scans, and the allgathers of other
+    // Reduce, gather(v), scatter(v), long alltoalls, alltoallv, reduce-scatter, the scans, and the allgathers of other
     // numbers of members are those of 3.2.1, value by value.
     [own, rules_3_2_1()].concat()
 }

@@ -172,7 +172,7 @@ impl Process {
             }
         }
         if waits {
-            nic.spend(Work::WaitCall, protocol.wait_call);
+            self.begin_wait(protocol, nic);
         }
         self.collectives[key as usize].pending -= 1;
     }

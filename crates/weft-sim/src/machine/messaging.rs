@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
-use weft_msg::{Algorithm, ClearToSend, OneSidedPath, Rendezvous};
+use weft_msg::{Algorithm, ClearToSend, OneSidedPath, Rendezvous, WaitCosts};
 use weft_trace::op::Collective;
 use weft_units::{BitRate, Bytes, Span};
 
@@ -45,8 +45,10 @@ section! {
         send_call: Entry<Span>,
         /// Posting a receive.
         receive_call: Entry<Span>,
-        /// A call that waits, whether it blocks or not.
+        /// A call that waits.
         wait_call: Entry<Span>,
+        /// When it costs that: always (`call`), or only where nothing has come, and then two of `host.poll` if there are (`polls`).
+        wait_costs: Option<Entry<WaitCosts>>,
         /// Starting a collective, beside its sends and receives.
         collective_call: Entry<Span>,
         /// Taking an arrived message from the interface.
@@ -100,6 +102,11 @@ names!(Rendezvous, "Rendezvous", "a rendezvous", {
 names!(ClearToSend, "ClearToSend", "who acts on a clear to send", {
     ClearToSend::Sender => ClearToSend::Sender, "sender";
     ClearToSend::Interface => ClearToSend::Interface, "interface";
+});
+
+names!(WaitCosts, "WaitCosts", "costs of a wait", {
+    WaitCosts::Call => WaitCosts::Call, "call";
+    WaitCosts::Polls => WaitCosts::Polls, "polls";
 });
 
 names!(OneSidedPath, "OneSidedPath", "who carries out one-sided operations", {
@@ -306,8 +313,11 @@ pub struct Messaging {
     pub send_call: Span,
     /// Posting a receive.
     pub receive_call: Span,
-    /// A call that waits, whether it blocks or not.
+    /// A call that waits.
     pub wait_call: Span,
+    /// When it costs that; `call` where the file does not say.
+    #[serde(default)]
+    pub wait_costs: WaitCosts,
     /// Starting a collective, beside its sends and receives.
     pub collective_call: Span,
     /// Taking an arrived message from the interface.
@@ -351,6 +361,7 @@ impl From<RawMessaging> for Messaging {
             send_call: raw.send_call.value,
             receive_call: raw.receive_call.value,
             wait_call: raw.wait_call.value,
+            wait_costs: raw.wait_costs.map(|entry| entry.value).unwrap_or_default(),
             collective_call: raw.collective_call.value,
             receive_message: raw.receive_message.value,
             control_send: raw.control_send.value,

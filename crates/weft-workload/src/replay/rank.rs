@@ -181,8 +181,10 @@ impl ReplayRank {
         loop {
             // In a call that waits: what it has not noticed yet, one after the other.
             while matches!(self.state, State::Blocked | State::Finished) {
-                let Some((at, notice)) = self.notices.pop_front() else { return };
-                self.notice_in_call(notice, at, around);
+                match self.notices.pop_front() {
+                    Some((at, notice)) => self.notice_in_call(notice, at, around),
+                    None => return self.look_in_vain(around),
+                }
             }
             if self.state == State::Failed {
                 return;
@@ -196,6 +198,20 @@ impl ReplayRank {
             budget -= 1;
             self.next_operation(around);
         }
+    }
+
+    /// It goes on to wait, since nothing has come.
+    fn look_in_vain(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
+        if self.state != State::Blocked || !self.process.has_not_polled() {
+            return;
+        }
+        let Ledger { clock: begun, call, recorder: Recorder { own: cause, .. }, .. } = self.ledger;
+        let protocol = &around.parameters.protocol;
+        let mut port = Port::new(begun, cause, call, &mut self.ledger, around);
+        self.process.look_in_vain(protocol, &mut port);
+        let (clock, last) = port.end();
+        self.ledger.recorder.own = last;
+        self.ledger.work(begun, clock, around);
     }
 
     fn next_operation(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {

@@ -3,6 +3,8 @@
 //! ```text
 //!   weft run --record ──► trace: MPICH 5, computation takes no time ──► replay: MPICH 5's algorithms, copies and reductions take none
 //! ```
+//! Real ranks move messages on themselves and write announced data, whatever the machine file says, and poll before they wait.
+//!
 //! A trace of a real machine asks for nothing: what its program would take on another machine depends on that machine's library.
 
 use crate::experiment::ExperimentError;
@@ -28,6 +30,13 @@ pub fn as_recorded(traces: &[impl AsRef<Path>]) -> Result<Vec<(&'static str, Str
 fn settings(header: &TraceHeader) -> Vec<(&'static str, String)> {
     let profile = profile(&header.mpi_library).map(|profile| ("messaging.profile", profile.to_owned()));
     let mut settings: Vec<_> = profile.into_iter().collect();
+    let own = [
+        ("messaging.progress", "call"),
+        ("messaging.rendezvous", "write"),
+        ("messaging.clear_to_send", "sender"),
+        ("messaging.wait_costs", "polls"),
+    ];
+    settings.extend(own.map(|(key, value)| (key, value.to_owned())));
     settings.extend(header.buffered_limit.map(|limit| ("messaging.buffered_limit", limit.to_string())));
     if header.virtual_time.as_deref().is_some_and(|host| !host.starts_with("cpu")) {
         let rates = ["messaging.memory_copy_rate", "messaging.reduction_rate"];
@@ -58,8 +67,10 @@ mod tests {
         };
         let keys = |header| settings(&header).into_iter().map(|(_, value)| value).collect::<Vec<_>>();
         let mpich = "MPICH Version:      5.0.2\nMPICH Device: ch4";
-        assert_eq!(keys(header(mpich, Some("none"))), ["mpich-5", "4096", "unlimited", "unlimited"]);
-        assert_eq!(keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))), ["mpich-3.2.1", "4096"]);
-        assert_eq!(keys(header("Open MPI v4.1.4", Some("cpu:1"))), ["4096"]);
+        let own = ["call", "write", "sender", "polls", "4096"];
+        let expected = [&["mpich-5"][..], &own, &["unlimited"; 2]].concat();
+        assert_eq!(keys(header(mpich, Some("none"))), expected);
+        assert_eq!(keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))), [&["mpich-3.2.1"][..], &own].concat());
+        assert_eq!(keys(header("Open MPI v4.1.4", Some("cpu:1"))), own);
     }
 }
