@@ -87,7 +87,7 @@ fn synchronizing_windows_takes_microseconds() {
 #[test]
 fn a_flood_of_small_messages_arrives() {
     let Some(program) = job() else { return };
-    let (took, _) = virtual_s(&["-n", "2", "--ppn", "1", "--wall-limit", "1min"], &program, &["flood", "3000"]);
+    let (took, _) = virtual_s(&["-n", "2", "--ppn", "1"], &program, &["flood", "3000"]);
     assert!(took < 0.01, "3000 numbers: {took} s");
 }
 

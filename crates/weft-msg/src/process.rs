@@ -104,8 +104,8 @@ pub struct Process {
     pub(crate) rank: RankId,
     pub(crate) ranks: u32,
     pub(crate) waiting: WaitingFor,
-    /// It has called a wait and not yet looked in vain: see [`WaitCosts::Polls`].
-    pub(crate) has_not_polled: bool,
+    /// How often it still polls in vain before it waits: see [`WaitCosts::Polls`].
+    pub(crate) polls_left: u8,
     pub(crate) requests: Requests,
     pub(crate) matching: Matching,
     pub(crate) sends: Slab<Outgoing>,
@@ -118,6 +118,9 @@ pub struct Process {
     pub(crate) fault: Option<Box<MsgError>>,
 }
 
+/// Empty polls before a rank waits, where these are what a wait costs: MPICH yields after the first, and waits in the second.
+const POLLS: u8 = 2;
+
 const _: () = assert!(size_of::<Process>() <= 312, "a hundred thousand ranks must fit");
 
 impl Process {
@@ -127,7 +130,7 @@ impl Process {
             rank,
             ranks,
             waiting: WaitingFor::Nothing,
-            has_not_polled: false,
+            polls_left: 0,
             requests: Requests::default(),
             matching: Matching::default(),
             sends: Slab::new(),
@@ -243,7 +246,7 @@ impl Process {
             return Progress::Blocked;
         }
         self.waiting = WaitingFor::Nothing;
-        self.has_not_polled = false;
+        self.polls_left = 0;
         Progress::Ready
     }
 
@@ -251,20 +254,25 @@ impl Process {
     pub(crate) fn begin_wait(&mut self, protocol: &Protocol, nic: &mut impl Nic) {
         match protocol.wait_costs {
             WaitCosts::Call => nic.spend(Work::WaitCall, protocol.wait_call),
-            WaitCosts::Polls => self.has_not_polled = true,
+            WaitCosts::Polls => self.polls_left = POLLS,
         }
     }
 
-    /// Whether a rank that waits must [look in vain](Process::look_in_vain) if nothing has come.
+    /// A rank that waits polls, and nothing has come; says whether it polls at all before it waits for what comes.
     #[inline]
-    pub fn has_not_polled(&self) -> bool {
-        self.has_not_polled
+    pub fn polls_in_vain(&mut self, protocol: &Protocol, nic: &mut impl Nic) -> bool {
+        let polls = self.polls_left > 0;
+        if polls {
+            self.polls_left -= 1;
+            nic.spend(Work::WaitCall, protocol.wait_call);
+        }
+        polls
     }
 
-    /// The rank waits, and nothing has come.
-    pub fn look_in_vain(&mut self, protocol: &Protocol, nic: &mut impl Nic) {
-        if std::mem::take(&mut self.has_not_polled) {
-            nic.spend(Work::WaitCall, protocol.wait_call);
+    /// A rank that waits has taken something that has not ended its wait.
+    pub fn goes_on_waiting(&mut self, protocol: &Protocol) {
+        if protocol.wait_costs == WaitCosts::Polls {
+            self.polls_left = self.polls_left.max(1);
         }
     }
 
@@ -384,6 +392,9 @@ impl Process {
     /// A send or receive has completed.
     #[inline]
     pub(crate) fn complete(&mut self, owner: Owner, protocol: &Protocol, nic: &mut impl Nic) {
+        if protocol.wait_costs == WaitCosts::Polls {
+            self.polls_left = POLLS;
+        }
         match owner {
             Owner::Nobody => {}
             Owner::Request(request) => self.complete_request(request),

@@ -46,7 +46,8 @@ pub enum WaitCosts {
     /// [`Protocol::wait_call`], whether it has to wait or not.
     #[default]
     Call,
-    /// That much where nothing has come when it is called, since it polls in vain before it waits; otherwise nothing.
+    /// That much for each poll that finds nothing: two before a rank waits, and again after something has come and completed that does
+    /// not end the wait, one after other things. A call whose messages are there costs nothing.
     Polls,
 }
 
@@ -72,7 +73,7 @@ pub enum OneSidedPath {
 /// | a request to send arrives | `control_receive` + `matching_entry` × posted receives looked at |
 /// | it is matched, then or later | `control_send` |
 /// | announced data arrives | `receive_message`; `control_send` for an acknowledgement |
-/// | a wait is called | `wait_call`; where `wait_costs` are of polls, only if nothing has come |
+/// | a wait is called | `wait_call`; where `wait_costs` are of polls, for each of its polls that find nothing |
 /// | a collective is called | `collective_call`, and its sends, receives, copies and reductions; `wait_call` for every step that waits for messages |
 /// | an accelerated allreduce | `collective_call` + `wait_call`; the rest is the interface's |
 ///

@@ -300,8 +300,7 @@ pub fn processes_per_endpoint(machine: &Machine) -> u16 {
 /// When a call that waits costs what. Only a library that nobody else moves on polls.
 fn wait(machine: &Machine) -> (WaitCosts, Span) {
     match (machine.messaging.progress, machine.messaging.wait_costs, machine.host.poll) {
-        // MPICH yields after the first, and waits after the second.
-        (Progress::Call, WaitCosts::Polls, Some(poll)) => (WaitCosts::Polls, poll * 2),
+        (Progress::Call, WaitCosts::Polls, Some(poll)) => (WaitCosts::Polls, poll),
         (Progress::Call, costs, _) => (costs, machine.messaging.wait_call),
         (Progress::Thread | Progress::Nic, ..) => (WaitCosts::Call, machine.messaging.wait_call),
     }

@@ -82,6 +82,30 @@ static void ring(int bytes, int rounds)
         MPI_Sendrecv(mine, bytes, MPI_CHAR, to, 3, theirs, bytes, MPI_CHAR, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* The same, asking over and over whether it is done. */
+static void tests(int bytes, int rounds)
+{
+    static char mine[1 << 16], theirs[1 << 16];
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    for (int i = 0; i < rounds; i++) {
+        MPI_Request requests[2];
+        int done = 0;
+        MPI_Irecv(theirs, bytes, MPI_CHAR, from, 3, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(mine, bytes, MPI_CHAR, to, 3, MPI_COMM_WORLD, &requests[1]);
+        while (!done)
+            MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
+    }
+}
+
+static void alltoall(int bytes, int rounds)
+{
+    char *given = calloc((size_t)size, (size_t)bytes), *taken = calloc((size_t)size, (size_t)bytes);
+    for (int round = 0; round < rounds; round++)
+        MPI_Alltoall(given, bytes, MPI_CHAR, taken, bytes, MPI_CHAR, MPI_COMM_WORLD);
+    free(given);
+    free(taken);
+}
+
 /* Both send first, above the eager threshold. */
 static void deadlock(void)
 {
@@ -330,6 +354,10 @@ int main(int argc, char **argv)
         locks();
     else if (!strcmp(what, "neighbours"))
         neighbours(first);
+    else if (!strcmp(what, "tests"))
+        tests(first, second);
+    else if (!strcmp(what, "alltoall"))
+        alltoall(first, second);
     else if (!strcmp(what, "flood"))
         flood(first);
     else if (!strcmp(what, "probes"))

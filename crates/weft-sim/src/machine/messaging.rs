@@ -47,7 +47,7 @@ section! {
         receive_call: Entry<Span>,
         /// A call that waits.
         wait_call: Entry<Span>,
-        /// When it costs that: always (`call`), or only where nothing has come, and then two of `host.poll` if there are (`polls`).
+        /// When it costs that: always (`call`), or, for each poll that finds nothing, `host.poll` if there is one (`polls`).
         wait_costs: Option<Entry<WaitCosts>>,
         /// Starting a collective, beside its sends and receives.
         collective_call: Entry<Span>,

@@ -181,10 +181,8 @@ impl ReplayRank {
         loop {
             // In a call that waits: what it has not noticed yet, one after the other.
             while matches!(self.state, State::Blocked | State::Finished) {
-                match self.notices.pop_front() {
-                    Some((at, notice)) => self.notice_in_call(notice, at, around),
-                    None => return self.look_in_vain(around),
-                }
+                let Some((at, notice)) = self.notices.pop_front() else { return };
+                self.notice_in_call(notice, at, around);
             }
             if self.state == State::Failed {
                 return;
@@ -200,18 +198,20 @@ impl ReplayRank {
         }
     }
 
-    /// It goes on to wait, since nothing has come.
-    fn look_in_vain(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
-        if self.state != State::Blocked || !self.process.has_not_polled() {
-            return;
-        }
-        let Ledger { clock: begun, call, recorder: Recorder { own: cause, .. }, .. } = self.ledger;
+    /// Waiting for what comes at `until`, it polls in vain before.
+    fn poll_in_vain(&mut self, until: Time, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
         let protocol = &around.parameters.protocol;
-        let mut port = Port::new(begun, cause, call, &mut self.ledger, around);
-        self.process.look_in_vain(protocol, &mut port);
-        let (clock, last) = port.end();
-        self.ledger.recorder.own = last;
-        self.ledger.work(begun, clock, around);
+        while self.ledger.clock < until {
+            let Ledger { clock: begun, call, recorder: Recorder { own: cause, .. }, .. } = self.ledger;
+            let mut port = Port::new(begun, cause, call, &mut self.ledger, around);
+            let polls = self.process.polls_in_vain(protocol, &mut port);
+            let (clock, last) = port.end();
+            if !polls {
+                return;
+            }
+            self.ledger.recorder.own = last;
+            self.ledger.work(begun, clock, around);
+        }
     }
 
     fn next_operation(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
@@ -361,6 +361,9 @@ impl ReplayRank {
         around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
     ) {
         let finished = self.state == State::Finished;
+        if !finished {
+            self.poll_in_vain(at, around);
+        }
         let Ledger { clock, call, recorder, .. } = self.ledger;
         let begun = clock.max(at);
         let cause = if at > clock { notice.cause() } else { recorder.own };
@@ -371,6 +374,9 @@ impl ReplayRank {
             self.ledger.clock = clock;
         } else {
             self.ledger.work(begun, clock, around);
+            if self.state == State::Blocked {
+                self.process.goes_on_waiting(&around.parameters.protocol);
+            }
         }
     }
 

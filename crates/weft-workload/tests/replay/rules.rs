@@ -1,6 +1,7 @@
 //! Progress, order, several programs, and programs that cannot end.
 
 use super::support::*;
+use weft_msg::WaitCosts;
 use weft_trace::op::SendMode;
 use weft_units::{Bytes, Span};
 use weft_workload::replay::ProgressRule;
@@ -20,6 +21,29 @@ fn progress_in_calls_waits_for_a_call() {
     };
     assert_eq!(end(ProgressRule::Call), Span::from_us(50));
     assert_eq!(end(ProgressRule::Background), Span::ZERO);
+}
+
+/// What a wait costs where it polls: nothing once its message has come, until the end of the poll in which it comes, and nothing more
+/// after two. A second message after one that has not ended the wait is polled for anew.
+#[test]
+fn a_wait_polls_twice_in_vain_and_then_sees_what_comes() {
+    let mut setup = Setup::zero(ProgressRule::Call);
+    (setup.protocol.wait_call, setup.protocol.wait_costs) = (Span::from_us(50), WaitCosts::Polls);
+    let ends = |first, second| {
+        let programs = [
+            vec![compute(first), send(2, 0, 8, 0)],
+            vec![compute(second), send(2, 0, 8, 0)],
+            vec![receive(0, 0, 8, 0), receive(1, 0, 8, 1), compute(100), both()],
+        ];
+        let outcome = setup.run(&[trace_of(&programs)], None);
+        outcome.assert_finished();
+        outcome.ranks[2].end.as_ps() / 1_000_000
+    };
+    assert_eq!(ends(20, 100), 100, "both are there");
+    assert_eq!([ends(20, 101), ends(20, 150)], [150; 2], "in the first poll");
+    assert_eq!([ends(20, 151), ends(20, 200)], [200; 2], "in the second");
+    assert_eq!([ends(20, 201), ends(20, 317)], [201, 317], "while it waits");
+    assert_eq!([ends(300, 310), ends(300, 390), ends(300, 420)], [350, 400, 420], "after another");
 }
 
 /// Packets of several messages take turns, so that a short message passes a long one: it must not be

@@ -34,6 +34,11 @@ pub fn wait(request: u32) -> Op {
     Op::Wait { request: RequestId(request) }
 }
 
+/// Waits for requests 0 and 1.
+pub fn both() -> Op {
+    Op::Waitall { requests: vec![RequestId(0), RequestId(1)] }
+}
+
 pub fn collective(kind: Collective, bytes: u64) -> Op {
     let bytes = Bytes::new(bytes);
     let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 8, ..CollectiveSizes::default() };

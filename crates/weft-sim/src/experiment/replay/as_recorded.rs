@@ -70,7 +70,10 @@ mod tests {
         let own = ["call", "write", "sender", "polls", "4096"];
         let expected = [&["mpich-5"][..], &own, &["unlimited"; 2]].concat();
         assert_eq!(keys(header(mpich, Some("none"))), expected);
-        assert_eq!(keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))), [&["mpich-3.2.1"][..], &own].concat());
+        assert_eq!(
+            keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))),
+            [&["mpich-3.2.1"][..], &own].concat()
+        );
         assert_eq!(keys(header("Open MPI v4.1.4", Some("cpu:1"))), own);
     }
 }
