@@ -69,7 +69,7 @@ pub(super) fn rules_3_2_1() -> Vec<Rule> {
 }
 
 /// Version 5.0: the choices of 3.2.1 but for thresholds that now include the size that they name, an
-/// allreduce that goes by recursive doubling up to 8 bytes only, and a short alltoall that goes by Bruck's among more than 8.
+/// allreduce that goes by recursive doubling up to 8 bytes only, and a short alltoall that goes by Bruck's among more than 8. Calls that do not block have thresholds of their own for both.
 pub(super) fn rules_5() -> Vec<Rule> {
     let always = Rule::always;
     let enough = Elements::PowerOfTwo;
@@ -80,6 +80,7 @@ pub(super) fn rules_5() -> Vec<Rule> {
         always(C::Broadcast, A::Binomial).up_to(12_288),
         always(C::Broadcast, A::ScatterDoubling).up_to(524_288).on_powers_of_two(),
         always(C::Broadcast, A::ScatterRing),
+        always(C::Allreduce, A::RecursiveDoubling).up_to(2_048).not_blocking(),
         always(C::Allreduce, A::RecursiveDoubling).up_to(8),
         always(C::Allreduce, A::Rabenseifner).with(enough),
         always(C::Allreduce, A::RecursiveDoubling),
@@ -87,6 +88,7 @@ pub(super) fn rules_5() -> Vec<Rule> {
         always(C::Allgather, A::Ring).on_powers_of_two(),
         always(C::Allgatherv, A::RecursiveDoubling).up_to(524_287).on_powers_of_two(),
         always(C::Allgatherv, A::Ring).on_powers_of_two(),
+        always(C::Alltoall, A::Bruck).up_to(2_048).on_at_least(9).not_blocking(),
         // As 5.0.2 does (messages of 8 B: 7 per rank among 8, 4 among 9); generic.json says 8 still.
         always(C::Alltoall, A::Bruck).up_to(256).on_at_least(9),
         always(C::Alltoall, A::Scattered).up_to(32_768),

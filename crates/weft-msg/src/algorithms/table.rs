@@ -42,6 +42,8 @@ pub struct Rule {
     pub power_of_two: bool,
     /// Only where the vector has so many elements.
     pub elements: Elements,
+    /// Only where the call does not block.
+    pub non_blocking: bool,
     /// The algorithm.
     pub algorithm: Algorithm,
 }
@@ -58,6 +60,7 @@ impl Rule {
             per_member: false,
             power_of_two: false,
             elements: Elements::Any,
+            non_blocking: false,
             algorithm,
         }
     }
@@ -82,6 +85,10 @@ impl Rule {
         Rule { elements, ..self }
     }
 
+    pub(super) const fn not_blocking(self) -> Rule {
+        Rule { non_blocking: true, ..self }
+    }
+
     pub(super) const fn per_member(self) -> Rule {
         Rule { per_member: true, ..self }
     }
@@ -100,6 +107,7 @@ impl Rule {
             && (self.min_bytes..=self.max_bytes).contains(&Bytes::new(bytes))
             && (!self.power_of_two || members.is_power_of_two())
             && size.elements >= needed
+            && (!self.non_blocking || size.non_blocking)
     }
 }
 
@@ -112,6 +120,8 @@ pub struct CollectiveSize {
     pub bytes: Bytes,
     /// Elements of the vector; 0 where there is none.
     pub elements: u64,
+    /// Whether the call does not block.
+    pub non_blocking: bool,
 }
 
 /// The table: the first rule whose conditions hold says the algorithm.
@@ -238,7 +248,7 @@ mod tests {
     use crate::algorithms::{COLLECTIVE_NAMES, collective_of};
 
     fn size(members: u32, bytes: u64) -> CollectiveSize {
-        CollectiveSize { members, bytes: Bytes::new(bytes), elements: bytes / 8 }
+        CollectiveSize { members, bytes: Bytes::new(bytes), elements: bytes / 8, non_blocking: false }
     }
 
     /// Catches a rule that names an algorithm which cannot do it, and a collective without any.
@@ -285,6 +295,10 @@ mod tests {
         assert_eq!(choose(Collective::Allreduce, 16, 8), Algorithm::RecursiveDoubling);
         assert_eq!(choose(Collective::Allreduce, 2, 16), Algorithm::Rabenseifner);
         assert_eq!(choose(Collective::Allreduce, 16, 64), Algorithm::RecursiveDoubling);
+        let iallreduce = CollectiveSize { non_blocking: true, ..size(16, 2_048) };
+        assert_eq!(table.choose(Collective::Allreduce, iallreduce), Some(Algorithm::RecursiveDoubling));
+        assert_eq!(choose(Collective::Alltoall, 8, 256), Algorithm::Scattered);
+        assert_eq!(choose(Collective::Alltoall, 9, 256), Algorithm::Bruck);
         assert_eq!(choose(Collective::Allgather, 16, 524_288), Algorithm::Ring);
         assert_eq!(choose(Collective::Allgather, 12, 81_919), Algorithm::Bruck);
     }

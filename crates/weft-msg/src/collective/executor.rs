@@ -3,7 +3,7 @@
 use super::part::{Part, has_root};
 use super::{Step, Steps, non_overlapping, schedule};
 use crate::accelerator::Allreduce;
-use crate::algorithms::{Algorithm, collective_name};
+use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
 use crate::communicator::CommIndex;
 use crate::error::MsgError;
 use crate::matching::{Owner, Posted};
@@ -57,7 +57,7 @@ impl Process {
         let root = self.root(call, comm)?;
         let (members, me) = (self.communicators.size(comm), self.communicators.me(comm));
         let mut part = Part::new(call.kind, members, me, root, call.sizes)?;
-        let algorithm = self.choose(comm, &part, protocol, nic)?;
+        let algorithm = self.choose(comm, &part, call.request.is_some(), protocol, nic)?;
         if algorithm == Algorithm::NonOverlapping {
             part.stages = non_overlapping::stages(&part, &protocol.algorithms);
         }
@@ -94,18 +94,20 @@ impl Process {
         &self,
         comm: CommIndex,
         part: &Part,
+        non_blocking: bool,
         protocol: &Protocol,
         nic: &impl Nic,
     ) -> Result<Algorithm, MsgError> {
         let (table, kind) = (&protocol.algorithms, part.kind);
-        let mut algorithm = table.choose(kind, part.size());
+        let size = CollectiveSize { non_blocking, ..part.size() };
+        let mut algorithm = table.choose(kind, size);
         if algorithm == Some(Algorithm::Accelerator)
             && let Some(limit) = nic.accelerator_limit(&self.allreduce(comm, part, part.layout().total()))
         {
             if table.is_forced(kind) {
                 return Err(MsgError::Accelerator { limit });
             }
-            algorithm = table.choose_software(kind, part.size());
+            algorithm = table.choose_software(kind, size);
         }
         algorithm.ok_or_else(|| MsgError::Unsupported { operation: collective_name(kind).to_owned() })
     }

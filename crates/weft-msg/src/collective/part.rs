@@ -122,7 +122,7 @@ impl Part {
         Ok(Part { kind, members, me, root, element: given.element.max(1), sizes, stages: Stages::default() })
     }
 
-    /// The size that the machine's table asks for.
+    /// The size that the machine's table asks for, of a call that blocks.
     pub fn size(&self) -> CollectiveSize {
         let bytes = match (&self.sizes, self.kind) {
             (Sizes::None | Sizes::Rooted { .. } | Sizes::Pairs { .. }, _) => 0,
@@ -135,6 +135,7 @@ impl Part {
             members: self.members,
             bytes: Bytes::new(bytes),
             elements: bytes / u64::from(self.element),
+            non_blocking: false,
         }
     }
 
