@@ -146,6 +146,11 @@ impl VirtualInterfaces {
         Some(number)
     }
 
+    /// Whether none is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// The interface of that number, if it is open.
     pub(crate) fn get_mut(&mut self, number: u16) -> Option<&mut Open> {
         self.open.get_mut(&number)

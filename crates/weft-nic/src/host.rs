@@ -146,7 +146,8 @@ pub trait HostContext<H: Host> {
     /// Makes the interface ask for the host's offer.
     fn request_offer(&mut self);
 
-    /// Nothing that the interface does not know of yet can reach the host before this time.
+    /// Until this time the host notices no message, and none that it has posted ahead of time fails. What the interface has
+    /// [taken](Host::sent), refusals of packets, and the accelerator are not considered.
     fn quiet_until(&self) -> Time {
         self.now()
     }

@@ -339,7 +339,11 @@ impl LiveHost {
                 rank.notices.pop_front();
             }
             rank.empty_mailbox(seat, context);
-            let quiet = if rank.notices.is_empty() { context.quiet_until() } else { Time::ZERO };
+            // When its interface has taken what it waits to be taken, or refuses packets of one of its own, it hears at once.
+            let mut waits = self.outgoing.iter().map(|(_, outgoing)| outgoing);
+            let waits = waits.any(|outgoing| outgoing.seat as usize == seat && outgoing.token != 0);
+            let hears_of_messages_only = !waits && self.interfaces.is_empty() && rank.notices.is_empty();
+            let quiet = if hears_of_messages_only { context.quiet_until() } else { Time::ZERO };
             parameters.job.begin_turn(number, quiet.as_ps());
             if idle_until > context.now() {
                 (rank.wants, self.under_way) = (State::Run, Some(seat));

@@ -2,6 +2,7 @@
 
 use super::data_flow::{DataFlow, DataFlows};
 use super::network::{Delays, MOST_ACCELERATED, Outcome, run, splitmix};
+use crate::algorithms::CollectiveSize;
 use crate::collective::non_overlapping::stages;
 use crate::collective::part::Part;
 use crate::{Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, Protocol, Rendezvous, Rule};
@@ -133,9 +134,10 @@ pub fn run_trials(
         let parts =
             (0..count).map(|me| Part::new(trial.kind, count, me, trial.root, &sizes(trial, count, me)));
         let mut parts: Vec<Part> = parts.collect::<Result<_, _>>().unwrap();
-        let mut algorithm = protocol.algorithms.choose(trial.kind, parts[0].size()).unwrap();
+        let size = CollectiveSize { non_blocking: !blocking, ..parts[0].size() };
+        let mut algorithm = protocol.algorithms.choose(trial.kind, size).unwrap();
         if algorithm == Algorithm::Accelerator && count > MOST_ACCELERATED {
-            algorithm = protocol.algorithms.choose_software(trial.kind, parts[0].size()).unwrap();
+            algorithm = protocol.algorithms.choose_software(trial.kind, size).unwrap();
         }
         if algorithm == Algorithm::NonOverlapping {
             parts.iter_mut().for_each(|part| part.stages = stages(part, &protocol.algorithms));

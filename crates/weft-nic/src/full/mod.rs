@@ -272,6 +272,7 @@ impl<H: Host> FullNic<H> {
                 self.deliver(due, parameters, context);
             }
             News::Message(due) => {
+                debug_assert!(due.noticed >= context.now().saturating_add(parameters.0.least_notice()));
                 let queue = &mut self.hardware.due;
                 let place = queue.partition_point(|other| other.noticed <= due.noticed);
                 queue.insert(place, due);

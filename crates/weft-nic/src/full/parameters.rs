@@ -33,6 +33,19 @@ pub struct FullParameters {
 }
 
 impl FullParameters {
+    /// Least time from a packet's arrival until the host notices the message that it brings: into memory by the host port, an entry of
+    /// the mailbox or the notification behind a cell, and the poll that sees it.
+    pub fn least_notice(&self) -> Span {
+        let (port, receive) = (&self.host_port, &self.rdma.receive);
+        let words = |bytes: Bytes| bytes.div_ceil(port.word).max(1);
+        let entry = words(self.mailbox.entry);
+        let notification = words(receive.notification) + u64::from(receive.cycles);
+        // Edges of a clock are rounded to picoseconds.
+        let rounding = Span::from_ps(2);
+        (port.clock.cycles(entry.min(notification)) + port.one_way() + self.mailbox.poll)
+            .saturating_sub(rounding)
+    }
+
     /// Least time from cell to cell of `payload` of one transfer, as far as it is the interface's: engine, host port with the words
     /// and reads that it can have under way, and memory channel.
     pub fn cell_pace(&self, payload: Bytes) -> Span {

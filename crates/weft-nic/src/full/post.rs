@@ -74,6 +74,14 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         self.interface.request_pump();
     }
 
+    fn quiet_until(&self) -> Time {
+        let arrives = self.now().saturating_add(self.parameters.least_notice());
+        let due = self.hardware.due.front().map_or(Time::MAX, |due| due.noticed);
+        let failed = self.hardware.failures.front().map_or(Time::MAX, |(at, _)| *at);
+        let next = arrives.min(due).min(failed);
+        Time::from_ps(next.as_ps().saturating_sub(1)).max(self.now())
+    }
+
     fn open(&mut self, interface: u16, domain: Pdid) {
         if u32::from(interface) < self.parameters.packetizer.interfaces {
             self.hardware.packetizer.open(interface, domain);
