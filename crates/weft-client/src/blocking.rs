@@ -2,11 +2,12 @@
 //!
 //! Inside one, the program does not see whether a poll found anything: a poll that finds nothing there need not be answered
 //! before virtual time has reached it, but can be put off until the next one, which saves its turn (see [`crate::rank`]).
-//! Nothing depends on a call standing in the list: a wait inside one that does not, or of a program that does not
+//! Nothing depends on a call standing in that list: a wait inside one that does not, or of a program that does not
 //! [say](crate::within) which call it is in, takes one turn more and the same virtual time.
 //!
 //! Inside some the library polls without a yield, though it does nothing there but to wait: that its empty polls say so is
 //! known by the call alone. Where it synchronizes a window it also polls without waiting for anything, a few times in a row.
+//! Of a program that does not say which call it is in, each of these polls is made, and sees what has come by its end.
 //!
 //! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor yields: that it waits,
 //! and sees the message at once as a receive does, is known by the call alone.

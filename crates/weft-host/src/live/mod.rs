@@ -339,7 +339,7 @@ impl LiveHost {
                 rank.notices.pop_front();
             }
             rank.empty_mailbox(seat, context);
-            // When its interface has taken what it waits to be taken, or refuses packets of one of its own, it hears at once.
+            // Beside messages it hears, at once, that a send of it is taken, and what interfaces of its own are refused.
             let mut waits = self.outgoing.iter().map(|(_, outgoing)| outgoing);
             let waits = waits.any(|outgoing| outgoing.seat as usize == seat && outgoing.token != 0);
             let hears_of_messages_only = !waits && self.interfaces.is_empty() && rank.notices.is_empty();
