@@ -34,6 +34,7 @@ enum record_tag {
     RECORD_NAME = 17,
     RECORD_UNRECORDED = 18,
     RECORD_END = 19,
+    RECORD_PROBE = 20,
 };
 
 /* Why a part ends. */

@@ -83,12 +83,7 @@ void receive_posted(struct how how, uint64_t bytes, int from, int tag, MPI_Comm 
         request_post(how, RECORD_IRECEIVE, body, size, is_wildcard(from, tag) ? comm : NULL);
         return;
     }
-    /* What was computed since a probe found this message came after its arrival: it follows the receive. */
-    bool probed = thread.probed.valid && thread.probed.comm == comm->id &&
-                  thread.probed.source == world_rank(comm, status->MPI_SOURCE) &&
-                  thread.probed.tag == status->MPI_TAG;
-    if (!probed)
-        record_computation();
+    record_computation();
     uint8_t *at = part_begin(BODY_MAX);
     if (!at)
         return;
@@ -96,8 +91,6 @@ void receive_posted(struct how how, uint64_t bytes, int from, int tag, MPI_Comm 
     if (is_wildcard(from, tag))
         put_match(end - MATCH_BYTES, world_rank(comm, status->MPI_SOURCE), status->MPI_TAG);
     part_commit(RECORD_RECEIVE, end);
-    if (probed)
-        record_computation();
 }
 
 void sendrecv_done(uint64_t send_bytes, int to, int send_tag, uint64_t receive_bytes, int from, int receive_tag,
@@ -136,10 +129,12 @@ void probe_found(MPI_Comm handle, const MPI_Status *status)
     if (!comm || status->MPI_SOURCE == MPI_PROC_NULL)
         return;
     record_computation();
-    thread.probed.valid = true;
-    thread.probed.comm = comm->id;
-    thread.probed.source = world_rank(comm, status->MPI_SOURCE);
-    thread.probed.tag = status->MPI_TAG;
+    uint8_t *at = part_begin(4 * NUMBER_MAX);
+    if (!at)
+        return;
+    at = put_number(at, world_rank(comm, status->MPI_SOURCE));
+    at = put_number(at, zigzag(status->MPI_TAG));
+    part_commit(RECORD_PROBE, put_id(at, comm->id));
 }
 
 /* A message that a matching probe took out of the queue. */

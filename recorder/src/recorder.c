@@ -65,7 +65,6 @@ void leave_as_computation(void)
 
 void record_computation(void)
 {
-    thread.probed.valid = false;
     if (thread.computed == 0)
         return;
     uint8_t *at = part_begin(NUMBER_MAX);

@@ -49,12 +49,6 @@ struct thread {
                          * what the program had taken of it when that was last looked at */
     uint64_t entered;   /* CPU clock when it entered the call it is in; not in virtual time */
     uint64_t computed;  /* ns of computation not yet recorded */
-    struct {            /* the message that the last call, a probe, has found */
-        bool valid;
-        uint64_t comm;
-        uint32_t source;
-        int tag;
-    } probed;
 };
 extern __thread struct thread thread __attribute__((tls_model("initial-exec")));
 

@@ -61,6 +61,9 @@ impl Process {
         if let Owner::Live(key) = posted.owner {
             nic.received(key, envelope);
         }
+        if envelope.source != self.rank {
+            self.send_receipt(envelope, protocol, nic);
+        }
         self.complete(posted.owner, protocol, nic);
     }
 }

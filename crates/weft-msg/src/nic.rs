@@ -145,6 +145,8 @@ pub enum EnvelopeKind {
     Data,
     /// An announced message has arrived.
     Ack,
+    /// A synchronous message has been matched, and received.
+    Receipt,
     /// The receiver fetches an announced message.
     Read,
     /// A one-sided operation, with its data where it takes any.
@@ -178,7 +180,8 @@ pub struct Envelope {
     pub bytes: Bytes,
     /// The send's entry at the rank that sends the data.
     pub send: u32,
-    /// The receive's entry at the rank that receives the data, once it is known.
+    /// The receive's entry at the rank that receives the data, once it is known. Before, one more than the send's entry where that
+    /// waits for a [receipt](EnvelopeKind::Receipt), else 0.
     pub receive: u32,
 }
 
@@ -192,6 +195,7 @@ impl Envelope {
             EnvelopeKind::RequestToSend
             | EnvelopeKind::ClearToSend
             | EnvelopeKind::Ack
+            | EnvelopeKind::Receipt
             | EnvelopeKind::Read
             | EnvelopeKind::Announce(_)
             | EnvelopeKind::Admit

@@ -19,7 +19,7 @@ use crate::error::MsgError;
 use crate::matching::{Matching, Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
 use crate::one_sided::{AccessCall, Windows};
-use crate::protocol::{LARGEST, Protocol, WaitCosts, Wildcards};
+use crate::protocol::{LARGEST, Protocol, SynchronousSends, WaitCosts, Wildcards};
 use crate::requests::{Renamed, Requests};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,8 @@ pub enum Progress {
 pub(crate) enum WaitingFor {
     /// None.
     Nothing,
+    /// A message that no receive has matched.
+    Probe,
     /// A wait for one request.
     Wait,
     /// A wait for all of some requests.
@@ -65,6 +67,10 @@ pub(crate) enum SendState {
     Unacknowledged,
     /// To the rank itself: no receive has matched.
     Unmatched,
+    /// The data is with the interface or has gone out, and no receipt of it has come.
+    Unreceipted,
+    /// The receipt has come, before it is known that the data has gone out.
+    Receipted,
     /// A one-sided operation: its target has not answered.
     Access,
 }
@@ -104,7 +110,7 @@ pub struct Process {
     pub(crate) rank: RankId,
     pub(crate) ranks: u32,
     pub(crate) waiting: WaitingFor,
-    /// How often it still polls in vain before it waits: see [`WaitCosts::Polls`].
+    /// How often it still polls before it waits: see [`WaitCosts::Polls`].
     pub(crate) polls_left: u8,
     pub(crate) requests: Requests,
     pub(crate) matching: Matching,
@@ -112,13 +118,15 @@ pub struct Process {
     pub(crate) receives: Slab<Incoming>,
     pub(crate) communicators: Communicators,
     pub(crate) collectives: Slab<Running>,
+    /// The message that it looks for.
+    pub(crate) probe: Option<Box<Posted>>,
     /// Of programs with one-sided communication.
     pub(crate) windows: Option<Box<Windows>>,
     /// What a notification found wrong: the next call says so.
     pub(crate) fault: Option<Box<MsgError>>,
 }
 
-/// Empty polls before a rank waits, where these are what a wait costs: MPICH yields after the first, and waits in the second.
+/// Polls before a rank waits, where these are what a wait costs: MPICH yields after the first, and waits in the second.
 const POLLS: u8 = 2;
 
 const _: () = assert!(size_of::<Process>() <= 312, "a hundred thousand ranks must fit");
@@ -137,6 +145,7 @@ impl Process {
             receives: Slab::new(),
             communicators: Communicators::default(),
             collectives: Slab::new(),
+            probe: None,
             windows: None,
             fault: None,
         }
@@ -192,6 +201,11 @@ impl Process {
                 };
                 self.receive(posted, protocol, nic);
             }
+            Op::Probe { from, tag, comm } => {
+                self.check_peer("source", *from, *comm)?;
+                self.begin_wait(protocol, nic);
+                self.look_for(*from, *tag, *comm);
+            }
             Op::Wait { request } => {
                 self.begin_wait(protocol, nic);
                 self.requests.wait(*request)?;
@@ -236,11 +250,14 @@ impl Process {
         if self.waiting == WaitingFor::Window {
             self.resume_synchronization(protocol, nic);
         }
+        if self.waiting == WaitingFor::Probe {
+            self.look(protocol, nic);
+        }
         let blocked = match self.waiting {
             WaitingFor::Nothing => false,
             WaitingFor::Wait | WaitingFor::Waitall | WaitingFor::Waitany => self.requests.is_waiting(),
-            // The collective itself ends this, the synchronization above.
-            WaitingFor::Collective(_) | WaitingFor::Window => true,
+            // The collective itself ends this, the others above.
+            WaitingFor::Probe | WaitingFor::Collective(_) | WaitingFor::Window => true,
         };
         if blocked {
             return Progress::Blocked;
@@ -258,9 +275,9 @@ impl Process {
         }
     }
 
-    /// A rank that waits polls, and nothing has come; says whether it polls at all before it waits for what comes.
+    /// A rank that waits polls; says whether it does at all before it waits for what comes.
     #[inline]
-    pub fn polls_in_vain(&mut self, protocol: &Protocol, nic: &mut impl Nic) -> bool {
+    pub fn polls(&mut self, protocol: &Protocol, nic: &mut impl Nic) -> bool {
         let polls = self.polls_left > 0;
         if polls {
             self.polls_left -= 1;
@@ -291,6 +308,7 @@ impl Process {
             EnvelopeKind::ClearToSend => self.clear_to_send(envelope.source, &envelope, protocol, nic),
             EnvelopeKind::Data => self.data_arrived(&envelope, protocol, nic),
             EnvelopeKind::Ack => self.acknowledged(&envelope, protocol, nic),
+            EnvelopeKind::Receipt => self.receipted(&envelope, protocol, nic),
             EnvelopeKind::Access(access) => self.carry_out(access, &envelope, protocol, nic),
             EnvelopeKind::Announce(_) => self.admit(&envelope, protocol, nic),
             EnvelopeKind::Admit => self.admitted(&envelope, protocol, nic),
@@ -304,7 +322,7 @@ impl Process {
     /// For how long a rank that notices such a message is busy with it, at least, before it [does](Process::delivered) anything else.
     pub fn least_work(kind: EnvelopeKind, protocol: &Protocol) -> Span {
         match kind {
-            EnvelopeKind::Eager | EnvelopeKind::Data => protocol.receive_message,
+            EnvelopeKind::Eager | EnvelopeKind::Data | EnvelopeKind::Receipt => protocol.receive_message,
             EnvelopeKind::RequestToSend | EnvelopeKind::ClearToSend | EnvelopeKind::Ack => {
                 protocol.control_receive
             }
@@ -314,8 +332,8 @@ impl Process {
 
     /// The interface has taken a message, and the rank notices it.
     pub fn sent(&mut self, token: SendToken, protocol: &Protocol, nic: &mut impl Nic) {
-        if let Some(outgoing) = token.key().and_then(|key| self.sends.try_remove(key)) {
-            self.complete(outgoing.owner, protocol, nic);
+        if let Some(key) = token.key().filter(|key| self.sends.contains(*key)) {
+            self.gone_out(key, protocol, nic);
         }
     }
 
@@ -337,7 +355,11 @@ impl Process {
         if matches!(message.mode, SendMode::Standard | SendMode::Ready) && is_buffered {
             message.mode = SendMode::Buffered;
         }
-        if message.to == self.rank {
+        let with_receipt =
+            message.mode == SendMode::Synchronous && protocol.synchronous_sends == SynchronousSends::Receipt;
+        if with_receipt && message.to != self.rank {
+            self.send_with_receipt(&message, protocol, nic);
+        } else if message.to == self.rank {
             self.send_to_self(&message, protocol, nic);
         } else if message.bytes <= protocol.eager_limit && message.mode != SendMode::Synchronous {
             self.send_eager(&message, protocol, nic);

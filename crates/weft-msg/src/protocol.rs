@@ -40,14 +40,25 @@ pub enum ClearToSend {
     Interface,
 }
 
+/// How a synchronous send learns that a receive has matched it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum SynchronousSends {
+    /// It is announced, whatever its size, and the receive answers.
+    #[default]
+    Announced,
+    /// It is sent as a standard one is; the receive sends a receipt.
+    Receipt,
+}
+
 /// What a call that waits costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum WaitCosts {
     /// [`Protocol::wait_call`], whether it has to wait or not.
     #[default]
     Call,
-    /// That much for each poll that finds nothing: two before a rank waits, and again after something has come and completed that does
-    /// not end the wait, one after other things. A call whose messages are there costs nothing.
+    /// That much for each poll: two before a rank waits, and again after something has come and completed that does not end the wait, one
+    /// after other things. A poll takes all that has come by its end. A call that has to wait for nothing costs nothing, and a rank that
+    /// waits sees what comes at once.
     Polls,
 }
 
@@ -73,7 +84,8 @@ pub enum OneSidedPath {
 /// | a request to send arrives | `control_receive` + `matching_entry` × posted receives looked at |
 /// | it is matched, then or later | `control_send` |
 /// | announced data arrives | `receive_message`; `control_send` for an acknowledgement |
-/// | a wait is called | `wait_call`; where `wait_costs` are of polls, for each of its polls that find nothing |
+/// | a receipt of a synchronous send | at its posting `receive_call`; at the receiver `send_call`; at the sender `receive_message` + `matching_entry` × posted receives |
+/// | a wait is called | `wait_call`; where `wait_costs` are of polls, for each of its polls |
 /// | a collective is called | `collective_call`, and its sends, receives, copies and reductions; `wait_call` for every step that waits for messages |
 /// | an accelerated allreduce | `collective_call` + `wait_call`; the rest is the interface's |
 ///
@@ -142,6 +154,8 @@ pub struct Protocol {
     pub control_bytes: Bytes,
     /// Envelope on the wire of announced data, beside packet headers: nothing where RDMA writes it.
     pub data_header: Bytes,
+    /// How a synchronous send learns that it has been matched.
+    pub synchronous_sends: SynchronousSends,
     /// Who moves announced data.
     pub rendezvous: Rendezvous,
     /// Who acts on a clear to send.
@@ -181,6 +195,7 @@ impl Protocol {
             eager_header: Bytes::ZERO,
             control_bytes: Bytes::ZERO,
             data_header: Bytes::ZERO,
+            synchronous_sends: SynchronousSends::Announced,
             rendezvous: Rendezvous::Write,
             clear_to_send: ClearToSend::Sender,
             one_sided: OneSidedPath::Emulated,

@@ -19,11 +19,11 @@
 //! TR-488 §5.2.1, Fig. 11, where RDMA writes the data and the acknowledgement ends the exchange. It says
 //! that the clear to send "targets the mailbox of senders's RDMA" and that "process A setups the RDMA
 //! transfer": either reading is a value of `clear_to_send`. Synchronous sends of any size go this way,
-//! as in Open MPI.
+//! as in Open MPI, unless they ask for a receipt (see `receipt`).
 
 use crate::matching::{Owner, Posted};
 use crate::nic::{Envelope, EnvelopeKind, Nic, SendToken};
-use crate::process::{Incoming, Message, Process, SendState};
+use crate::process::{Incoming, Message, Outgoing, Process, SendState};
 use crate::protocol::{Protocol, Rendezvous};
 use crate::work::Work;
 use weft_trace::op::SendMode;
@@ -40,8 +40,14 @@ impl Process {
             message.owner = Owner::Nobody;
         }
         let send = self.remember(&message, SendState::Announced, envelope);
+        self.announce(send, protocol, nic);
+    }
+
+    /// Announces a message that is remembered.
+    pub(crate) fn announce(&mut self, send: u32, protocol: &Protocol, nic: &mut impl Nic) {
+        let Outgoing { to, envelope, .. } = self.sends[send as usize];
         nic.spend(Work::ControlSend, protocol.control_send);
-        nic.post(message.to, Envelope { send, ..envelope }, protocol.control_bytes, SendToken::UNAWAITED);
+        nic.post(to, Envelope { send, ..envelope }, protocol.control_bytes, SendToken::UNAWAITED);
     }
 
     /// An announced message has met its receive.
@@ -110,13 +116,24 @@ impl Process {
         if protocol.sender_awaits_ack() {
             self.control(EnvelopeKind::Ack, envelope, protocol, nic);
         }
+        self.send_receipt(&incoming.envelope, protocol, nic);
         self.complete(incoming.owner, protocol, nic);
     }
 
     /// The receiver has the data.
     pub(crate) fn acknowledged(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
         nic.spend(Work::ControlReceive, protocol.control_receive);
-        let outgoing = self.sends.remove(envelope.send as usize);
+        self.gone_out(envelope.send as usize, protocol, nic);
+    }
+
+    /// The data of a send has gone out, and need not be kept: it completes, if it waits for nothing else.
+    pub(crate) fn gone_out(&mut self, key: usize, protocol: &Protocol, nic: &mut impl Nic) {
+        let outgoing = &mut self.sends[key];
+        if outgoing.envelope.receive != 0 && outgoing.state != SendState::Receipted {
+            outgoing.state = SendState::Unreceipted;
+            return;
+        }
+        let outgoing = self.sends.remove(key);
         self.complete(outgoing.owner, protocol, nic);
     }
 

@@ -14,7 +14,7 @@ use weft_units::{Bytes, RankId};
 pub struct Blocked {
     /// The rank.
     pub rank: RankId,
-    /// The call: `wait`, `waitall`, `waitany` or the name of a collective.
+    /// The call: `probe`, `wait`, `waitall`, `waitany` or the name of a collective.
     pub call: &'static str,
     /// Of a non-blocking or blocking collective that it waits for: how far it has come.
     pub collectives: Vec<BlockedCollective>,
@@ -57,6 +57,8 @@ pub struct Pending {
 /// What a pending send or receive lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum PendingState {
+    /// A probe: there is no such message.
+    ProbeUnmatched,
     /// A receive: no message has matched.
     ReceiveUnmatched,
     /// A receive: matched, the data has not arrived.
@@ -67,6 +69,8 @@ pub enum PendingState {
     SendUnmatched,
     /// A send: the receiver has not acknowledged the data.
     SendUnacknowledged,
+    /// A synchronous send: no receipt has come.
+    SendUnreceipted,
     /// A one-sided operation: its target has not answered.
     AccessUnanswered,
 }
@@ -76,6 +80,7 @@ impl Process {
     pub fn waiting_for(&self) -> Option<Blocked> {
         let call = match self.waiting {
             WaitingFor::Nothing => return None,
+            WaitingFor::Probe => "probe",
             WaitingFor::Wait => "wait",
             WaitingFor::Waitall => "waitall",
             WaitingFor::Waitany => "waitany",
@@ -90,9 +95,11 @@ impl Process {
             number: running.number as u32,
             round: running.round,
         });
+        let probe = self.probe.as_deref().map(|probe| (PendingState::ProbeUnmatched, probe));
         let posted = self.matching.posted().filter(|posted| self.waits_for(posted.owner));
-        let posted = posted.map(|posted| Pending {
-            state: PendingState::ReceiveUnmatched,
+        let posted = posted.map(|posted| (PendingState::ReceiveUnmatched, posted));
+        let posted = probe.into_iter().chain(posted).map(|(state, posted)| Pending {
+            state,
             peer: posted.source,
             tag: posted.tag,
             comm: posted.comm,
@@ -120,6 +127,8 @@ impl Process {
                 SendState::Posted => PendingState::SendPosted,
                 SendState::Announced | SendState::Unmatched => PendingState::SendUnmatched,
                 SendState::Unacknowledged => PendingState::SendUnacknowledged,
+                SendState::Unreceipted => PendingState::SendUnreceipted,
+                SendState::Receipted => PendingState::SendPosted,
                 SendState::Access => PendingState::AccessUnanswered,
             };
             pending(state, outgoing.to, &outgoing.envelope)
@@ -193,19 +202,27 @@ impl fmt::Display for Blocked {
 impl fmt::Display for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, lacks) = match self.state {
+            PendingState::ProbeUnmatched => ("a message", "there is none"),
             PendingState::ReceiveUnmatched => ("a receive of", "no message has matched"),
             PendingState::ReceiveData => ("a receive of", "matched, the data has not arrived"),
             PendingState::SendPosted => ("a send of", "the interface has not taken it"),
             PendingState::SendUnmatched => ("a send of", "no receive has matched"),
             PendingState::SendUnacknowledged => ("a send of", "not acknowledged"),
+            PendingState::SendUnreceipted => ("a synchronous send of", "no receive has matched"),
             PendingState::AccessUnanswered => ("an access of", "not complete at its target"),
         };
         let preposition = match self.state {
-            PendingState::ReceiveUnmatched | PendingState::ReceiveData => "from",
+            PendingState::ProbeUnmatched | PendingState::ReceiveUnmatched | PendingState::ReceiveData => {
+                "from"
+            }
             PendingState::AccessUnanswered => "at",
             _ => "to",
         };
-        write!(f, "{what} {} {preposition} ", self.bytes)?;
+        write!(f, "{what} ")?;
+        if self.state != PendingState::ProbeUnmatched {
+            write!(f, "{} ", self.bytes)?;
+        }
+        write!(f, "{preposition} ")?;
         match self.peer {
             Some(peer) => write!(f, "rank {peer}")?,
             None => write!(f, "any rank")?,

@@ -345,6 +345,7 @@ pub fn protocol(machine: &Machine, wildcards: Wildcards) -> Result<Protocol, Ass
         eager_header: messaging.eager_header,
         control_bytes: messaging.control_bytes,
         data_header: messaging.data_header,
+        synchronous_sends: messaging.synchronous_sends,
         rendezvous: messaging.rendezvous,
         clear_to_send: messaging.clear_to_send,
         one_sided: messaging.one_sided,

@@ -158,6 +158,11 @@ impl<'a> RowOf<'a> {
                 matched: self.matched()?,
                 request: need(self.request(), Column::Request)?,
             },
+            Kind::Probe => Op::Probe {
+                from: need(self.peer()?, Column::Peer)?,
+                tag: need(self.tag(), Column::Tag)?,
+                comm: self.comm()?,
+            },
             Kind::Wait => Op::Wait { request: need(self.request(), Column::Request)? },
             Kind::Waitall => Op::Waitall { requests: self.requests()? },
             Kind::Waitany => {

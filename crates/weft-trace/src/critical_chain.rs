@@ -187,6 +187,17 @@ impl Chains {
                     op
                 }
             };
+            if let Op::Probe { from, tag, comm } = op {
+                let channel = self.channels.get(&(from, rank, comm, tag));
+                let message = channel.and_then(|channel| channel.sends.front()).map(|send| send.time);
+                let state = &mut self.ranks[rank.index()];
+                let Some(sent) = message else {
+                    state.waiting = Some(op);
+                    return Ok(());
+                };
+                state.chain.end = state.chain.end.max(sent);
+                continue;
+            }
             let state = &mut self.ranks[rank.index()];
             let awaited: Vec<RequestKey> = match &op {
                 Op::Wait { request } => vec![Some(*request)],
@@ -264,7 +275,11 @@ impl Chains {
                 });
             }
             Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. } => return Err(unsupported()),
-            Op::Wait { .. } | Op::Waitall { .. } | Op::Waitany { .. } | Op::Marker { .. } => {}
+            Op::Probe { .. }
+            | Op::Wait { .. }
+            | Op::Waitall { .. }
+            | Op::Waitany { .. }
+            | Op::Marker { .. } => {}
         }
         Ok(())
     }
@@ -280,7 +295,14 @@ impl Chains {
     /// Matches the first send of a channel with the first receive, where there are both.
     fn meet(&mut self, key: (RankId, RankId, CommId, i32)) {
         let Some(channel) = self.channels.get_mut(&key) else { return };
-        if channel.sends.is_empty() || channel.receives.is_empty() {
+        if channel.receives.is_empty() {
+            // The destination may be looking for it.
+            if matches!(self.ranks[key.1.index()].waiting, Some(Op::Probe { .. })) {
+                self.runnable.push_back(key.1);
+            }
+            return;
+        }
+        if channel.sends.is_empty() {
             return;
         }
         let (Some(send), Some(receive)) = (channel.sends.pop_front(), channel.receives.pop_front()) else {

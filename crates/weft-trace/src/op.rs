@@ -174,6 +174,15 @@ pub enum Op {
         /// Completed by a wait.
         request: RequestId,
     },
+    /// Waits until a message is there that no receive has matched, which stays. Also a successful test for one.
+    Probe {
+        /// Its source, a world rank.
+        from: RankId,
+        /// Its tag.
+        tag: i32,
+        /// Its communicator.
+        comm: CommId,
+    },
     /// Waits until one request has completed. Also a successful test.
     Wait {
         /// The request.

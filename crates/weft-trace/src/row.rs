@@ -83,6 +83,9 @@ impl<'a> Row<'a> {
                 matched_tag: matched.map(|(_, tag)| tag),
                 ..row
             },
+            Op::Probe { from, tag, comm } => {
+                Row { peer: Some(from.0), tag: Some(*tag), comm: Some(comm.0), ..row }
+            }
             Op::Wait { request } => Row { request: Some(request.0), ..row },
             Op::Waitall { requests } => Row { requests: numbers(requests), ..row },
             Op::Waitany { requests, completed } => {

@@ -186,7 +186,8 @@ impl Count {
                 Op::Communicator { comm, .. } => {
                     self.communicators.insert(comm.0);
                 }
-                Op::Wait { .. }
+                Op::Probe { .. }
+                | Op::Wait { .. }
                 | Op::Waitall { .. }
                 | Op::Waitany { .. }
                 | Op::Window { .. }

@@ -200,6 +200,7 @@ impl<'a> RankCheck<'a> {
                 self.member(*comm)?;
                 self.start(*request)?;
             }
+            Op::Probe { comm, .. } => self.member(*comm)?,
             Op::Wait { request } => self.complete(*request, "request")?,
             Op::Waitall { requests } => {
                 for request in requests {

@@ -56,6 +56,20 @@ fn a_receive_waits_for_its_send() {
     }
 }
 
+/// Catches a probe that does not wait for its message, and one that takes it.
+#[test]
+fn a_probe_waits_for_its_message() {
+    let probe = Op::Probe { from: RankId(0), tag: 1, comm: CommId::WORLD };
+    for bytes in [8, 101] {
+        let sender = vec![compute(5), send(1, bytes, SendMode::Standard), wait(0)];
+        let receiver = vec![compute(1), probe.clone(), compute(3), receive(0), wait(1)];
+        let end = if bytes > 100 { 8 } else { 5 };
+        assert_eq!(ends(&[sender, receiver], Dependence::Data), [end, 8]);
+    }
+    let error = critical_chain(&trace_of(&[vec![], vec![probe]]), Bytes::ZERO, Dependence::Data).unwrap_err();
+    assert!(matches!(error, ChainError::Stuck { rank: RankId(1), position: 0, operation: "probe" }));
+}
+
 #[test]
 fn messages_do_not_overtake() {
     let sender =

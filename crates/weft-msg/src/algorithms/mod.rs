@@ -24,12 +24,16 @@ use weft_trace::op::Collective;
 pub enum Algorithm {
     /// Binomial tree.
     Binomial,
+    /// Binomial tree, to all children at once.
+    BinomialAtOnce,
     /// Pairwise exchange with partners at distance 1, 2, 4 …
     RecursiveDoubling,
     /// Pairwise exchange of halves with partners at half the distance each time.
     RecursiveHalving,
     /// Neighbour to neighbour around a ring.
     Ring,
+    /// Neighbour to neighbour around a ring, in pieces.
+    PipelinedRing,
     /// Reduce-scatter by halving, then the reverse.
     Rabenseifner,
     /// Distances 1, 2, 4 … with blocks that pass through others.
@@ -68,11 +72,13 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All algorithms.
-    pub const ALL: [Algorithm; 21] = [
+    pub const ALL: [Algorithm; 23] = [
         Algorithm::Binomial,
+        Algorithm::BinomialAtOnce,
         Algorithm::RecursiveDoubling,
         Algorithm::RecursiveHalving,
         Algorithm::Ring,
+        Algorithm::PipelinedRing,
         Algorithm::Rabenseifner,
         Algorithm::Bruck,
         Algorithm::Pairwise,
@@ -96,9 +102,11 @@ impl Algorithm {
     pub const fn name(self) -> &'static str {
         match self {
             Algorithm::Binomial => "binomial",
+            Algorithm::BinomialAtOnce => "binomial-at-once",
             Algorithm::RecursiveDoubling => "recursive-doubling",
             Algorithm::RecursiveHalving => "recursive-halving",
             Algorithm::Ring => "ring",
+            Algorithm::PipelinedRing => "pipelined-ring",
             Algorithm::Rabenseifner => "rabenseifner",
             Algorithm::Bruck => "bruck",
             Algorithm::Pairwise => "pairwise",

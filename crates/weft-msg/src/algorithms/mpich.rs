@@ -52,7 +52,9 @@ pub(super) fn rules_3_2_1() -> Vec<Rule> {
         always(C::Allgather, A::Ring),
         always(C::Allgatherv, A::RecursiveDoubling).up_to(524_287).on_powers_of_two(),
         always(C::Allgatherv, A::Bruck).up_to(81_919),
-        always(C::Allgatherv, A::Ring),
+        always(C::Allgatherv, A::Ring).not_blocking(),
+        // MPIR_CVAR_ALLGATHERV_PIPELINE_MSG_SIZE 32768, of shorter blocks it is a ring.
+        always(C::Allgatherv, A::PipelinedRing),
         // MPIR_CVAR_ALLTOALL_SHORT_MSG_SIZE 256, _MEDIUM_MSG_SIZE 32768.
         always(C::Alltoall, A::Bruck).up_to(256).on_at_least(8),
         always(C::Alltoall, A::Scattered).up_to(32_768),
@@ -76,6 +78,8 @@ pub(super) fn rules_5() -> Vec<Rule> {
     let own = vec![
         // k_dissemination with k = 2.
         always(C::Barrier, A::Dissemination),
+        always(C::Broadcast, A::BinomialAtOnce).on_at_most(7).not_blocking(),
+        always(C::Broadcast, A::BinomialAtOnce).up_to(12_288).not_blocking(),
         always(C::Broadcast, A::Binomial).on_at_most(7),
         always(C::Broadcast, A::Binomial).up_to(12_288),
         always(C::Broadcast, A::ScatterDoubling).up_to(524_288).on_powers_of_two(),
@@ -87,7 +91,8 @@ pub(super) fn rules_5() -> Vec<Rule> {
         always(C::Allgather, A::RecursiveDoubling).up_to(524_287).on_powers_of_two(),
         always(C::Allgather, A::Ring).on_powers_of_two(),
         always(C::Allgatherv, A::RecursiveDoubling).up_to(524_287).on_powers_of_two(),
-        always(C::Allgatherv, A::Ring).on_powers_of_two(),
+        always(C::Allgatherv, A::Ring).on_powers_of_two().not_blocking(),
+        always(C::Allgatherv, A::PipelinedRing).on_powers_of_two(),
         always(C::Alltoall, A::Bruck).up_to(2_048).on_at_least(9).not_blocking(),
         // As 5.0.2 does (messages of 8 B: 7 per rank among 8, 4 among 9); generic.json says 8 still.
         always(C::Alltoall, A::Bruck).up_to(256).on_at_least(9),

@@ -378,8 +378,8 @@ mod tests {
         let error = AlgorithmTable::mpich().prefer(rule).unwrap_err().to_string();
         assert_eq!(
             error,
-            "bruck cannot carry out broadcast: expected one of binomial, linear, scatter-ring, scatter-doubling, \
-             chain, binary-tree, split-binary-tree, knomial"
+            "bruck cannot carry out broadcast: expected one of binomial, binomial-at-once, linear, scatter-ring, \
+             scatter-doubling, chain, binary-tree, split-binary-tree, knomial"
         );
     }
 

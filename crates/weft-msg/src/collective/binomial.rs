@@ -12,10 +12,11 @@
 //!              7
 //! ```
 //!
-//! Messages: p − 1. Rounds: ⌈log2 p⌉. A barrier goes up the tree and down again.
+//! Messages: p − 1. Rounds: ⌈log2 p⌉. A barrier goes up the tree and down again. A broadcast may send to all children at once.
 //!
 //! # Source
-//! MPICH `bcast_binomial`, `reduce_binomial`, `gather_binomial`, `scatter_binomial`; Open MPI 4.1
+//! MPICH `bcast_binomial`, `ibcast_intra_sched_binomial` (at once: "a true analog would put an MPIR_Sched_barrier here after every
+//! send"), `reduce_binomial`, `gather_binomial`, `scatter_binomial`; Open MPI 4.1
 //! `ompi_coll_base_barrier_intra_tree`.
 
 use super::layout::{Layout, Piece};
@@ -58,6 +59,27 @@ impl Schedule for Binomial {
             }
             _ => towards_root(part, round, whole, Into::Combine, steps),
         }
+    }
+}
+
+/// A broadcast that does not wait for one child before it sends to the next.
+pub(crate) struct BinomialAtOnce;
+
+impl Schedule for BinomialAtOnce {
+    fn performs(&self) -> &'static [Collective] {
+        &[Collective::Broadcast]
+    }
+
+    fn rounds(&self, part: &Part) -> u32 {
+        Binomial.rounds(part)
+    }
+
+    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+        Binomial.round(part, round, steps);
+    }
+
+    fn overlaps(&self, _: &Part, round: u32) -> bool {
+        round > 0
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) mod neighbor_exchange;
 pub(crate) mod non_overlapping;
 pub(crate) mod pairwise;
 pub(crate) mod part;
+pub(crate) mod pipelined_ring;
 pub(crate) mod rabenseifner;
 pub(crate) mod recursive_doubling;
 pub(crate) mod recursive_halving;
@@ -195,9 +196,11 @@ pub(crate) trait Schedule: Sync {
 pub(crate) fn schedule(algorithm: Algorithm) -> &'static dyn Schedule {
     match algorithm {
         Algorithm::Binomial => &binomial::Binomial,
+        Algorithm::BinomialAtOnce => &binomial::BinomialAtOnce,
         Algorithm::RecursiveDoubling => &recursive_doubling::RecursiveDoubling,
         Algorithm::RecursiveHalving => &recursive_halving::RecursiveHalving,
         Algorithm::Ring => &ring::Ring,
+        Algorithm::PipelinedRing => &pipelined_ring::PipelinedRing,
         Algorithm::Rabenseifner => &rabenseifner::Rabenseifner,
         Algorithm::Bruck => &bruck::Bruck,
         Algorithm::Pairwise => &pairwise::Pairwise,

@@ -5,7 +5,9 @@ use super::network::{Delays, MOST_ACCELERATED, Outcome, run, splitmix};
 use crate::algorithms::CollectiveSize;
 use crate::collective::non_overlapping::stages;
 use crate::collective::part::Part;
-use crate::{Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, Protocol, Rendezvous, Rule};
+use crate::{
+    Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, Protocol, Rendezvous, Rule, SynchronousSends,
+};
 use proptest::prelude::*;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId};
 use weft_units::{Bytes, RankId};
@@ -155,15 +157,19 @@ pub fn run_trials(
 pub fn protocols() -> impl Strategy<Value = Protocol> {
     let table = prop::sample::select(AlgorithmTable::NAMES.to_vec());
     let limit = prop::sample::select(vec![0, 16, u64::MAX]);
-    (limit, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), table).prop_map(
-        |(eager_limit, eager_buffered, rendezvous_ack, read, by_interface, table)| Protocol {
-            eager_limit: Bytes::new(eager_limit),
-            eager_buffered,
-            rendezvous_ack,
-            rendezvous: if read { Rendezvous::Read } else { Rendezvous::Write },
-            clear_to_send: if by_interface { ClearToSend::Interface } else { ClearToSend::Sender },
-            algorithms: AlgorithmTable::named(table).unwrap(),
-            ..Protocol::zero()
+    let sends = prop::sample::select(vec![SynchronousSends::Announced, SynchronousSends::Receipt]);
+    (limit, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), sends, table).prop_map(
+        |(eager_limit, eager_buffered, rendezvous_ack, read, by_interface, synchronous_sends, table)| {
+            Protocol {
+                eager_limit: Bytes::new(eager_limit),
+                eager_buffered,
+                rendezvous_ack,
+                synchronous_sends,
+                rendezvous: if read { Rendezvous::Read } else { Rendezvous::Write },
+                clear_to_send: if by_interface { ClearToSend::Interface } else { ClearToSend::Sender },
+                algorithms: AlgorithmTable::named(table).unwrap(),
+                ..Protocol::zero()
+            }
         },
     )
 }

@@ -2,7 +2,7 @@
 
 use super::collectives::protocols;
 use super::network::{Blind, Delays, Outcome, run, splitmix};
-use crate::{EnvelopeKind, PendingState, Protocol, Wildcards};
+use crate::{Envelope, EnvelopeKind, PendingState, Protocol, SynchronousSends, Wildcards};
 use proptest::prelude::*;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RequestId, SendMode};
 use weft_units::{BitRate, Bytes, RankId, Span};
@@ -16,6 +16,10 @@ fn irecv(from: Option<u32>, tag: Option<i32>, bytes: u64, matched: Option<(u32, 
     let matched = matched.map(|(source, tag)| (RankId(source), tag));
     let (from, bytes, request) = (from.map(RankId), Bytes::new(bytes), RequestId(request));
     Op::Irecv { from, tag, comm: CommId::WORLD, bytes, matched, request }
+}
+
+fn probe(from: u32, tag: i32) -> Op {
+    Op::Probe { from: RankId(from), tag, comm: CommId::WORLD }
 }
 
 fn wait(request: u32) -> Op {
@@ -126,6 +130,20 @@ proptest! {
         run(programs, &protocol, Delays::Random(seed), false, &mut Blind).unwrap().assert_clean();
     }
 
+    /// Catches a probe that takes its message, that goes by another one, or that is not woken: a receiver probes for each message
+    /// before it receives it, in an order of its own where tags differ.
+    #[test]
+    fn a_probe_finds_its_message_and_leaves_it(
+        tags in prop::collection::vec((0i32..3, 0u64..64), 1..20), seed in any::<u64>(), protocol in protocols(),
+    ) {
+        let sends = tags.iter().zip(0..).map(|((tag, bytes), request)| isend(1, *tag, *bytes, SendMode::Standard, request));
+        let sender = sends.chain([waitall(0..tags.len() as u32)]).collect();
+        let mut order = tags.clone();
+        order.sort_by_key(|(tag, _)| *tag);
+        let receives = order.iter().flat_map(|(tag, bytes)| [probe(0, *tag), irecv(Some(0), Some(*tag), *bytes, None, 0), wait(0)]);
+        run(vec![sender, receives.collect()], &protocol, Delays::Random(seed), true, &mut Blind).unwrap().assert_clean();
+    }
+
     /// Catches state that is not saved: a process that is saved and loaded before every event posts the
     /// same messages at the same times.
     #[test]
@@ -184,6 +202,17 @@ fn a_free_waitany_goes_on_with_the_first() {
     let free = Protocol { wildcards: Wildcards::Free, ..Protocol::zero() };
     go(programs.clone(), &free).assert_clean();
     assert_eq!(go(programs, &Protocol::zero()).blocked.len(), 2);
+}
+
+#[test]
+fn a_probe_for_what_nobody_sends_is_told() {
+    let sender = vec![isend(1, 2, 8, SendMode::Standard, 0), wait(0)];
+    let outcome = go(vec![sender, vec![probe(0, 1)]], &Protocol::zero());
+    let told = outcome.blocked[0].to_string();
+    assert_eq!(
+        told,
+        "rank 1 waits in probe for a message from rank 0 (tag 1, communicator 0): there is none"
+    );
 }
 
 #[test]
@@ -256,6 +285,44 @@ fn a_synchronous_send_waits_for_its_receive_and_a_buffered_one_for_nothing() {
     let buffered = alone(4096, SendMode::Buffered);
     assert!(buffered.blocked.is_empty());
     assert_eq!((buffered.leftovers[0].sends, buffered.leftovers[1].unexpected), (1, 1));
+}
+
+/// Catches a receipt that is not sent, or sent for what nobody asks for, and a send that does not wait for it.
+#[test]
+fn a_synchronous_send_is_over_with_its_receipt() {
+    let protocol = Protocol {
+        eager_limit: Bytes::new(32),
+        eager_header: Bytes::new(8),
+        control_bytes: Bytes::new(24),
+        synchronous_sends: SynchronousSends::Receipt,
+        ..Protocol::zero()
+    };
+    let alone = go(vec![vec![isend(1, 0, 8, SendMode::Synchronous, 0), wait(0)], vec![]], &protocol);
+    let told = alone.blocked[0].to_string();
+    assert!(
+        told.ends_with("a synchronous send of 8 to rank 1 (tag 0, communicator 0): no receive has matched"),
+        "{told}"
+    );
+    let exchange = |bytes, mode| {
+        let sender = vec![isend(1, 0, bytes, mode, 0), wait(0)];
+        let outcome = go(vec![sender, vec![irecv(Some(0), Some(0), bytes, None, 0), wait(0)]], &protocol);
+        outcome.assert_clean();
+        let told = |(from, _, envelope, wire): &(RankId, RankId, Envelope, Bytes)| {
+            (from.0, envelope.kind, wire.get())
+        };
+        outcome.messages.iter().map(told).collect::<Vec<_>>()
+    };
+    let receipt = (1, EnvelopeKind::Receipt, 8);
+    assert_eq!(exchange(32, SendMode::Synchronous), [(0, EnvelopeKind::Eager, 40), receipt]);
+    assert_eq!(exchange(32, SendMode::Standard), [(0, EnvelopeKind::Eager, 40)]);
+    let announced = [
+        (0, EnvelopeKind::RequestToSend, 24),
+        (1, EnvelopeKind::ClearToSend, 24),
+        (0, EnvelopeKind::Data, 33),
+        receipt,
+    ];
+    assert_eq!(exchange(33, SendMode::Synchronous), announced);
+    assert_eq!(exchange(33, SendMode::Standard), announced[..3]);
 }
 
 /// Fig. 11 of TR-488: request to send, clear to send, data, acknowledgement.

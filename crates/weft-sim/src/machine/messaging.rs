@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
-use weft_msg::{Algorithm, ClearToSend, OneSidedPath, Rendezvous, WaitCosts};
+use weft_msg::{Algorithm, ClearToSend, OneSidedPath, Rendezvous, SynchronousSends, WaitCosts};
 use weft_trace::op::Collective;
 use weft_units::{BitRate, Bytes, Span};
 
@@ -27,6 +27,8 @@ section! {
         eager_buffered: Entry<bool>,
         /// Whether the receiver acknowledges announced data, which completes the send.
         rendezvous_ack: Entry<bool>,
+        /// How a synchronous send learns that it has been matched: announced, or by a receipt.
+        synchronous_sends: Option<Entry<SynchronousSends>>,
         /// Who moves announced data: the sender writes it, or the receiver reads it.
         rendezvous: Option<Entry<Rendezvous>>,
         /// Who acts on a clear to send: the sender's processor, or its interface.
@@ -94,6 +96,11 @@ names!(Profile, "Profile", "a table of algorithms", {
     Profile::Openmpi41 => Profile::Openmpi41, "openmpi-4.1";
 });
 
+names!(SynchronousSends, "SynchronousSends", "synchronous sends", {
+    SynchronousSends::Announced => SynchronousSends::Announced, "announced";
+    SynchronousSends::Receipt => SynchronousSends::Receipt, "receipt";
+});
+
 names!(Rendezvous, "Rendezvous", "a rendezvous", {
     Rendezvous::Write => Rendezvous::Write, "write";
     Rendezvous::Read => Rendezvous::Read, "read";
@@ -156,9 +163,11 @@ names!(Collective, "Collective", "a collective", {
 
 names!(Algorithm, "Algorithm", "an algorithm", {
     Algorithm::Binomial => Algorithm::Binomial, "binomial";
+    Algorithm::BinomialAtOnce => Algorithm::BinomialAtOnce, "binomial-at-once";
     Algorithm::RecursiveDoubling => Algorithm::RecursiveDoubling, "recursive-doubling";
     Algorithm::RecursiveHalving => Algorithm::RecursiveHalving, "recursive-halving";
     Algorithm::Ring => Algorithm::Ring, "ring";
+    Algorithm::PipelinedRing => Algorithm::PipelinedRing, "pipelined-ring";
     Algorithm::Rabenseifner => Algorithm::Rabenseifner, "rabenseifner";
     Algorithm::Bruck => Algorithm::Bruck, "bruck";
     Algorithm::Pairwise => Algorithm::Pairwise, "pairwise";
@@ -295,6 +304,9 @@ pub struct Messaging {
     pub eager_buffered: bool,
     /// Whether the receiver acknowledges announced data, which completes the send.
     pub rendezvous_ack: bool,
+    /// How a synchronous send learns that it has been matched; `announced` where the file does not say.
+    #[serde(default)]
+    pub synchronous_sends: SynchronousSends,
     /// Who moves announced data; `write` where the file does not say.
     pub rendezvous: Rendezvous,
     /// Who acts on a clear to send; `sender` where the file does not say.
@@ -351,6 +363,7 @@ impl From<RawMessaging> for Messaging {
             buffered_limit: raw.buffered_limit.map(|entry| entry.value),
             eager_buffered: raw.eager_buffered.value,
             rendezvous_ack: raw.rendezvous_ack.value,
+            synchronous_sends: raw.synchronous_sends.map(|entry| entry.value).unwrap_or_default(),
             rendezvous: raw.rendezvous.map(|entry| entry.value).unwrap_or_default(),
             clear_to_send: raw.clear_to_send.map(|entry| entry.value).unwrap_or_default(),
             one_sided: raw.one_sided.map(|entry| entry.value).unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! One part: what a rank has recorded, operation by operation.
 
-use super::record::{ONE_SIDED, SYNCS, collective, communicator, rank, receive, requests, send};
+use super::record::{ONE_SIDED, SYNCS, collective, communicator, rank, receive, requests, send, tag_from};
 use super::source::{MOST_RANKS, Source, Stop};
 use super::{PARTS_VERSION, PartsError};
 use crate::op::{CommId, Op, RequestId, WindowId};
@@ -231,7 +231,13 @@ impl<R: BufRead> PartReader<R> {
                     other => return Err(Stop::Wrong(format!("end {other}, expected 1 to 3"))),
                 });
             }
-            tag => return Err(Stop::Wrong(format!("record tag {tag}, expected 1 to 19"))),
+            20 => {
+                let from = rank(source.below(size, "source rank")?);
+                let tag = tag_from(source.signed()?)?;
+                let comm = CommId(source.id()?);
+                self.pending.push_back(Op::Probe { from, tag, comm });
+            }
+            tag => return Err(Stop::Wrong(format!("record tag {tag}, expected 1 to 20"))),
         }
         Ok(())
     }
@@ -351,6 +357,7 @@ pub(super) mod tests {
         &[17, 6, 3, b'f', b'o', b'o'],    // the name of call 6
         &[18, 6],                         // an unrecorded call
         &[16, 2, b'h', b'i'],             // a marker
+        &[20, 3, 14, 0, 0],               // a probe that found a message of 3, tag 7
         &[19, 1],                         // MPI_Finalize
     ];
 
@@ -397,6 +404,7 @@ pub(super) mod tests {
                 members: vec![RankRange { first: 3, stride: -2, count: 2 }],
             },
             Op::Marker { text: "hi".into() },
+            Op::Probe { from: RankId(3), tag: 7, comm: CommId::WORLD },
         ];
         assert_eq!(ops, expected);
         assert_eq!(part.end(), Some(PartEnd::Finalized));

@@ -158,6 +158,6 @@ pub(super) const SYNCS: [WindowSync; 12] = [
     WindowSync::Free,
 ];
 
-fn tag_from(value: i64) -> Result<i32, Stop> {
+pub(super) fn tag_from(value: i64) -> Result<i32, Stop> {
     i32::try_from(value).map_err(|_| Stop::Wrong(format!("tag {value} is not of 32 bits")))
 }

@@ -65,6 +65,7 @@ pub fn any_op() -> impl Strategy<Value = Op> {
             .prop_map(|(from, tag, comm, bytes, matched, request)| {
                 Op::Irecv { from, tag, comm, bytes, matched, request }
             }),
+        (any_rank(), any::<i32>(), comm()).prop_map(|(from, tag, comm)| Op::Probe { from, tag, comm }),
         request().prop_map(|request| Op::Wait { request }),
         vec(request(), 0..9).prop_map(|requests| Op::Waitall { requests }),
         vec(request(), 1..9).prop_flat_map(|requests| {

@@ -67,6 +67,8 @@ pub(super) struct ReplayRank {
     pub order: Restore<Envelope>,
     /// What it will notice in its next call that waits, and since when it could.
     notices: VecDeque<(Time, Notice)>,
+    /// The end of its last poll that found something, if one did: it takes all that had come by then.
+    seen: Option<Time>,
     /// Its next operations; a rank that was saved opens its trace again.
     #[serde(skip)]
     cursor: Option<RankCursor>,
@@ -83,6 +85,7 @@ impl ReplayRank {
             process: Process::new(rank, ranks),
             order: Restore::default(),
             notices: VecDeque::new(),
+            seen: None,
             cursor: None,
             position: 0,
             state: State::Running,
@@ -187,6 +190,13 @@ impl ReplayRank {
             if self.state == State::Failed {
                 return;
             }
+            // What its last poll has found beside that which it waited for.
+            while let Some((at, _)) = self.notices.front()
+                && Some(*at) <= self.seen
+                && let Some((at, notice)) = self.notices.pop_front()
+            {
+                self.notice_in_call(notice, at, around);
+            }
             // Only a rank whose queues others touch too must wait for its time to come.
             let ahead = self.ledger.clock > around.context.now();
             let exact = around.parameters.progress == ProgressRule::Background;
@@ -198,19 +208,23 @@ impl ReplayRank {
         }
     }
 
-    /// Waiting for what comes at `until`, it polls in vain before.
-    fn poll_in_vain(&mut self, until: Time, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
+    /// It polls before it waits for what comes at `until`, where it does: in vain, or so that it sees that and all that has come by then.
+    fn poll(&mut self, until: Time, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
         let protocol = &around.parameters.protocol;
-        while self.ledger.clock < until {
+        loop {
             let Ledger { clock: begun, call, recorder: Recorder { own: cause, .. }, .. } = self.ledger;
             let mut port = Port::new(begun, cause, call, &mut self.ledger, around);
-            let polls = self.process.polls_in_vain(protocol, &mut port);
+            let polls = self.process.polls(protocol, &mut port);
             let (clock, last) = port.end();
             if !polls {
                 return;
             }
             self.ledger.recorder.own = last;
             self.ledger.work(begun, clock, around);
+            if clock >= until {
+                self.seen = Some(clock);
+                return;
+            }
         }
     }
 
@@ -361,8 +375,8 @@ impl ReplayRank {
         around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
     ) {
         let finished = self.state == State::Finished;
-        if !finished {
-            self.poll_in_vain(at, around);
+        if !finished && Some(at) > self.seen {
+            self.poll(at, around);
         }
         let Ledger { clock, call, recorder, .. } = self.ledger;
         let begun = clock.max(at);
