@@ -27,6 +27,13 @@ uint64_t clock_virtual_ns(void)
     return program_ps / 1000;
 }
 
+uint64_t clock_virtual_now_ns(void)
+{
+    uint64_t clock_ps = 0;
+    weft_times(&clock_ps, NULL);
+    return clock_ps / 1000;
+}
+
 static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;

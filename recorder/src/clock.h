@@ -23,6 +23,9 @@ bool clock_is_virtual(void);
 /* How much of the rank's virtual time the program itself has taken, in nanoseconds. */
 uint64_t clock_virtual_ns(void);
 
+/* The rank's virtual clock in nanoseconds since the job began. */
+uint64_t clock_virtual_now_ns(void);
+
 /* CPU time of the calling thread in nanoseconds. Without rseq, always a system call. */
 uint64_t clock_thread_cpu_ns(void);
 

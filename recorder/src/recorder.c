@@ -27,7 +27,13 @@ static void add_virtual_computation(void)
 
 void begin_time(void)
 {
-    thread.left = clock_is_virtual() ? clock_virtual_ns() : clock_thread_cpu_ns();
+    if (!clock_is_virtual()) {
+        thread.left = clock_thread_cpu_ns();
+        return;
+    }
+    /* A replay begins with what comes after MPI_Init: each rank begins when it came back from there. */
+    thread.computed = clock_virtual_now_ns();
+    thread.left = clock_virtual_ns();
 }
 
 bool enter(int function)

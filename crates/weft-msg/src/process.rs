@@ -350,7 +350,13 @@ impl Process {
     /// Sends a message.
     #[inline]
     pub(crate) fn send(&mut self, mut message: Message, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(Work::SendCall, protocol.send_call);
+        if message.mode == SendMode::Buffered && protocol.wait_costs == WaitCosts::Polls {
+            // MPICH looks after the buffered sends before it (`MPIR_Bsend_check_active`).
+            nic.spend(Work::WaitCall, protocol.wait_call);
+        }
+        if message.to != self.rank || !protocol.keeps_own_messages() {
+            nic.spend(Work::SendCall, protocol.send_call);
+        }
         let is_buffered = protocol.buffered_limit.is_some_and(|limit| message.bytes <= limit);
         if matches!(message.mode, SendMode::Standard | SendMode::Ready) && is_buffered {
             message.mode = SendMode::Buffered;
@@ -371,7 +377,9 @@ impl Process {
     /// Posts a receive, which may find its message in the unexpected queue.
     #[inline]
     pub(crate) fn receive(&mut self, posted: Posted, protocol: &Protocol, nic: &mut impl Nic) {
-        nic.spend(Work::ReceiveCall, protocol.receive_call);
+        if posted.source != Some(self.rank) || !protocol.keeps_own_messages() {
+            nic.spend(Work::ReceiveCall, protocol.receive_call);
+        }
         let found = self.matching.post(posted);
         nic.spend(Work::Matching, protocol.matching_entry * found.scanned);
         if let Some(envelope) = found.entry {

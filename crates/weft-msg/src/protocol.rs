@@ -58,7 +58,7 @@ pub enum WaitCosts {
     Call,
     /// That much for each poll: two before a rank waits, and again after something has come and completed that does not end the wait, one
     /// after other things. A poll takes all that has come by its end. A call that has to wait for nothing costs nothing, and a rank that
-    /// waits sees what comes at once.
+    /// waits sees what comes at once. Such a library keeps messages of a rank to itself from the interface: they cost no calls.
     Polls,
 }
 
@@ -203,6 +203,11 @@ impl Protocol {
             wildcards: Wildcards::Recorded,
             algorithms: AlgorithmTable::mpich(),
         }
+    }
+
+    /// Whether the library keeps messages of a rank to itself from its interface, so that they cost no calls: MPICH does, which polls.
+    pub(crate) fn keeps_own_messages(&self) -> bool {
+        self.wait_costs == WaitCosts::Polls
     }
 
     /// Copying `bytes` within memory: each is read and written.

@@ -102,3 +102,16 @@ pub(super) fn rules_5() -> Vec<Rule> {
     // numbers of members are those of 3.2.1, value by value.
     [own, rules_3_2_1()].concat()
 }
+
+/// Whether the schedule of a collective that does not block has the sends of an exchange before its receives, in version 5.0.
+///
+/// # Source
+/// The order of `MPIR_Sched_send` and `MPIR_Sched_recv` in `src/mpi/coll/i*/*_sched_*.c`.
+pub(super) fn schedule_sends_first(collective: C, algorithm: A) -> bool {
+    !matches!(
+        (collective, algorithm),
+        (C::Allreduce | C::Alltoallv | C::Gatherv, _)
+            | (C::Alltoall, A::Scattered)
+            | (C::Allgatherv, A::Ring)
+    )
+}

@@ -130,6 +130,8 @@ pub struct AlgorithmTable {
     /// Chosen by name, whatever the rules say.
     forced: Option<(Collective, Algorithm)>,
     rules: Vec<Rule>,
+    /// Whether calls that do not block are started as MPICH's schedules are.
+    as_schedules: bool,
 }
 
 impl AlgorithmTable {
@@ -152,7 +154,7 @@ impl AlgorithmTable {
 
     /// The choices of MPICH 5.0 without tuning files.
     pub fn mpich_5() -> AlgorithmTable {
-        AlgorithmTable::of(mpich::rules_5())
+        AlgorithmTable { as_schedules: true, ..AlgorithmTable::of(mpich::rules_5()) }
     }
 
     /// The fixed choices of Open MPI 4.1's component `tuned`.
@@ -177,7 +179,7 @@ impl AlgorithmTable {
     }
 
     fn of(rules: Vec<Rule>) -> AlgorithmTable {
-        AlgorithmTable { forced: None, rules }
+        AlgorithmTable { forced: None, rules, as_schedules: false }
     }
 
     /// Puts a rule before all others.
@@ -223,6 +225,11 @@ impl AlgorithmTable {
     pub fn choose_software(&self, collective: Collective, size: CollectiveSize) -> Option<Algorithm> {
         let mut software = self.by_rules(collective, size).filter(|it| *it != Algorithm::Accelerator);
         software.next().or_else(|| neighbours(collective))
+    }
+
+    /// Whether a round of a collective that does not block starts its sends before its receives.
+    pub(crate) fn sends_first(&self, collective: Collective, algorithm: Algorithm) -> bool {
+        self.as_schedules && mpich::schedule_sends_first(collective, algorithm)
     }
 
     fn by_rules(&self, collective: Collective, size: CollectiveSize) -> impl Iterator<Item = Algorithm> + '_ {

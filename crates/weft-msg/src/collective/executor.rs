@@ -198,7 +198,10 @@ impl Process {
         }
         let waits = running.pending > before;
         let (owner, id) = (Owner::Collective(key), self.communicators.id(comm));
-        for step in steps.iter() {
+        let non_blocking = running.request.is_some();
+        let sends_first =
+            non_blocking && protocol.algorithms.sends_first(running.part.kind, running.algorithm);
+        for step in steps.in_order(sends_first) {
             match step {
                 Step::Receive { from, piece, .. } => {
                     let posted = Posted {

@@ -109,7 +109,7 @@ pub(crate) enum Step {
 /// A message without data.
 const NOTHING: Piece = Piece { offset: 0, bytes: 0 };
 
-/// The steps of one round: receives are started first, then sends; copies and reductions follow when
+/// The steps of one round: receives are started first, then sends, or the other way round; copies and reductions follow when
 /// all messages are there.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
@@ -172,6 +172,13 @@ impl Steps {
     /// The steps.
     pub fn iter(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter()
+    }
+
+    /// The steps in the order in which they are started.
+    pub fn in_order(&self, sends_first: bool) -> impl Iterator<Item = &Step> {
+        let goes_first = move |step: &&Step| matches!(step, Step::Send { .. }) && sends_first;
+        let first = self.steps.iter().filter(goes_first);
+        first.chain(self.steps.iter().filter(move |step| !goes_first(step)))
     }
 }
 

@@ -69,6 +69,8 @@ pub(super) struct ReplayRank {
     notices: VecDeque<(Time, Notice)>,
     /// The end of its last poll that found something, if one did: it takes all that had come by then.
     seen: Option<Time>,
+    /// Whether it is within that poll.
+    polling: bool,
     /// Its next operations; a rank that was saved opens its trace again.
     #[serde(skip)]
     cursor: Option<RankCursor>,
@@ -86,6 +88,7 @@ impl ReplayRank {
             order: Restore::default(),
             notices: VecDeque::new(),
             seen: None,
+            polling: false,
             cursor: None,
             position: 0,
             state: State::Running,
@@ -135,6 +138,7 @@ impl ReplayRank {
         parameters: &ReplayParameters,
         context: &mut impl HostContext<ReplayHost>,
     ) {
+        self.polling = false;
         self.go_on(&mut Surroundings { seat, tokens, parameters, context });
     }
 
@@ -157,10 +161,11 @@ impl ReplayRank {
                 }
             }
             (ProgressRule::Background, _) => self.notice_in_background(notice, now, &mut around),
-            (ProgressRule::Call, State::Running) => self.notices.push_back((now, notice)),
-            (ProgressRule::Call, State::Blocked | State::Finished) => {
-                self.notice_in_call(notice, now, &mut around);
-                self.go_on(&mut around);
+            (ProgressRule::Call, State::Running | State::Blocked | State::Finished) => {
+                self.notices.push_back((now, notice));
+                if self.state != State::Running && !self.polling {
+                    self.go_on(&mut around);
+                }
             }
         }
     }
@@ -182,20 +187,16 @@ impl ReplayRank {
     fn go_on(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
         let mut budget = OPERATIONS_AHEAD;
         loop {
-            // In a call that waits: what it has not noticed yet, one after the other.
-            while matches!(self.state, State::Blocked | State::Finished) {
-                let Some((at, notice)) = self.notices.pop_front() else { return };
-                self.notice_in_call(notice, at, around);
-            }
-            if self.state == State::Failed {
-                return;
-            }
-            // What its last poll has found beside that which it waited for.
-            while let Some((at, _)) = self.notices.front()
-                && Some(*at) <= self.seen
-                && let Some((at, notice)) = self.notices.pop_front()
-            {
-                self.notice_in_call(notice, at, around);
+            self.take_what_is_seen(around);
+            match self.state {
+                State::Running => {}
+                State::Blocked | State::Finished => {
+                    if self.take_next(around) {
+                        continue;
+                    }
+                    return;
+                }
+                State::Failed => return,
             }
             // Only a rank whose queues others touch too must wait for its time to come.
             let ahead = self.ledger.clock > around.context.now();
@@ -208,8 +209,51 @@ impl ReplayRank {
         }
     }
 
-    /// It polls before it waits for what comes at `until`, where it does: in vain, or so that it sees that and all that has come by then.
-    fn poll(&mut self, until: Time, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
+    /// In a call that waits, or at the end of the program, it takes the next that has come; says whether it did, or has found it.
+    fn take_next(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) -> bool {
+        let Some((at, _)) = self.notices.front() else { return false };
+        let at = *at;
+        if self.state == State::Blocked && self.finds_by_a_poll(at, around) {
+            // More may come before that poll is over.
+            let end = self.ledger.clock;
+            self.polling = end > around.context.now();
+            if self.polling {
+                around.context.set_timer(end, RankTimer(around.seat));
+            }
+            return !self.polling;
+        }
+        if let Some((at, notice)) = self.notices.pop_front() {
+            self.notice_in_call(notice, at, around);
+        }
+        true
+    }
+
+    /// It takes all that its last poll has found, also beside that which it waited for.
+    fn take_what_is_seen(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
+        for (at, notice) in &mut self.notices {
+            if Some(*at) > self.seen {
+                break;
+            }
+            if let Notice::Message { in_mailbox, .. } = notice
+                && std::mem::take(in_mailbox)
+            {
+                around.take_from_mailbox(around.context.now());
+            }
+        }
+        while let Some((at, _)) = self.notices.front()
+            && Some(*at) <= self.seen
+            && let Some((at, notice)) = self.notices.pop_front()
+        {
+            self.notice_in_call(notice, at, around);
+        }
+    }
+
+    /// It polls before it waits for what comes at `at`, where it does; says whether that was in time for it.
+    fn finds_by_a_poll(
+        &mut self,
+        at: Time,
+        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+    ) -> bool {
         let protocol = &around.parameters.protocol;
         loop {
             let Ledger { clock: begun, call, recorder: Recorder { own: cause, .. }, .. } = self.ledger;
@@ -217,13 +261,13 @@ impl ReplayRank {
             let polls = self.process.polls(protocol, &mut port);
             let (clock, last) = port.end();
             if !polls {
-                return;
+                return false;
             }
             self.ledger.recorder.own = last;
             self.ledger.work(begun, clock, around);
-            if clock >= until {
+            if clock >= at {
                 self.seen = Some(clock);
-                return;
+                return true;
             }
         }
     }
@@ -366,7 +410,7 @@ impl ReplayRank {
         port.end()
     }
 
-    /// In a call that waits, or at the end of the program, it takes what has been there since `at`.
+    /// It takes what has been there since `at`: in a call that waits, at the end of the program, or since its last poll has found it.
     #[inline]
     fn notice_in_call(
         &mut self,
@@ -375,9 +419,6 @@ impl ReplayRank {
         around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
     ) {
         let finished = self.state == State::Finished;
-        if !finished && Some(at) > self.seen {
-            self.poll(at, around);
-        }
         let Ledger { clock, call, recorder, .. } = self.ledger;
         let begun = clock.max(at);
         let cause = if at > clock { notice.cause() } else { recorder.own };

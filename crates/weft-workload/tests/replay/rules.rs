@@ -44,7 +44,11 @@ fn a_wait_polls_twice_and_then_sees_what_comes() {
     assert_eq!([ends(20, 201), ends(20, 250)], [250; 2], "in the second after another");
     assert_eq!([ends(151, 160), ends(180, 200)], [200; 2], "both in the second");
     assert_eq!([ends(20, 251), ends(20, 317)], [251, 317], "while it waits");
-    assert_eq!([ends(300, 310), ends(300, 390), ends(300, 420)], [350, 400, 420], "while it waits, then after another");
+    assert_eq!(
+        [ends(300, 310), ends(300, 390), ends(300, 420)],
+        [350, 400, 420],
+        "while it waits, then after another"
+    );
 }
 
 /// Packets of several messages take turns, so that a short message passes a long one: it must not be
