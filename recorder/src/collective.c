@@ -141,6 +141,12 @@ void broadcast_called(struct how how, int64_t count, MPI_Datatype type, int root
     record_collective(how, COLLECTIVE_BROADCAST, comm, root, &(struct sizes){.send = bytes, .receive = bytes});
 }
 
+void inner_collective_called(enum collective kind, const struct communicator *comm, int root, uint64_t bytes,
+                             uint64_t element)
+{
+    record_collective(BLOCKING, kind, comm, root, &(struct sizes){.send = bytes, .receive = bytes, .element = element});
+}
+
 void reduction_called(struct how how, enum collective kind, int64_t count, MPI_Datatype type, int root,
                       MPI_Comm handle)
 {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+
 static struct handle_map communicators;
 static MPI_Group world_group;
 static struct {
@@ -101,6 +103,23 @@ static void record_members(const struct communicator *comm)
     }
 }
 
+/* What MPICH 5 exchanges to make a communicator, seen in the messages of `weft run`. In virtual time it is recorded: on a real machine the
+ * library is another one in every recording, and what it does is not the program's. */
+enum {
+    CONTEXT_MASK_BYTES = 260, /* all agree on a number: a bitwise and of 65 words (MPIR_Get_contextid_sparse_group) */
+    COLOUR_AND_KEY_BYTES = 8, /* each tells all others (MPIR_Comm_split_impl) */
+    NEW_MEMBERS_BYTES = 4     /* the first of the new ones tells the others */
+};
+
+static void record_agreement(const struct communicator *parent, bool splits)
+{
+    if (!clock_is_virtual() || !parent->recorded)
+        return;
+    if (splits)
+        inner_collective_called(COLLECTIVE_ALLGATHER, parent, -1, COLOUR_AND_KEY_BYTES, 4);
+    inner_collective_called(COLLECTIVE_ALLREDUCE, parent, -1, CONTEXT_MASK_BYTES, 4);
+}
+
 static void adopt(MPI_Comm handle, bool agreed, uint64_t id)
 {
     if (handle == MPI_COMM_NULL)
@@ -128,17 +147,17 @@ static void adopt(MPI_Comm handle, bool agreed, uint64_t id)
         record_members(comm);
     else
         record_unrecorded(true);
+    if (comm->recorded && clock_is_virtual()) {
+        inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, NEW_MEMBERS_BYTES, 4);
+        if (!agreed) /* the recorder's own */
+            inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, sizeof comm->id, 1);
+    }
     unlock();
 }
 
 void communicator_created(MPI_Comm handle)
 {
     adopt(handle, false, 0);
-}
-
-void communicator_adopted(MPI_Comm handle, uint64_t id)
-{
-    adopt(handle, true, id);
 }
 
 static struct communicator *find(MPI_Comm handle)
@@ -163,6 +182,29 @@ static struct communicator *find(MPI_Comm handle)
     recent.key = key;
     recent.comm = (struct communicator *)*found;
     return recent.comm;
+}
+
+static void created_from(MPI_Comm parent, bool splits, MPI_Comm handle)
+{
+    lock();
+    record_agreement(find(parent), splits);
+    unlock();
+    adopt(handle, false, 0);
+}
+
+void communicator_created_by_all(MPI_Comm parent, MPI_Comm handle)
+{
+    created_from(parent, false, handle);
+}
+
+void communicator_split_off(MPI_Comm parent, MPI_Comm handle)
+{
+    created_from(parent, true, handle);
+}
+
+void communicator_adopted(MPI_Comm handle, uint64_t id)
+{
+    adopt(handle, true, id);
 }
 
 struct communicator *communicator_of(MPI_Comm handle)

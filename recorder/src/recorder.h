@@ -102,6 +102,9 @@ struct communicator *communicator_of(MPI_Comm handle);
 
 /* A new communicator exists: agrees on its id with a broadcast in it. Takes the lock itself. */
 void communicator_created(MPI_Comm handle);
+/* The same of one that all members of another have made, as they are or by colour and key. */
+void communicator_created_by_all(MPI_Comm parent, MPI_Comm handle);
+void communicator_split_off(MPI_Comm parent, MPI_Comm handle);
 /* The same with an id agreed before (idup). */
 void communicator_adopted(MPI_Comm handle, uint64_t id);
 uint64_t communicator_next_id(void);
@@ -227,6 +230,9 @@ static inline struct counts wide_counts(const MPI_Count *counts)
 }
 #define COUNTS(array) _Generic((array), const int *: narrow_counts, const MPI_Count *: wide_counts)(array)
 
+/* One that MPI calls by itself. `bytes` are those of the vector, or of a block. */
+void inner_collective_called(enum collective kind, const struct communicator *comm, int root, uint64_t bytes,
+                             uint64_t element);
 void barrier_called(struct how how, MPI_Comm comm);
 void broadcast_called(struct how how, int64_t count, MPI_Datatype type, int root, MPI_Comm comm);
 /* reduce, allreduce, scan, exscan; root -1: none */

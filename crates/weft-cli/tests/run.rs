@@ -176,6 +176,18 @@ fn several_threads_in_mpi_are_told_of() {
     }
 }
 
+/// Catches what one thread does to the rank outside of its calls while another is within one: messages came with others' data.
+#[test]
+fn several_threads_in_mpi_do_not_disturb_each_other() {
+    let Some(program) = job() else { return };
+    for _ in 0..3 {
+        let three = ["-m", "exanest", "-n", "3", "--ppn", "1"];
+        let output = weft(&three, &program, "several threads");
+        let (printed, said) = texts(&output);
+        assert!(output.status.success() && printed == "passed\n".repeat(3), "{printed}{said}");
+    }
+}
+
 /// Catches ranks that wait for what a link has lost and are told of a deadlock of their own.
 #[test]
 fn lost_packets_are_not_told_as_a_deadlock() {

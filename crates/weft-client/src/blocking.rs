@@ -12,7 +12,7 @@
 //! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor yields: that it waits,
 //! and sees the message at once as a receive does, is known by the call alone.
 
-use crate::abi;
+use crate::{abi, clock};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The calls, without those for large counts, which have a `_c` behind their names.
@@ -114,9 +114,9 @@ pub(crate) fn take_put_off() -> bool {
     put_off
 }
 
-/// Whether the rank is inside a call of this kind.
+/// Whether the rank is inside a call of this kind. Of several threads, each is in a call of its own.
 pub(crate) fn is_inside(kind: Kind) -> bool {
-    INSIDE.load(Ordering::Relaxed) == kind as u8
+    INSIDE.load(Ordering::Relaxed) == kind as u8 && !clock::several_threads()
 }
 
 /// Whether the program sees nothing before what it waits for has come.
@@ -126,6 +126,9 @@ pub(crate) fn hides_polls() -> bool {
 
 /// The rank enters a call, or goes back to the one that it was made in or to its program.
 pub(crate) fn enter(kind: Kind) {
+    if clock::several_threads() {
+        return;
+    }
     if !matches!(kind, Kind::Blocking | Kind::Polling) {
         // The program may look at what it pleases now.
         abi::make_up();

@@ -16,7 +16,7 @@
 use crate::device::{HostModel, Shared, State};
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// Seconds that a rank's clock shows at virtual time zero.
 const BASE_S: u64 = 1000;
@@ -27,6 +27,7 @@ const PS_PER_NS: u64 = 1000;
 
 static DEVICE: OnceLock<&'static Shared> = OnceLock::new();
 static OWNER: AtomicI32 = AtomicI32::new(0);
+static SEVERAL: AtomicBool = AtomicBool::new(false);
 static READS: AtomicU32 = AtomicU32::new(0);
 /// What looks and sleeps have amounted to before the rank joined, in ns.
 static BEFORE: AtomicU64 = AtomicU64::new(0);
@@ -87,9 +88,18 @@ pub(crate) fn is_in_virtual_time() -> bool {
     device().is_some()
 }
 
-/// Whether the process is a rank by another thread than the calling one.
-pub(crate) fn is_of_other_thread() -> bool {
-    OWNER.load(Ordering::Relaxed) != thread()
+/// Whether other threads than the rank's call the library too, this one among them. The MPI library sees to it that one calls at a time;
+/// so from then on nothing may be done outside of its calls with what they use, and what one thread says of itself holds for it alone.
+pub(crate) fn several_threads() -> bool {
+    if SEVERAL.load(Ordering::Relaxed) {
+        return true;
+    }
+    let owner = OWNER.load(Ordering::Relaxed);
+    let other = owner > 0 && owner != thread();
+    if other {
+        SEVERAL.store(true, Ordering::Relaxed);
+    }
+    other
 }
 
 fn thread() -> i32 {
@@ -378,7 +388,7 @@ mod preload {
 
     #[unsafe(no_mangle)]
     extern "C" fn sched_yield() -> c_int {
-        if device().is_some() {
+        if device().is_some() && !several_threads() {
             crate::abi::yielded();
             return 0;
         }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,12 +301,39 @@ static void threads(void)
     pthread_join(other, NULL);
 }
 
+/* A thread of several that pass numbers around a ring, each with a tag of its own. */
+static void *passes(void *its_tag)
+{
+    int tag = (int)(intptr_t)its_tag, left = (rank + size - 1) % size;
+    for (int round = 0; round < 100; round++) {
+        int sent[20] = {rank, tag, round}, got[20] = {0};
+        int count = round % 2 ? 3 : 20;
+        MPI_Sendrecv(sent, count, MPI_INT, (rank + 1) % size, tag, got, count, MPI_INT, left, tag, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        if (got[0] != left || got[1] != tag || got[2] != round)
+            printf("rank %d, thread %d, round %d: %d %d %d\n", rank, tag, round, got[0], got[1], got[2]);
+    }
+    return NULL;
+}
+
+/* So does the one that began. */
+static void several_threads(void)
+{
+    pthread_t others[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&others[i], NULL, passes, (void *)(intptr_t)(i + 1));
+    passes((void *)0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(others[i], NULL);
+    printf("passed\n");
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "talk";
     int first = argc > 2 ? atoi(argv[2]) : 0, second = argc > 3 ? atoi(argv[3]) : 1;
     int level;
-    MPI_Init_thread(&argc, &argv, strcmp(what, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
+    MPI_Init_thread(&argc, &argv, strstr(what, "threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int value = 0;
@@ -340,6 +368,8 @@ int main(int argc, char **argv)
         forks();
     else if (!strcmp(what, "threads"))
         threads();
+    else if (!strcmp(what, "several threads"))
+        several_threads();
     else if (!strcmp(what, "sleeps at the end"))
         sleep(1);
     else if (!strcmp(what, "deadlock"))

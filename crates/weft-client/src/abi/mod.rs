@@ -57,7 +57,7 @@ pub(crate) fn yielded() {
 /// A poll that the rank has put off is made now.
 pub(crate) fn make_up() {
     let handle = RANK.load(Ordering::Acquire);
-    if !handle.is_null() && blocking::is_put_off() {
+    if !handle.is_null() && blocking::is_put_off() && !clock::several_threads() {
         // SAFETY: set by `weft_open` from a leaked box. A poll is put off only between calls of the library, and by the rank's own
         // thread: whoever looks at the rank's clock or returns to its program is that thread, outside of any call.
         unsafe { (*handle).rank.make_up() };
@@ -67,8 +67,8 @@ pub(crate) fn make_up() {
 /// What the rank has computed so far moves its clock now, where computing is measured.
 pub(crate) fn settle() {
     let handle = RANK.load(Ordering::Acquire);
-    if !handle.is_null() {
-        // SAFETY: set by `weft_open` from a leaked box. Only the rank's own thread is in virtual time, and it looks at its clock,
+    if !handle.is_null() && !clock::several_threads() {
+        // SAFETY: set by `weft_open` from a leaked box. No other thread is a caller. Only the rank's own thread is in virtual time, and it looks at its clock,
         // sleeps and ends its process outside of any call of the library; where the library ends it, the rank does not have its turn.
         unsafe { (*handle).rank.settle() };
     }
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn weft_close(rank: *mut Handle) {
 /// Tells the user once that another thread than the rank's calls the library: which of them comes first is the system's choice.
 fn warn_of_other_threads() {
     static WARNED: AtomicBool = AtomicBool::new(false);
-    if clock::is_of_other_thread() && !WARNED.swap(true, Ordering::Relaxed) {
+    if clock::several_threads() && !WARNED.swap(true, Ordering::Relaxed) {
         eprintln!(
             "weft: several threads of this rank call the MPI library or weft.h; their order is the system's, so the run is not \
              deterministic, and only the thread that joined the job sees virtual time"

@@ -38,11 +38,21 @@ impl Fold {
 
     /// The core at this position; `None` where it has given its data away.
     pub fn core(&self) -> Option<u32> {
-        if self.position >= 2 * self.rem {
-            Some(self.position - self.rem)
+        self.core_at(self.position)
+    }
+
+    /// The core at another position; `None` where that has given its data away.
+    pub fn core_at(&self, position: u32) -> Option<u32> {
+        if position >= 2 * self.rem {
+            Some(position - self.rem)
         } else {
-            (self.position.is_multiple_of(2)).then_some(self.position / 2)
+            (position.is_multiple_of(2)).then_some(position / 2)
         }
+    }
+
+    /// Whether this is that position.
+    pub fn is_at(&self, position: u32) -> bool {
+        self.position == position
     }
 
     /// The position of core `core`: also the first one whose data it has. The cores' data end before

@@ -15,7 +15,7 @@ pub(crate) enum Layout<'a> {
     /// `count` blocks of `block` bytes.
     Equal { block: u64, count: u32 },
     /// A vector of `bytes`, cut between elements of `element` bytes into `count` blocks as equal as
-    /// can be; a fraction of an element at its end belongs to the last block.
+    /// can be, the longer ones first; a fraction of an element at its end belongs to the last block.
     Split { bytes: u64, element: u64, count: u32 },
     /// Block i ends at byte `ends[i]`.
     Ends(&'a [u64]),
@@ -41,8 +41,8 @@ impl Layout<'_> {
             Layout::Equal { block, .. } => block * u64::from(index),
             Layout::Split { bytes, count, .. } if index == *count => *bytes,
             Layout::Split { bytes, element, count } => {
-                let elements = u128::from(bytes / element);
-                (elements * u128::from(index) / u128::from(*count)) as u64 * element
+                let (elements, count, index) = (bytes / element, u64::from(*count), u64::from(index));
+                (elements / count * index + index.min(elements % count)) * element
             }
             Layout::Ends(ends) => index.checked_sub(1).map_or(0, |before| ends[before as usize]),
         }

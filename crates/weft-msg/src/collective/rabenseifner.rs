@@ -3,13 +3,13 @@
 //! A vector cut into as many blocks as there are cores (see [`super::fold`]) is reduce-scattered:
 //! nearest partners first, which exchange halves, then quarters, and so on. An allreduce then runs the
 //! same exchanges backwards as an allgather; a reduce gathers along the tree that the root's half of
-//! them forms. In a reduce members are counted from the root, so that the root is always a core.
+//! them forms. A root that is no core takes over from core 0, which gives it its block.
 //!
 //! Bytes per core, both ways: 2·n·(1 − 1/cores).
 //!
 //! # Source
 //! Rabenseifner 2004, "Optimization of Collective Reduction Operations"; MPICH
-//! `allreduce_reduce_scatter_allgather`, `reduce_reduce_scatter_gather`.
+//! `allreduce_reduce_scatter_allgather`, `reduce_reduce_scatter_gather`; Open MPI 4.1 `ompi_coll_base_reduce_intra_redscat_gather`.
 
 use super::layout::{Layout, Piece};
 use super::{Into, Schedule, Steps, fold::Fold, part::Part};
@@ -28,40 +28,70 @@ impl Schedule for Rabenseifner {
     }
 
     fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
-        // The root is 0 where there is none.
-        let fold = Fold::new(part.members, part.relative());
-        let name = |position| part.nth_from_root(position);
+        let fold = Fold::new(part.members, part.me);
+        let name = |position| position;
         let (log2, vector) = (fold.log2(), part.split(fold.cores));
         if round == 0 {
             return steps.copy(vector.total());
         } else if round == 1 {
             return fold.fold(vector.whole(), Into::Combine, name, steps);
         }
-        let Some(core) = fold.core() else {
-            if part.kind == Collective::Allreduce && round == 2 * log2 + 2 {
-                fold.unfold(vector.whole(), name, steps);
-            }
-            return;
-        };
-        let partner = |bit: u32| name(fold.position(core ^ (1 << bit)));
-        if round < log2 + 2 {
+        if let Some(after) = round.checked_sub(log2 + 2) {
+            return match part.kind {
+                Collective::Allreduce => allgather(fold, vector, after, steps),
+                _ => gather(fold, part.root, vector, after, steps),
+            };
+        }
+        if let Some(core) = fold.core() {
             let bit = round - 2;
-            steps.receive(partner(bit), half(vector, core, bit), Into::Combine);
-            steps.send(partner(bit), half(vector, core ^ (1 << bit), bit));
-        } else if round < 2 * log2 + 2 {
-            let bit = 2 * log2 + 1 - round;
-            let (own, other) = (half(vector, core, bit), half(vector, core ^ (1 << bit), bit));
-            if part.kind == Collective::Allreduce {
-                steps.receive(partner(bit), other, Into::Store);
-                steps.send(partner(bit), own);
-            } else if core >> (bit + 1) == 0 {
-                match core >> bit {
-                    0 => steps.receive(partner(bit), other, Into::Store),
-                    _ => steps.send(partner(bit), own),
-                }
-            }
-        } else if part.kind == Collective::Allreduce {
-            fold.unfold(vector.whole(), name, steps);
+            let partner = fold.position(core ^ (1 << bit));
+            steps.receive(partner, half(vector, core, bit), Into::Combine);
+            steps.send(partner, half(vector, core ^ (1 << bit), bit));
+        }
+    }
+}
+
+/// One round of the allgather, or what follows it.
+fn allgather(fold: Fold, vector: Layout<'_>, round: u32, steps: &mut Steps) {
+    let Some(bit) = (fold.log2()).checked_sub(round + 1) else {
+        return fold.unfold(vector.whole(), |position| position, steps);
+    };
+    if let Some(core) = fold.core() {
+        let partner = fold.position(core ^ (1 << bit));
+        steps.receive(partner, half(vector, core ^ (1 << bit), bit), Into::Store);
+        steps.send(partner, half(vector, core, bit));
+    }
+}
+
+/// One round of the gather to the root. In the first, core 0 hands over to a root that is none.
+fn gather(fold: Fold, root: u32, vector: Layout<'_>, round: u32, steps: &mut Steps) {
+    let core_of_root = fold.core_at(root);
+    let takes_over = core_of_root.is_none();
+    let is_root = fold.is_at(root);
+    let Some(done) = round.checked_sub(1) else {
+        // What core 0 has reduced: its block, or all where it is the only core.
+        let block = vector.between(0, 1);
+        return match takes_over {
+            true if is_root => steps.receive(fold.position(0), block, Into::Store),
+            true if fold.core() == Some(0) => steps.send(root, block),
+            _ => {}
+        };
+    };
+    let core = match fold.core() {
+        None if is_root => 0,
+        Some(0) if takes_over => return,
+        None => return,
+        Some(core) => core,
+    };
+    let (bit, root_core) = (fold.log2() - 1 - done, core_of_root.unwrap_or(0));
+    let position = |core| if core == 0 && takes_over { root } else { fold.position(core) };
+    // The others have given what they had.
+    if core >> (bit + 1) == root_core >> (bit + 1) {
+        let partner = core ^ (1 << bit);
+        if core >> bit == root_core >> bit {
+            steps.receive(position(partner), half(vector, partner, bit), Into::Store);
+        } else {
+            steps.send(position(partner), half(vector, core, bit));
         }
     }
 }
