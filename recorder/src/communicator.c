@@ -120,6 +120,12 @@ static void record_agreement(const struct communicator *parent, bool splits)
     inner_collective_called(COLLECTIVE_ALLREDUCE, parent, -1, CONTEXT_MASK_BYTES, 4);
 }
 
+void record_inner_duplicate(const struct communicator *comm)
+{
+    record_agreement(comm, false);
+    inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, NEW_MEMBERS_BYTES, 4);
+}
+
 static void adopt(MPI_Comm handle, bool agreed, uint64_t id)
 {
     if (handle == MPI_COMM_NULL)

@@ -106,6 +106,8 @@ void communicator_created(MPI_Comm handle);
 void communicator_created_by_all(MPI_Comm parent, MPI_Comm handle);
 void communicator_split_off(MPI_Comm parent, MPI_Comm handle);
 /* The same with an id agreed before (idup). */
+/* In virtual time: MPI has made itself one with the same members. */
+void record_inner_duplicate(const struct communicator *comm);
 void communicator_adopted(MPI_Comm handle, uint64_t id);
 uint64_t communicator_next_id(void);
 void communicator_freed(MPI_Comm handle);

@@ -3,12 +3,26 @@
 
 #include <stdlib.h>
 
+#include "clock.h"
+
 struct window {
     uint64_t id;
     struct communicator *comm; /* NULL: not within the world */
 };
 
 static struct handle_map windows;
+
+/* What MPICH 5 exchanges to make a window, before a barrier (MPIDIG's win_init; MPIDI_OFI_mpi_win_create_hook: a common key,
+ * whether it can be had, and everybody's address, size and unit). Recorded in virtual time, as with communicators. */
+static void record_creation(const struct communicator *comm)
+{
+    if (!clock_is_virtual())
+        return;
+    record_inner_duplicate(comm);
+    inner_collective_called(COLLECTIVE_ALLREDUCE, comm, -1, 1, 1);
+    inner_collective_called(COLLECTIVE_ALLREDUCE, comm, -1, 4, 4);
+    inner_collective_called(COLLECTIVE_ALLGATHER, comm, -1, 24, 1);
+}
 
 /* Not under the lock: it agrees on the window's id with a broadcast. */
 void window_created(int64_t bytes, MPI_Comm handle, MPI_Win win)
@@ -26,6 +40,7 @@ void window_created(int64_t bytes, MPI_Comm handle, MPI_Win win)
     if (comm) {
         window->comm = comm;
         comm->references++;
+        record_creation(comm);
         record_computation();
         uint8_t *at = part_begin(5 * NUMBER_MAX);
         if (at) {
@@ -33,6 +48,8 @@ void window_created(int64_t bytes, MPI_Comm handle, MPI_Win win)
             at = put_id(at, comm->id);
             part_commit(RECORD_WINDOW, put_number(at, bytes > 0 ? (uint64_t)bytes : 0));
         }
+        if (clock_is_virtual()) /* the recorder's own */
+            inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, sizeof window->id, 1);
     }
     handle_map_insert(&windows, HANDLE_KEY(win), (uintptr_t)window);
     unlock();

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use weft_client::device::HostModel;
-use weft_msg::{ClearToSend, Rendezvous, SynchronousSends, Wildcards};
+use weft_msg::{ActiveMessages, ClearToSend, Rendezvous, SynchronousSends, Wildcards};
 use weft_sim::assembly;
 use weft_sim::experiment::live::{LiveAccount, RunReport, RunRequest};
 use weft_sim::experiment::{self, ExperimentError, Interrupt, RunOptions};
@@ -338,8 +338,9 @@ pub fn execute(
     let mut protocol = assembly::protocol(&machine, Wildcards::Free).map_err(ExperimentError::input)?;
     // The data of real ranks is moved by their own processors' orders.
     (protocol.rendezvous, protocol.clear_to_send) = (Rendezvous::Write, ClearToSend::Sender);
-    // A library that wants receipts sends them itself.
-    protocol.synchronous_sends = SynchronousSends::Announced;
+    // A library that wants receipts and active messages sends them itself.
+    (protocol.synchronous_sends, protocol.active_messages) =
+        (SynchronousSends::Announced, ActiveMessages::None);
     let setup = LiveSetup {
         overlapping: true,
         protocol: &protocol,

@@ -21,7 +21,7 @@
 use crate::error::MsgError;
 use crate::nic::{Envelope, EnvelopeKind, Nic};
 use crate::process::Process;
-use crate::protocol::Protocol;
+use crate::protocol::{ActiveMessages, Protocol};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -98,6 +98,12 @@ impl Process {
         protocol: &Protocol,
         nic: &mut impl Nic,
     ) {
+        if to == self.rank {
+            return self.told_of_window(kind, window, to);
+        }
+        if protocol.active_messages != ActiveMessages::None {
+            return self.tell_active(kind, to, window, protocol, nic);
+        }
         let envelope = Envelope {
             kind,
             collective: false,
@@ -109,23 +115,19 @@ impl Process {
             send: 0,
             receive: 0,
         };
-        if to == self.rank {
-            self.told_of_window(&envelope);
-        } else {
-            self.control(kind, &envelope, protocol, nic);
-        }
+        self.control(kind, &envelope, protocol, nic);
     }
 
     /// Another rank has posted or completed.
     pub(crate) fn told_by_other(&mut self, envelope: &Envelope, protocol: &Protocol, nic: &mut impl Nic) {
         nic.spend(Work::ControlReceive, protocol.control_receive);
-        self.told_of_window(envelope);
+        self.told_of_window(envelope.kind, WindowId(envelope.comm.0), envelope.source);
     }
 
-    fn told_of_window(&mut self, envelope: &Envelope) {
-        let window = WindowId(envelope.comm.0);
+    /// `from` has posted or completed.
+    pub(crate) fn told_of_window(&mut self, kind: EnvelopeKind, window: WindowId, from: RankId) {
         match self.groups(window) {
-            Some(groups) => groups.note(envelope.kind, envelope.source),
+            Some(groups) => groups.note(kind, from),
             None => self.fault = Some(Box::new(MsgError::UnknownWindow { rank: self.rank, window })),
         }
     }

@@ -41,6 +41,7 @@
 //! ```
 
 mod accelerator;
+mod active;
 mod algorithms;
 mod collective;
 mod communicator;
@@ -77,7 +78,9 @@ pub use false_envelope::FalseEnvelope;
 pub use interface::InterfaceAnswer;
 pub use nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 pub use process::{Process, Progress};
-pub use protocol::{ClearToSend, OneSidedPath, Protocol, Rendezvous, SynchronousSends, WaitCosts, Wildcards};
+pub use protocol::{
+    ActiveMessages, ClearToSend, OneSidedPath, Protocol, Rendezvous, SynchronousSends, WaitCosts, Wildcards,
+};
 pub use report::{Blocked, BlockedCollective, Leftovers, Pending, PendingState};
 pub use stand_in::AnnouncedSend;
 pub use support::{supports, unsupported};

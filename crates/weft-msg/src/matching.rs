@@ -26,6 +26,8 @@ pub(crate) enum Owner {
     Nobody,
     /// A request of the program.
     Request(RequestId),
+    /// The handler of [active messages](crate::active).
+    Active,
     /// A collective in progress, by its entry in the table of collectives.
     Collective(u32),
     /// An operation of a real rank, by the number that it has given it.

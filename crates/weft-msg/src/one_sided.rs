@@ -31,7 +31,7 @@
 //!
 //! # Not modelled
 //! - Exclusion by locks: the trace does not say whether they are shared, and all are taken for such; a lock is
-//!   granted at once.
+//!   granted at once, or when it is [asked for](crate::active).
 //! - What members tell each other when a window is created: it is a barrier.
 //! - The order of accumulates, atomicity between native and emulated ones, and the second operand of a
 //!   compare-and-swap on the wire.
@@ -43,7 +43,7 @@ use crate::groups::Groups;
 use crate::matching::Owner;
 use crate::nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 use crate::process::{Incoming, Outgoing, Process, SendState, WaitingFor};
-use crate::protocol::{LARGEST, OneSidedPath, Protocol, cost};
+use crate::protocol::{ActiveMessages, LARGEST, OneSidedPath, Protocol, cost};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use weft_trace::op::{Collective, CollectiveSizes, CommId, OneSided, RequestId, WindowId, WindowSync};
@@ -67,6 +67,8 @@ struct Synchronization {
     window: u32,
     /// Only the operations on this target.
     target: Option<RankId>,
+    /// Whether it asks for the end of locks when these are over.
+    ends_locks: bool,
 }
 
 /// The windows of one rank.
@@ -184,6 +186,11 @@ impl Process {
         if let Some(windows) = &mut self.windows {
             windows.table[window].pending += 1;
         }
+        let asks = protocol.active_messages != ActiveMessages::None;
+        if asks && access.reduces() && protocol.path(access) == OneSidedPath::Emulated {
+            self.send_operation(access, call.target, key, call.bytes, protocol, nic);
+            return Ok(());
+        }
         let eager = call.bytes <= protocol.eager_limit;
         let payload = match (protocol.path(access), access.takes_data()) {
             (OneSidedPath::Native, takes_data) => {
@@ -217,7 +224,14 @@ impl Process {
     ) -> Result<(), MsgError> {
         let (place, comm) = self.window(window)?;
         let target = match (kind, target) {
-            (WindowSync::Unlock | WindowSync::Flush | WindowSync::Post | WindowSync::Start, Some(target)) => {
+            (
+                WindowSync::Lock
+                | WindowSync::Unlock
+                | WindowSync::Flush
+                | WindowSync::Post
+                | WindowSync::Start,
+                Some(target),
+            ) => {
                 self.check_peer("target", target, comm)?;
                 Some(target)
             }
@@ -232,20 +246,30 @@ impl Process {
             self.tell_of_window(EnvelopeKind::Posted, origin, window, protocol, nic);
             return Ok(());
         }
-        // A lock is granted at once.
-        if !matches!(kind, WindowSync::Lock | WindowSync::LockAll) {
-            self.begin_wait(protocol, nic);
-            if let Some(windows) = &mut self.windows {
-                windows.waiting = Some(Synchronization { kind, window: place as u32, target });
-            }
-            self.waiting = WaitingFor::Window;
+        let locks = matches!(kind, WindowSync::Lock | WindowSync::LockAll);
+        let asks = protocol.active_messages != ActiveMessages::None;
+        if locks && !asks {
+            // It is granted at once.
+            return Ok(());
         }
+        if locks {
+            self.ask_for_locks(place, target, protocol, nic)?;
+        } else if asks {
+            // MPICH polls where it need not wait, too.
+            nic.spend(Work::WaitCall, protocol.wait_call * 2);
+        }
+        self.begin_wait(protocol, nic);
+        if let Some(windows) = &mut self.windows {
+            let ends_locks = asks && matches!(kind, WindowSync::Unlock | WindowSync::UnlockAll);
+            windows.waiting = Some(Synchronization { kind, window: place as u32, target, ends_locks });
+        }
+        self.waiting = WaitingFor::Window;
         Ok(())
     }
 
     /// The rank waits in a synchronization: whether it is over, or goes on as a barrier.
     pub(crate) fn resume_synchronization(&mut self, protocol: &Protocol, nic: &mut impl Nic) {
-        let Some(Synchronization { kind, window, target }) =
+        let Some(Synchronization { kind, window, target, ends_locks }) =
             self.windows.as_ref().and_then(|windows| windows.waiting)
         else {
             return;
@@ -266,6 +290,14 @@ impl Process {
         };
         if pending {
             return;
+        }
+        if ends_locks {
+            windows.waiting = Some(Synchronization { kind, window, target, ends_locks: false });
+            // The communicator was there when the window was made.
+            if let Err(error) = self.ask_for_locks(window as usize, target, protocol, nic) {
+                self.fault = Some(Box::new(error));
+            }
+            return self.resume_synchronization(protocol, nic);
         }
         windows.waiting = None;
         self.waiting = WaitingFor::Nothing;
@@ -365,11 +397,52 @@ impl Process {
                 }
             }
         }
-        let outgoing = self.sends.remove(envelope.send as usize);
+        self.done(envelope.send as usize, protocol, nic);
+    }
+
+    /// What the send `key` asked for has been done.
+    pub(crate) fn done(&mut self, key: usize, protocol: &Protocol, nic: &mut impl Nic) {
+        let outgoing = self.sends.remove(key);
         if let Some(windows) = &mut self.windows {
             windows.table[outgoing.envelope.tag as usize].pending -= 1;
         }
         self.complete(outgoing.owner, protocol, nic);
+    }
+
+    /// Asks for locks of a window, or for their end: that of `target`, or of all members.
+    fn ask_for_locks(
+        &mut self,
+        place: usize,
+        target: Option<RankId>,
+        protocol: &Protocol,
+        nic: &mut impl Nic,
+    ) -> Result<(), MsgError> {
+        let comm = self.windows.as_ref().map_or(CommId::WORLD, |windows| windows.table[place].comm);
+        let index = self.communicators.index(comm, self.rank, self.ranks)?;
+        let targets = match target {
+            Some(target) => vec![target],
+            None => (0..self.communicators.size(index)).map(|m| self.communicators.rank(index, m)).collect(),
+        };
+        let own = self.rank;
+        for to in targets.into_iter().filter(|to| *to != own) {
+            let envelope = Envelope {
+                kind: EnvelopeKind::Eager,
+                collective: false,
+                source: self.rank,
+                tag: place as i32,
+                comm,
+                bytes: Bytes::ZERO,
+                send: 0,
+                receive: 0,
+            };
+            let outgoing = Outgoing { owner: Owner::Nobody, to, state: SendState::Access, envelope };
+            let key = self.sends.insert(outgoing) as u32;
+            if let Some(windows) = &mut self.windows {
+                windows.table[place].pending += 1;
+            }
+            self.ask(to, key, protocol, nic);
+        }
+        Ok(())
     }
 
     /// Whether the rank waits for an operation on `to`.

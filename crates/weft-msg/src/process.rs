@@ -13,6 +13,7 @@
 //! A limit on buffered or unexpected messages, cancelling, persistent requests (traces have them as the
 //! sends and receives that they start).
 
+use crate::active;
 use crate::collective::executor::{Call, Running};
 use crate::communicator::Communicators;
 use crate::error::MsgError;
@@ -389,6 +390,9 @@ impl Process {
 
     /// A message to be matched is there: a receive may wait for it.
     pub(crate) fn arrived(&mut self, envelope: Envelope, protocol: &Protocol, nic: &mut impl Nic) {
+        if active::is_active(&envelope, protocol) {
+            return self.active_arrived(&envelope, protocol, nic);
+        }
         let found = self.matching.arrive(envelope);
         nic.spend(Work::Matching, protocol.matching_entry * found.scanned);
         if let Some(posted) = found.entry {
@@ -426,7 +430,7 @@ impl Process {
             self.polls_left = POLLS;
         }
         match owner {
-            Owner::Nobody => {}
+            Owner::Nobody | Owner::Active => {}
             Owner::Request(request) => self.complete_request(request),
             Owner::Collective(key) => self.collective_message_done(key, protocol, nic),
             Owner::Live(key) => nic.completed(key),

@@ -72,6 +72,16 @@ pub enum OneSidedPath {
     Emulated,
 }
 
+/// What one-sided communication says by messages that the libraries of both sides handle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum ActiveMessages {
+    /// Emulated operations, as control messages and data. Locks are granted at once.
+    #[default]
+    None,
+    /// As MPICH 5: atomics, locks, posts and completes, with its headers.
+    Mpich5,
+}
+
 /// Software costs and limits of a messaging library on one machine.
 ///
 /// | what happens | what it costs |
@@ -164,6 +174,8 @@ pub struct Protocol {
     pub one_sided: OneSidedPath,
     /// Who carries out accumulate, get-accumulate, fetch-and-op and compare-and-swap.
     pub atomics: OneSidedPath,
+    /// What one-sided communication says by messages of the library's own.
+    pub active_messages: ActiveMessages,
     /// How receives with wildcards are replayed.
     pub wildcards: Wildcards,
     /// Which algorithm carries out which collective.
@@ -200,6 +212,7 @@ impl Protocol {
             clear_to_send: ClearToSend::Sender,
             one_sided: OneSidedPath::Emulated,
             atomics: OneSidedPath::Emulated,
+            active_messages: ActiveMessages::None,
             wildcards: Wildcards::Recorded,
             algorithms: AlgorithmTable::mpich(),
         }

@@ -117,6 +117,9 @@ impl Process {
             self.control(EnvelopeKind::Ack, envelope, protocol, nic);
         }
         self.send_receipt(&incoming.envelope, protocol, nic);
+        if incoming.owner == Owner::Active {
+            self.handle(&incoming.envelope, protocol, nic);
+        }
         self.complete(incoming.owner, protocol, nic);
     }
 

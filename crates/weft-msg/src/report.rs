@@ -153,7 +153,7 @@ impl Process {
 
     fn waits_for(&self, owner: Owner) -> bool {
         match owner {
-            Owner::Nobody | Owner::Live(_) => false,
+            Owner::Nobody | Owner::Active | Owner::Live(_) => false,
             Owner::Request(request) => self.requests.is_waited(request),
             Owner::Collective(key) => self.waits_for_collective(key as usize),
         }

@@ -350,6 +350,7 @@ pub fn protocol(machine: &Machine, wildcards: Wildcards) -> Result<Protocol, Ass
         clear_to_send: messaging.clear_to_send,
         one_sided: messaging.one_sided,
         atomics: messaging.atomics,
+        active_messages: messaging.active_messages,
         wildcards,
         algorithms,
     })

@@ -2,7 +2,7 @@
 
 use super::collectives::protocols;
 use super::network::{Blind, Delays, Observer, Outcome, run};
-use crate::{Access, Envelope, EnvelopeKind, MsgError, OneSidedPath, Protocol};
+use crate::{Access, ActiveMessages, Envelope, EnvelopeKind, MsgError, OneSidedPath, Protocol};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_trace::op::{CommId, OneSided, Op, RequestId, WindowId, WindowSync};
@@ -101,6 +101,75 @@ proptest! {
         prop_assert_eq!(fences.begun, remote);
         prop_assert_eq!(fences.under_way, vec![0; 4]);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Catches active messages that are lost, answered twice or to another, and locks and epochs that do not end: operations between
+    /// locks of one and of all, and posts around a ring, with random loads, processes that are saved and loaded all the time, and any rendezvous.
+    #[test]
+    fn locks_and_operations_by_active_messages_end(
+        epochs in prop::collection::vec(
+            (any::<bool>(), prop::collection::vec((0u32..4, 0usize..6, 0u64..40), 0..6)), 1..4),
+        native in any::<bool>(), seed in any::<u64>(), protocol in protocols(),
+    ) {
+        use WindowSync::{Complete, Flush, Free, Lock, LockAll, Post, Start, Unlock, UnlockAll, Wait};
+        let path = |native| if native { OneSidedPath::Native } else { OneSidedPath::Emulated };
+        let active_messages = ActiveMessages::Mpich5;
+        let protocol = Protocol { one_sided: path(native), atomics: path(false), active_messages, ..protocol };
+        let mut program = vec![window()];
+        for (all, accesses) in &epochs {
+            if *all {
+                program.push(sync(LockAll, None));
+            }
+            for (target, kind, bytes) in accesses {
+                if !all {
+                    program.push(sync(Lock, Some(*target)));
+                }
+                program.push(access(KINDS[*kind], *target, *bytes, None));
+                program.push(sync(if *all { Flush } else { Unlock }, Some(*target)));
+            }
+            if *all {
+                program.push(sync(UnlockAll, None));
+            }
+        }
+        let ring = |rank: u32| {
+            let (left, right) = ((rank + 3) % 4, (rank + 1) % 4);
+            let epoch = [sync(Post, Some(left)), sync(Start, Some(right)), access(OneSided::Accumulate, right, 33, None)];
+            let end = [sync(Complete, None), sync(Wait, None), sync(Free, None)];
+            [program.clone(), epoch.to_vec(), end.to_vec()].concat()
+        };
+        run((0..4).map(ring).collect(), &protocol, Delays::Random(seed), true, &mut Blind).unwrap().assert_clean();
+    }
+}
+
+/// The messages of MPICH 5.0.2 between two ranks, seen in runs of `weft run`.
+#[test]
+fn active_messages_are_those_of_mpich() {
+    use WindowSync::{Complete, Flush, Lock, Post, Start, Unlock, Wait};
+    let protocol = Protocol { active_messages: ActiveMessages::Mpich5, ..both(OneSidedPath::Emulated) };
+    let protocol = Protocol { one_sided: OneSidedPath::Native, eager_header: Bytes::ZERO, ..protocol };
+    let exchanged = |origin: Vec<Op>, target: Vec<Op>| {
+        let programs = [origin, target].map(|ops| [vec![window()], ops].concat());
+        let outcome = go(programs.to_vec(), &protocol);
+        // The first messages are the barrier in which the window is made.
+        let sizes = outcome.messages.iter().skip(2).map(|(from, _, _, wire)| (from.0, wire.get()));
+        sizes.collect::<Vec<_>>()
+    };
+    let locked = |kind, bytes| {
+        vec![sync(Lock, Some(1)), access(kind, 1, bytes, None), sync(Flush, Some(1)), sync(Unlock, Some(1))]
+    };
+    let ask = [(0, 40), (1, 40)];
+    let with = |operation: [(u32, u64); 2]| [ask, operation, ask].concat();
+    assert_eq!(exchanged(locked(OneSided::Accumulate, 64), vec![]), with([(0, 160), (1, 32)]));
+    assert_eq!(exchanged(locked(OneSided::FetchAndOp, 8), vec![]), with([(0, 104), (1, 40)]));
+    assert_eq!(exchanged(locked(OneSided::Put, 64), vec![])[..2], ask);
+    let epoch = exchanged(
+        vec![sync(Start, Some(1)), sync(Complete, None)],
+        vec![sync(Post, Some(0)), sync(Wait, None)],
+    );
+    assert_eq!(epoch, [(1, 40), (0, 40)]);
 }
 
 /// Catches a processor of the target that has a part in native operations, and one that has none in

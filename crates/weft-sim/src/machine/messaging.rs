@@ -8,7 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
-use weft_msg::{Algorithm, ClearToSend, OneSidedPath, Rendezvous, SynchronousSends, WaitCosts};
+use weft_msg::{
+    ActiveMessages, Algorithm, ClearToSend, OneSidedPath, Rendezvous, SynchronousSends, WaitCosts,
+};
 use weft_trace::op::Collective;
 use weft_units::{BitRate, Bytes, Span};
 
@@ -37,6 +39,8 @@ section! {
         one_sided: Option<Entry<OneSidedPath>>,
         /// Who carries out accumulate, fetch-and-op and compare-and-swap at the target.
         atomics: Option<Entry<OneSidedPath>>,
+        /// What one-sided communication says by messages of the library's own.
+        active_messages: Option<Entry<ActiveMessages>>,
         /// Envelope of an eager message, beside packet headers.
         eager_header: Entry<Bytes>,
         /// A control message of the rendezvous, beside packet headers.
@@ -99,6 +103,11 @@ names!(Profile, "Profile", "a table of algorithms", {
 names!(SynchronousSends, "SynchronousSends", "synchronous sends", {
     SynchronousSends::Announced => SynchronousSends::Announced, "announced";
     SynchronousSends::Receipt => SynchronousSends::Receipt, "receipt";
+});
+
+names!(ActiveMessages, "ActiveMessages", "active messages", {
+    ActiveMessages::None => ActiveMessages::None, "none";
+    ActiveMessages::Mpich5 => ActiveMessages::Mpich5, "mpich-5";
 });
 
 names!(Rendezvous, "Rendezvous", "a rendezvous", {
@@ -315,6 +324,9 @@ pub struct Messaging {
     pub one_sided: OneSidedPath,
     /// Who carries out accumulate, fetch-and-op and compare-and-swap; `emulated` where the file does not say.
     pub atomics: OneSidedPath,
+    /// What one-sided communication says by messages of the library's own; nothing where the file does not say.
+    #[serde(default)]
+    pub active_messages: ActiveMessages,
     /// Envelope of an eager message, beside packet headers.
     pub eager_header: Bytes,
     /// A control message of the rendezvous, beside packet headers.
@@ -368,6 +380,7 @@ impl From<RawMessaging> for Messaging {
             clear_to_send: raw.clear_to_send.map(|entry| entry.value).unwrap_or_default(),
             one_sided: raw.one_sided.map(|entry| entry.value).unwrap_or_default(),
             atomics: raw.atomics.map(|entry| entry.value).unwrap_or_default(),
+            active_messages: raw.active_messages.map(|entry| entry.value).unwrap_or_default(),
             eager_header: raw.eager_header.value,
             control_bytes: raw.control_bytes.value,
             data_header: raw.data_header.value,

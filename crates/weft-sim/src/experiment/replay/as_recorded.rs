@@ -36,6 +36,9 @@ fn settings(header: &TraceHeader) -> Vec<(&'static str, String)> {
         ("messaging.clear_to_send", "sender"),
         ("messaging.wait_costs", "polls"),
         ("messaging.synchronous_sends", "receipt"),
+        ("messaging.one_sided", "native"),
+        ("messaging.atomics", "emulated"),
+        ("messaging.active_messages", "mpich-5"),
     ];
     settings.extend(own.map(|(key, value)| (key, value.to_owned())));
     settings.extend(header.buffered_limit.map(|limit| ("messaging.buffered_limit", limit.to_string())));
@@ -68,7 +71,7 @@ mod tests {
         };
         let keys = |header| settings(&header).into_iter().map(|(_, value)| value).collect::<Vec<_>>();
         let mpich = "MPICH Version:      5.0.2\nMPICH Device: ch4";
-        let own = ["call", "write", "sender", "polls", "receipt", "4096"];
+        let own = ["call", "write", "sender", "polls", "receipt", "native", "emulated", "mpich-5", "4096"];
         let expected = [&["mpich-5"][..], &own, &["unlimited"; 2]].concat();
         assert_eq!(keys(header(mpich, Some("none"))), expected);
         assert_eq!(
