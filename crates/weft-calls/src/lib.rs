@@ -40,7 +40,7 @@ type Function = unsafe extern "C" fn(
     usize,
 ) -> usize;
 /// `weft_within` of the client library.
-type Within = unsafe extern "C" fn(u32) -> u32;
+type Within = unsafe extern "C" fn(u32, u32) -> u32;
 
 /// Exit status where the program calls a function that no library has: that of a program that cannot be started.
 const NO_FUNCTION: c_int = 127;
@@ -68,14 +68,14 @@ impl Found {
     }
 }
 
-/// Says which call the process is in; `None`: the client library is not there.
-fn within(call: u32) -> Option<u32> {
+/// Says which call the process is in, and with which first argument it has been called; `None`: the client library is not there.
+fn within(call: u32, first: usize) -> Option<u32> {
     static WITHIN: Found = Found::new();
     // SAFETY: a name that ends with 0.
     let look = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"weft_within".as_ptr()) };
     let function = WITHIN.get(look)?;
     // SAFETY: the client library's function of that name has this type.
-    Some(unsafe { std::mem::transmute::<*mut c_void, Within>(function)(call) })
+    Some(unsafe { std::mem::transmute::<*mut c_void, Within>(function)(call, first as u32) })
 }
 
 /// The function of this name that stands behind this library's.
@@ -153,15 +153,15 @@ macro_rules! calls {
                     Err(_) => panic!("a name with a 0 in it"),
                 };
                 let function = function(&NEXT, NAME);
-                let before = within(numbers::Number::$name as u32);
+                let before = within(numbers::Number::$name as u32, a);
                 if let Some(outer @ 1..) = before {
                     // MPI libraries call their own functions: what the program has called counts.
-                    within(outer);
+                    within(outer, 0);
                 }
                 // SAFETY: the caller's contract; words beyond its arguments are never looked at.
                 let result = unsafe { function(a, b, c, d, e, f, g, h, i, j, k, l, m) };
                 if let Some(before) = before {
-                    within(before);
+                    within(before, 0);
                 }
                 result
             }
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn MPI_Abort(communicator: usize, status: usize) -> usize 
     let function = function(&NEXT, c"MPI_Abort");
     // SAFETY: the caller's contract; words beyond its arguments are never looked at.
     let result = unsafe { function(communicator, status, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) };
-    if within(0).is_some() {
+    if within(0, 0).is_some() {
         // SAFETY: what the program has printed, all of its streams, is written; then nothing of it runs any more.
         unsafe {
             libc::fflush(std::ptr::null_mut());

@@ -83,6 +83,17 @@ fn synchronizing_windows_takes_microseconds() {
     assert!(took < 0.001, "4 rounds of post, start, put, complete, wait: {took} s");
 }
 
+/// Catches a rank that waits though a request of many is complete that MPICH has looked at before it polled: it stood until a time-out of
+/// the interface, or for ever.
+#[test]
+fn waiting_for_one_of_many_requests_takes_microseconds() {
+    let Some(program) = job() else { return };
+    for count in ["7", "8", "26", "100"] {
+        let (took, said) = virtual_s(&["-n", "2", "--ppn", "1"], &program, &["many requests", count]);
+        assert!(took < 0.003 && !said.contains("kind"), "{count} requests: {took} s, {said}");
+    }
+}
+
 /// Catches a full mailbox of messages that have come before the one that the rank waits for, which then never finds room.
 #[test]
 fn a_flood_of_small_messages_arrives() {

@@ -6,7 +6,8 @@
 //! [say](crate::within) which call it is in, takes one turn more and the same virtual time.
 //!
 //! Inside some the library polls without a yield, though it does nothing there but to wait: that its empty polls say so is
-//! known by the call alone. Where it synchronizes a window it also polls without waiting for anything, a few times in a row.
+//! known by the call alone. Where it looks through many requests for one that is complete, it polls between them as well, also when one
+//! is complete that it has looked at already: how many polls a whole look has is known by how many requests there are. Where it synchronizes a window it also polls without waiting for anything, a few times in a row.
 //! Of a program that does not say which call it is in, each of these polls is made, and sees what has come by its end.
 //!
 //! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor yields: that it waits,
@@ -45,7 +46,7 @@ const CALLS: &[&str] = &[
 ];
 
 /// Those in which MPICH 5 polls without a yield, and only to wait.
-const POLLING: &[&str] = &["MPI_Intercomm_create", "MPI_Intercomm_merge", "MPI_Waitany", "MPI_Waitsome"];
+const POLLING: &[&str] = &["MPI_Intercomm_create", "MPI_Intercomm_merge"];
 
 /// Those that synchronize a window.
 const SYNCHRONIZING: &[&str] = &[
@@ -74,6 +75,9 @@ pub(crate) enum Kind {
     Blocking,
     /// It does not, may wait for anything, and a poll that finds nothing is all that says so.
     Polling,
+    /// It does not, and looks through its requests over and over, with polls between some of them: only when as many polls in a row as a
+    /// whole look has have found nothing, it waits.
+    Scanning,
     /// It does not, may wait for anything, and some polls in a row that find nothing are all that says so.
     Synchronizing,
     /// It does not, and waits for a message that it looks for.
@@ -84,6 +88,7 @@ pub(crate) enum Kind {
 pub(crate) fn kind(name: &str) -> Kind {
     match name.strip_suffix("_c").unwrap_or(name) {
         "MPI_Mprobe" | "MPI_Probe" => Kind::Probing,
+        "MPI_Waitany" | "MPI_Waitsome" => Kind::Scanning,
         name if POLLING.binary_search(&name).is_ok() => Kind::Polling,
         name if SYNCHRONIZING.binary_search(&name).is_ok() => Kind::Synchronizing,
         name if CALLS.binary_search(&name).is_ok() => Kind::Blocking,
@@ -146,7 +151,7 @@ mod tests {
         assert!(CALLS.is_sorted() && POLLING.is_sorted() && SYNCHRONIZING.is_sorted());
         assert_eq!(["MPI_Recv", "MPI_Recv_c"].map(kind), [Kind::Blocking; 2]);
         assert_eq!(["MPI_Irecv", "MPI_Test", "MPI_Iprobe"].map(kind), [Kind::Other; 3]);
-        let kinds = [Kind::Polling, Kind::Synchronizing, Kind::Probing];
-        assert_eq!(["MPI_Waitany", "MPI_Win_lock", "MPI_Probe"].map(kind), kinds);
+        let kinds = [Kind::Polling, Kind::Scanning, Kind::Synchronizing, Kind::Probing];
+        assert_eq!(["MPI_Intercomm_merge", "MPI_Waitany", "MPI_Win_lock", "MPI_Probe"].map(kind), kinds);
     }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Port {
     /// Whether what it takes now was [answered](crate::stand_in) while it waited: paid for, and posted.
     pub(crate) is_answered: bool,
     pub(crate) empty_polls: u32,
+    /// The call in which they were begun to count, by how many there have been.
+    counts_in: u32,
     pub(crate) clock_reads: u32,
     /// The virtual interface that it polls, if it polls one.
     pub(crate) polled_interface: Option<u16>,
@@ -104,6 +106,7 @@ impl Port {
             woken_in_vain: false,
             is_answered: false,
             empty_polls: 0,
+            counts_in: 0,
             clock_reads: 0,
             polled_interface: None,
             looked_for: None,
@@ -216,6 +219,14 @@ impl Port {
     /// its own would come between.
     pub(crate) fn may_put_off(&self) -> bool {
         blocking::hides_polls() && self.host == HostModel::None
+    }
+
+    /// Empty polls before the call that the program is in do not count in it: requests may have completed in between.
+    pub(crate) fn begin_to_count(&mut self) {
+        let (_, call) = within::current();
+        if call != self.counts_in {
+            (self.counts_in, self.empty_polls) = (call, 0);
+        }
     }
 
     /// The time of a poll that finds nothing.

@@ -23,6 +23,8 @@ use crate::device::{Call, Post, PostKind, Shared, State};
 use crate::interface::Interfaces;
 use crate::operation::{About, Completion, Kept, Lent, Operation, Source, flag};
 use crate::port::Port;
+use crate::within;
+use std::sync::LazyLock;
 use weft_msg::{Envelope, Nic, Process, Protocol, TaggedReceive, TaggedSend, Work};
 use weft_units::{Bytes, RankId};
 
@@ -34,6 +36,17 @@ const JUMP: u32 = 64;
 /// Empty polls in a row after which it is where it synchronizes a window: MPICH 5 makes up to three there without waiting (one for
 /// its counters, one in each loop that tests behind its body).
 const SYNCHRONIZES: u32 = 8;
+/// How many empty polls in a row of a call follow on no completion where MPICH 5 looks through so many requests: it polls before each eighth of
+/// them, if `MPIR_CVAR_REQUEST_POLL_FREQ` does not say otherwise, and behind the last. What it has completed when it was just past that request it
+/// sees in its next look, which `MPI_Waitsome` takes to the end (`MPIR_Waitany_state`, `MPIR_Waitsome_state`).
+fn more_than_two_looks(requests: u32) -> u32 {
+    static BETWEEN: LazyLock<u32> = LazyLock::new(|| {
+        let set = std::env::var("MPIR_CVAR_REQUEST_POLL_FREQ").ok();
+        set.and_then(|set| set.parse().ok()).filter(|requests| *requests > 0).unwrap_or(8)
+    });
+    2 * (requests / *BETWEEN) + 2
+}
+
 /// Messages up to this size can be sent without keeping the buffer.
 pub const INJECT_LIMIT: usize = 4096;
 /// Payloads up to this size are copied when they are posted; others are read when the interface does.
@@ -420,10 +433,16 @@ impl Rank {
             return;
         }
         port.polls_in_vain();
+        let (synchronizes, scans) =
+            (blocking::is_inside(Kind::Synchronizing), blocking::is_inside(Kind::Scanning));
+        if synchronizes || scans {
+            port.begin_to_count();
+        }
         port.empty_polls += u32::from(polls);
-        let in_a_row = match blocking::is_inside(Kind::Synchronizing) {
-            true => SYNCHRONIZES,
-            false if port.jumps => JUMP,
+        let in_a_row = match port.jumps {
+            _ if synchronizes => SYNCHRONIZES,
+            _ if scans => more_than_two_looks(within::first_argument()),
+            true => JUMP,
             false => u32::MAX,
         };
         let waits = polls && (port.pairs >= PAIRS || port.empty_polls >= in_a_row);

@@ -23,6 +23,8 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 
 /// The number of the call; 0: none.
 static CALL: AtomicU32 = AtomicU32::new(0);
+/// The first argument of that which the program has called.
+static FIRST: AtomicU32 = AtomicU32::new(0);
 /// Counts calls, so that two in a row can be told apart.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
@@ -36,12 +38,19 @@ pub(crate) fn current() -> (u32, u32) {
     (CALL.load(Ordering::Relaxed), CALLS.load(Ordering::Relaxed))
 }
 
-/// The process enters this MPI call, or leaves it for the one that it was called in (0: none); returns the one that it was in.
+/// The first argument of the call that the program is in, for those that look through so many requests.
+pub(crate) fn first_argument() -> u32 {
+    FIRST.load(Ordering::Relaxed)
+}
+
+/// The process enters this MPI call, with this first argument, or leaves it for the one that it was called in (0: none); returns the one
+/// that it was in.
 #[unsafe(no_mangle)]
-extern "C" fn weft_within(call: u32) -> u32 {
+extern "C" fn weft_within(call: u32, first: u32) -> u32 {
     process_manager::find();
     let before = CALL.swap(call, Ordering::Relaxed);
     if before == 0 {
+        FIRST.store(first, Ordering::Relaxed);
         CALLS.fetch_add(1, Ordering::Relaxed);
     }
     blocking::enter(KINDS.get(call as usize).copied().unwrap_or(Kind::Other));

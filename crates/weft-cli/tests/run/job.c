@@ -125,6 +125,38 @@ static void waits_for_any(void)
     MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
 }
 
+/* Rank 0 takes what rank 1 sends one after the other, each when the one before has been answered, out of many that it has open: by
+ * MPI_Waitany and MPI_Waitsome, the last with tests in vain and a send that is complete at once before. */
+static void many_requests(int count)
+{
+    enum { MOST = 200 };
+    int values[MOST], index, some, indices[MOST], done;
+    MPI_Request requests[MOST + 1];
+    for (int kind = 0; kind < 3; kind++) {
+        for (int tag = 0; rank == 0 && tag < count; tag++)
+            MPI_Irecv(&values[tag], 1, MPI_INT, 1, tag, MPI_COMM_WORLD, &requests[tag]);
+        for (int tag = 0; tag < count; tag++) {
+            if (rank == 1) {
+                MPI_Send(&tag, 1, MPI_INT, 0, tag, MPI_COMM_WORLD);
+                MPI_Recv(&values[0], 0, MPI_INT, 0, count, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                continue;
+            }
+            if (kind == 1)
+                MPI_Waitsome(count, requests, &some, indices, MPI_STATUSES_IGNORE);
+            else
+                MPI_Waitany(count, requests, &index, MPI_STATUS_IGNORE);
+            if ((kind == 1 ? some != 1 || indices[0] != tag : index != tag) || values[tag] != tag)
+                printf("kind %d: another one than %d\n", kind, tag);
+            for (int i = 0; kind == 2 && i < 2 * count; i++)
+                MPI_Testany(count, requests, &index, &done, MPI_STATUS_IGNORE);
+            MPI_Isend(NULL, 0, MPI_INT, 1, count, MPI_COMM_WORLD, &requests[count]);
+            MPI_Waitany(count + 1, requests, &index, MPI_STATUS_IGNORE);
+            if (index != count)
+                printf("kind %d: %d before the send\n", kind, index);
+        }
+    }
+}
+
 /* Rank 0 holds the lock that the others wait for. */
 static void locks(void)
 {
@@ -380,6 +412,8 @@ int main(int argc, char **argv)
         MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     else if (!strcmp(what, "waits for any"))
         waits_for_any();
+    else if (!strcmp(what, "many requests"))
+        many_requests(first);
     else if (!strcmp(what, "locks"))
         locks();
     else if (!strcmp(what, "neighbours"))

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Compares runs of real programs with replays of what they recorded: both must take the same virtual time.
+
+Each pattern of patterns.c is run with messages of each size, recorded, and replayed on the same machine. Those that are known to
+differ stand below; docs/src/commands/run.md says why.
+
+Usage: compare.py [--weft PATH] [--ranks 8] [--ppn 1] [--sizes 8,512,4096,40000] [--rounds 100] [PATTERN...]
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+VENV = ROOT / "build/venv"
+PROGRAM = ROOT / "build/mpi-tests/patterns"
+
+# Per cent by which a replay may be off.
+MOST = 2.0
+# Those that are known to be off by more.
+KNOWN = {
+    "dup": 6.0,
+    "ibcast": 4.0,
+    "iprobe": 4.0,
+    "overlap": 10.0,
+    "probe": 7.0,
+    "split": 4.0,
+    "self": 15.0,
+    "win_accumulate": 12.0,
+    "win_groups": 4.0,
+    "win_put": 4.0,
+}
+
+
+def build() -> None:
+    """Builds the patterns with the MPICH of build/venv, where they are newer than what is there."""
+    source = HERE / "patterns.c"
+    if not PROGRAM.exists() or PROGRAM.stat().st_mtime < source.stat().st_mtime:
+        PROGRAM.parent.mkdir(parents=True, exist_ok=True)
+        flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror"]
+        subprocess.run([VENV / "bin/mpicc", *flags, source, "-o", PROGRAM], check=True)
+
+
+def document(command: list, environment: dict) -> dict:
+    """The JSON that a command prints."""
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weft", default=str(ROOT / "target/release/weft"))
+    parser.add_argument("--machine", default="exanest")
+    parser.add_argument("--ranks", default="8")
+    parser.add_argument("--ppn", default="1")
+    parser.add_argument("--sizes", default="8,512,4096,40000")
+    parser.add_argument("--rounds", default="100")
+    parser.add_argument("patterns", nargs="*")
+    arguments = parser.parse_args()
+    build()
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(VENV / "lib"))
+    known = subprocess.run([PROGRAM], capture_output=True, text=True, env=environment, check=True).stdout.split()
+    compared, off = 0, 0
+    with tempfile.TemporaryDirectory() as directory:
+        trace = Path(directory) / "recorded.weft"
+        for pattern in arguments.patterns or known:
+            for size in arguments.sizes.split(","):
+                place = ["-m", arguments.machine, "--ppn", arguments.ppn]
+                program = ["--", PROGRAM, pattern, size, arguments.rounds]
+                record = ["--record", trace, "--force", "--json", "--quiet"]
+                run = [arguments.weft, "run", *place, "-n", arguments.ranks, *record, *program]
+                real = document(run, environment)["virtual_time_us"]
+                replay = document([arguments.weft, "replay", *place, "--json", trace], environment)["rows"][0]
+                ratio = 100 * (replay["run_time_us"] / real - 1)
+                is_off = abs(ratio) > KNOWN.get(pattern, MOST)
+                compared, off = compared + 1, off + is_off
+                line = f"{pattern:16} {size:>8} B {real:12.1f} us {replay['run_time_us']:12.1f} us {ratio:+6.1f} %"
+                print(line + ("  <- differs" if is_off else ""), flush=True)
+    print(f"{compared} compared, {off} differ")
+    return 1 if off else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
