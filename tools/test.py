@@ -25,7 +25,7 @@ class Check(NamedTuple):
     command: list[str]
 
 
-PYTHON_SOURCES = ["tools", "demo", "bench/run.py", "tests/mpi"]
+PYTHON_SOURCES = ["tools", "demo", "bench/run.py", "tests/mpi", "tests/replays"]
 
 LINT = [
     Check("Rust is formatted", ["cargo", "fmt", "--all", "--check"]),
@@ -48,6 +48,25 @@ TESTS = [
             "target/debug/weft run --quiet -m exanest --wall-limit 2min -n {ranks} --",
             "--ranks",
             "2,5",
+        ],
+    ),
+    Check(
+        "replays",
+        [
+            sys.executable,
+            "tests/replays/compare.py",
+            *[
+                "--weft",
+                "target/debug/weft",
+                "--ranks",
+                "6",
+                "--ppn",
+                "2",
+                "--sizes",
+                "1000",
+                "--rounds",
+                "20",
+            ],
         ],
     ),
     Check("docs", [sys.executable, "tools/check_docs.py"]),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares runs of real programs with replays of what they recorded: both must take the same virtual time.
 
-Each pattern of patterns.c is run with messages of each size, recorded, and replayed on the same machine. Those that are known to
-differ stand below; docs/src/commands/run.md says why.
+Each pattern of patterns.c is run with messages of each size, recorded, and replayed on the same machine.
+Those that are known to differ stand below; docs/src/commands/run.md says why.
 
 Usage: compare.py [--weft PATH] [--ranks 8] [--ppn 1] [--sizes 8,512,4096,40000] [--rounds 100] [PATTERN...]
 """
@@ -66,7 +66,9 @@ def main() -> int:
     arguments = parser.parse_args()
     build()
     environment = dict(os.environ, LD_LIBRARY_PATH=str(VENV / "lib"))
-    known = subprocess.run([PROGRAM], capture_output=True, text=True, env=environment, check=True).stdout.split()
+    known = subprocess.run(
+        [PROGRAM], capture_output=True, text=True, env=environment, check=True
+    ).stdout.split()
     compared, off = 0, 0
     with tempfile.TemporaryDirectory() as directory:
         trace = Path(directory) / "recorded.weft"
@@ -81,7 +83,8 @@ def main() -> int:
                 ratio = 100 * (replay["run_time_us"] / real - 1)
                 is_off = abs(ratio) > KNOWN.get(pattern, MOST)
                 compared, off = compared + 1, off + is_off
-                line = f"{pattern:16} {size:>8} B {real:12.1f} us {replay['run_time_us']:12.1f} us {ratio:+6.1f} %"
+                times = f"{real:12.1f} us {replay['run_time_us']:12.1f} us"
+                line = f"{pattern:16} {size:>8} B {times} {ratio:+6.1f} %"
                 print(line + ("  <- differs" if is_off else ""), flush=True)
     print(f"{compared} compared, {off} differ")
     return 1 if off else 0
