@@ -114,6 +114,9 @@ pub enum RecordError {
     /// The trace exists.
     #[error("{} exists; name another file, or write over it with --force", .0.display())]
     OutputExists(PathBuf),
+    /// The trace cannot be what is there.
+    #[error("{} is no file that can be written over; name another one", .0.display())]
+    NoFile(PathBuf),
     /// Parts of an earlier recording are there.
     #[error(
         "{} holds what an earlier recording left; look at it with `weft trace info`, then remove it or use --force", .0.display()
@@ -234,9 +237,14 @@ impl Recording {
         recorder_folder: Option<&Path>,
     ) -> Result<Recording, RecordError> {
         refuse_existing(output, force)?;
+        // Written over is what a link leads to.
+        let output = fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
+        if output.exists() && !output.is_file() {
+            return Err(RecordError::NoFile(output));
+        }
         let library = recorder_library(recorder_folder, mpi)?;
-        let parts = prepare_parts(output, force)?;
-        Ok(Recording { library, parts, output: output.to_owned() })
+        let parts = prepare_parts(&output, force)?;
+        Ok(Recording { library, parts, output })
     }
 
     /// All ranks have ended: makes the trace; `None`: no rank has recorded anything. `complete` says what the parts do not

@@ -66,6 +66,59 @@ fn a_loop_of_tests_sees_the_message_when_it_comes() {
     assert!((100.0..200.0).contains(&at), "{printed}");
 }
 
+/// Catches a rank that sleeps in a loop and never lets others run, nor a limit of virtual time end it.
+#[test]
+fn who_sleeps_gives_way() {
+    let Some(program) = job() else { return };
+    let two = ["-m", "exanest", "-n", "2", "--quiet"];
+    let output = weft(&two, &program, "sleeps until a file is there");
+    let (printed, said) = texts(&output);
+    assert!(output.status.success() && printed == "3 ms\n", "{printed}{said}");
+    let output = weft(&[&two[..], &["--time-limit", "1s"]].concat(), &program, "sleeps for ever");
+    let said = texts(&output).1;
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("would go on at 1000"), "{said}");
+}
+
+/// Catches a rank that has ended well without MPI, for which the others wait in MPI_Init.
+#[test]
+fn a_rank_that_never_comes_is_told() {
+    let Some(program) = job() else { return };
+    let script = format!("[ $PMI_RANK = 1 ] && exit 0; exec {} barrier", program.display());
+    let output = support::run(&["-m", "exanest", "-n", "3"], Path::new("/bin/sh"), &["-c", &script]);
+    let said = texts(&output).1;
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("rank 1 has ended without MPI_Finalize"), "{said}");
+}
+
+/// Catches traces that take the place of a device, a folder, the timeline or a result, and a word of a program that is there.
+#[test]
+fn what_cannot_be_written_or_started_is_told_before() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let two = ["-m", "exanest", "-n", "2", "--force"];
+    let (place, pipe) = (path(""), path("pipe"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (trace, results) = (path("results/t.weft"), path("results"));
+    for (options, told) in [
+        (vec!["--record", &place], "is no file that can be written over"),
+        (vec!["--record", &pipe], "is no file that can be written over"),
+        (vec!["--record", &trace, "--timeline", &trace], "name two files"),
+        (vec!["-o", &results, "--record", &trace], "write the trace beside it"),
+    ] {
+        let output = weft(&[&two[..], &options].concat(), &program, "barrier");
+        let said = texts(&output).1;
+        assert!(output.status.code() == Some(2) && said.contains(told), "{options:?}: {said}");
+    }
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/no/such/shell\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let said = texts(&weft(&two, &script, "")).1;
+    assert!(said.contains("the interpreter that it names"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing but the pipe and the script");
+}
+
 /// Seconds of virtual time that a job takes.
 fn virtual_s(options: &[&str], program: &Path, arguments: &[&str]) -> (f64, String) {
     let output = support::run(&[&["-m", "exanest", "--json"], options].concat(), program, arguments);

@@ -36,6 +36,9 @@ static PROGRAM: AtomicU64 = AtomicU64::new(0);
 /// What a look moves the clock by before the rank has joined, in ns.
 const EARLY_LOOK: u64 = 10_000;
 
+/// How far sleeps take the clock at most, in ps, so that it still can go on: 106 days.
+const LAST_PS: u64 = u64::MAX / 2;
+
 /// No thread's number, and not the one that stands for a rank that may join yet.
 const NOBODY: i32 = -1;
 
@@ -196,8 +199,10 @@ fn sleep_ns(ns: u64) -> bool {
     take_account(device);
     READS.fetch_add(1, Ordering::Relaxed);
     let span = ns.saturating_mul(PS_PER_NS);
+    let span = span.min(LAST_PS.saturating_sub(device.clock()));
     device.sleep(span);
     add_program_ps(span);
+    crate::abi::slept();
     true
 }
 

@@ -147,6 +147,14 @@ impl Port {
         }
     }
 
+    /// Outside of its calls, the program lets the others go on until its clock.
+    pub(crate) fn gives_way(&mut self) {
+        if self.joined() {
+            self.log.tell_outside(&mut self.lists);
+            self.hand_over(State::Ready);
+        }
+    }
+
     /// What the program has computed since it was last charged moves the clock.
     fn charge(&mut self) {
         let span = match self.host {

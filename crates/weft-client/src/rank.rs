@@ -92,6 +92,11 @@ impl Rank {
         self.port.settle();
     }
 
+    /// The program has slept: it goes on when virtual time, in which others run, has reached its clock.
+    pub fn slept(&mut self) {
+        self.port.gives_way();
+    }
+
     /// What must be left in a multi-receive buffer.
     pub fn set_min_multi_receive(&mut self, bytes: usize) {
         self.port.min_multi_receive = bytes;

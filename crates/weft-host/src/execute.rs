@@ -203,6 +203,9 @@ pub enum ExecuteError {
     /// The job cannot be simulated.
     #[error(transparent)]
     Live(#[from] LiveError),
+    /// The program is there, and what its first line or its header names is not.
+    #[error("{}: the interpreter that it names (its first line, `#!…`, or of a linked program the loader) is not there; install it, or name it before the program", .0.display())]
+    NoInterpreter(PathBuf),
     /// A process cannot be started.
     #[error(
         "a rank's process cannot be started: {0}; ask for fewer ranks, or raise the limits of processes and open files (ulimit -u, -n)"
@@ -377,7 +380,11 @@ pub fn execute(
         unwritten: Arc::clone(&unwritten),
     };
     let (processes, watcher) =
-        Processes::start(&job, &start, Box::new(hearer)).map_err(ExecuteError::Start)?;
+        Processes::start(&job, &start, Box::new(hearer)).map_err(|error| match error.kind() {
+            // The program itself has been found.
+            io::ErrorKind::NotFound => ExecuteError::NoInterpreter(start.program.clone()),
+            _ => ExecuteError::Start(error),
+        })?;
     let guard =
         Guard::start(Arc::clone(&job), interrupt.clone(), since, request.wall_limit, Arc::clone(&first));
     let until = request.time_limit.map_or(Time::MAX, |limit| Time::ZERO + limit);
@@ -408,6 +415,7 @@ pub fn execute(
         (_, Some(outcome)) => outcome,
         (LiveEnd::Deadlock(_), None) => Outcome::Deadlock,
         (LiveEnd::Silent(rank), None) => Outcome::Silent(rank),
+        (LiveEnd::Missing(rank), None) => Outcome::RankEnded(rank, Death::Exited(0)),
         (LiveEnd::Lost(reason), None) => Outcome::Lost(reason),
         (LiveEnd::Broken(rank, nonsense), None) => Outcome::Broken(rank, nonsense),
         (LiveEnd::TimeLimit, None) => Outcome::TimeLimit,

@@ -70,6 +70,8 @@ pub enum LiveEnd {
     Deadlock(Vec<(u32, Time)>),
     /// This rank has kept its turn for longer than it may.
     Silent(u32),
+    /// This rank has ended with status 0 without MPI, and the others wait for it.
+    Missing(u32),
     /// The network has lost a message for good: why.
     Lost(String),
     /// This rank has written into its device what no library does.
@@ -223,6 +225,9 @@ impl LiveRun {
             match self.job.gather() {
                 Gathered::Stopping => return Ok(self.stopped()),
                 Gathered::Fenced => {
+                    if let Some(rank) = self.job.missing() {
+                        return Ok(LiveEnd::Missing(rank));
+                    }
                     let clock = self.job.largest_clock().max(self.network.now().as_ps());
                     self.outside.fill(true);
                     self.job.release(clock);

@@ -258,6 +258,19 @@ impl RunOptions {
     /// The recording that is asked for.
     fn recording(&self) -> Result<Option<Recording>, Failure> {
         let Some(trace) = &self.record else { return Ok(None) };
+        let place = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        if self.results.timeline.as_deref().is_some_and(|timeline| place(timeline) == place(trace)) {
+            return Err(Failure::input(format!(
+                "--record and --timeline both name {}; name two files",
+                trace.display()
+            )));
+        }
+        if self.results.output.as_deref().is_some_and(|output| place(trace).starts_with(place(output))) {
+            return Err(Failure::input(format!(
+                "--record {} lies in the directory of --output, which holds nothing but results; write the trace beside it",
+                trace.display()
+            )));
+        }
         let mpi = record::mpi_of_ranks(&self.command);
         Ok(Some(Recording::prepare(trace, self.results.force, mpi, None)?))
     }

@@ -325,6 +325,26 @@ static void *meet(void *nothing)
     return nothing;
 }
 
+/* Rank 1 sleeps until rank 0 has made a file, and tells how often. */
+static void sleeps_until_a_file_is_there(void)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/weft-job-%d", (int)getppid());
+    if (rank == 0)
+        unlink(name);
+    MPI_Barrier(MPI_COMM_WORLD);
+    int ms = 0;
+    if (rank == 0) {
+        usleep(2500);
+        fclose(fopen(name, "w"));
+    } else {
+        for (; access(name, F_OK) != 0; ms++)
+            usleep(1000);
+        printf("%d ms\n", ms);
+        unlink(name);
+    }
+}
+
 /* Another thread than the one that began calls MPI. */
 static void threads(void)
 {
@@ -402,6 +422,11 @@ int main(int argc, char **argv)
         threads();
     else if (!strcmp(what, "several threads"))
         several_threads();
+    else if (!strcmp(what, "sleeps until a file is there"))
+        sleeps_until_a_file_is_there();
+    else if (!strcmp(what, "sleeps for ever"))
+        for (MPI_Barrier(MPI_COMM_WORLD); rank == 1;)
+            usleep(1000);
     else if (!strcmp(what, "sleeps at the end"))
         sleep(1);
     else if (!strcmp(what, "deadlock"))

@@ -74,6 +74,16 @@ pub(crate) fn settle() {
     }
 }
 
+/// The program has slept.
+pub(crate) fn slept() {
+    let handle = RANK.load(Ordering::Acquire);
+    if !handle.is_null() && !clock::several_threads() {
+        // SAFETY: set by `weft_open` from a leaked box. No other thread is a caller, and the rank's own sleeps outside of any call of the
+        // library.
+        unsafe { (*handle).rank.slept() };
+    }
+}
+
 /// The device of this process, from its environment: by its path, so that it is there for programs whose launchers close all
 /// that they inherit. The error is an errno.
 fn device() -> Result<(&'static Shared, Shared), c_int> {

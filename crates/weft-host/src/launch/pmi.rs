@@ -75,6 +75,9 @@ impl Pmi {
                 return Asked::Answer(String::new());
             }
             self.spawning.remove(&rank);
+            eprintln!(
+                "weft: rank {rank}: MPI_Comm_spawn does not work under weft run: a job has the ranks that it was started with (-n)"
+            );
             return Asked::Answer("cmd=spawn_result rc=-1 msg=weft_does_not_spawn\n".to_owned());
         }
         if line == "mcmd=spawn" {

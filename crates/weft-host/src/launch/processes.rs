@@ -428,6 +428,8 @@ pub fn environment_of(
     for (key, value) in [
         ("MPIR_CVAR_CH4_NETMOD", "ofi"),
         ("MPIR_CVAR_NOLOCAL", "1"),
+        // A rank has one endpoint.
+        ("MPIR_CVAR_CH4_NUM_VCIS", "1"),
         ("MPIR_CVAR_ENABLE_GPU", "0"),
         ("MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS", "0"),
         // UCX, which MPICH brings along and does not use here, would wait thousands of yields long for its hooks in every process.

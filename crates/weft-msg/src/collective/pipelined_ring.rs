@@ -97,8 +97,11 @@ mod tests {
     use weft_trace::op::CollectiveSizes;
     use weft_units::Bytes;
 
-    /// What a member receives and sends, with the round.
-    fn pieces_of(part: &Part) -> (Vec<(u32, Piece)>, Vec<(u32, Piece)>) {
+    /// Pieces with their rounds.
+    type Pieces = Vec<(u32, Piece)>;
+
+    /// What a member receives and sends.
+    fn pieces_of(part: &Part) -> (Pieces, Pieces) {
         let (mut received, mut sent) = (vec![], vec![]);
         for round in 0..PipelinedRing.rounds(part) {
             let mut steps = Steps::default();
