@@ -77,6 +77,7 @@ fn who_sleeps_gives_way() {
     let output = weft(&[&two[..], &["--time-limit", "1s"]].concat(), &program, "sleeps for ever");
     let said = texts(&output).1;
     assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("weft: limit reached: 1000"), "{said}");
     assert!(said.contains("would go on at 1000"), "{said}");
 }
 

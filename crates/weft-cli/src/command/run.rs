@@ -219,8 +219,12 @@ impl RunOptions {
             }
         };
         let status = execution.outcome.exit_status();
+        let name = execution.outcome.name();
         if !execution.detail.is_empty() {
-            eprintln!("weft: {}: {}", execution.outcome.name(), execution.detail);
+            eprintln!("weft: {name}: {}", execution.detail);
+        } else if quiet && status != 0 && execution.outcome != Outcome::Finished {
+            // Otherwise the last line says so.
+            eprintln!("weft: {name}: {:.3} us of virtual time", microseconds(&execution));
         }
         if !execution.others.is_empty() {
             eprintln!("{}", execution.others);
