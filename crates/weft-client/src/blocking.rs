@@ -7,7 +7,8 @@
 //!
 //! Inside some the library polls without a yield, though it does nothing there but to wait: that its empty polls say so is
 //! known by the call alone. Where it looks through many requests for one that is complete, it polls between them as well, also when one
-//! is complete that it has looked at already: how many polls a whole look has is known by how many requests there are. Where it synchronizes a window it also polls without waiting for anything, a few times in a row.
+//! is complete that it has looked at already: how many polls two whole looks have is known by how many requests there are. Where it
+//! synchronizes a window it also polls without waiting for anything, a few times in a row.
 //! Of a program that does not say which call it is in, each of these polls is made, and sees what has come by its end.
 //!
 //! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor yields: that it waits,
@@ -75,8 +76,8 @@ pub(crate) enum Kind {
     Blocking,
     /// It does not, may wait for anything, and a poll that finds nothing is all that says so.
     Polling,
-    /// It does not, and looks through its requests over and over, with polls between some of them: only when as many polls in a row as a
-    /// whole look has have found nothing, it waits.
+    /// It does not, and looks through its requests over and over, with polls between some of them: only when as many polls in a row as two
+    /// whole looks have have found nothing, it waits.
     Scanning,
     /// It does not, may wait for anything, and some polls in a row that find nothing are all that says so.
     Synchronizing,

@@ -52,8 +52,6 @@ pub(crate) struct Life {
     pub deaths: Vec<Option<Death>>,
     /// Ranks in a barrier of the process manager.
     fenced: Vec<bool>,
-    /// Ranks that have ever been.
-    met: Vec<bool>,
     /// The rank that has kept its turn for too long.
     pub silent: Option<u32>,
     /// Why the network has lost a message for good.
@@ -151,7 +149,6 @@ impl Job {
             started: vec![None; ranks.len()],
             deaths: vec![None; ranks.len()],
             fenced: vec![false; ranks.len()],
-            met: vec![false; ranks.len()],
             silent: None,
             lost: None,
             accused: None,
@@ -220,7 +217,6 @@ impl Job {
     pub fn fence(&self, rank: u32) {
         let mut life = lock(&self.life);
         life.fenced[rank as usize] = true;
-        life.met[rank as usize] = true;
         let device = &self.members[rank as usize].device;
         if device.state() == Some(State::Run) {
             device.set_state(State::Fence);
@@ -301,11 +297,9 @@ impl Job {
         living.peek().is_some() && living.all(|(_, fenced)| *fenced)
     }
 
-    /// A rank that has ended without ever coming to a barrier of the process manager: others wait for it in one.
+    /// Where all that live are fenced: a rank that has ended, for which they wait.
     pub(crate) fn missing(&self) -> Option<u32> {
-        let life = lock(&self.life);
-        let mut ranks = life.deaths.iter().zip(&life.met);
-        ranks.position(|(death, met)| death.is_some() && !met).map(|rank| rank as u32)
+        lock(&self.life).deaths.iter().position(Option::is_some).map(|rank| rank as u32)
     }
 
     /// Waits until no rank is outside virtual time.

@@ -70,7 +70,7 @@ pub enum LiveEnd {
     Deadlock(Vec<(u32, Time)>),
     /// This rank has kept its turn for longer than it may.
     Silent(u32),
-    /// This rank has ended with status 0 without MPI, and the others wait for it.
+    /// This rank has ended with status 0, and the others wait for it in a barrier of the process manager.
     Missing(u32),
     /// The network has lost a message for good: why.
     Lost(String),

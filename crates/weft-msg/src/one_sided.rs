@@ -43,7 +43,7 @@ use crate::groups::Groups;
 use crate::matching::Owner;
 use crate::nic::{Access, Envelope, EnvelopeKind, Nic, SendToken};
 use crate::process::{Incoming, Outgoing, Process, SendState, WaitingFor};
-use crate::protocol::{ActiveMessages, LARGEST, OneSidedPath, Protocol, cost};
+use crate::protocol::{ActiveMessages, LARGEST, OneSidedPath, Protocol, WaitCosts, cost};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use weft_trace::op::{Collective, CollectiveSizes, CommId, OneSided, RequestId, WindowId, WindowSync};
@@ -254,7 +254,7 @@ impl Process {
         }
         if locks {
             self.ask_for_locks(place, target, protocol, nic)?;
-        } else if asks {
+        } else if asks && protocol.wait_costs == WaitCosts::Polls {
             // MPICH polls where it need not wait, too.
             nic.spend(Work::WaitCall, protocol.wait_call * 2);
         }

@@ -326,10 +326,10 @@ static void *meet(void *nothing)
 }
 
 /* Rank 1 sleeps until rank 0 has made a file, and tells how often. */
-static void sleeps_until_a_file_is_there(void)
+static void sleeps_until_a_file_is_there(const char *program)
 {
-    char name[64];
-    snprintf(name, sizeof name, "/tmp/weft-job-%d", (int)getppid());
+    char name[4096];
+    snprintf(name, sizeof name, "%s.there", program);
     if (rank == 0)
         unlink(name);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -423,7 +423,7 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "several threads"))
         several_threads();
     else if (!strcmp(what, "sleeps until a file is there"))
-        sleeps_until_a_file_is_there();
+        sleeps_until_a_file_is_there(argv[0]);
     else if (!strcmp(what, "sleeps for ever"))
         for (MPI_Barrier(MPI_COMM_WORLD); rank == 1;)
             usleep(1000);

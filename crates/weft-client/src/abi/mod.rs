@@ -68,8 +68,9 @@ pub(crate) fn make_up() {
 pub(crate) fn settle() {
     let handle = RANK.load(Ordering::Acquire);
     if !handle.is_null() && !clock::several_threads() {
-        // SAFETY: set by `weft_open` from a leaked box. No other thread is a caller. Only the rank's own thread is in virtual time, and it looks at its clock,
-        // sleeps and ends its process outside of any call of the library; where the library ends it, the rank does not have its turn.
+        // SAFETY: set by `weft_open` from a leaked box. No other thread is a caller. Only the rank's own thread is in virtual time, and it
+        // looks at its clock, sleeps and ends its process outside of any call of the library; where the library ends it, the rank does not
+        // have its turn.
         unsafe { (*handle).rank.settle() };
     }
 }
