@@ -180,12 +180,8 @@ impl Process {
             send: 0,
             receive: 0,
         };
-        let state = SendState::Access;
-        let key = self.sends.insert(Outgoing { owner, to: call.target, state, envelope }) as u32;
+        let key = self.expect_answer(window, owner, call.target, envelope);
         envelope.send = key;
-        if let Some(windows) = &mut self.windows {
-            windows.table[window].pending += 1;
-        }
         let asks = protocol.active_messages != ActiveMessages::None;
         if asks && access.reduces() && protocol.path(access) == OneSidedPath::Emulated {
             self.send_operation(access, call.target, key, call.bytes, protocol, nic);
@@ -400,6 +396,14 @@ impl Process {
         self.done(envelope.send as usize, protocol, nic);
     }
 
+    /// `to` is asked for something on the window in this place: the number by which it answers.
+    fn expect_answer(&mut self, place: usize, owner: Owner, to: RankId, envelope: Envelope) -> u32 {
+        if let Some(windows) = &mut self.windows {
+            windows.table[place].pending += 1;
+        }
+        self.sends.insert(Outgoing { owner, to, state: SendState::Access, envelope }) as u32
+    }
+
     /// What the send `key` asked for has been done.
     pub(crate) fn done(&mut self, key: usize, protocol: &Protocol, nic: &mut impl Nic) {
         let outgoing = self.sends.remove(key);
@@ -435,11 +439,7 @@ impl Process {
                 send: 0,
                 receive: 0,
             };
-            let outgoing = Outgoing { owner: Owner::Nobody, to, state: SendState::Access, envelope };
-            let key = self.sends.insert(outgoing) as u32;
-            if let Some(windows) = &mut self.windows {
-                windows.table[place].pending += 1;
-            }
+            let key = self.expect_answer(place, Owner::Nobody, to, envelope);
             self.ask(to, key, protocol, nic);
         }
         Ok(())

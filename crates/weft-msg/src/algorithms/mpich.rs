@@ -71,7 +71,8 @@ pub(super) fn rules_3_2_1() -> Vec<Rule> {
 }
 
 /// Version 5.0: the choices of 3.2.1 but for thresholds that now include the size that they name, an
-/// allreduce that goes by recursive doubling up to 8 bytes only, and a short alltoall that goes by Bruck's among more than 8. Calls that do not block have thresholds of their own for both.
+/// allreduce that goes by recursive doubling up to 8 bytes only, and a short alltoall that goes by Bruck's among more than 8.
+/// Calls that do not block have thresholds of their own for both, and broadcasts of theirs go to all children at once.
 pub(super) fn rules_5() -> Vec<Rule> {
     let always = Rule::always;
     let enough = Elements::PowerOfTwo;
