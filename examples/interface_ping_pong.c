@@ -1,5 +1,6 @@
-/* Two ranks over virtual interfaces of the network interface, without MPI: round trips of small messages from packetizer to
- * mailbox, then RDMA writes whose notification the other side waits for. Prints virtual times.
+/* Two ranks over virtual interfaces of the network interface, without MPI: round trips of small messages from
+ * packetizer to mailbox, then RDMA writes whose notification the other side waits for. Prints virtual times. An
+ * argument is the protection domain in which they meet, one of those that `weft run --pdid` gives the job.
  *
  *   cc -O2 -Iinclude examples/interface_ping_pong.c -Ltarget/release -lweft_client -o build/interface_ping_pong
  *   target/release/weft run -m exanest -n 2 --ppn 1 -- build/interface_ping_pong
@@ -15,7 +16,7 @@
 
 enum { ROUNDS = 1000, LARGEST = 1 << 20 };
 
-/* What each rank tells the other before it begins. */
+/* The addresses that each rank sends to the other before it begins. */
 struct hello {
     weft_address mailbox, buffer, word;
 };
@@ -31,7 +32,8 @@ static void check(int status, const char *what)
     }
 }
 
-/* The next small message. A poll that finds none lets virtual time go on; the yield says that there is nothing else to do. */
+/* The next small message. A poll that finds none lets virtual time go on. The yield says that there is nothing else to
+ * do. */
 static void receive(void *bytes, size_t size)
 {
     ptrdiff_t length;
@@ -63,7 +65,7 @@ static struct hello introduce(const struct hello *own, uint32_t peer)
     return theirs;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     static char buffer[LARGEST], data[LARGEST];
     static uint64_t word;
@@ -77,9 +79,14 @@ int main(void)
         fprintf(stderr, "this is for two ranks: -n 2\n");
         return 2;
     }
-    check(weft_interface_allocate(rank, 0, &interface), "weft_interface_allocate");
-    check(weft_interface_share(interface, buffer, sizeof buffer, WEFT_ACCESS_WRITE, NULL), "weft_interface_share");
-    check(weft_interface_share(interface, &word, sizeof word, WEFT_ACCESS_WRITE, NULL), "weft_interface_share");
+    char *end = "";
+    uint32_t domain = count == 2 ? (uint32_t)strtoul(arguments[1], &end, 10) : WEFT_DOMAIN_JOB;
+    if (*end) {
+        fprintf(stderr, "`%s` is no protection domain; write one that `weft run --pdid` gives\n", arguments[1]);
+        return 2;
+    }
+    check(weft_interface_allocate(rank, domain, &interface), "weft_interface_allocate");
+    /* Nothing is registered: the peer reaches all memory of this process by its address. */
     struct hello own = {weft_interface_address(interface, NULL), weft_interface_address(interface, buffer),
                         weft_interface_address(interface, &word)};
     struct hello peer = introduce(&own, 1 - me);
@@ -117,7 +124,8 @@ int main(void)
             }
         }
         if (me == 0)
-            printf("RDMA write of %zu bytes: %.3f us there and back\n", size, (double)(weft_clock_ps(rank) - began) / 1e6);
+            printf("RDMA write of %zu bytes: %.3f us there and back\n", size,
+                   (double)(weft_clock_ps(rank) - began) / 1e6);
     }
     weft_interface_free(interface);
     weft_close(rank);

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_VERSION 2
+#define WEFT_VERSION 3
 
 // A source that a receive may leave open.
 #define WEFT_ANY_SOURCE UINT32_MAX
@@ -53,7 +53,7 @@
 // Of a message: complete when a receive has matched it (a synchronous send).
 #define WEFT_MATCH_COMPLETE (1 << 8)
 
-// What has happened, in a completion beside the flags of the operation: a message has been sent.
+// Of a completion, beside the flags of the operation: a message has been sent.
 #define WEFT_SENT (1 << 16)
 
 // A message has been received.
@@ -74,14 +74,17 @@
 // A multi-receive buffer is the program's again; may come alone.
 #define WEFT_BUFFER_RELEASED (1 << 22)
 
-// Of shared and registered memory: peers may read.
+// Of registered memory: peers may read.
 #define WEFT_ACCESS_READ (1 << 0)
 
 // Peers may write and update.
 #define WEFT_ACCESS_WRITE (1 << 1)
 
-// Of weft_interface_allocate: in a protection domain of the process's own.
-#define WEFT_INTERFACE_PRIVATE (1 << 0)
+// Of weft_interface_allocate: in the job's own protection domain.
+#define WEFT_DOMAIN_JOB UINT32_MAX
+
+// In one that no other process is in.
+#define WEFT_DOMAIN_PRIVATE (UINT32_MAX - 1)
 
 // A rank: this process's side of the job.
 typedef struct weft_rank weft_rank;
@@ -89,7 +92,7 @@ typedef struct weft_rank weft_rank;
 // A virtual interface of this process.
 typedef struct weft_interface weft_interface;
 
-// What has become of an operation.
+// The outcome of an operation.
 typedef struct {
     // As given to the operation.
     void *context;
@@ -111,16 +114,20 @@ typedef struct {
     size_t overflow;
 } weft_completion;
 
-// A place in the global virtual address space.
+// A place in the global virtual address space (TR-488, 4.3): protection domain, node, process, and virtual
+// address there. The process is said by its interface: of all interfaces that a process has, each reaches
+// the same memory.
 typedef struct {
-    // A virtual address in the process that owns the interface. Small messages go to the interface, and do not use it.
+    // A virtual address in the process that owns the interface, as its pointers are. Small messages go to
+    // the interface, and do not use it.
     uint64_t memory;
-    // The node: which network interface of the machine.
+    // The node, of 22 bits: which network interface of the machine.
     uint32_t node;
-    // The virtual interface there.
+    // The virtual interface there. The node knows by it the rank of the address, of 3 bits: which of its
+    // processes it is.
     uint16_t interface;
-    // Its protection domain. Only told: who may reach what is decided by the domains that the system software has
-    // noted at both ends.
+    // The interface's protection domain, of 16 bits, for information. Access is decided by the domains that
+    // the system software has noted at both ends.
     uint16_t domain;
 } weft_address;
 
@@ -130,8 +137,11 @@ typedef struct {
     void *context;
     // Which it was: WEFT_SENT (told only where it has failed), WEFT_WRITTEN or WEFT_READ.
     uint64_t flags;
-    // 0, or an errno: EACCES (refused: another protection domain, or memory that is not shared so), ENXIO (no such
-    // interface), ENETUNREACH (no such node), ETIMEDOUT (never acknowledged), EFAULT (the local buffer).
+    // 0, or an errno, which says the field that is wrong. EACCES: the interface is of another protection
+    // domain. ENETUNREACH: no such node. ENXIO: no such interface; or it has no page of RDMA channels, which
+    // that of a write's initiator needs, and that which is read from. EFAULT: memory that the target has not
+    // mapped, or not for such access, or to read into which the initiator has not: a page fault that no
+    // system can handle. Nothing has been written then. ETIMEDOUT: never acknowledged.
     int32_t error;
 } weft_interface_completion;
 
@@ -140,7 +150,8 @@ extern "C" {
 #endif // __cplusplus
 
 // Joins the job that the environment names (WEFT_JOB, the same for all its ranks, and WEFT_DEVICE).
-// -ENOENT: there is none, the process was not started by `weft run` or weft is gone. -EPROTO: its device is of another version.
+// -ENOENT: there is none, the process was not started by `weft run` or weft is gone. -EPROTO: its device is
+// of another version.
 //
 // Does not enter virtual time: the first call that sends, receives or polls does. A second call
 // returns the same rank.
@@ -152,20 +163,19 @@ void weft_close(weft_rank *rank);
 // This rank's number.
 uint32_t weft_number(const weft_rank *rank);
 
-// How many ranks there are in the job.
+// The number of ranks in the job.
 uint32_t weft_count(const weft_rank *rank);
 
 // The virtual clock in picoseconds since the job began.
 uint64_t weft_clock_ps(const weft_rank *rank);
 
-// For recorders: the virtual clock in picoseconds, and how much of it the program itself has taken, that is computing by the
-// host model of `weft run`, sleeping and looking at the clock. Takes no time and needs no rank: 0 before the process is one.
-// Either may be NULL.
+// For recorders: the virtual clock in picoseconds, and how much of it the program itself has taken, that is
+// computing by the host model of `weft run`, sleeping and looking at the clock. Takes no time and needs no
+// rank: 0 before the process is one. Either may be NULL.
 //
 // # Safety
 // Places that are not null have room for a number; no other call is under way.
-void weft_times(uint64_t *clock_ps,
-                uint64_t *program_ps);
+void weft_times(uint64_t *clock_ps, uint64_t *program_ps);
 
 // The largest message that weft_send carries with WEFT_INJECT.
 size_t weft_inject_limit(const weft_rank *rank);
@@ -194,8 +204,8 @@ int weft_receive(weft_rank *rank,
                  uint64_t flags,
                  void *context);
 
-// Looks for a message that has come and no receive has matched: 1 and its description in `found`, or 0. Makes
-// progress, never blocks.
+// Looks for a message that has come and no receive has matched: 1 and its description in `found`, or 0.
+// Makes progress, never blocks.
 int weft_peek(weft_rank *rank,
               uint32_t from,
               uint64_t tag,
@@ -207,8 +217,8 @@ int weft_peek(weft_rank *rank,
 // Cancels the receive with this context: 0 and a completion with ECANCELED follows; -ENOENT: none is posted.
 int weft_cancel(weft_rank *rank, void *context);
 
-// Makes progress and takes up to `count` completions, in order. An empty poll costs virtual time and may hand
-// over to others.
+// Makes progress and takes up to `count` completions, in order. An empty poll costs virtual time and may
+// hand over to others.
 ptrdiff_t weft_poll(weft_rank *rank, weft_completion *completions, size_t count);
 
 // A hint that the program has nothing to do but to wait (what sched_yield says).
@@ -242,44 +252,40 @@ int weft_read(weft_rank *rank,
               uint64_t flags,
               void *context);
 
-// Allocates a virtual interface of this node: pages of packetizer and RDMA, and a mailbox. With
-// WEFT_INTERFACE_PRIVATE in a protection domain of the process's own, otherwise in the job's. The only call, with
-// weft_interface_free, that goes through the system software. -ENOSPC: the node has no more.
-int weft_interface_allocate(weft_rank *rank, uint64_t flags, weft_interface **interface);
+// Allocates a virtual interface of this node: a page of the packetizer, a mailbox, and, as long as the node
+// has them, a page of RDMA channels. The only call, with weft_interface_free, that goes through the system
+// software. `domain` is its protection domain: WEFT_DOMAIN_JOB, WEFT_DOMAIN_PRIVATE, or the number of one
+// that the job has been given (`weft run --pdid`). Whoever is in the domain reaches all memory of this
+// process. -EINVAL: `domain` is above 65535. -EPERM: the job has not been given it. -ENOSPC: the node has no
+// more interfaces, or there is no more private domain. -EOVERFLOW: no global address names this process,
+// since its node is numbered above 4194303, or more than seven processes of the job come before it on the
+// node.
+int weft_interface_allocate(weft_rank *rank, uint32_t domain, weft_interface **interface);
 
-// Gives it back. What is under way is forgotten, what it shared is not reachable any more.
+// Gives it back. What is under way is forgotten, and nothing is reached by it any more.
 void weft_interface_free(weft_interface *interface);
 
-// The global address of memory of this process behind the interface; of the interface itself with NULL. Peers learn it
-// by messages.
+// The global address of memory of this process behind the interface; of the interface itself with NULL.
+// Peers learn it by messages.
 weft_address weft_interface_address(const weft_interface *interface, const void *memory);
 
 // The largest small message, in bytes.
 size_t weft_interface_limit(const weft_interface *interface);
 
-// Sends a small message, as one packet, to the mailbox of another interface. The bytes are taken at once. There is no
-// completion unless it fails: then one with WEFT_SENT and the error. -EMSGSIZE: it is too large. -EBADF: the
-// interface is not open any more, as of all calls on interfaces.
+// Sends a small message, as one packet, to the mailbox of another interface. The bytes are taken at once.
+// There is no completion unless it fails: then one with WEFT_SENT and the error. -EMSGSIZE: it is too large.
+// -EBADF: the interface is not open any more, as of all calls on interfaces.
 int weft_interface_send(weft_interface *interface, weft_address to, const void *bytes, size_t length, void *context);
 
-// Takes the oldest message out of the interface's mailbox: its length, and in `from`, unless that is NULL, who sent it. What
-// does not fit into `length` bytes is lost. -EAGAIN: there is none; that poll costs virtual time and may hand over to
-// others.
-ptrdiff_t weft_interface_receive(weft_interface *interface,
-                                 void *buffer,
-                                 size_t length,
-                                 weft_address *from);
+// Takes the oldest message out of the interface's mailbox: its length, and in `from`, unless that is NULL,
+// who sent it. What does not fit into `length` bytes is lost. -EAGAIN: there is none; that poll costs
+// virtual time and may hand over to others.
+ptrdiff_t weft_interface_receive(weft_interface *interface, void *buffer, size_t length, weft_address *from);
 
-// Lets interfaces of the same protection domain reach memory through this one: WEFT_ACCESS_READ, WEFT_ACCESS_WRITE.
-// `share`, unless it is NULL, names it for weft_interface_unshare.
-int weft_interface_share(weft_interface *interface, void *base, size_t length, uint64_t access, uint64_t *share);
-
-// Lets them no more. -ENOENT: it is not shared.
-int weft_interface_unshare(weft_interface *interface, uint64_t share);
-
-// RDMA write: `length` bytes of `local` to the memory that `to` names, and behind them, unless `notify` is 0, the
-// eight bytes of `word` to that address in the same process, where its owner may wait for them. The buffer must stay as it is
-// until the completion, WEFT_WRITTEN.
+// RDMA write: `length` bytes of `local` to the memory that `to` names, any that its process has mapped and
+// may write, and behind them, unless `notify` is 0, the eight bytes of `word` to that address in the same
+// process, where its owner may wait for them. The buffer must stay as it is until the completion,
+// WEFT_WRITTEN. Needs a page of RDMA channels of `interface`.
 int weft_interface_write(weft_interface *interface,
                          const void *local,
                          size_t length,
@@ -288,18 +294,14 @@ int weft_interface_write(weft_interface *interface,
                          uint64_t word,
                          void *context);
 
-// RDMA read: `length` bytes of the memory that `from` names into `local`. They are there with the completion, WEFT_READ.
-int weft_interface_read(weft_interface *interface,
-                        void *local,
-                        size_t length,
-                        weft_address from,
-                        void *context);
+// RDMA read: `length` bytes of the memory that `from` names, any that its process has mapped and may read,
+// into `local`. They are there with the completion, WEFT_READ. Needs a page of RDMA channels of the
+// interface that `from` names, by which the data comes.
+int weft_interface_read(weft_interface *interface, void *local, size_t length, weft_address from, void *context);
 
-// Makes progress and takes up to `count` completions of the interface, in order. A poll that finds none costs virtual time
-// and may hand over to others: so does one that waits for a word in memory.
-ptrdiff_t weft_interface_poll(weft_interface *interface,
-                              weft_interface_completion *completions,
-                              size_t count);
+// Makes progress and takes up to `count` completions of the interface, in order. A poll that finds none
+// costs virtual time and may hand over to others: so does one that waits for a word in memory.
+ptrdiff_t weft_interface_poll(weft_interface *interface, weft_interface_completion *completions, size_t count);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -6,11 +6,14 @@
 Every function that the header declares together with its PMPI name is either written out in one of the
 handwritten files, in the table, or wrapped so that it is counted by its name.
 """
+
 import re
 import sys
 from pathlib import Path
 
-PROTOTYPE = re.compile(r"\bint\s+((?:P?MPI|P?MPIX)_\w+)\s*\(([^;{}]*?)\)\s*(?:__attribute__[^;]*)?;", re.DOTALL)
+PROTOTYPE = re.compile(
+    r"\bint\s+((?:P?MPI|P?MPIX)_\w+)\s*\(([^;{}]*?)\)\s*(?:__attribute__[^;]*)?;", re.DOTALL
+)
 LINE = re.compile(r"(call|before|creates|test|collective)\s+(\w+)\(([^)]*)\)\s+(.+)$")
 
 
@@ -48,12 +51,17 @@ def read_header(text):
 
 
 def forms(kind, name, parameters, code):
-    """What a line of the table stands for: (function, kind, parameters, code)."""
+    """The functions that a line of the table stands for: (function, kind, parameters, code)."""
     if kind != "collective":
         yield name, kind, parameters, code
         return
     yield name, "call", parameters, code.replace("HOW", "BLOCKING")
-    yield "I" + name[0].lower() + name[1:], "call", [*parameters, "request"], code.replace("HOW", "NONBLOCKING")
+    yield (
+        "I" + name[0].lower() + name[1:],
+        "call",
+        [*parameters, "request"],
+        code.replace("HOW", "NONBLOCKING"),
+    )
     yield name + "_init", "call", [*parameters, "info", "request"], code.replace("HOW", "PERSISTENT")
 
 
@@ -80,23 +88,33 @@ def wrapper(name, declared, kind, names, code):
     """The C text of one wrapper."""
     if len(declared) != len(names):
         raise SystemExit(f"generate.py: {name} has {len(declared)} parameters, the table names {len(names)}")
-    signature = ", ".join(rename(p, n) for p, n in zip(declared, names)) or "void"
+    signature = ", ".join(rename(p, n) for p, n in zip(declared, names, strict=True)) or "void"
     call = f"P{name}({', '.join(names)})"
-    out = [f"int {name}({signature})", "{", f"    if (!enter(F_{name}))", f"        return {call};"]
+    out = [f"int {name}({signature})", "{", f"    if (!recorder_enter(F_{name}))", f"        return {call};"]
     if "status" in names:
-        out += ["    MPI_Status own_status;", "    if (status == MPI_STATUS_IGNORE)", "        status = &own_status;"]
+        out += [
+            "    MPI_Status own_status;",
+            "    if (status == MPI_STATUS_IGNORE)",
+            "        status = &own_status;",
+        ]
     if "kept_message" in code:
         out.append("    MPI_Message kept_message = *message;")
     if kind == "before":
-        out += ["    lock();", f"    {code};", "    unlock();"]
+        out += ["    recorder_lock();", f"    {code};", "    recorder_unlock();"]
     out.append(f"    int result = {call};")
     if kind == "test":
-        out += ["    if (result != MPI_SUCCESS || !*flag) {", "        leave_as_computation();", "        return result;", "    }"]
+        out += ["    if (result != MPI_SUCCESS || !*flag) {", "        recorder_leave_as_computation();"]
+        out += ["        return result;", "    }"]
     if kind in ("call", "test"):
-        out += ["    lock();", "    if (result == MPI_SUCCESS)", f"        {code};", "    unlock();"]
+        out += [
+            "    recorder_lock();",
+            "    if (result == MPI_SUCCESS)",
+            f"        {code};",
+            "    recorder_unlock();",
+        ]
     if kind == "creates":
         out += ["    if (result == MPI_SUCCESS)", f"        {code};"]
-    out += ["    leave();", "    return result;", "}", ""]
+    out += ["    recorder_leave();", "    return result;", "}", ""]
     return "\n".join(out)
 
 

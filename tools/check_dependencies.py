@@ -78,7 +78,7 @@ def crates() -> list[Crate]:
 
 
 def findings(used: list[Crate], policy: dict) -> list[str]:
-    """What is against the policy, one line each."""
+    """The faults against the policy, one line each."""
     allowed, duplicates = set(policy["licences"]), policy["duplicates"]
     found = []
     versions: dict[str, set[str]] = {}

@@ -39,7 +39,7 @@ def links(page: Path) -> list[str]:
 
 
 def broken_links(page: Path) -> list[str]:
-    """What is wrong with the links of a page."""
+    """The faults in the links of a page."""
     found = []
     for link in links(page):
         if re.match(r"[a-z]+:", link):
@@ -56,7 +56,7 @@ def broken_links(page: Path) -> list[str]:
 
 
 def broken_includes(page: Path) -> list[str]:
-    """What is wrong with the parts of sources that a page includes."""
+    """The parts of sources that a page includes and that are not there."""
     found = []
     for path, anchor in INCLUDE.findall(page.read_text()):
         source = page.parent / path
@@ -67,7 +67,7 @@ def broken_includes(page: Path) -> list[str]:
 
 
 def unlisted_pages() -> list[str]:
-    """What is wrong with the table of contents."""
+    """The faults in the table of contents."""
     listed = [(BOOK / link).resolve() for link in links(SUMMARY)]
     pages = sorted(set(BOOK.rglob("*.md")) - {SUMMARY})
     found = [f"{page.relative_to(BOOK)} is not listed" for page in pages if page not in listed]
@@ -76,7 +76,7 @@ def unlisted_pages() -> list[str]:
 
 
 class Commands:
-    """The weft command and what it knows, asked once per level."""
+    """The weft command and its subcommands, asked for once per level."""
 
     def __init__(self, weft: Path):
         self.weft = weft

@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
 """Runs the project's checks and tests, all of them even where one fails, and counts.
 
-Usage: test.py [lint|all]
+Usage: test.py [lint|all|long]
 
-Each check counts as one test, cargo's tests count one by one. The last line reads `N passed, N failed`.
+lint is the fast part of all. long has what takes too long for every change: CONTRIBUTING.md has the list.
+Each check counts as one test, cargo's tests count one by one. A test that cannot run here adds a line to the
+file that WEFT_SKIPPED names, and counts as skipped. The reasons come at the end, and the last line reads
+`N passed, N failed, N skipped`.
 """
 
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / "build/venv/bin"
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
+# A test that cannot run, or a part of one: `skipped: NAME: REASON`, `left out: NAME, PART: REASON`.
+SKIPPED = re.compile(r"^(skipped|left out): (.*?): (.*)$")
 
 
 class Check(NamedTuple):
@@ -25,13 +33,20 @@ class Check(NamedTuple):
     command: list[str]
 
 
-PYTHON_SOURCES = ["tools", "demo", "bench/run.py", "tests/mpi", "tests/replays"]
+PYTHON_SOURCES = ["tools", "demo", "bench", "recorder", "tests"]
+
+# The command is left out: its doc comments are the text of --help, which is no Markdown.
+RUSTDOC = ["cargo", "doc", "--locked", "--quiet", "--no-deps", "--document-private-items"]
+RUSTDOC += ["--workspace", "--exclude", "weft-cli"]
 
 LINT = [
     Check("Rust is formatted", ["cargo", "fmt", "--all", "--check"]),
     Check("clippy", ["cargo", "clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    # Links between items, private ones too, lead somewhere.
+    Check("rustdoc", ["env", "RUSTDOCFLAGS=-D warnings", *RUSTDOC]),
     Check("Python is formatted", [str(VENV / "ruff"), "format", "--check", *PYTHON_SOURCES]),
     Check("ruff", [str(VENV / "ruff"), "check", *PYTHON_SOURCES]),
+    Check("text", [sys.executable, "tools/check_text.py"]),
     Check("licences and duplicates", [sys.executable, "tools/check_dependencies.py"]),
 ]
 
@@ -69,12 +84,65 @@ TESTS = [
             ],
         ],
     ),
-    Check("docs", [sys.executable, "tools/check_docs.py"]),
+    Check("docs", [sys.executable, "tools/check_docs.py", "--weft", "target/debug/weft"]),
+]
+
+MACHINES = ["exanest", "bxi3-fattree", "bxi3-dragonfly", "communication-ip"]
+WEFT = "target/quick/weft"
+
+
+def mpi_tests(machine: str, ranks: str) -> Check:
+    """The MPI test programs in virtual time."""
+    launch = f"{WEFT} run --quiet -m {machine} --wall-limit 10min -n {{ranks}} --"
+    command = [sys.executable, "tests/mpi/run.py", "--launch", launch, "--ranks", ranks, "--timeout", "700"]
+    return Check(f"MPI in virtual time on {machine}", command)
+
+
+def cargo_tests(number: int) -> Check:
+    """All tests of cargo again. proptest draws other cases each time; here it draws more of them."""
+    command = ["env", "PROPTEST_CASES=2048", "cargo", "test", "--locked", "--workspace", "--no-fail-fast"]
+    return Check(f"cargo test, round {number}", command)
+
+
+def replays(machine: str) -> Check:
+    """All patterns of communication with all sizes of messages, each run and its replay."""
+    command = [sys.executable, "tests/replays/compare.py", "--weft", WEFT, "--machine", machine]
+    return Check(f"replays on {machine}", command)
+
+
+LONG = [
+    *(cargo_tests(number) for number in range(1, 5)),
+    *(mpi_tests(machine, "1,3,8,16") for machine in MACHINES),
+    replays("exanest"),
+    Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
+    Check("effects of values", [sys.executable, "tests/values/run.py", "--weft", WEFT]),
+    Check("MPICH's tests", [sys.executable, "tests/mpich/run.py"]),
+    Check("demo", ["make", "--no-print-directory", "demo"]),
 ]
 
 
-def run(check: Check) -> tuple[int, int]:
-    """Runs a check, its output passed through, and returns how many tests passed and failed."""
+class Outcome(NamedTuple):
+    """The tests of a check, by how they ended."""
+
+    passed: int
+    failed: int
+    skipped: list[tuple[str, str]]
+    left_out: list[tuple[str, str]]
+
+
+def run(check: Check) -> Outcome:
+    """Runs a check, its output passed through, and counts its tests."""
+    with tempfile.NamedTemporaryFile("r", prefix="weft-skipped-", errors="replace") as file:
+        passed, failed = run_and_count(check, {**os.environ, "WEFT_SKIPPED": file.name})
+        matches = [match for line in file if (match := SKIPPED.match(line))]
+    skipped = [(match[2], match[3]) for match in matches if match[1] == "skipped"]
+    left_out = [(match[2], match[3]) for match in matches if match[1] == "left out"]
+    # A skipped test has returned early, which cargo takes for passed.
+    return Outcome(max(passed - len(skipped), 0), failed, skipped, left_out)
+
+
+def run_and_count(check: Check, environment: dict[str, str]) -> tuple[int, int]:
+    """Runs a check and returns how many of its tests passed and failed, those that are skipped among them."""
     print(f"== {check.name}: {' '.join(check.command)}", flush=True)
     started = time.monotonic()
     passed = failed = 0
@@ -82,6 +150,7 @@ def run(check: Check) -> tuple[int, int]:
         process = subprocess.Popen(
             check.command,
             cwd=ROOT,
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -106,16 +175,30 @@ def run(check: Check) -> tuple[int, int]:
     return passed, failed
 
 
+def print_reasons(what: str, tests: list[tuple[str, str]]) -> None:
+    """Prints each reason with the number of its tests and the first of them."""
+    by_reason = defaultdict(list)
+    for name, reason in tests:
+        by_reason[reason].append(name)
+    for reason, names in by_reason.items():
+        more = ", …" if len(names) > 3 else ""
+        print(f"{what}: {len(names)}: {reason} ({', '.join(names[:3])}{more})")
+
+
 def main() -> None:
-    if sys.argv[1:] not in (["lint"], ["all"]):
+    tiers = {"lint": LINT, "all": LINT + TESTS, "long": LONG}
+    if len(sys.argv) != 2 or sys.argv[1] not in tiers:
         sys.exit(__doc__)
-    checks = LINT if sys.argv[1] == "lint" else LINT + TESTS
-    counts = [run(check) for check in checks]
-    for check, (_, failed) in zip(checks, counts, strict=True):
-        if failed:
+    checks = tiers[sys.argv[1]]
+    outcomes = [run(check) for check in checks]
+    skipped = [test for outcome in outcomes for test in outcome.skipped]
+    print_reasons("skipped", skipped)
+    print_reasons("left out", [part for outcome in outcomes for part in outcome.left_out])
+    for check, outcome in zip(checks, outcomes, strict=True):
+        if outcome.failed:
             print(f"failed: {check.name}")
-    passed, failed = (sum(column) for column in zip(*counts, strict=True))
-    print(f"{passed} passed, {failed} failed")
+    passed, failed = (sum(getattr(outcome, count) for outcome in outcomes) for count in ("passed", "failed"))
+    print(f"{passed} passed, {failed} failed, {len(skipped)} skipped")
     sys.exit(1 if failed else 0)
 
 

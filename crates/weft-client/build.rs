@@ -1,4 +1,5 @@
-//! Gives the library its name: a program that is linked to it then finds it in what `weft run` preloads, wherever that lies.
+//! Gives the library its name: a program that is linked to it then finds it in what `weft run` preloads,
+//! wherever that lies.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-/* Atomic operations are not offered. Programs ask fi_atomicvalid and its like all the same, and are told so. */
+/* Atomic operations are not offered. Programs call fi_atomicvalid and its like all the same: each returns an error. */
 #include "weft_fi.h"
 
 static int not_valid(struct fid_ep *fid, enum fi_datatype type, enum fi_op operation, size_t *count)

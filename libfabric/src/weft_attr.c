@@ -1,4 +1,4 @@
-/* What the provider offers, and how it answers fi_getinfo.
+/* The provider's attributes, and its answer to fi_getinfo.
  *
  * A hint that asks for more than is offered gets no answer (-FI_ENODATA), never a promise that is not kept.
  */
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- What is offered ------------------------------------------------------------------------------------ */
+/* ---- The offer ------------------------------------------------------------------------------------------- */
 
 #define PRIMARY_CAPS (FI_MSG | FI_TAGGED | FI_RMA)
 #define MESSAGE_MODIFIERS (FI_SEND | FI_RECV)
@@ -142,7 +142,7 @@ static void info_free(struct fi_info *info)
     free(info);
 }
 
-/* The core frees it, so every part is allocated on its own, by the newest layout. */
+/* The core copies and frees it, so every part is allocated on its own, by the newest layout. */
 static struct fi_info *info_allocate(void)
 {
     struct fi_info *info = calloc(1, sizeof *info);
@@ -151,7 +151,7 @@ static struct fi_info *info_allocate(void)
     info->tx_attr = calloc(1, sizeof *info->tx_attr);
     info->rx_attr = calloc(1, sizeof *info->rx_attr);
     info->ep_attr = calloc(1, sizeof *info->ep_attr);
-    info->domain_attr = calloc(1, sizeof *info->domain_attr);
+    info->domain_attr = calloc(1, sizeof(union weft_domain_attr));
     info->fabric_attr = calloc(1, sizeof *info->fabric_attr);
     info->src_addr = calloc(1, sizeof(struct weft_name));
     if (info->domain_attr)
@@ -165,7 +165,7 @@ static struct fi_info *info_allocate(void)
     return NULL;
 }
 
-/* What was asked for where something was, as it has been found to fit. */
+/* The value that was asked for, which has been found to fit; the standard one where none was. */
 static uint64_t or_else(uint64_t asked, uint64_t standard)
 {
     return asked ? asked : standard;
@@ -231,8 +231,9 @@ static void fill(struct fi_info *info, const struct weft_process *process, size_
     info->domain_attr->mr_iov_limit = 1;
     info->domain_attr->mr_cnt = 65536;
     info->domain_attr->caps = DOMAIN_CAPS;
-    info->domain_attr->max_cntr_value = UINT64_MAX;
-    info->domain_attr->max_err_cntr_value = UINT64_MAX;
+    union weft_domain_attr *attr = (union weft_domain_attr *)info->domain_attr;
+    attr->newest.max_cntr_value = UINT64_MAX;
+    attr->newest.max_err_cntr_value = UINT64_MAX;
 }
 
 /* `node` is the number of a rank: of this one with FI_SOURCE, of the one to talk to without. */
@@ -283,7 +284,7 @@ int weft_getinfo(uint32_t version, const char *node, const char *service, uint64
         inject_size = tunables.inject_size;
     const char *part = misfit(hints, inject_size, tunables.iov_limit);
     if (part) {
-        weft_log(FI_LOG_INFO, "the hints ask in %s for what is not offered: man fi_weft", part);
+        weft_log(FI_LOG_INFO, "the hints ask in %s for more than the provider offers: man fi_weft", part);
         return -FI_ENODATA;
     }
     struct fi_info *info = info_allocate();

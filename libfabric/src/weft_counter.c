@@ -109,7 +109,7 @@ int weft_counter_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct 
     if (!counter)
         return -FI_ENOMEM;
     counter->domain = CONTAINER_OF(fid, struct weft_domain, fid);
-    counter->counts_bytes = attr && attr->events == FI_CNTR_EVENTS_BYTES;
+    counter->counts_bytes = attr && (int)attr->events == FI_CNTR_EVENTS_BYTES;
     counter->domain->references++;
     counter->fid.fid.fclass = FI_CLASS_CNTR;
     counter->fid.fid.context = context;

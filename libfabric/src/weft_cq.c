@@ -42,7 +42,7 @@ static void pop(struct weft_cq *cq)
     cq->count--;
 }
 
-/* The interface is polled only where nothing is left to read: what is here already costs no virtual time. */
+/* The interface is polled only when the queue is empty: completions that it holds are read in no virtual time. */
 static void progress(struct weft_cq *cq, bool always)
 {
     struct weft_endpoint *endpoint = cq->domain->fabric->process->endpoint;

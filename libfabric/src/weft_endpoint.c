@@ -49,7 +49,7 @@ static int bind_counter(struct weft_endpoint *endpoint, struct fid *fid, uint64_
         [WEFT_COUNT_WRITE] = FI_WRITE,
     };
     struct weft_counter *counter = CONTAINER_OF(fid, struct weft_counter, fid.fid);
-    /* What peers do with this rank's memory is not counted: FI_RMA_EVENT is not offered. */
+    /* Accesses of peers to this rank's memory are not counted: FI_RMA_EVENT is not offered. */
     if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
         return -FI_ENOSYS;
     if (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE) || !flags)
@@ -98,6 +98,12 @@ static int enable(struct weft_endpoint *endpoint)
     return 0;
 }
 
+/* The default flags are kept by direction, so a program asks for those of one. */
+static bool names_one_direction(uint64_t flags)
+{
+    return !(flags & FI_TRANSMIT) != !(flags & FI_RECV);
+}
+
 static int endpoint_control(struct fid *fid, int command, void *argument)
 {
     struct weft_endpoint *endpoint = CONTAINER_OF(fid, struct weft_endpoint, fid.fid);
@@ -106,12 +112,12 @@ static int endpoint_control(struct fid *fid, int command, void *argument)
     case FI_ENABLE:
         return endpoint->enabled ? 0 : enable(endpoint);
     case FI_GETOPSFLAG:
-        if ((*flags & FI_TRANSMIT && *flags & FI_RECV) || !(*flags & (FI_TRANSMIT | FI_RECV)))
+        if (!names_one_direction(*flags))
             return -FI_EINVAL;
         *flags = *flags & FI_TRANSMIT ? endpoint->transmit_flags : endpoint->receive_flags;
         return 0;
     case FI_SETOPSFLAG:
-        if ((*flags & FI_TRANSMIT && *flags & FI_RECV) || !(*flags & (FI_TRANSMIT | FI_RECV)))
+        if (!names_one_direction(*flags))
             return -FI_EINVAL;
         if (*flags & FI_TRANSMIT)
             endpoint->transmit_flags = *flags & ~FI_TRANSMIT;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* What no object of ours can do. */
+/* Calls that no object of this provider supports. */
 int weft_no_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
     (void)fid, (void)other, (void)flags;

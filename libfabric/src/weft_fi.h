@@ -28,10 +28,10 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "newer_libfabric.h"
 #include "weft.h"
 
 #define WEFT_PROVIDER_VERSION FI_VERSION(0, 1)
-#define WEFT_API_VERSION FI_VERSION(2, 6) /* the headers in include/rdma: what fi_info is laid out by */
 
 #define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
 
@@ -65,7 +65,7 @@ struct weft_library {
 
 /* ---- Objects ------------------------------------------------------------------------------------------ */
 
-/* What the environment may set: FI_WEFT_<NAME>; weft_init.c has the table. */
+/* Settings from the environment, FI_WEFT_<NAME>; weft_init.c has the table. */
 struct weft_tunables {
     size_t inject_size; /* bytes; at most what the interface carries */
     size_t iov_limit;   /* buffers per message, gathered and scattered by the provider */
@@ -81,7 +81,7 @@ struct weft_process {
     struct weft_endpoint *endpoint;
 };
 
-/* Where an endpoint is: what fi_getname gives and fi_av_insert takes. */
+/* The address of an endpoint, as fi_getname gives and fi_av_insert takes it. */
 struct weft_name {
     uint64_t job;
     uint32_t rank;
@@ -89,7 +89,6 @@ struct weft_name {
 };
 
 #define WEFT_NAME_VERSION 1
-#define WEFT_MR_BASIC 1 /* FI_MR_BASIC, whose macro warns where it is used */
 #define WEFT_ADDRESS_FORMAT (0x80000000u | 0x7ef7u) /* a format of this provider's own */
 
 struct weft_fabric {
@@ -151,7 +150,7 @@ struct weft_counter {
     unsigned references;
 };
 
-/* What an endpoint counts. */
+/* The kinds of operation that an endpoint counts. */
 enum weft_counted { WEFT_COUNT_SEND, WEFT_COUNT_RECEIVE, WEFT_COUNT_READ, WEFT_COUNT_WRITE, WEFT_COUNTED };
 
 struct weft_endpoint {

@@ -42,7 +42,7 @@ static bool find_library(struct weft_library *library)
     return true;
 }
 
-/* FNV-1a of the job's name: tells jobs apart whose names get into each other's address vectors. */
+/* FNV-1a of the job's name. It distinguishes jobs, should a name of one reach the address vector of another. */
 static uint64_t job_id(void)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -109,7 +109,7 @@ int weft_tunables_read(struct weft_tunables *values)
 
 static void cleanup(void)
 {
-    /* The rank has left with the last fabric; a process that dies without closing one is told by its exit. */
+    /* The rank has left with the last fabric. A process that dies before that is noticed by its exit. */
 }
 
 struct fi_provider weft_provider = {

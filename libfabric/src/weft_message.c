@@ -71,7 +71,7 @@ static struct weft_operation *find_claimed(struct weft_endpoint *endpoint, const
     return operation;
 }
 
-/* Looks for a message without receiving it. What it finds stands in the queue, as a receive of it would. */
+/* Looks for a message without receiving it. A message that is found is reported in the queue as a receive would be. */
 static ssize_t peek(struct weft_endpoint *endpoint, uint64_t space, const struct fi_msg_tagged *message,
                     uint32_t from, uint64_t flags)
 {

@@ -60,7 +60,7 @@ int weft_operation_gather(struct weft_operation *operation, const struct iovec *
     return 0;
 }
 
-/* Room for the data, and behind it the pieces that it goes to once it has come. */
+/* Allocates room for the data, and behind it the list of pieces that the data is scattered to on receipt. */
 int weft_operation_scatter_later(struct weft_operation *operation, const struct iovec *pieces, size_t count)
 {
     size_t alignment = _Alignof(struct iovec);
@@ -106,7 +106,7 @@ static bool is_receive(const weft_completion *completion)
     return completion->flags & (WEFT_RECEIVED | WEFT_REMOTE_WRITE | WEFT_BUFFER_RELEASED);
 }
 
-/* What the entry of a finished operation says. */
+/* The flags in the queue entry of a finished operation. */
 static uint64_t entry_flags(const struct weft_operation *operation, const weft_completion *completion)
 {
     uint64_t flags = 0;
@@ -130,14 +130,14 @@ static void count_completion(struct weft_endpoint *endpoint, const struct weft_o
     if (completion->error)
         counter->errors++;
     else if (operation->counted == WEFT_COUNT_RECEIVE && !(completion->flags & WEFT_RECEIVED))
-        return; /* only tells that a buffer is free */
+        return; /* it reports a free buffer, no message */
     else if (counter->counts_bytes)
         counter->value += operation->counted == WEFT_COUNT_RECEIVE ? completion->length : operation->length;
     else
         counter->value++;
 }
 
-static void complete(struct weft_endpoint *endpoint, const weft_completion *completion)
+static void report_completion(struct weft_endpoint *endpoint, const weft_completion *completion)
 {
     struct weft_operation *operation = completion->context;
     if (operation && !operation->endpoint) {
@@ -151,7 +151,7 @@ static void complete(struct weft_endpoint *endpoint, const weft_completion *comp
         count_completion(endpoint, operation, completion);
     }
     struct weft_cq *queue = received ? endpoint->receive_queue : endpoint->transmit_queue;
-    /* Errors, freed buffers and data from a peer's write are reported whatever was asked for. */
+    /* Errors, freed buffers and data from a peer's write are reported even where no completion was asked for. */
     bool reported = !operation || operation->reported || completion->error ||
                     completion->flags & WEFT_BUFFER_RELEASED;
     if (queue && reported) {
@@ -184,10 +184,10 @@ void weft_endpoint_progress(struct weft_endpoint *endpoint)
     weft_completion completions[MOST_PER_POLL];
     ssize_t count = endpoint->process->library.poll(endpoint->process->rank, completions, endpoint->poll_batch);
     for (ssize_t i = 0; i < count; i++)
-        complete(endpoint, &completions[i]);
+        report_completion(endpoint, &completions[i]);
 }
 
-/* The endpoint closes: posted receives are withdrawn, and what is still to complete finds nobody. */
+/* The endpoint closes: posted receives are cancelled, and later completions are ignored. */
 void weft_endpoint_forget(struct weft_endpoint *endpoint)
 {
     while (endpoint->active) {

@@ -6,7 +6,7 @@
      FI_DELIVERY_COMPLETE | WEFT_SILENT)
 #define READ_FLAGS (FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-/* Checks what is common to both directions and finds the peer. */
+/* The checks that both directions share; finds the peer. */
 static int check(const struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t wrong_flags,
                  size_t length, uint32_t *peer)
 {

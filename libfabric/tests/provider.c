@@ -75,7 +75,7 @@ static int run_rank(const char *provider)
         const char *name;
         void (*test)(struct side *);
     } tests[] = {
-        {"what is offered", test_info}, {"objects", test_objects}, {"messages", test_messages},
+        {"attributes", test_info}, {"objects", test_objects}, {"messages", test_messages},
         {"tagged messages", test_tagged}, {"RDMA", test_rma},
     };
     struct side side = {.rank = (unsigned)atoi(getenv("WEFT_RANK")), .provider = load(provider)};

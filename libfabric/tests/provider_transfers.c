@@ -287,7 +287,7 @@ void test_rma(struct side *side)
     EXPECT(side, fi_cntr_read(side->counter) == 13);
     barrier(side);
 
-    /* Wrong keys and places touch nothing and are told. */
+    /* Accesses by wrong keys or to wrong places change nothing and fail. */
     EXPECT(side, fi_write(side->endpoint, local, 8, NULL, side->peer, peer.address, peer.key + 1, local) == 0);
     EXPECT(side, complete(side, &entry, NULL, &error) == -FI_EACCES && error.op_context == local);
     EXPECT(side, fi_read(side->endpoint, local, 8, NULL, side->peer, peer.address + SIZE - 4, peer.key, local) == 0);

@@ -1,4 +1,4 @@
-/* What the tests of the provider share: two ranks, their objects, and checks. */
+/* Shared by the tests of the provider: two ranks, their objects, and checks. */
 #ifndef TWO_RANKS_H
 #define TWO_RANKS_H
 
@@ -53,7 +53,7 @@ static inline int complete(struct side *side, struct fi_cq_tagged_entry *entry, 
 
 #define TAG_OF_BARRIER UINT64_C(0xba881e8)
 
-/* Both have come here. */
+/* A barrier of the two ranks. */
 static inline void barrier(struct side *side)
 {
     char in = 0, out = 'b';

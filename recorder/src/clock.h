@@ -5,7 +5,7 @@
  *
  *     cpu(now) = cpu(anchor) + monotonic(now) - monotonic(anchor)
  *
- * Whether the thread was taken off since the anchor is told by restartable sequences (Linux rseq, registered by
+ * Restartable sequences show whether the thread was taken off since the anchor (Linux rseq, registered by
  * glibc 2.35 and later): the kernel sets the thread's rseq_cs to NULL when it "detects that it is preempting or
  * delivering a signal outside of the range targeted by the rseq_cs" (include/uapi/linux/rseq.h). A sequence that is
  * never entered is published in it; as long as it is still there, the anchor holds. Anything else (a switch, a
@@ -17,10 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Under `weft run` time is virtual: the client library is there, and says how much of it the program itself has taken. */
+/* Whether the process runs under `weft run`: the client library is loaded then, and knows the program's own time. */
 bool clock_is_virtual(void);
 
-/* How much of the rank's virtual time the program itself has taken, in nanoseconds. */
+/* The program's own part of the rank's virtual time, in nanoseconds. */
 uint64_t clock_virtual_ns(void);
 
 /* The rank's virtual clock in nanoseconds since the job began. */
@@ -29,7 +29,7 @@ uint64_t clock_virtual_now_ns(void);
 /* CPU time of the calling thread in nanoseconds. Without rseq, always a system call. */
 uint64_t clock_thread_cpu_ns(void);
 
-/* What two readings in a row differ by, in nanoseconds: to be taken off every measured interval. */
+/* The difference of two readings in a row, in nanoseconds: it is subtracted from every measured interval. */
 uint32_t clock_cost_ns(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* Collectives: what each rank gives and takes, in bytes, by the table at weft_trace::op::CollectiveSizes.
  *
  * Only arguments that are significant on this rank are looked at (MPI-4.1, chapter 6): the others, and the send side
- * of MPI_IN_PLACE, may be anything.
+ * of MPI_IN_PLACE, may be anything. The same holds for the buffers.
  */
 #include "recorder.h"
 
@@ -17,6 +17,7 @@ struct sizes {
     uint64_t send, receive;
     uint64_t element; /* 0: not a reduction */
     struct blocks send_blocks, receive_blocks;
+    const void *given, *taken; /* the buffers; NULL: none */
 };
 
 /* Per thread, grown, never freed. */
@@ -97,7 +98,7 @@ static uint8_t *put_blocks(uint8_t *at, struct blocks blocks)
 static void record_collective(struct how how, enum collective kind, const struct communicator *comm, int root,
                               const struct sizes *sizes)
 {
-    size_t most = (10 + 2 * ((size_t)sizes->send_blocks.members + (size_t)sizes->receive_blocks.members + 6)) *
+    size_t most = (12 + 2 * ((size_t)sizes->send_blocks.members + (size_t)sizes->receive_blocks.members + 6)) *
                   NUMBER_MAX;
     if (most > scratch.body_capacity) {
         scratch.body = reallocate(scratch.body, most, 1);
@@ -111,6 +112,8 @@ static void record_collective(struct how how, enum collective kind, const struct
     at = put_number(at, sizes->element);
     at = put_blocks(at, sizes->send_blocks);
     at = put_blocks(at, sizes->receive_blocks);
+    at = put_address(at, sizes->given);
+    at = put_address(at, sizes->taken);
     size_t size = (size_t)(at - scratch.body);
     if (how.request) {
         request_post(how, RECORD_COLLECTIVE, scratch.body, size, NULL);
@@ -132,13 +135,14 @@ void barrier_called(struct how how, MPI_Comm handle)
         record_collective(how, COLLECTIVE_BARRIER, comm, -1, &(struct sizes){0});
 }
 
-void broadcast_called(struct how how, int64_t count, MPI_Datatype type, int root, MPI_Comm handle)
+void broadcast_called(struct how how, const void *buffer, int64_t count, MPI_Datatype type, int root, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
     uint64_t bytes = type_bytes(count, type);
-    record_collective(how, COLLECTIVE_BROADCAST, comm, root, &(struct sizes){.send = bytes, .receive = bytes});
+    record_collective(how, COLLECTIVE_BROADCAST, comm, root,
+                      &(struct sizes){.send = bytes, .receive = bytes, .given = buffer, .taken = buffer});
 }
 
 void inner_collective_called(enum collective kind, const struct communicator *comm, int root, uint64_t bytes,
@@ -147,41 +151,50 @@ void inner_collective_called(enum collective kind, const struct communicator *co
     record_collective(BLOCKING, kind, comm, root, &(struct sizes){.send = bytes, .receive = bytes, .element = element});
 }
 
-void reduction_called(struct how how, enum collective kind, int64_t count, MPI_Datatype type, int root,
-                      MPI_Comm handle)
+void reduction_called(struct how how, enum collective kind, const void *send, const void *receive, int64_t count,
+                      MPI_Datatype type, int root, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
     uint64_t element = type_bytes(1, type);
     uint64_t bytes = count > 0 ? (uint64_t)count * element : 0;
-    record_collective(how, kind, comm, root, &(struct sizes){.send = bytes, .receive = bytes, .element = element});
+    bool takes = kind == COLLECTIVE_REDUCE ? comm->rank == root : kind != COLLECTIVE_EXSCAN || comm->rank > 0;
+    record_collective(how, kind, comm, root,
+                      &(struct sizes){.send = bytes,
+                                      .receive = bytes,
+                                      .element = element,
+                                      .given = send,
+                                      .taken = takes ? receive : NULL});
 }
 
-void reduce_scatter_called(struct how how, struct counts counts, MPI_Datatype type, MPI_Comm handle)
+void reduce_scatter_called(struct how how, const void *send, const void *receive, struct counts counts,
+                           MPI_Datatype type, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    struct sizes sizes = {.element = type_bytes(1, type)};
+    struct sizes sizes = {.element = type_bytes(1, type), .given = send, .taken = receive};
     sizes.receive_blocks = member_blocks(RECEIVE_SIDE, comm->size, counts, &type, true);
     sizes.send = sum(sizes.receive_blocks);
     sizes.receive = sizes.receive_blocks.bytes[comm->rank];
     record_collective(how, COLLECTIVE_REDUCE_SCATTER, comm, -1, &sizes);
 }
 
-void reduce_scatter_block_called(struct how how, int64_t count, MPI_Datatype type, MPI_Comm handle)
+void reduce_scatter_block_called(struct how how, const void *send, const void *receive, int64_t count,
+                                 MPI_Datatype type, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    struct sizes sizes = {.element = type_bytes(1, type), .receive = type_bytes(count, type)};
+    struct sizes sizes = {
+        .element = type_bytes(1, type), .receive = type_bytes(count, type), .given = send, .taken = receive};
     sizes.send = sizes.receive * (uint64_t)comm->size;
     record_collective(how, COLLECTIVE_REDUCE_SCATTER_BLOCK, comm, -1, &sizes);
 }
 
 void blocks_called(struct how how, enum collective kind, const void *send, int64_t send_count, MPI_Datatype send_type,
-                   int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm handle)
+                   const void *receive, int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
@@ -194,17 +207,25 @@ void blocks_called(struct how how, enum collective kind, const void *send, int64
     else
         use_receive = send == MPI_IN_PLACE;
     uint64_t block = use_receive ? type_bytes(receive_count, receive_type) : type_bytes(send_count, send_type);
-    record_collective(how, kind, comm, root, &(struct sizes){.send = block, .receive = block});
+    bool gives = kind != COLLECTIVE_SCATTER || comm->rank == root;
+    bool takes = kind != COLLECTIVE_GATHER || comm->rank == root;
+    record_collective(how, kind, comm, root,
+                      &(struct sizes){.send = block,
+                                      .receive = block,
+                                      .given = gives ? send : NULL,
+                                      .taken = takes ? receive : NULL});
 }
 
 void gatherv_called(struct how how, const void *send, int64_t send_count, MPI_Datatype send_type,
-                    struct counts receive_counts, MPI_Datatype receive_type, int root, MPI_Comm handle)
+                    const void *receive, struct counts receive_counts, MPI_Datatype receive_type, int root,
+                    MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    struct sizes sizes = {0};
+    struct sizes sizes = {.given = send};
     if (comm->rank == root) {
+        sizes.taken = receive;
         sizes.receive_blocks = member_blocks(RECEIVE_SIDE, comm->size, receive_counts, &receive_type, true);
         sizes.receive = sum(sizes.receive_blocks);
         sizes.send = sizes.receive_blocks.bytes[root];
@@ -214,14 +235,15 @@ void gatherv_called(struct how how, const void *send, int64_t send_count, MPI_Da
     record_collective(how, COLLECTIVE_GATHERV, comm, root, &sizes);
 }
 
-void scatterv_called(struct how how, struct counts send_counts, MPI_Datatype send_type, const void *receive,
-                     int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm handle)
+void scatterv_called(struct how how, const void *send, struct counts send_counts, MPI_Datatype send_type,
+                     const void *receive, int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    struct sizes sizes = {0};
+    struct sizes sizes = {.taken = receive};
     if (comm->rank == root) {
+        sizes.given = send;
         sizes.send_blocks = member_blocks(SEND_SIDE, comm->size, send_counts, &send_type, true);
         sizes.send = sum(sizes.send_blocks);
         sizes.receive = sizes.send_blocks.bytes[root];
@@ -232,12 +254,12 @@ void scatterv_called(struct how how, struct counts send_counts, MPI_Datatype sen
 }
 
 void allgatherv_called(struct how how, const void *send, int64_t send_count, MPI_Datatype send_type,
-                       struct counts receive_counts, MPI_Datatype receive_type, MPI_Comm handle)
+                       const void *receive, struct counts receive_counts, MPI_Datatype receive_type, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    struct sizes sizes = {0};
+    struct sizes sizes = {.given = send, .taken = receive};
     sizes.receive_blocks = member_blocks(RECEIVE_SIDE, comm->size, receive_counts, &receive_type, true);
     sizes.receive = sum(sizes.receive_blocks);
     sizes.send = send == MPI_IN_PLACE ? sizes.receive_blocks.bytes[comm->rank] : type_bytes(send_count, send_type);
@@ -245,13 +267,13 @@ void allgatherv_called(struct how how, const void *send, int64_t send_count, MPI
 }
 
 void alltoallv_called(struct how how, const void *send, struct counts send_counts, const MPI_Datatype *send_types,
-                      bool one_send_type, struct counts receive_counts, const MPI_Datatype *receive_types,
-                      bool one_receive_type, MPI_Comm handle)
+                      bool one_send_type, const void *receive, struct counts receive_counts,
+                      const MPI_Datatype *receive_types, bool one_receive_type, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    struct sizes sizes = {0};
+    struct sizes sizes = {.given = send, .taken = receive};
     sizes.receive_blocks =
         member_blocks(RECEIVE_SIDE, comm->size, receive_counts, receive_types, one_receive_type);
     /* In place, each pair exchanges blocks of one size (MPI-4.1, 6.8). */
@@ -263,7 +285,7 @@ void alltoallv_called(struct how how, const void *send, struct counts send_count
     record_collective(how, COLLECTIVE_ALLTOALLV, comm, -1, &sizes);
 }
 
-/* ---- Neighbourhoods: a trace holds no topology, so the blocks are written per member of the communicator ----------- */
+/* ---- Neighbourhoods: a trace holds no topology, so the blocks are written per member of the communicator --------- */
 
 static struct blocks neighbour_blocks(enum side side, const struct communicator *comm, const int *ranks, int count,
                                       const struct counts *counts, const MPI_Datatype *types, bool one_type,
@@ -277,15 +299,18 @@ static struct blocks neighbour_blocks(enum side side, const struct communicator 
     return blocks;
 }
 
-void neighbor_blocks_called(struct how how, enum collective kind, int64_t send_count, MPI_Datatype send_type,
-                            int64_t receive_count, MPI_Datatype receive_type, MPI_Comm handle)
+void neighbor_blocks_called(struct how how, enum collective kind, const void *send, int64_t send_count,
+                            MPI_Datatype send_type, const void *receive, int64_t receive_count,
+                            MPI_Datatype receive_type, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
     const struct neighbours *near = communicator_neighbours(comm, handle);
     struct sizes sizes = {.send = type_bytes(send_count, send_type),
-                          .receive = type_bytes(receive_count, receive_type)};
+                          .receive = type_bytes(receive_count, receive_type),
+                          .given = send,
+                          .taken = receive};
     sizes.send_blocks =
         neighbour_blocks(SEND_SIDE, comm, near->destination, near->destinations, NULL, NULL, true, sizes.send);
     sizes.receive_blocks =
@@ -293,14 +318,15 @@ void neighbor_blocks_called(struct how how, enum collective kind, int64_t send_c
     record_collective(how, kind, comm, -1, &sizes);
 }
 
-void neighbor_allgatherv_called(struct how how, int64_t send_count, MPI_Datatype send_type,
-                                struct counts receive_counts, MPI_Datatype receive_type, MPI_Comm handle)
+void neighbor_allgatherv_called(struct how how, const void *send, int64_t send_count, MPI_Datatype send_type,
+                                const void *receive, struct counts receive_counts, MPI_Datatype receive_type,
+                                MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
     const struct neighbours *near = communicator_neighbours(comm, handle);
-    struct sizes sizes = {.send = type_bytes(send_count, send_type)};
+    struct sizes sizes = {.send = type_bytes(send_count, send_type), .given = send, .taken = receive};
     sizes.send_blocks =
         neighbour_blocks(SEND_SIDE, comm, near->destination, near->destinations, NULL, NULL, true, sizes.send);
     sizes.receive_blocks = neighbour_blocks(RECEIVE_SIDE, comm, near->source, near->sources, &receive_counts,
@@ -309,15 +335,16 @@ void neighbor_allgatherv_called(struct how how, int64_t send_count, MPI_Datatype
     record_collective(how, COLLECTIVE_NEIGHBOR_ALLGATHERV, comm, -1, &sizes);
 }
 
-void neighbor_alltoallv_called(struct how how, struct counts send_counts, const MPI_Datatype *send_types,
-                               bool one_send_type, struct counts receive_counts, const MPI_Datatype *receive_types,
-                               bool one_receive_type, MPI_Comm handle)
+void neighbor_alltoallv_called(struct how how, const void *send, struct counts send_counts,
+                               const MPI_Datatype *send_types, bool one_send_type, const void *receive,
+                               struct counts receive_counts, const MPI_Datatype *receive_types, bool one_receive_type,
+                               MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
     const struct neighbours *near = communicator_neighbours(comm, handle);
-    struct sizes sizes = {0};
+    struct sizes sizes = {.given = send, .taken = receive};
     sizes.send_blocks = neighbour_blocks(SEND_SIDE, comm, near->destination, near->destinations, &send_counts,
                                          send_types, one_send_type, 0);
     sizes.receive_blocks = neighbour_blocks(RECEIVE_SIDE, comm, near->source, near->sources, &receive_counts,

@@ -21,9 +21,9 @@ uint8_t *put_id(uint8_t *at, uint64_t id)
 
 uint64_t communicator_next_id(void)
 {
-    lock();
+    recorder_lock();
     uint64_t id = (uint64_t)(uint32_t)recorder.rank << 32 | recorder.next_id++;
-    unlock();
+    recorder_unlock();
     return id;
 }
 
@@ -103,12 +103,13 @@ static void record_members(const struct communicator *comm)
     }
 }
 
-/* What MPICH 5 exchanges to make a communicator, seen in the messages of `weft run`. In virtual time it is recorded: on a real machine the
- * library is another one in every recording, and what it does is not the program's. */
+/* The collectives in which MPICH 5 makes a communicator, as the messages of `weft run` show them. They are recorded in
+ * virtual time only: on a real machine the library differs from recording to recording, and its messages are not the
+ * program's. */
 enum {
     CONTEXT_MASK_BYTES = 260, /* all agree on a number: a bitwise and of 65 words (MPIR_Get_contextid_sparse_group) */
-    COLOUR_AND_KEY_BYTES = 8, /* each tells all others (MPIR_Comm_split_impl) */
-    NEW_MEMBERS_BYTES = 4     /* the first of the new ones tells the others */
+    COLOUR_AND_KEY_BYTES = 8, /* from each to all others (MPIR_Comm_split_impl) */
+    NEW_MEMBERS_BYTES = 4     /* from the first of the new members to the others */
 };
 
 static void record_agreement(const struct communicator *parent, bool splits)
@@ -146,7 +147,7 @@ static void adopt(MPI_Comm handle, bool agreed, uint64_t id)
             PMPI_Bcast(&comm->id, sizeof comm->id, MPI_BYTE, 0, handle);
         }
     }
-    lock();
+    recorder_lock();
     register_communicator(handle, comm);
     recent.comm = NULL;
     if (comm->recorded)
@@ -158,7 +159,7 @@ static void adopt(MPI_Comm handle, bool agreed, uint64_t id)
         if (!agreed) /* the recorder's own */
             inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, sizeof comm->id, 1);
     }
-    unlock();
+    recorder_unlock();
 }
 
 void communicator_created(MPI_Comm handle)
@@ -192,9 +193,9 @@ static struct communicator *find(MPI_Comm handle)
 
 static void created_from(MPI_Comm parent, bool splits, MPI_Comm handle)
 {
-    lock();
+    recorder_lock();
     record_agreement(find(parent), splits);
-    unlock();
+    recorder_unlock();
     adopt(handle, false, 0);
 }
 

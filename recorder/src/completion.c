@@ -6,7 +6,7 @@
 
 #include "functions.h"
 
-/* What a completing call needs while MPI overwrites the program's handles: per thread, grown, never freed. */
+/* Copies that a completing call works on, as MPI overwrites the program's handles: per thread, grown, never freed. */
 static __thread struct {
     MPI_Request *handles;
     MPI_Status *statuses;
@@ -68,15 +68,15 @@ static void finish_dup(struct request *request)
     struct pending_dup *dup = request->dup;
     request->dup = NULL;
     /* Other threads may be in MPI while this one agrees on the new communicator. */
-    unlock();
+    recorder_unlock();
     PMPI_Wait(&dup->agreed, MPI_STATUS_IGNORE);
     communicator_adopted(*dup->handle, dup->id);
-    lock();
+    recorder_lock();
     free(dup);
 }
 
 /* The request with this (former) handle has completed. Its number if a wait for it is to be recorded, otherwise 0. */
-static uint32_t complete(MPI_Request handle, const MPI_Status *status)
+static uint32_t complete_request(MPI_Request handle, const MPI_Status *status)
 {
     uint32_t number = request_find(handle);
     if (!number || !requests.all[number].active)
@@ -179,7 +179,7 @@ static void all_completed(int count, const MPI_Request *now, const MPI_Status *s
     for (int i = 0; i < count; i++) {
         if (result != MPI_SUCCESS && now[i] != MPI_REQUEST_NULL)
             continue;
-        uint32_t number = complete(scratch.handles[i], &statuses[i]);
+        uint32_t number = complete_request(scratch.handles[i], &statuses[i]);
         if (number)
             scratch.numbers[waited++] = number;
     }
@@ -189,46 +189,46 @@ static void all_completed(int count, const MPI_Request *now, const MPI_Status *s
 /* A call has found this one request complete. */
 static void one_completed(MPI_Request handle, const MPI_Status *status)
 {
-    lock();
-    uint32_t number = complete(handle, status);
+    recorder_lock();
+    uint32_t number = complete_request(handle, status);
     if (number)
         record_wait(number);
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
 }
 
-/* ---- The calls ---------------------------------------------------------------------------------------------------- */
+/* ---- The calls --------------------------------------------------------------------------------------------------- */
 
 int MPI_Start(MPI_Request *request)
 {
-    if (!enter(F_MPI_Start))
+    if (!recorder_enter(F_MPI_Start))
         return PMPI_Start(request);
     int result = PMPI_Start(request);
-    lock();
+    recorder_lock();
     if (result == MPI_SUCCESS)
         request_started(*request);
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
     return result;
 }
 
 int MPI_Startall(int count, MPI_Request handles[])
 {
-    if (!enter(F_MPI_Startall))
+    if (!recorder_enter(F_MPI_Startall))
         return PMPI_Startall(count, handles);
     int result = PMPI_Startall(count, handles);
-    lock();
+    recorder_lock();
     if (result == MPI_SUCCESS)
         for (int i = 0; i < count; i++)
             request_started(handles[i]);
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
     return result;
 }
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    if (!enter(F_MPI_Wait))
+    if (!recorder_enter(F_MPI_Wait))
         return PMPI_Wait(request, status);
     MPI_Request handle = *request;
     MPI_Status own;
@@ -240,53 +240,53 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 
 int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
 {
-    if (!enter(F_MPI_Waitall))
+    if (!recorder_enter(F_MPI_Waitall))
         return PMPI_Waitall(count, handles, statuses);
     keep_handles(count, handles);
     statuses = asked_for(statuses);
     int result = PMPI_Waitall(count, handles, statuses);
-    lock();
+    recorder_lock();
     all_completed(count, handles, found(statuses), result);
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
     return result;
 }
 
 int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status *status)
 {
-    if (!enter(F_MPI_Waitany))
+    if (!recorder_enter(F_MPI_Waitany))
         return PMPI_Waitany(count, handles, index, status);
     keep_handles(count, handles);
     MPI_Status own;
     status = given_or(status, &own);
     int result = PMPI_Waitany(count, handles, index, status);
-    lock();
+    recorder_lock();
     if (result == MPI_SUCCESS && *index != MPI_UNDEFINED) {
         int listed = list_active(count);
-        uint32_t number = complete(scratch.handles[*index], status);
+        uint32_t number = complete_request(scratch.handles[*index], status);
         if (number)
             record_waitany(scratch.numbers, listed, number);
     }
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
     return result;
 }
 
 int MPI_Waitsome(int count, MPI_Request handles[], int *out_count, int indices[], MPI_Status statuses[])
 {
-    if (!enter(F_MPI_Waitsome))
+    if (!recorder_enter(F_MPI_Waitsome))
         return PMPI_Waitsome(count, handles, out_count, indices, statuses);
     keep_handles(count, handles);
     statuses = asked_for(statuses);
     int result = PMPI_Waitsome(count, handles, out_count, indices, statuses);
-    lock();
+    recorder_lock();
     if (result == MPI_SUCCESS && *out_count != MPI_UNDEFINED) {
         /* It waited until one had completed, and found the others complete at that time. */
         int listed = list_active(count);
         const MPI_Status *filled = found(statuses);
         bool first = true;
         for (int i = 0; i < *out_count; i++) {
-            uint32_t number = complete(scratch.handles[indices[i]], &filled[i]);
+            uint32_t number = complete_request(scratch.handles[indices[i]], &filled[i]);
             if (number && first)
                 record_waitany(scratch.numbers, listed, number);
             else if (number)
@@ -294,21 +294,21 @@ int MPI_Waitsome(int count, MPI_Request handles[], int *out_count, int indices[]
             first = first && !number;
         }
     }
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
     return result;
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    if (!enter(F_MPI_Test))
+    if (!recorder_enter(F_MPI_Test))
         return PMPI_Test(request, flag, status);
     MPI_Request handle = *request;
     MPI_Status own;
     status = given_or(status, &own);
     int result = PMPI_Test(request, flag, status);
     if (result != MPI_SUCCESS || !*flag) {
-        leave_as_computation();
+        recorder_leave_as_computation();
         return result;
     }
     one_completed(handle, status);
@@ -317,32 +317,32 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status statuses[])
 {
-    if (!enter(F_MPI_Testall))
+    if (!recorder_enter(F_MPI_Testall))
         return PMPI_Testall(count, handles, flag, statuses);
     keep_handles(count, handles);
     statuses = asked_for(statuses);
     int result = PMPI_Testall(count, handles, flag, statuses);
     if (result != MPI_SUCCESS || !*flag) {
-        leave_as_computation();
+        recorder_leave_as_computation();
         return result;
     }
-    lock();
+    recorder_lock();
     all_completed(count, handles, found(statuses), result);
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
     return result;
 }
 
 int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Status *status)
 {
-    if (!enter(F_MPI_Testany))
+    if (!recorder_enter(F_MPI_Testany))
         return PMPI_Testany(count, handles, index, flag, status);
     keep_handles(count, handles);
     MPI_Status own;
     status = given_or(status, &own);
     int result = PMPI_Testany(count, handles, index, flag, status);
     if (result != MPI_SUCCESS || !*flag || *index == MPI_UNDEFINED) {
-        leave_as_computation();
+        recorder_leave_as_computation();
         return result;
     }
     one_completed(scratch.handles[*index], status);
@@ -351,50 +351,50 @@ int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Sta
 
 int MPI_Testsome(int count, MPI_Request handles[], int *out_count, int indices[], MPI_Status statuses[])
 {
-    if (!enter(F_MPI_Testsome))
+    if (!recorder_enter(F_MPI_Testsome))
         return PMPI_Testsome(count, handles, out_count, indices, statuses);
     keep_handles(count, handles);
     statuses = asked_for(statuses);
     int result = PMPI_Testsome(count, handles, out_count, indices, statuses);
     if (result != MPI_SUCCESS || *out_count == MPI_UNDEFINED || *out_count == 0) {
-        leave_as_computation();
+        recorder_leave_as_computation();
         return result;
     }
-    lock();
+    recorder_lock();
     const MPI_Status *filled = found(statuses);
     int waited = 0;
     for (int i = 0; i < *out_count; i++) {
-        uint32_t number = complete(scratch.handles[indices[i]], &filled[i]);
+        uint32_t number = complete_request(scratch.handles[indices[i]], &filled[i]);
         if (number)
             scratch.numbers[waited++] = number;
     }
     record_waitall(scratch.numbers, waited);
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
     return result;
 }
 
 int MPI_Cancel(MPI_Request *request)
 {
-    if (!enter(F_MPI_Cancel))
+    if (!recorder_enter(F_MPI_Cancel))
         return PMPI_Cancel(request);
-    lock();
+    recorder_lock();
     uint32_t number = request_find(*request);
     if (number && requests.all[number].active && !requests.all[number].cancelled) {
         requests.all[number].cancelled = true;
         requests.cancels++;
     }
-    unlock();
+    recorder_unlock();
     int result = PMPI_Cancel(request);
-    leave();
+    recorder_leave();
     return result;
 }
 
 int MPI_Request_free(MPI_Request *request)
 {
-    if (!enter(F_MPI_Request_free))
+    if (!recorder_enter(F_MPI_Request_free))
         return PMPI_Request_free(request);
-    lock();
+    recorder_lock();
     uint32_t number = request_find(*request);
     if (number) {
         request_unlink(*request);
@@ -410,13 +410,13 @@ int MPI_Request_free(MPI_Request *request)
             request_release(number);
         }
     }
-    unlock();
+    recorder_unlock();
     int result = PMPI_Request_free(request);
-    leave();
+    recorder_leave();
     return result;
 }
 
-/* ---- MPI_Comm_idup: the new communicator may be used once its request has completed -------------------------------- */
+/* ---- MPI_Comm_idup: the new communicator may be used once its request has completed ------------------------------ */
 
 void idup_posted(MPI_Comm handle, MPI_Comm *new_comm, MPI_Request request)
 {
@@ -434,10 +434,10 @@ void idup_posted(MPI_Comm handle, MPI_Comm *new_comm, MPI_Request request)
             dup->id = communicator_next_id();
         PMPI_Ibcast(&dup->id, sizeof dup->id, MPI_BYTE, 0, handle, &dup->agreed);
     }
-    lock();
+    recorder_lock();
     uint32_t number = request_add(request);
     requests.all[number].tag = RECORD_NONE;
     requests.all[number].active = true;
     requests.all[number].dup = dup;
-    unlock();
+    recorder_unlock();
 }

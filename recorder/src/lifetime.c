@@ -70,8 +70,8 @@ static uint32_t level_number(int level)
     return level == MPI_THREAD_MULTIPLE ? 3 : level == MPI_THREAD_SERIALIZED ? 2 : level == MPI_THREAD_FUNNELED ? 1 : 0;
 }
 
-/* All or none: a rank that records takes part in broadcasts that the others must know of. In virtual time asking takes some of
- * it, which is the program's: there a part that cannot be opened ends the program. */
+/* Whether all ranks have opened their parts: they record together or not at all, since recording broadcasts ids. Asking
+ * would take virtual time, so under `weft run` a part that cannot be opened ends the program instead. */
 static bool all_open(char opened)
 {
     if (clock_is_virtual()) {
@@ -114,7 +114,7 @@ static void start(void)
         return;
     communicators_start();
     atexit(close_at_exit);
-    begin_time();
+    recorder_begin_time();
     recorder.active = true;
 }
 
@@ -138,37 +138,37 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 int MPI_Finalize(void)
 {
-    if (!enter(F_MPI_Finalize))
+    if (!recorder_enter(F_MPI_Finalize))
         return PMPI_Finalize();
-    lock();
+    recorder_lock();
     record_computation();
     recorder.active = false;
     part_close(END_FINALIZE);
-    unlock();
+    recorder_unlock();
     return PMPI_Finalize();
 }
 
 int MPI_Abort(MPI_Comm comm, int code)
 {
-    if (enter(F_MPI_Abort)) {
-        lock();
+    if (recorder_enter(F_MPI_Abort)) {
+        recorder_lock();
         record_computation();
         recorder.active = false;
         part_close(END_ABORT);
-        unlock();
+        recorder_unlock();
     }
     return PMPI_Abort(comm, code);
 }
 
 int MPI_Pcontrol(const int level, ...)
 {
-    /* What follows the level has no meaning that MPI defines, and is not looked at. */
-    if (!enter(F_MPI_Pcontrol))
+    /* MPI defines no meaning for the arguments after the level: they are ignored. */
+    if (!recorder_enter(F_MPI_Pcontrol))
         return PMPI_Pcontrol(level);
     int result = PMPI_Pcontrol(level);
     char text[32];
     size_t length = (size_t)snprintf(text, sizeof text, "pcontrol %d", level);
-    lock();
+    recorder_lock();
     record_computation();
     uint8_t *at = part_begin(NUMBER_MAX + sizeof text);
     if (at) {
@@ -176,7 +176,7 @@ int MPI_Pcontrol(const int level, ...)
         memcpy(at, text, length);
         part_commit(RECORD_MARKER, at + length);
     }
-    unlock();
-    leave();
+    recorder_unlock();
+    recorder_leave();
     return result;
 }

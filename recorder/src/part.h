@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PART_VERSION 1
+#define PART_VERSION 2
 
 enum record_tag {
     RECORD_NONE = 0,
@@ -55,7 +55,7 @@ struct part_header {
 /* Creates DIRECTORY/rank-NNNNN.part. False, with a message on standard error, if it cannot. */
 bool part_open(const char *directory, const struct part_header *header);
 
-/* Where a record's body of at most `most` bytes goes; NULL once recording has stopped (disk full). */
+/* The place for a record's body of at most `most` bytes; NULL once recording has stopped (disk full). */
 uint8_t *part_begin(size_t most);
 
 /* Ends the record begun last: its body ends before `end`. Returns the record's offset in the file. */

@@ -1,4 +1,4 @@
-/* The MPI recorder: what its files share.
+/* The MPI recorder: declarations that its files share.
  *
  *   program ── MPI_X ──> wrapper ── PMPI_X ──> the MPI library
  *                          │
@@ -42,32 +42,32 @@ struct recorder {
 };
 extern struct recorder recorder;
 
-struct thread {
+struct thread_state {
     bool inside;        /* MPI implementations call MPI within MPI: only the outermost call is recorded */
     int function;       /* index of the call, in functions.h */
-    uint64_t left;      /* CPU clock when the thread last left MPI; 0, its birth, before the first call. In virtual time:
-                         * what the program had taken of it when that was last looked at */
-    uint64_t entered;   /* CPU clock when it entered the call it is in; not in virtual time */
+    uint64_t left;      /* CPU clock in ns when the thread last left MPI; 0, its birth, before the first call.
+                         * Under `weft run`: the program's own virtual time at the last look, in ns */
+    uint64_t entered;   /* CPU clock in ns when it entered the present call; unused under `weft run` */
     uint64_t computed;  /* ns of computation not yet recorded */
 };
-extern __thread struct thread thread __attribute__((tls_model("initial-exec")));
+extern __thread struct thread_state this_thread __attribute__((tls_model("initial-exec")));
 
-/* Computation counts from now on. */
-void begin_time(void);
+/* From now on computation is measured. */
+void recorder_begin_time(void);
 
-/* True if the call is to be recorded; then `leave` or `leave_as_computation` must follow. */
-bool enter(int function);
-void leave(void);
-/* After a failed test or probe: the time in the call was the program's, polling. */
-void leave_as_computation(void);
+/* True if the call is to be recorded; then `recorder_leave` or `recorder_leave_as_computation` must follow. */
+bool recorder_enter(int function);
+void recorder_leave(void);
+/* After a failed test or probe: the program polled, so the time in the call was its own. */
+void recorder_leave_as_computation(void);
 
-static inline void lock(void)
+static inline void recorder_lock(void)
 {
     if (recorder.threaded)
         pthread_mutex_lock(&recorder.mutex);
 }
 
-static inline void unlock(void)
+static inline void recorder_unlock(void)
 {
     if (recorder.threaded)
         pthread_mutex_unlock(&recorder.mutex);
@@ -106,9 +106,9 @@ void communicator_created(MPI_Comm handle);
 void communicator_created_by_all(MPI_Comm parent, MPI_Comm handle);
 void communicator_split_off(MPI_Comm parent, MPI_Comm handle);
 /* The same with an id agreed before (idup). */
-/* In virtual time: MPI has made itself one with the same members. */
-void record_inner_duplicate(const struct communicator *comm);
 void communicator_adopted(MPI_Comm handle, uint64_t id);
+/* Under `weft run`: MPI has made a communicator of the same members for its own use. */
+void record_inner_duplicate(const struct communicator *comm);
 uint64_t communicator_next_id(void);
 void communicator_freed(MPI_Comm handle);
 void communicator_release(struct communicator *comm);
@@ -123,7 +123,7 @@ struct neighbours *communicator_neighbours(struct communicator *comm, MPI_Comm h
 /* Encodes an id as rank, count. */
 uint8_t *put_id(uint8_t *at, uint64_t id);
 
-/* ---- Point-to-point (point_to_point.c) ---------------------------------------------------------------------------- */
+/* ---- Point-to-point (point_to_point.c) --------------------------------------------------------------------------- */
 
 enum send_mode { MODE_STANDARD, MODE_SYNCHRONOUS, MODE_BUFFERED, MODE_READY };
 
@@ -139,17 +139,33 @@ struct how {
 /* Bytes of `count` elements of `type`; derived types by their size, not their extent. */
 uint64_t type_bytes(int64_t count, MPI_Datatype type);
 
-void send_posted(struct how how, enum send_mode mode, uint64_t bytes, int to, int tag, MPI_Comm comm);
-/* `status` of a blocking receive tells what a wildcard matched. */
-void receive_posted(struct how how, uint64_t bytes, int from, int tag, MPI_Comm comm, const MPI_Status *status);
-void sendrecv_done(uint64_t send_bytes, int to, int send_tag, uint64_t receive_bytes, int from, int receive_tag,
+/* A buffer, and the bytes of the count and type that the program gave with it. */
+struct data {
+    const void *buffer;
+    uint64_t bytes;
+};
+static inline struct data data_at(const void *buffer, int64_t count, MPI_Datatype type)
+{
+    return (struct data){buffer, type_bytes(count, type)};
+}
+
+/* Encodes the address of a buffer; 0: there is none. With MPI_BOTTOM the addresses are in the type. */
+static inline uint8_t *put_address(uint8_t *at, const void *buffer)
+{
+    return put_number(at, buffer == MPI_IN_PLACE || buffer == MPI_BOTTOM ? 0 : (uintptr_t)buffer);
+}
+
+void send_posted(struct how how, enum send_mode mode, struct data data, int to, int tag, MPI_Comm comm);
+/* `status` of a blocking receive has the source and the tag that a wildcard matched. */
+void receive_posted(struct how how, struct data data, int from, int tag, MPI_Comm comm, const MPI_Status *status);
+void sendrecv_done(struct data sent, int to, int send_tag, struct data received, int from, int receive_tag,
                    MPI_Comm comm, const MPI_Status *status);
 void probe_found(MPI_Comm comm, const MPI_Status *status);
 void message_found(MPI_Comm comm, int from, int tag, const MPI_Status *status, MPI_Message message);
 /* The message handle is gone after the call: the caller keeps it. */
-void message_received(struct how how, uint64_t bytes, MPI_Message message);
+void message_received(struct how how, struct data data, MPI_Message message);
 
-/* ---- Requests (request.c) ----------------------------------------------------------------------------------------- */
+/* ---- Requests (request.c) ---------------------------------------------------------------------------------------- */
 
 /* Numbers of requests inside blocking calls; others begin behind them. */
 enum { REQUEST_SEND_INSIDE = 0, REQUEST_RECEIVE_INSIDE = 1, REQUEST_FIRST = 2 };
@@ -206,7 +222,7 @@ struct pending_dup {
 };
 void idup_posted(MPI_Comm comm, MPI_Comm *new_comm, MPI_Request request);
 
-/* ---- Collectives (collective.c) ----------------------------------------------------------------------------------- */
+/* ---- Collectives (collective.c) ---------------------------------------------------------------------------------- */
 
 /* In the order of weft_trace::op::Collective. */
 enum collective {
@@ -236,33 +252,39 @@ static inline struct counts wide_counts(const MPI_Count *counts)
 void inner_collective_called(enum collective kind, const struct communicator *comm, int root, uint64_t bytes,
                              uint64_t element);
 void barrier_called(struct how how, MPI_Comm comm);
-void broadcast_called(struct how how, int64_t count, MPI_Datatype type, int root, MPI_Comm comm);
+void broadcast_called(struct how how, const void *buffer, int64_t count, MPI_Datatype type, int root, MPI_Comm comm);
 /* reduce, allreduce, scan, exscan; root -1: none */
-void reduction_called(struct how how, enum collective kind, int64_t count, MPI_Datatype type, int root, MPI_Comm comm);
-void reduce_scatter_called(struct how how, struct counts counts, MPI_Datatype type, MPI_Comm comm);
-void reduce_scatter_block_called(struct how how, int64_t count, MPI_Datatype type, MPI_Comm comm);
+void reduction_called(struct how how, enum collective kind, const void *send, const void *receive, int64_t count,
+                      MPI_Datatype type, int root, MPI_Comm comm);
+void reduce_scatter_called(struct how how, const void *send, const void *receive, struct counts counts,
+                           MPI_Datatype type, MPI_Comm comm);
+void reduce_scatter_block_called(struct how how, const void *send, const void *receive, int64_t count,
+                                 MPI_Datatype type, MPI_Comm comm);
 /* gather, scatter, allgather, alltoall: the size of one block on the significant side */
 void blocks_called(struct how how, enum collective kind, const void *send, int64_t send_count, MPI_Datatype send_type,
-                   int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm);
-void gatherv_called(struct how how, const void *send, int64_t send_count, MPI_Datatype send_type,
+                   const void *receive, int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm);
+void gatherv_called(struct how how, const void *send, int64_t send_count, MPI_Datatype send_type, const void *receive,
                     struct counts receive_counts, MPI_Datatype receive_type, int root, MPI_Comm comm);
-void scatterv_called(struct how how, struct counts send_counts, MPI_Datatype send_type, const void *receive,
-                     int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm);
+void scatterv_called(struct how how, const void *send, struct counts send_counts, MPI_Datatype send_type,
+                     const void *receive, int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm);
 void allgatherv_called(struct how how, const void *send, int64_t send_count, MPI_Datatype send_type,
-                       struct counts receive_counts, MPI_Datatype receive_type, MPI_Comm comm);
+                       const void *receive, struct counts receive_counts, MPI_Datatype receive_type, MPI_Comm comm);
 /* Types: one, or (w) one per member. */
 void alltoallv_called(struct how how, const void *send, struct counts send_counts, const MPI_Datatype *send_types,
-                      bool one_send_type, struct counts receive_counts, const MPI_Datatype *receive_types,
-                      bool one_receive_type, MPI_Comm comm);
-void neighbor_blocks_called(struct how how, enum collective kind, int64_t send_count, MPI_Datatype send_type,
-                            int64_t receive_count, MPI_Datatype receive_type, MPI_Comm comm);
-void neighbor_allgatherv_called(struct how how, int64_t send_count, MPI_Datatype send_type,
-                                struct counts receive_counts, MPI_Datatype receive_type, MPI_Comm comm);
-void neighbor_alltoallv_called(struct how how, struct counts send_counts, const MPI_Datatype *send_types,
-                               bool one_send_type, struct counts receive_counts, const MPI_Datatype *receive_types,
-                               bool one_receive_type, MPI_Comm comm);
+                      bool one_send_type, const void *receive, struct counts receive_counts,
+                      const MPI_Datatype *receive_types, bool one_receive_type, MPI_Comm comm);
+void neighbor_blocks_called(struct how how, enum collective kind, const void *send, int64_t send_count,
+                            MPI_Datatype send_type, const void *receive, int64_t receive_count,
+                            MPI_Datatype receive_type, MPI_Comm comm);
+void neighbor_allgatherv_called(struct how how, const void *send, int64_t send_count, MPI_Datatype send_type,
+                                const void *receive, struct counts receive_counts, MPI_Datatype receive_type,
+                                MPI_Comm comm);
+void neighbor_alltoallv_called(struct how how, const void *send, struct counts send_counts,
+                               const MPI_Datatype *send_types, bool one_send_type, const void *receive,
+                               struct counts receive_counts, const MPI_Datatype *receive_types, bool one_receive_type,
+                               MPI_Comm comm);
 
-/* ---- One-sided (window.c) ----------------------------------------------------------------------------------------- */
+/* ---- One-sided (window.c) ---------------------------------------------------------------------------------------- */
 
 /* In the order of weft_trace::op::OneSided. */
 enum one_sided { ONE_SIDED_PUT, ONE_SIDED_GET, ONE_SIDED_ACCUMULATE, ONE_SIDED_GET_ACCUMULATE,
@@ -272,9 +294,10 @@ enum one_sided { ONE_SIDED_PUT, ONE_SIDED_GET, ONE_SIDED_ACCUMULATE, ONE_SIDED_G
 enum window_sync { SYNC_FENCE, SYNC_POST, SYNC_START, SYNC_COMPLETE, SYNC_WAIT, SYNC_LOCK, SYNC_UNLOCK, SYNC_LOCK_ALL,
                    SYNC_UNLOCK_ALL, SYNC_FLUSH, SYNC_FLUSH_ALL, SYNC_FREE };
 
-void window_created(int64_t bytes, MPI_Comm comm, MPI_Win handle);
+void window_created(const void *base, int64_t bytes, MPI_Comm comm, MPI_Win handle);
 void window_freed(MPI_Win handle);
-void one_sided_called(struct how how, enum one_sided kind, int64_t count, MPI_Datatype type, int target, MPI_Win win);
+/* `data`: of the process's own, the result where there is one. */
+void one_sided_called(struct how how, enum one_sided kind, struct data data, int target, MPI_Win win);
 /* target -1: none */
 void window_synchronized(enum window_sync kind, int target, MPI_Win win);
 void window_group_synchronized(enum window_sync kind, MPI_Group group, MPI_Win win);

@@ -12,8 +12,9 @@ struct window {
 
 static struct handle_map windows;
 
-/* What MPICH 5 exchanges to make a window, before a barrier (MPIDIG's win_init; MPIDI_OFI_mpi_win_create_hook: a common key,
- * whether it can be had, and everybody's address, size and unit). Recorded in virtual time, as with communicators. */
+/* The collectives in which MPICH 5 makes a window, before a barrier: a common key, whether all have it, and everybody's
+ * address, size and unit (MPIDIG's win_init; MPIDI_OFI_mpi_win_create_hook). As with communicators, they are
+ * recorded in virtual time only. */
 static void record_creation(const struct communicator *comm)
 {
     if (!clock_is_virtual())
@@ -25,34 +26,35 @@ static void record_creation(const struct communicator *comm)
 }
 
 /* Not under the lock: it agrees on the window's id with a broadcast. */
-void window_created(int64_t bytes, MPI_Comm handle, MPI_Win win)
+void window_created(const void *base, int64_t bytes, MPI_Comm handle, MPI_Win win)
 {
-    lock();
+    recorder_lock();
     struct communicator *comm = communicator_of(handle);
-    unlock();
+    recorder_unlock();
     struct window *window = allocate(1, sizeof *window);
     if (comm) {
         if (comm->rank == 0)
             window->id = ((uint64_t)world_rank(comm, 0) << 32) | (communicator_next_id() & UINT32_MAX);
         PMPI_Bcast(&window->id, sizeof window->id, MPI_BYTE, 0, handle);
     }
-    lock();
+    recorder_lock();
     if (comm) {
         window->comm = comm;
         comm->references++;
         record_creation(comm);
         record_computation();
-        uint8_t *at = part_begin(5 * NUMBER_MAX);
+        uint8_t *at = part_begin(6 * NUMBER_MAX);
         if (at) {
             at = put_id(at, window->id);
             at = put_id(at, comm->id);
-            part_commit(RECORD_WINDOW, put_number(at, bytes > 0 ? (uint64_t)bytes : 0));
+            at = put_number(at, bytes > 0 ? (uint64_t)bytes : 0);
+            part_commit(RECORD_WINDOW, put_address(at, base));
         }
         if (clock_is_virtual()) /* the recorder's own */
             inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, sizeof window->id, 1);
     }
     handle_map_insert(&windows, HANDLE_KEY(win), (uintptr_t)window);
-    unlock();
+    recorder_unlock();
 }
 
 /* The window if it is recorded; otherwise the present call is counted as unrecorded. */
@@ -78,7 +80,7 @@ void window_freed(MPI_Win win)
     free(window);
 }
 
-void one_sided_called(struct how how, enum one_sided kind, int64_t count, MPI_Datatype type, int target, MPI_Win win)
+void one_sided_called(struct how how, enum one_sided kind, struct data data, int target, MPI_Win win)
 {
     struct window *window = window_of(win);
     if (!window || target == MPI_PROC_NULL)
@@ -87,7 +89,8 @@ void one_sided_called(struct how how, enum one_sided kind, int64_t count, MPI_Da
     uint8_t *end = put_number(body, kind);
     end = put_id(end, window->id);
     end = put_number(end, world_rank(window->comm, target));
-    end = put_number(end, type_bytes(count, type));
+    end = put_number(end, data.bytes);
+    end = put_address(end, data.buffer);
     if (how.request) {
         request_post(how, RECORD_ONE_SIDED, body, (size_t)(end - body), NULL);
         return;

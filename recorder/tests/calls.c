@@ -261,6 +261,53 @@ static void windows(void)
     MPI_Win_free(&win);
 }
 
+/* Buffers of all kinds of memory, and what is none. */
+static void buffers(void)
+{
+    char on_stack[256] = {0};
+    char *small = calloc(1, 1000), *large = calloc(1, 3 << 20), *blocks = malloc(4096);
+    int partner = 1 - rank, zero = 0, length = 4;
+    MPI_Request request;
+    MPI_Bcast(small, 1000, MPI_CHAR, 0, WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, on_stack, 16, MPI_INT, MPI_SUM, WORLD);
+    MPI_Bcast(large, 3 << 20, MPI_CHAR, 0, WORLD);
+    MPI_Sendrecv(large + 256, 1 << 20, MPI_CHAR, partner, 1, large + (2 << 20), 1 << 20, MPI_CHAR, partner, 1, WORLD,
+                 IGNORE);
+    if (rank == 0)
+        MPI_Send_init(on_stack + 8, 4, MPI_CHAR, 1, 2, WORLD, &request);
+    else
+        MPI_Recv_init(on_stack + 8, 4, MPI_CHAR, MPI_ANY_SOURCE, 2, WORLD, &request);
+    for (int i = 0; i < 2; i++) {
+        MPI_Start(&request);
+        MPI_Wait(&request, IGNORE);
+    }
+    MPI_Request_free(&request);
+    MPI_Gather(buffer, 8, MPI_CHAR, small + 500, 8, MPI_CHAR, 0, WORLD);
+    MPI_Reduce(buffer + 8, small + 600, 1, MPI_INT, MPI_SUM, 1, WORLD);
+    /* A block for each rank: the second lies within the buffer. */
+    MPI_Alltoall(large + 512, 100, MPI_CHAR, blocks, 100, MPI_CHAR, WORLD);
+    MPI_Bcast(blocks + 100, 100, MPI_CHAR, 1, WORLD);
+    MPI_Scatterv(blocks, (int[]){10, 20}, (int[]){0, 10}, MPI_CHAR, rank == 0 ? MPI_IN_PLACE : small,
+                 rank == 0 ? 10 : 20, MPI_CHAR, 0, WORLD);
+    /* No data, and addresses that are in the type. */
+    MPI_Sendrecv((void *)4711, 0, MPI_CHAR, partner, 3, NULL, 0, MPI_CHAR, partner, 3, WORLD, IGNORE);
+    MPI_Aint place;
+    MPI_Datatype absolute;
+    MPI_Get_address(small, &place);
+    MPI_Type_create_hindexed(1, &length, &place, MPI_CHAR, &absolute);
+    MPI_Type_commit(&absolute);
+    MPI_Bcast(MPI_BOTTOM, 1, absolute, 0, WORLD);
+    MPI_Win win;
+    MPI_Win_create(large, 3 << 20, 1, MPI_INFO_NULL, WORLD, &win);
+    MPI_Win_fence(0, win);
+    MPI_Put(on_stack + 16, 4, MPI_CHAR, partner, 0, 4, MPI_CHAR, win);
+    MPI_Win_fence(0, win);
+    MPI_Fetch_and_op(&zero, on_stack + 20, MPI_INT, partner, 8, MPI_SUM, win);
+    MPI_Win_fence(0, win);
+    MPI_Win_free(&win);
+    free(small), free(large), free(blocks);
+}
+
 static void odds(void)
 {
     MPI_Request request;
@@ -281,7 +328,7 @@ static void odds(void)
     MPI_Pcontrol(0);
 }
 
-/* What only MPI-4 has: persistent collectives and large counts. */
+/* Calls that came with MPI-4: persistent collectives and large counts. */
 static void newer(void)
 {
 #if MPI_VERSION >= 4
@@ -338,7 +385,8 @@ static double seconds(clockid_t clock)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Each rank computes for 200 ms of CPU time, sleeps for 500 ms, and waits for the others: only the first is computation. */
+/* Each rank computes for 200 ms of CPU time, sleeps for 500 ms and waits for the others: the first alone is
+ * computation. */
 static void computes(void)
 {
     for (int i = 0; i < 10; i++) {
@@ -382,7 +430,8 @@ int main(int argc, char **argv)
     } cases[] = {
         {"sends", sends}, {"several", several}, {"pairs", pairs}, {"probes", probes}, {"persistent", persistent},
         {"types", types}, {"collectives", collectives}, {"communicators", communicators}, {"windows", windows},
-        {"odds", odds}, {"newer", newer}, {"killed", killed}, {"aborted", aborted}, {"stuck", stuck}, {"computes", computes}, {"threads", threads},
+        {"buffers", buffers}, {"odds", odds}, {"newer", newer}, {"killed", killed}, {"aborted", aborted},
+        {"stuck", stuck}, {"computes", computes}, {"threads", threads},
     };
     const char *wanted = argc > 1 ? argv[1] : "";
     if (strcmp(wanted, "none") == 0)

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 
 def values(of: int, count: int, dtype: str = "d") -> np.ndarray:
-    """What rank `of` holds."""
+    """The array of rank `of`."""
     return ((np.arange(count) * 7 + of * 13) % 1001).astype(dtype)
 
 

@@ -69,7 +69,7 @@ static inline void *allocate(size_t bytes)
     return memory;
 }
 
-/* What element `index` of rank `rank` holds, small enough to be summed over ranks. */
+/* The value of element `index` of rank `rank`, small enough to be summed over ranks. */
 static inline int element(int rank, long index)
 {
     return (int)((rank * 131 + index * 17 + 5) % 9973);

@@ -1,6 +1,6 @@
-/* What MPI programs do, one kind at a time, over and over: patterns PATTERN BYTES ROUNDS.
+/* Patterns of communication of MPI programs, one per run, in rounds: patterns PATTERN BYTES ROUNDS.
  *
- * compare.py runs each under `weft run --record` and replays what it recorded: both must take the same time.
+ * compare.py runs each under `weft run --record` and replays the recording: both must take the same time.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -24,9 +24,9 @@ static void wait(void)
     MPI_Wait(requests, IGNORE);
 }
 
-/* ---- Point-to-point ------------------------------------------------------------------------------------------------ */
+/* ---- Point-to-point ---------------------------------------------------------------------------------------------- */
 
-/* Even ranks send first; the last of an odd number has nobody. */
+/* Even ranks send first; the last of an odd number has no partner. */
 static void ping_pong(int (*send)(const void *, int, MPI_Datatype, int, int, MPI_Comm))
 {
     int partner = rank ^ 1;
@@ -195,7 +195,7 @@ static void self(void)
     wait();
 }
 
-/* ---- Collectives --------------------------------------------------------------------------------------------------- */
+/* ---- Collectives ------------------------------------------------------------------------------------------------- */
 
 /* NAME and iNAME: the collective with these arguments, and its form that does not block. */
 #define COLLECTIVE(name, function, ...)                    \
@@ -283,7 +283,7 @@ static void split(void)
     MPI_Comm_free(&new);
 }
 
-/* ---- One-sided ----------------------------------------------------------------------------------------------------- */
+/* ---- One-sided --------------------------------------------------------------------------------------------------- */
 
 static void put(void) { MPI_Put(out, bytes, CHAR, right, 0, bytes, CHAR, window); }
 
@@ -351,14 +351,14 @@ static void win_count(void)
         MPI_Win_unlock_all(window);
 }
 
-#define PATTERNS(p)                                                                                                      \
-    p(pingpong) p(ssend) p(bsend) p(issend) p(sendrecv) p(waitall) p(waitany) p(waitsome) p(testall) p(testany) p(many)  \
-    p(halo) p(bandwidth) p(unexpected) p(probe) p(iprobe) p(master) p(persistent) p(self)                                \
-    p(barrier) p(bcast) p(bcast_by_turns) p(reduce) p(reduce_by_turns) p(allreduce) p(gather) p(gatherv) p(scatter)      \
-    p(scatterv) p(allgather) p(allgatherv) p(alltoall) p(alltoallv) p(reduce_scatter) p(scan) p(exscan)                  \
-    p(ibarrier) p(ibcast) p(ireduce) p(iallreduce) p(igather) p(igatherv) p(iscatter) p(iscatterv) p(iallgather)         \
-    p(iallgatherv) p(ialltoall) p(ialltoallv) p(ireduce_scatter) p(iscan) p(iexscan) p(overlap) p(mix) p(dup) p(split)   \
-    p(win_put) p(win_accumulate) p(win_lock) p(win_get) p(win_groups) p(win_flush) p(win_count)
+#define PATTERNS(p)                                                                                                   \
+    p(pingpong) p(ssend) p(bsend) p(issend) p(sendrecv) p(waitall) p(waitany) p(waitsome) p(testall) p(testany)       \
+    p(many) p(halo) p(bandwidth) p(unexpected) p(probe) p(iprobe) p(master) p(persistent) p(self)                     \
+    p(barrier) p(bcast) p(bcast_by_turns) p(reduce) p(reduce_by_turns) p(allreduce) p(gather) p(gatherv) p(scatter)   \
+    p(scatterv) p(allgather) p(allgatherv) p(alltoall) p(alltoallv) p(reduce_scatter) p(scan) p(exscan)               \
+    p(ibarrier) p(ibcast) p(ireduce) p(iallreduce) p(igather) p(igatherv) p(iscatter) p(iscatterv) p(iallgather)      \
+    p(iallgatherv) p(ialltoall) p(ialltoallv) p(ireduce_scatter) p(iscan) p(iexscan) p(overlap) p(mix) p(dup)         \
+    p(split) p(win_put) p(win_accumulate) p(win_lock) p(win_get) p(win_groups) p(win_flush) p(win_count)
 
 #define ENTRY(name) {#name, name},
 static const struct {

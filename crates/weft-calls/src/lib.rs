@@ -4,21 +4,23 @@
 //!   program ─ MPI_Send ─► here: weft_within(MPI_Send) ─► MPI_Send of who is next ─► weft_within(what it was)
 //!                                                        (the recorder, or the MPI library)
 //! ```
-//! It stands before the MPI library and hands every call on as it came. It knows no MPI: a call's arguments are thirteen machine
-//! words, as many as the longest has, of which those that there are lie where the calling convention has them, and what it
-//! returns is a word. So it serves MPICH, its standard ABI and any other library alike, needs none to be built, and is harmless in a
-//! process that has none.
+//! It stands before the MPI library and hands every call on as it came. It knows no MPI: a call's arguments
+//! are thirteen machine words, as many as the longest has, of which those that there are lie where the
+//! calling convention has them, and what it returns is a word. So it serves MPICH, its standard ABI and any
+//! other library alike, needs none to be built, and is harmless in a process that has none.
 //!
 //! # Why its own library
-//! The client library is also linked to programs and to the simulator; these must not have functions of MPI's names.
+//! The client library is also linked to programs and to the simulator; these must not have functions of MPI's
+//! names.
 //!
 //! # Not covered
-//! Calls that neither wait nor communicate; Fortran bindings that do not go through the C functions; programs that look MPI's functions up
-//! in the library by a handle of their own. They run, without names.
+//! Calls that neither wait nor communicate; Fortran bindings that do not go through the C functions; programs
+//! that look MPI's functions up in the library by a handle of their own. They run, without names.
 
 #![expect(unsafe_code, reason = "hands C calls on, with the arguments that they came with")]
 
 use std::ffi::{CStr, c_int, c_void};
+use std::io::Write;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 include!("../../weft-client/src/mpi_calls.rs");
@@ -42,10 +44,11 @@ type Function = unsafe extern "C" fn(
 /// `weft_within` of the client library.
 type Within = unsafe extern "C" fn(u32, u32) -> u32;
 
-/// Exit status where the program calls a function that no library has: that of a program that cannot be started.
+/// Exit status where the program calls a function that no library has: that of a program that cannot be
+/// started.
 const NO_FUNCTION: c_int = 127;
 
-/// What is looked up once; `NOWHERE`: it is nowhere.
+/// An address that is looked up once; `NOWHERE`: no library has it.
 struct Found(AtomicPtr<c_void>);
 
 const NOWHERE: *mut c_void = std::ptr::without_provenance_mut(1);
@@ -68,7 +71,8 @@ impl Found {
     }
 }
 
-/// Says which call the process is in, and with which first argument it has been called; `None`: the client library is not there.
+/// Says which call the process is in, and with which first argument it has been called; `None`: the client
+/// library is not there.
 fn within(call: u32, first: usize) -> Option<u32> {
     static WITHIN: Found = Found::new();
     // SAFETY: a name that ends with 0.
@@ -112,7 +116,9 @@ unsafe extern "C" fn promote(object: *mut libc::dl_phdr_info, _: libc::size_t, _
 /// The function that a call is handed on to.
 fn function(found: &Found, name: &CStr) -> Function {
     let Some(function) = found.get(|| next(name)) else {
-        eprintln!(
+        // The status says it too, where standard error takes nothing.
+        let _ = writeln!(
+            std::io::stderr(),
             "weft: the program calls {}, which no MPI library that it has loaded provides",
             name.to_string_lossy()
         );
@@ -148,7 +154,8 @@ macro_rules! calls {
             ) -> usize {
                 static NEXT: Found = Found::new();
                 // MPI names are C strings without a 0 in them.
-                const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                const BYTES: &[u8] = concat!(stringify!($name), "\0").as_bytes();
+                const NAME: &CStr = match CStr::from_bytes_with_nul(BYTES) {
                     Ok(name) => name,
                     Err(_) => panic!("a name with a 0 in it"),
                 };
@@ -170,8 +177,8 @@ macro_rules! calls {
 }
 mpi_calls!(calls);
 
-/// Hands MPI_Abort on. The launcher is to end who comes back from it, and with it the job: what it did until then would be something else
-/// in every run, so that it ends here.
+/// Hands MPI_Abort on. The launcher is to end who comes back from it, and with it the job: what it did until
+/// then would be something else in every run, so that it ends here.
 ///
 /// # Safety
 /// That of the MPI library's function.
@@ -182,7 +189,8 @@ pub unsafe extern "C" fn MPI_Abort(communicator: usize, status: usize) -> usize 
     // SAFETY: the caller's contract; words beyond its arguments are never looked at.
     let result = unsafe { function(communicator, status, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) };
     if within(0, 0).is_some() {
-        // SAFETY: what the program has printed, all of its streams, is written; then nothing of it runs any more.
+        // SAFETY: what the program has printed, all of its streams, is written; then nothing of it runs any
+        // more.
         unsafe {
             libc::fflush(std::ptr::null_mut());
             libc::_exit(status as c_int);

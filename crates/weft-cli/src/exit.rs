@@ -1,11 +1,13 @@
 //! How the command ends: the one place that turns reports and errors into exit statuses.
 
 use crate::output;
+use crate::standard_error::say;
+use clap::error::ErrorKind;
 use std::process::ExitCode;
-use weft_cli::record::RecordError;
 use weft_host::ExecuteError;
+use weft_host::record::RecordError;
+use weft_results::{Ending, ResultsError};
 use weft_sim::experiment::ExperimentError;
-use weft_sim::results::{Ending, ResultsError};
 
 /// An exit status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +66,7 @@ impl Failure {
         Failure { status: Status::BadInput, message: message.into() }
     }
 
-    /// Something that can only be weft's fault.
+    /// An error that can only be a bug of weft.
     pub fn bug(message: impl Into<String>) -> Failure {
         Failure { status: Status::Bug, message: message.into() }
     }
@@ -77,6 +79,9 @@ impl Failure {
     /// Options that clap refused.
     pub fn usage(error: &clap::Error) -> Failure {
         let text = error.render().to_string();
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return Failure::input(format!("a command is missing\n\n{}", text.trim()));
+        }
         Failure::input(text.trim().strip_prefix("error: ").unwrap_or(text.trim()))
     }
 
@@ -134,7 +139,7 @@ pub fn end(outcome: Result<Status, Failure>, json: bool) -> ExitCode {
         Ok(status) => status,
         Err(Failure { status: Status::Done, .. }) => Status::Done,
         Err(Failure { status, message }) => {
-            eprintln!("weft: {message}");
+            say!("weft: {message}");
             if json {
                 // A failure to say it a second time changes nothing.
                 let _ =
@@ -153,8 +158,8 @@ pub fn report_panics() {
         let message =
             text.or(panic.payload().downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
-        eprintln!("weft: this is a bug in weft: {message}{place}");
-        eprintln!("Please report it with the command, the machine file and the version (weft --version).");
+        say!("weft: this is a bug in weft: {message}{place}");
+        say!("Please report it with the command, the machine file and the version (weft --version).");
         std::process::exit(Status::Bug.code().into());
     }));
 }

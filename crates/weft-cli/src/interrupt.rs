@@ -1,7 +1,8 @@
-//! Ctrl-C, and what a batch system or `timeout` sends (SIGTERM, SIGHUP): the first asks the run to end at its next virtual epoch, the
-//! second ends the process. Under `nohup` SIGHUP stays ignored.
+//! Ctrl-C, and what a batch system or `timeout` sends (SIGTERM, SIGHUP): the first asks the run to end at its
+//! next virtual epoch, the second ends the process. Under `nohup` SIGHUP stays ignored.
 
 use crate::exit::Failure;
+use crate::standard_error::say;
 use weft_sim::experiment::Interrupt;
 
 /// From here on Ctrl-C asks for an end through what is returned.
@@ -13,13 +14,23 @@ pub fn on_ctrl_c() -> Result<Interrupt, Failure> {
         if asked.request() {
             std::process::exit(130);
         }
-        eprintln!("weft: ending the run; press Ctrl-C again to stop at once");
+        say!("weft: ending the run; press Ctrl-C again to stop at once");
     })
     .map_err(|error| Failure::bug(format!("Ctrl-C cannot be caught: {error}")))?;
     if outlives_terminal {
         ignore_hangup();
     }
     Ok(interrupt)
+}
+
+/// Lets a write beyond the limit of file sizes (`ulimit -f`) fail, and be told, instead of killing weft.
+#[expect(unsafe_code, reason = "no library here sets a handler that does nothing")]
+pub fn survive_file_size_limit() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // A handler and not SIG_IGN, which ranks would inherit.
+    let handler = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: the handler touches nothing.
+    unsafe { libc::signal(libc::SIGXFSZ, handler) };
 }
 
 /// Whether the process was started to go on when its terminal is closed.
@@ -47,8 +58,8 @@ mod tests {
     use std::thread::sleep;
     use std::time::Duration;
 
-    /// The test runs itself: the child waits as a run between two epochs does, and is sent SIGTERM and SIGINT. Catches a SIGHUP that
-    /// counts although it is ignored.
+    /// The test runs itself: the child waits as a run between two epochs does, and is sent SIGTERM and
+    /// SIGINT. Catches a SIGHUP that counts although it is ignored.
     #[test]
     fn the_first_asks_and_the_second_ends() {
         const CHILD: &str = "WEFT_TEST_INTERRUPTED";

@@ -6,14 +6,16 @@
 //!  exit status ◄── exit ◄── standard output ◄── JSON document or tables ◄────────────────┘
 //! ```
 //! One file per command under `command`; `exit` alone knows exit statuses; `output` alone writes to
-//! standard output.
+//! standard output, `standard_error` alone to standard error.
 
 mod command;
 mod exit;
 mod interrupt;
 mod options;
 mod output;
+mod place;
 mod progress;
+mod standard_error;
 mod value;
 
 use clap::Parser;
@@ -21,7 +23,7 @@ use command::Command;
 use exit::{Failure, Status};
 use std::process::ExitCode;
 
-/// weft: a virtual HPC interconnect.
+/// A virtual HPC interconnect.
 ///
 /// Describe a machine in one file, put work on it and see in virtual time what every message and link does.
 #[derive(Parser)]
@@ -30,7 +32,8 @@ use std::process::ExitCode;
     version,
     max_term_width = 100,
     after_help = "Sizes are written 256, 4K, 1M (binary); times 20us, 1.5ms; rates 16Gb/s.\n\
-                  Exit status: 0 done; 1 the simulation ended badly; 2 bad input; 3 a bug in weft; 130 interrupted."
+                  Exit status: 0 done; 1 the simulation ended badly; 2 bad input; 3 a bug in weft; \
+                  130 interrupted."
 )]
 struct Weft {
     #[command(subcommand)]
@@ -39,6 +42,7 @@ struct Weft {
 
 fn main() -> ExitCode {
     exit::report_panics();
+    interrupt::survive_file_size_limit();
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     // Known before the words are read, since a word that cannot be read is answered in JSON too. What
     // follows `--` belongs to the program.

@@ -1,18 +1,20 @@
 //! Options that commands share.
 
 use crate::exit::Failure;
+use crate::place::OutputFile;
 use clap::{Args, ValueHint};
-use std::fs;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use weft_results::{Existing, ResultsWriter, Table};
 use weft_sim::experiment::replay::Mapping;
-use weft_sim::experiment::{MachineInput, Output, RunOptions, Start, machine};
-use weft_sim::results::{Existing, ResultsWriter, Table};
+use weft_sim::experiment::{ExperimentOptions, MachineInput, Output, Start, machine};
 use weft_units::Span;
 
-/// Which machine.
+/// The machine.
 #[derive(Args)]
 pub struct MachineOptions {
-    /// A machine that ships with weft (`weft machine list`), or a machine file
+    /// A machine that ships with weft (see `weft machine list`), or a machine file
     #[arg(short, long, value_name = "NAME|FILE")]
     pub machine: String,
 
@@ -23,7 +25,7 @@ pub struct MachineOptions {
 /// Changes to a machine.
 #[derive(Args)]
 pub struct SetOptions {
-    /// Changes a value of the machine file, such as topology.dims=[8,8,8]; may be repeated
+    /// Change a value of the machine file, such as topology.dims=[8,8,8]; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_set)]
     pub sets: Vec<String>,
 }
@@ -41,7 +43,14 @@ impl MachineOptions {
         Ok(machine::input(&self.machine, &self.sets.sets)?)
     }
 
-    /// Changes these values of the machine as well, but for those that are changed already; returns what it has changed.
+    /// The machine file; `None`: the machine ships with weft.
+    pub fn file(&self) -> Option<&Path> {
+        let is_file = self.machine.ends_with(".toml") || self.machine.contains(std::path::is_separator);
+        is_file.then(|| Path::new(&self.machine))
+    }
+
+    /// Changes these values of the machine as well, except those that the user has changed; returns the
+    /// changes.
     pub fn set_others(&mut self, values: &[(&str, String)]) -> Vec<String> {
         let is_set = |key: &str| {
             self.sets.sets.iter().any(|set| set.split_once('=').is_some_and(|(other, _)| other.trim() == key))
@@ -53,14 +62,14 @@ impl MachineOptions {
     }
 }
 
-/// Where ranks sit.
+/// The places of ranks.
 #[derive(Args)]
 pub struct PlaceOptions {
-    /// Where ranks sit: linear, random, or a file whose line n has the place of rank n
+    /// Where ranks sit: linear, random, or a file whose line n names the place of rank n
     #[arg(long, value_name = "linear|random|FILE", default_value = "linear")]
     pub map: String,
 
-    /// Ranks per host, filled in order; by default the host's cores
+    /// Ranks per host, filled in order; by default one per core
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     pub ppn: Option<u32>,
 }
@@ -71,12 +80,38 @@ impl PlaceOptions {
         Ok(match self.map.as_str() {
             "linear" => Mapping::Linear,
             "random" => Mapping::Random,
-            file => Mapping::File(fs::read_to_string(file).map_err(|error| {
+            file => Mapping::File(read_map(file).map_err(|why| {
                 Failure::input(format!(
-                    "cannot read the mapping file {file}: {error}; write --map linear, --map random or a file"
+                    "cannot read the mapping file {file}: {why}; write --map linear, --map random or a file"
                 ))
             })?),
         })
+    }
+
+    /// The mapping file.
+    pub fn file(&self) -> Option<&Path> {
+        let file = Some(self.map.as_str()).filter(|map| !["linear", "random"].contains(map));
+        file.map(Path::new)
+    }
+}
+
+/// The longest mapping file: 4 bytes for each of 16 million ranks.
+const MAX_MAP_BYTES: u64 = 64 << 20;
+/// The longest line of a mapping file: names of endpoints are far shorter.
+const MAX_MAP_LINE_BYTES: usize = 4096;
+
+/// Reads a mapping file that is not too long.
+fn read_map(file: &str) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MAX_MAP_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MAX_MAP_BYTES {
+        return Err(format!("it is longer than {} MiB", MAX_MAP_BYTES >> 20));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    match text.lines().position(|line| line.len() > MAX_MAP_LINE_BYTES) {
+        Some(line) => Err(format!("line {} is longer than {MAX_MAP_LINE_BYTES} bytes", line + 1)),
+        None => Ok(text),
     }
 }
 
@@ -89,45 +124,75 @@ pub fn mapping_name(map: &Mapping) -> &'static str {
     }
 }
 
-/// How much is said, and how.
+/// The form of a report.
 #[derive(Args, Clone, Copy)]
-pub struct SayOptions {
-    /// One JSON document on standard output, units in the key names
+pub struct FormatOptions {
+    /// Print one JSON document on standard output, with units in the key names
     #[arg(long)]
     pub json: bool,
 }
 
-/// Where results go.
+/// The form of a report, and the remarks beside it.
+#[derive(Args, Clone, Copy)]
+pub struct ReportOptions {
+    #[command(flatten)]
+    pub format: FormatOptions,
+
+    /// Print nothing on standard error but errors: no progress, no estimate, no remarks
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Threads of a simulation.
+#[derive(Args, Clone, Copy)]
+pub struct ThreadOptions {
+    /// Threads that simulate; results do not depend on their number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: u32,
+}
+
+/// The destination of results.
 #[derive(Args)]
 pub struct ResultOptions {
     /// Directory for results; without it only the report is printed
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
-    /// Write over results that are there
+    /// Replace the results, the timeline and the trace that are there already
     #[arg(long)]
     pub force: bool,
 
-    /// Tables to write: messages, flows, links, ranks
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::DEFAULT, requires = "output")]
+    /// Tables to write, of messages, flows, links, ranks
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::DEFAULT)]
+    #[arg(requires = "output")]
     pub tables: Vec<Table>,
 
-    /// Write a timeline for Perfetto (https://ui.perfetto.dev)
+    /// Write a timeline to this file, for Perfetto (https://ui.perfetto.dev)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
 
-    /// Check as the run goes that no packet, credit or byte is lost
+    /// Check during the run that no packet, credit or byte is lost
     #[arg(long)]
     pub check: bool,
 }
 
 impl ResultOptions {
-    /// The options of a fresh run in one thread; `breakdown`: with the pieces of messages. A result directory that
-    /// must not be written to is refused here, before anything is built.
-    pub fn run_options(&self, words: &[String], breakdown: bool) -> Result<RunOptions, Failure> {
+    /// The options of a fresh run in one thread; `breakdown`: with the pieces of messages. A directory or a
+    /// timeline that must not be written to is refused here, before anything is built; the run reads
+    /// `inputs`.
+    pub fn experiment_options(
+        &self,
+        words: &[String],
+        breakdown: bool,
+        inputs: &[&Path],
+    ) -> Result<ExperimentOptions, Failure> {
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
         if let Some(directory) = &self.output {
             ResultsWriter::check(directory, existing)?;
+        }
+        if let Some(path) = &self.timeline {
+            self.check_file(OutputFile { option: "--timeline", contents: "timeline", path }, inputs)?;
         }
         let mut tables = self.tables.clone();
         tables.extend(breakdown.then_some(Table::Pieces));
@@ -135,7 +200,7 @@ impl ResultOptions {
         tables.dedup();
         let output =
             self.output.clone().map(|directory| Output { directory, tables, start: Start::Fresh(existing) });
-        Ok(RunOptions {
+        Ok(ExperimentOptions {
             threads: 1,
             output,
             save_every: None,
@@ -144,33 +209,51 @@ impl ResultOptions {
             command: words.to_vec(),
         })
     }
+
+    /// Refuses a file that takes the place of something else.
+    pub fn check_file(&self, file: OutputFile<'_>, inputs: &[&Path]) -> Result<(), Failure> {
+        file.refuse_inputs(inputs)?;
+        if let Some(directory) = &self.output {
+            file.refuse_within(directory)?;
+        }
+        if self.force { Ok(()) } else { file.refuse_existing() }
+    }
 }
 
 /// How a simulation runs and where its results go.
 #[derive(Args)]
 pub struct SimulationOptions {
-    /// Threads that simulate; results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: u32,
+    #[command(flatten)]
+    pub threads: ThreadOptions,
 
     #[command(flatten)]
     pub results: ResultOptions,
 
-    /// Save the whole state whenever so much virtual time has passed, for `weft rerun --resume`
+    /// Save the whole state each time this much virtual time has passed, for `weft rerun --resume`
     #[arg(long, value_name = "TIME", value_parser = parse_positive_span, requires = "output")]
     pub save_every: Option<Span>,
 
-    /// No progress and no estimate on standard error
-    #[arg(long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub report: ReportOptions,
 }
 
 impl SimulationOptions {
-    /// The options of a fresh run.
-    pub fn run_options(&self, words: &[String], breakdown: bool) -> Result<RunOptions, Failure> {
-        let (threads, save_every) = (self.threads, self.save_every);
-        Ok(RunOptions { threads, save_every, ..self.results.run_options(words, breakdown)? })
+    /// The options of a fresh run, which reads `inputs`.
+    pub fn experiment_options(
+        &self,
+        words: &[String],
+        breakdown: bool,
+        inputs: &[&Path],
+    ) -> Result<ExperimentOptions, Failure> {
+        let (threads, save_every) = (self.threads.threads, self.save_every);
+        let options = self.results.experiment_options(words, breakdown, inputs)?;
+        Ok(ExperimentOptions { threads, save_every, ..options })
     }
+}
+
+/// A seed.
+pub fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a seed is a whole number from 0 to 18446744073709551615".to_owned())
 }
 
 /// A time above zero.
@@ -178,5 +261,20 @@ pub fn parse_positive_span(text: &str) -> Result<Span, String> {
     match text.parse::<Span>() {
         Ok(Span::ZERO) => Err("a time of 0 never passes; write 20us or 1.5ms".to_owned()),
         other => other.map_err(|error| error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a map that fills the memory, and a line that names are compared with for minutes.
+    #[test]
+    fn maps_have_a_longest_length() {
+        assert_eq!(read_map("/dev/zero"), Err("it is longer than 64 MiB".to_owned()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("map");
+        std::fs::write(&file, format!("0\n{}", "x".repeat(5000))).unwrap();
+        assert_eq!(read_map(file.to_str().unwrap()), Err("line 2 is longer than 4096 bytes".to_owned()));
     }
 }

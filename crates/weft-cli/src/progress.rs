@@ -1,8 +1,9 @@
 //! Progress and estimates on standard error.
 
 use crate::output::thousands;
+use crate::standard_error::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use weft_sim::experiment::{Estimate, Progress};
+use weft_sim::experiment::{Estimate, ProgressListener};
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -25,10 +26,10 @@ impl Bar {
     }
 }
 
-impl Progress for Bar {
+impl ProgressListener for Bar {
     fn estimate(&self, estimate: Estimate) {
         if !self.quiet {
-            self.bar.suspend(|| eprintln!("weft: {}", estimate_line(estimate)));
+            self.bar.suspend(|| say!("weft: {}", estimate_line(estimate)));
         }
     }
 

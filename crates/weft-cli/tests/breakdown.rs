@@ -1,6 +1,6 @@
 //! `--breakdown` of replays and of real programs.
 //!
-//! Real programs need MPICH in build/venv (`make test` installs it) and say so where it is not there.
+//! Real programs need MPICH in build/venv (`make test` installs it) and are skipped where it is not there.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -39,7 +39,8 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Every message of a result has its pieces, without a gap from its post to its delivery: returns how many messages.
+/// Every message of a result has its pieces, without a gap from its post to its delivery: returns how many
+/// messages.
 fn pieces_add_up(directory: &Path) -> usize {
     let key = |row: &Value| (row["source_endpoint"].as_u64().unwrap(), row["sequence"].as_u64().unwrap());
     let mut pieces: BTreeMap<_, Vec<Value>> = BTreeMap::new();
@@ -75,8 +76,8 @@ fn means_add_up(classes: &Value) -> u64 {
     classes.as_array().unwrap().iter().map(class).sum()
 }
 
-/// Catches a nanosecond of a message that is in no piece or in two, a message without pieces, pieces that depend on threads, and
-/// results that cannot be explained or run again any more.
+/// Catches a nanosecond of a message that is in no piece or in two, a message without pieces, pieces that
+/// depend on threads, and results that cannot be explained or run again any more.
 #[test]
 fn the_pieces_of_real_and_replayed_messages_add_up() {
     let Some(program) = job() else { return };
@@ -86,7 +87,7 @@ fn the_pieces_of_real_and_replayed_messages_add_up() {
     let wanted = ["--breakdown", "--tables", "messages,ranks", "--json"];
     for (number, sets) in [
         &["-n", "5", "--ppn", "2"][..],
-        &["-n", "3", "--set", "nic.model=simple"],
+        &["-n", "3", "--set", "nic.model=overheads"],
         &["-n", "4", "--set", "fabric.kind=ideal"],
     ]
     .into_iter()
@@ -140,8 +141,9 @@ fn below_software<'a>(pieces: impl Iterator<Item = &'a Value>, time: &str) -> BT
     sums
 }
 
-/// Catches a breakdown of real ranks in which the network is another than that of simulated ones: what lies below software agrees,
-/// piece by piece, to the edges of the clocks that messages meet (150 MHz: 6.7 ns, twice).
+/// Catches a breakdown of real ranks in which the network is another than that of simulated ones: what lies
+/// below software agrees, piece by piece, to the edges of the clocks that messages meet (150 MHz: 6.7 ns,
+/// twice).
 #[test]
 fn below_software_real_and_simulated_messages_are_alike() {
     let Some(program) = job() else { return };

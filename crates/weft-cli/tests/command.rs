@@ -40,6 +40,11 @@ fn bad_options_are_refused_with_the_mend() {
         ("--time", "0us", "write 20us"),
         ("--threads", "0", "1..=1024"),
         ("--seeds", "0", "1..=1000"),
+        ("--load", "-0.1", "such as 0.6"),
+        ("--size", "-1", "256, 4K"),
+        ("--size", "1,2,4", "such as 1:4M"),
+        ("--seed", "abc", "a whole number from 0"),
+        ("--seed", "-1", "a whole number from 0"),
         ("--set", "topology.dims", "KEY=VALUE"),
         ("--load-of", "capacty", "'capacity'"),
         ("--tables", "flows,queues", "messages, flows, links, ranks"),
@@ -146,4 +151,21 @@ fn a_reader_that_went_away_is_no_error() {
     let output = command.arg("--help").stdout(writer).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Catches a page or a completion that is missing, or one without the options of its command.
+#[test]
+fn pages_and_completions_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(weft(&["pages", folder.path().to_str().unwrap()]).status.success());
+    for (file, holds) in [
+        ("man/man1/weft.1", "weft\\-traffic"),
+        ("man/man1/weft-traffic.1", "\\-\\-load"),
+        ("bash-completion/completions/weft", "--compute-scale"),
+        ("zsh/site-functions/_weft", "--compute-scale"),
+        ("fish/vendor_completions.d/weft.fish", "compute-scale"),
+    ] {
+        let text = std::fs::read_to_string(folder.path().join(file)).unwrap();
+        assert!(text.contains(holds), "{file}");
+    }
 }

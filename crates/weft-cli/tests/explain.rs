@@ -24,11 +24,11 @@ fn late(path: &Path, ranks: u32) {
             let op = match rank == last {
                 true => {
                     let (from, tag, request) = (Some(RankId(request)), Some(tag), RequestId(request));
-                    Op::Irecv { from, tag, comm, bytes, matched: None, request }
+                    Op::Irecv { from, tag, comm, bytes, matched: None, request, buffer: None }
                 }
                 false => {
                     let (mode, request) = (SendMode::Standard, RequestId(request));
-                    Op::Isend { to: RankId(last), tag, comm, bytes, mode, request }
+                    Op::Isend { to: RankId(last), tag, comm, bytes, mode, request, buffer: None }
                 }
             };
             writer.push(&op).unwrap();
@@ -36,7 +36,9 @@ fn late(path: &Path, ranks: u32) {
         writer.push(&Op::Waitall { requests: requests.map(RequestId).collect() }).unwrap();
         let sizes = CollectiveSizes::default();
         let (kind, root, request) = (Collective::Barrier, None, None);
-        writer.push(&Op::Collective { kind, comm, root, sizes, request }).unwrap();
+        writer
+            .push(&Op::Collective { kind, comm, root, sizes, request, buffers: Default::default() })
+            .unwrap();
     }
     writer.finish().unwrap();
 }

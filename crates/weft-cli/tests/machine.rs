@@ -25,6 +25,16 @@ fn what_ships_is_listed_shown_and_checked() {
     }
 }
 
+/// Catches names that another command does not know, and rows that are missing: the rack's last endpoint.
+#[test]
+fn endpoints_are_listed_by_name() {
+    let names = json(&["machine", "names", "exanest", "--set", "topology.mezzanines=12", "--json"]);
+    let rows = names["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[191]["name"]), (192, &"M12QDF4".into()));
+    let words = ["osu", "latency", "-m", "exanest", "--sizes", "0", "--from", "M1QAF1", "--to", "M1QBF1"];
+    assert_eq!(json(&[&words[..], &["--json"]].concat())["rows"][0]["path"], "Intra-mezz-sh");
+}
+
 /// Catches figures that take time with the square of the machine, and such that count otherwise than the
 /// glossary: a Dragonfly has at most three links between switches on a minimal path, and two to endpoints.
 #[test]

@@ -43,6 +43,63 @@ fn benchmarks_answer_in_json() {
     assert_eq!(rows(&["latency", "--sizes", "0:4"]).len(), 4);
 }
 
+/// Catches buffers that all lie at one place, or a TLB without effect: an all-to-all over more pages than the
+/// TLB holds takes longer, and pages fault when they are new.
+#[test]
+fn the_tlb_and_new_pages_cost_time() {
+    let alltoall = |set: &[&str]| {
+        let all = ["alltoall", "--ranks", "4", "--ppn", "4", "--sizes", "16K", "--iterations", "2"];
+        let slow_walk = ["--set", "nic.iommu.walk=2us"];
+        rows(&[&all, &slow_walk as &[&str], set].concat())[0]["latency_us"].as_f64().unwrap()
+    };
+    // Each of the four ranks sends and receives 16 pages per partner: 512 in all.
+    let holds_all = alltoall(&["--set", "nic.iommu.entries=1024"]);
+    let too_small = alltoall(&["--set", "nic.iommu.entries=64"]);
+    let few_ways = alltoall(&["--set", "nic.iommu.entries=64", "--set", "nic.iommu.ways=1"]);
+    assert!(too_small > 1.5 * holds_all, "{too_small} us, {holds_all} us");
+    assert!(few_ways > 1.1 * too_small, "{few_ways} us, {too_small} us");
+
+    let first = |faults: &str, warm_up: &str| {
+        let set = format!("nic.iommu.faults={faults}");
+        let counts = ["--iterations", "1", "--warm-up", warm_up, "--set", &set];
+        let one = ["latency", "--from", "M1QAF1", "--to", "M1QBF1", "--sizes", "64K"];
+        rows(&[&one as &[&str], &counts].concat())[0]["latency_us"].as_f64().unwrap()
+    };
+    // Sixteen pages at either side, a fault of 10 us each, some of them at the same time.
+    assert!(first("first-touch", "0") > first("off", "0") + 100.0);
+    assert!((first("first-touch", "1") - first("off", "1")).abs() < 1.0);
+}
+
+/// Catches a storm of refused blocks: with one context they come one after the other, which takes longer, and
+/// not many times as long.
+#[test]
+fn few_contexts_degrade_and_do_not_collapse() {
+    let reduce = |contexts: &str| {
+        let set = format!("nic.rdma.contexts={contexts}");
+        let words = ["reduce", "--algorithm", "linear", "--ranks", "16", "--ppn", "1", "--sizes", "64K"];
+        let few = ["--iterations", "2", "--set", &set];
+        rows(&[&words as &[&str], &few].concat())[0]["latency_max_us"].as_f64().unwrap()
+    };
+    let (many, one) = (reduce("256"), reduce("1"));
+    assert!(one > many && one < 3.0 * many, "{one} us with one context, {many} us with many");
+}
+
+/// Catches an agent in hardware that takes the co-processor's time, and a router whose logic does not scale
+/// with its clock.
+#[test]
+fn the_agent_and_the_router_take_their_own_time() {
+    let latency = |to: &str, size: &str, set: &str| {
+        let words = ["latency", "--from", "M1QAF1", "--to", to, "--sizes", size, "--set", set];
+        rows(&words)[0]["latency_us"].as_f64().unwrap()
+    };
+    let agent = |kind: &str| latency("M1QAF2", "64", &format!("nic.segmentation.agent={kind}"));
+    assert!(agent("hardware") < agent("firmware") - 1.9);
+    // 20 cycles of 150 MHz are 133 ns. A switch at either side and two routers have two more each.
+    let router = |clock: &str| latency("M1QBF1", "0", &format!("switch.clock={clock}"));
+    let saved = router("150MHz") - router("300MHz");
+    assert!((0.06..0.12).contains(&saved), "{saved} us");
+}
+
 /// Catches a table that does not have OSU's columns.
 #[test]
 fn benchmarks_answer_in_tables() {
@@ -58,6 +115,23 @@ fn benchmarks_answer_in_tables() {
     }
 }
 
+/// Catches counts of OSU's that are those of another benchmark or size.
+#[test]
+fn iterations_can_be_those_of_osu() {
+    let counts = |words: &[&str]| -> Vec<(u64, u64)> {
+        let count = |row: &Value, key: &str| row[key].as_u64().unwrap();
+        rows(words).iter().map(|row| (count(row, "iterations"), count(row, "warm_up"))).collect()
+    };
+    let bw = ["bw", "--sizes", "8K:16K"];
+    assert_eq!(counts(&bw), [(5, 2), (5, 2)]);
+    assert_eq!(counts(&[&bw[..], &["--iterations", "osu"]].concat()), [(100, 10), (20, 2)]);
+    assert_eq!(counts(&[&bw[..], &["--iterations", "3", "--warm-up", "0"]].concat()), [(3, 0), (3, 0)]);
+    let mbw = ["mbw_mr", "--ranks", "4", "--ppn", "1", "--sizes"];
+    assert_eq!(counts(&[&mbw[..], &["64K:128K"]].concat()), [(20, 2), (5, 2)]);
+    assert_eq!(counts(&["barrier", "--ranks", "2", "--iterations", "osu"]), [(1000, 100)]);
+    assert_eq!(counts(&["latency", "--sizes", "16K", "--iterations", "osu"]), [(1000, 10)]);
+}
+
 /// Catches a request that is not whole in `run.json`.
 #[test]
 fn benchmarks_can_be_run_again() {
@@ -66,6 +140,7 @@ fn benchmarks_can_be_run_again() {
         &["bcast", "--ranks", "20", "--sizes", "1:4", "--algorithm", "all"] as &[&str],
         &["latency", "--from", "M1QAF1", "--to", "M2QAF1", "--layer", "nic", "--sizes", "300"],
         &["expected-bcast", "--ranks", "8", "--sizes", "64"],
+        &["mbw_mr", "--ranks", "4", "--sizes", "16K", "--iterations", "osu"],
     ]
     .into_iter()
     .enumerate()
@@ -78,6 +153,9 @@ fn benchmarks_can_be_run_again() {
         assert_eq!(again["same"], true, "{words:?}");
     }
 }
+
+/// The whole rack: no link joins its sub-systems of 8 and of 4 mezzanines.
+const RACK: &str = "topology.mezzanines=12";
 
 #[test]
 fn what_makes_no_sense_is_refused() {
@@ -96,18 +174,23 @@ fn what_makes_no_sense_is_refused() {
         (&["bw", "--sizes", "0"], "0 bytes"),
         (&["bw", "--sizes", "4G"], "at most"),
         (&["bw", "--no-barrier"], "--no-barrier"),
+        (&["bw", "--iterations", "0"], "--iterations 0"),
+        (&["bw", "--iterations", "many"], "write 20, or osu"),
+        (&["bw", "--iterations", "2000000000"], "at most"),
         (&["barrier", "--sizes", "1:4K"], "barrier has no sizes"),
         (&["fop_latency", "--sizes", "64"], "fop_latency has no sizes"),
         (&["latency", "--from", "M1QAF1", "--to", "M1QAF2", "--map", "random"], "leave --map out"),
         (&["expected-bcast", "--map", "random"], "--map"),
+        (&["latency", "--set", RACK, "--from", "M1QAF1", "--to", "M9QAF1"], "M9QAF1 lie in parts"),
+        (&["allreduce", "--set", RACK, "--sizes", "8"], "128 endpoints"),
     ] {
         let said = said(words);
         assert!(said.contains(expected), "{words:?}: {said}");
     }
 }
 
-/// Catches an accelerated allreduce whose time is in one piece, or in pieces that do not add up: of a server and of a client, and
-/// of a vector of two blocks.
+/// Catches an accelerated allreduce whose time is in one piece, or in pieces that do not add up: of a server
+/// and of a client, and of a vector of two blocks.
 #[test]
 fn the_accelerators_states_are_in_the_breakdown() {
     let client = ["programming", "fetching", "awaiting", "finishing"];
@@ -139,7 +222,8 @@ fn told(pieces: &[Value], what: &str, place: &str) -> (usize, f64) {
     named.fold((0, 0.0), |(count, sum), time| (count + 1, sum + time))
 }
 
-/// Catches page faults and lost packets that are told as the traffic of others, and repeated packets whose way is not told.
+/// Catches page faults and lost packets that are told as the traffic of others, and repeated packets whose
+/// way is not told.
 #[test]
 fn faults_and_time_outs_are_in_the_breakdown() {
     let once = [
@@ -174,7 +258,8 @@ fn faults_and_time_outs_are_in_the_breakdown() {
     assert!(late > 4000.0 && told(of_lost, "time-out", "").1 > 0.95 * late, "{lost}");
 }
 
-/// Catches cores that have memory for themselves however many they are, and a memory channel that slows what fits it.
+/// Catches cores that have memory for themselves however many they are, and a memory channel that slows what
+/// fits it.
 #[test]
 fn cores_share_the_memory_of_their_host() {
     let latency = |rate: &str, size: &str| {
@@ -190,8 +275,8 @@ fn cores_share_the_memory_of_their_host() {
     assert_eq!(latency("1000Gb/s", "64K").to_bits(), latency("40Gb/s", "64K").to_bits());
 }
 
-/// Catches transfers between ranks of one host that are taken for earlier ones of their channel, since all that is told of them is told
-/// in one picosecond: calls take no time.
+/// Catches transfers between ranks of one host that are taken for earlier ones of their channel, since all
+/// that is told of them is told in one picosecond: calls take no time.
 #[test]
 fn ranks_of_one_host_get_their_own_data() {
     for benchmark in ["bw", "put_bw", "bibw"] {
@@ -222,7 +307,8 @@ fn a_message_alone_waits_for_nobody() {
     }
 }
 
-/// Catches a member of an accelerated allreduce that is gone and is told as bad input, with the loss of what was measured before.
+/// Catches a member of an accelerated allreduce that is gone and is told as bad input, with the loss of what
+/// was measured before.
 #[test]
 fn a_dead_member_of_the_accelerator_is_lost_data() {
     let folder = tempfile::tempdir().unwrap();
@@ -254,8 +340,9 @@ fn a_message_that_is_never_acknowledged_is_lost_data() {
     }
 }
 
-/// Catches wrong bytes that nobody notices, small messages' and cells': checks that miss what links have corrupted are the one honest
-/// way to them. Where every check finds it, all is repaired and compared; where nothing is compared, nobody knows.
+/// Catches wrong bytes that nobody notices, small messages' and cells': checks that miss what links have
+/// corrupted are the one honest way to them. Where every check finds it, all is repaired and compared; where
+/// nothing is compared, nobody knows.
 #[test]
 fn undetected_corruption_is_lost_data() {
     for (benchmark, size) in [("latency", "8"), ("bw", "16K")] {

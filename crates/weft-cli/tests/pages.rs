@@ -33,7 +33,7 @@ fn pages_and_help_name_the_same_options() {
         ("explain", &[&["explain"]]),
         ("record", &[&["record"]]),
         ("run", &[&["run"]]),
-        ("trace", &[&["trace", "info"], &["trace", "stats"]]),
+        ("trace", &[&["trace", "info"], &["trace", "stats"], &["trace", "convert"]]),
     ] {
         let path = format!("{}/../../docs/src/commands/{page}.md", env!("CARGO_MANIFEST_DIR"));
         let page_text = std::fs::read_to_string(path).unwrap();

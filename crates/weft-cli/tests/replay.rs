@@ -27,14 +27,16 @@ fn ring(path: &Path, ranks: u32, rounds: u32) {
         for _ in 0..rounds {
             writer.push(&Op::Compute { span: Span::from_us(3 + u64::from(rank)) }).unwrap();
             let (mode, request) = (SendMode::Standard, RequestId(0));
-            writer.push(&Op::Isend { to, tag, comm, bytes, mode, request }).unwrap();
+            writer.push(&Op::Isend { to, tag, comm, bytes, mode, request, buffer: None }).unwrap();
             let (tag, matched, request) = (Some(tag), None, RequestId(1));
-            writer.push(&Op::Irecv { from, tag, comm, bytes, matched, request }).unwrap();
+            writer.push(&Op::Irecv { from, tag, comm, bytes, matched, request, buffer: None }).unwrap();
             writer.push(&Op::Waitall { requests: vec![RequestId(0), RequestId(1)] }).unwrap();
             let (send, receive) = (Bytes::new(64), Bytes::new(64));
             let sizes = CollectiveSizes { send, receive, element: 8, ..CollectiveSizes::default() };
             let (kind, root, request) = (Collective::Allreduce, None, None);
-            writer.push(&Op::Collective { kind, comm, root, sizes, request }).unwrap();
+            writer
+                .push(&Op::Collective { kind, comm, root, sizes, request, buffers: Default::default() })
+                .unwrap();
         }
     }
     writer.finish().unwrap();
@@ -95,6 +97,27 @@ fn a_replay_answers_in_json() {
     assert!(text.contains("busiest links") && text.contains("switch of M1QAF1"), "{text}");
 }
 
+/// Catches a factor that does not reach the ranks, or is lost when the run is repeated.
+#[test]
+fn computation_is_scaled() {
+    let (folder, trace) = folder();
+    let directory = folder.path().join("out");
+    let (trace, directory) = (trace.to_str().unwrap(), directory.to_str().unwrap());
+    let figure = |scale: &str, key: &str| {
+        let words = ["replay", "-m", "exanest", trace, "--quiet", "--json", "--compute-scale", scale];
+        json(&words)["rows"][0][key].as_f64().unwrap()
+    };
+    assert_eq!(figure("0", "computation_share"), 0.0);
+    let computed = |scale| figure(scale, "computation_share") * figure(scale, "run_time_us");
+    let share = computed("0.5") / computed("1");
+    assert!((share - 0.5).abs() < 1e-3, "{share}");
+    let words = ["replay", "-m", "exanest", trace, "--quiet", "--compute-scale", "0.5", "-o", directory];
+    assert!(weft(&words).status.success());
+    assert_eq!(json(&["rerun", directory, "--quiet", "--json"])["same"], true);
+    let wrong = refused(&["replay", "-m", "exanest", trace, "--compute-scale", "-2"]);
+    assert!(wrong.contains("such as 0.25"), "{wrong}");
+}
+
 /// Catches a result that cannot be run again, and one that saving changes.
 #[test]
 fn a_replay_can_be_run_again() {
@@ -124,4 +147,36 @@ fn what_cannot_be_replayed_is_refused() {
     std::fs::write(places, "no trace").unwrap();
     let said = refused(&["replay", "-m", "exanest", places]);
     assert!(said.contains("not a whole trace"), "{said}");
+}
+
+/// Catches parts that only a look can be taken at: what a recording has left becomes a trace.
+#[test]
+fn parts_become_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let (parts, trace) = (folder.path().join("run.weft.parts"), folder.path().join("run.weft"));
+    let convert = |more: &[&str]| {
+        let words = ["trace", "convert", parts.to_str().unwrap(), "-o", trace.to_str().unwrap(), "--json"];
+        weft(&[&words as &[&str], more].concat())
+    };
+    let said = String::from_utf8(convert(&[]).stderr).unwrap();
+    assert!(said.contains("is no folder of parts"), "{said}");
+
+    std::fs::create_dir(&parts).unwrap();
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/parts");
+    let mut converted = 0;
+    for input in std::fs::read_dir(corpus).unwrap() {
+        std::fs::copy(input.unwrap().path(), parts.join("rank-00000.part")).unwrap();
+        let output = convert(&["--force"]);
+        assert_eq!(output.status.success(), trace.exists(), "a trace is there when it is whole");
+        if !output.status.success() {
+            continue;
+        }
+        converted += 1;
+        let operations = |of: &std::path::Path| json(&["trace", "stats", of.to_str().unwrap(), "--json"]);
+        assert_eq!(operations(&trace)["operations_by_kind"], operations(&parts)["operations_by_kind"]);
+        let refused = String::from_utf8(convert(&[]).stderr).unwrap();
+        assert!(refused.contains("write over it with --force"), "{refused}");
+        std::fs::remove_file(&trace).unwrap();
+    }
+    assert!(converted > 0, "no input of the corpus is a whole part of a single rank");
 }

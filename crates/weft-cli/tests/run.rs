@@ -1,6 +1,6 @@
 //! `weft run`: real MPI programs in virtual time, by the command itself.
 //!
-//! They need MPICH in build/venv (`make test` installs it) and say so where it is not there.
+//! They need MPICH in build/venv (`make test` installs it) and are skipped where it is not there.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -16,8 +16,9 @@ fn weft(options: &[&str], program: &Path, what: &str) -> std::process::Output {
     support::run(options, program, &[what])
 }
 
-/// Catches times that depend on how processes ran, data that is not the sender's, turns that are lost; and lines whose order is
-/// that in which the system let ranks run, before they join, in virtual time or at their ends, when libraries print what they held.
+/// Catches times that depend on how processes ran, data that is not the sender's, turns that are lost; and
+/// lines whose order is that in which the system let ranks run, before they join, in virtual time or at their
+/// ends, when libraries print what they held.
 #[test]
 fn an_mpi_program_is_the_same_twice() {
     let Some(program) = job() else { return };
@@ -77,7 +78,7 @@ fn who_sleeps_gives_way() {
     let output = weft(&[&two[..], &["--time-limit", "1s"]].concat(), &program, "sleeps for ever");
     let said = texts(&output).1;
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("weft: limit reached: 1000"), "{said}");
+    assert!(said.contains("weft: limit reached (--time-limit): 1000"), "{said}");
     assert!(said.contains("would go on at 1000"), "{said}");
 }
 
@@ -95,7 +96,8 @@ fn a_rank_that_never_comes_is_told() {
     }
 }
 
-/// Catches traces that take the place of a device, a folder, the timeline or a result, and a word of a program that is there.
+/// Catches traces that take the place of a device, a folder, the timeline or a result, and a word of a
+/// program that is there.
 #[test]
 fn what_cannot_be_written_or_started_is_told_before() {
     let Some(program) = job() else { return };
@@ -106,10 +108,10 @@ fn what_cannot_be_written_or_started_is_told_before() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let (trace, results) = (path("results/t.weft"), path("results"));
     for (options, told) in [
-        (vec!["--record", &place], "is no file that can be written over"),
-        (vec!["--record", &pipe], "is no file that can be written over"),
+        (vec!["--record", &place], "is not a file that can be written over"),
+        (vec!["--record", &pipe], "is not a file that can be written over"),
         (vec!["--record", &trace, "--timeline", &trace], "name two files"),
-        (vec!["-o", &results, "--record", &trace], "write the trace beside it"),
+        (vec!["-o", &results, "--record", &trace], "write the trace elsewhere"),
     ] {
         let output = weft(&[&two[..], &options].concat(), &program, "barrier");
         let said = texts(&output).1;
@@ -132,7 +134,8 @@ fn virtual_s(options: &[&str], program: &Path, arguments: &[&str]) -> (f64, Stri
     (document["virtual_time_us"].as_f64().unwrap() / 1e6, said)
 }
 
-/// Catches a rank that waits for nothing where MPICH polls and goes on: what wakes it then is a time-out of the interface, 4 ms later.
+/// Catches a rank that waits for nothing where MPICH polls and goes on: what wakes it then is a time-out of
+/// the interface, 4 ms later.
 #[test]
 fn synchronizing_windows_takes_microseconds() {
     let Some(program) = job() else { return };
@@ -140,8 +143,8 @@ fn synchronizing_windows_takes_microseconds() {
     assert!(took < 0.001, "4 rounds of post, start, put, complete, wait: {took} s");
 }
 
-/// Catches a rank that waits though a request of many is complete that MPICH has looked at before it polled: it stood until a time-out of
-/// the interface, or for ever.
+/// Catches a rank that waits though a request of many is complete that MPICH has looked at before it polled:
+/// it stood until a time-out of the interface, or for ever.
 #[test]
 fn waiting_for_one_of_many_requests_takes_microseconds() {
     let Some(program) = job() else { return };
@@ -151,7 +154,8 @@ fn waiting_for_one_of_many_requests_takes_microseconds() {
     }
 }
 
-/// Catches a full mailbox of messages that have come before the one that the rank waits for, which then never finds room.
+/// Catches a full mailbox of messages that have come before the one that the rank waits for, which then never
+/// finds room.
 #[test]
 fn a_flood_of_small_messages_arrives() {
     let Some(program) = job() else { return };
@@ -169,8 +173,8 @@ fn what_is_computed_shows_on_the_ranks_clock() {
     assert!(seen > 0.005 && all >= seen, "{seen} s of {all}");
 }
 
-/// Catches virtual time that runs away while all ranks test in vain, a child of a rank that moves its clock, and an end that comes
-/// before what a rank has done last.
+/// Catches virtual time that runs away while all ranks test in vain, a child of a rank that moves its clock,
+/// and an end that comes before what a rank has done last.
 #[test]
 fn virtual_time_is_what_ranks_have_done() {
     let Some(program) = job() else { return };
@@ -203,7 +207,8 @@ fn ends_of_ranks_are_the_jobs() {
     }
 }
 
-/// Catches data of a rank's second program that is read from, or written into, the memory of its first: by a shell, and in its place.
+/// Catches data of a rank's second program that is read from, or written into, the memory of its first: by a
+/// shell, and in its place.
 #[test]
 fn a_rank_may_run_one_program_after_the_other() {
     let Some(program) = job() else { return };
@@ -230,7 +235,8 @@ fn an_aborting_rank_does_nothing_more() {
     }
 }
 
-/// Catches a run whose order is the system's and that nobody is told of; and a word of it where there is one thread.
+/// Catches a run whose order is the system's and that nobody is told of; and a word of it where there is one
+/// thread.
 #[test]
 fn several_threads_in_mpi_are_told_of() {
     let Some(program) = job() else { return };
@@ -244,7 +250,8 @@ fn several_threads_in_mpi_are_told_of() {
     }
 }
 
-/// Catches what one thread does to the rank outside of its calls while another is within one: messages came with others' data.
+/// Catches what one thread does to the rank outside of its calls while another is within one: messages came
+/// with others' data.
 #[test]
 fn several_threads_in_mpi_do_not_disturb_each_other() {
     let Some(program) = job() else { return };
@@ -260,7 +267,8 @@ fn several_threads_in_mpi_do_not_disturb_each_other() {
 #[test]
 fn lost_packets_are_not_told_as_a_deadlock() {
     let Some(program) = job() else { return };
-    let ideal = ["-m", "exanest", "-n", "2", "--set", "nic.model=simple", "--set", "faults=[{drop=1000000}]"];
+    let ideal =
+        ["-m", "exanest", "-n", "2", "--set", "nic.model=overheads", "--set", "faults=[{drop=1000000}]"];
     let output = weft(&ideal, &program, "talk");
     let said = texts(&output).1;
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -280,7 +288,8 @@ fn output_that_cannot_be_written_is_told() {
     assert!(said.contains("what ranks printed cannot be written: "), "{said}");
 }
 
-/// Catches a weft that stays for as long as what a rank has left behind prints, or says nothing and holds what it has inherited.
+/// Catches a weft that stays for as long as what a rank has left behind prints, or says nothing and holds
+/// what it has inherited.
 #[test]
 fn what_ranks_leave_behind_holds_nobody_up() {
     let Some(_) = job() else { return };
@@ -330,7 +339,8 @@ fn nothing_is_left_behind() {
     dies_with_weft(&program, &wrapped);
 }
 
-/// Kills weft while it runs a command whose ranks are processes of `program`: they are gone, and no file is there.
+/// Kills weft while it runs a command whose ranks are processes of `program`: they are gone, and no file is
+/// there.
 fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
     let folder = tempfile::tempdir().unwrap();
     let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"))
@@ -376,11 +386,11 @@ fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
     assert!(!names.iter().any(|name| ours.iter().any(|own| name.contains(own))), "{names:?}");
 }
 
-/// Catches ranks that each run alone because what started them closed what they inherit; and a program over weft.h that does not
-/// run then, although it needs nothing of it.
+/// Catches ranks that each run alone because what started them closed what they inherit; and a program over
+/// weft.h that does not run then, although it needs nothing of it.
 #[test]
 fn a_wrapper_that_closes_descriptors_runs_or_is_told_of() {
-    let closes = |program: &Path, libraries: Option<&Path>| {
+    let closes = |program: &Path, arguments: &[&str], libraries: Option<&Path>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
         command.envs(libraries.map(|folder| ("WEFT_LIBRARIES", folder)));
         command.args([
@@ -396,13 +406,13 @@ fn a_wrapper_that_closes_descriptors_runs_or_is_told_of() {
             "60s",
             "--",
         ]);
-        command.args(["sh", "-c", "exec \"$0\" talk 3<&-"]).arg(program);
+        command.args(["sh", "-c", "exec \"$0\" \"$@\" 3<&-"]).arg(program).args(arguments);
         command.stdin(Stdio::null()).output().unwrap()
     };
-    let output = closes(&interfaces("closed_interface"), None);
+    let output = closes(&interfaces("closed_interface"), &[], None);
     assert!(output.status.success(), "{:?}", texts(&output));
     let Some(program) = job() else { return };
-    let output = closes(&program, None);
+    let output = closes(&program, &["talk"], None);
     assert!(output.status.success(), "{:?}", texts(&output));
     // Without the library by which a rank finds its process manager again.
     let folder = tempfile::tempdir().unwrap();
@@ -410,17 +420,18 @@ fn a_wrapper_that_closes_descriptors_runs_or_is_told_of() {
     for library in [deps.join("libweft_client.so"), root().join("build/libfabric/libweft-fi.so")] {
         std::os::unix::fs::symlink(&library, folder.path().join(library.file_name().unwrap())).unwrap();
     }
-    let output = closes(&program, Some(folder.path()));
+    let output = closes(&program, &["talk"], Some(folder.path()));
     assert!(!output.status.success());
     assert!(texts(&output).1.contains("close_fds=False keeps them"), "{:?}", texts(&output));
 }
 
-/// Catches a wrapper that closes all that it inherits and takes its number for something else: what the program inherits as
-/// descriptor 3 is not its process manager.
+/// Catches a wrapper that closes all that it inherits and takes its number for something else: what the
+/// program inherits as descriptor 3 is not its process manager.
 #[test]
 fn an_mpi_program_behind_pythons_subprocess_runs() {
     let Some(program) = job() else { return };
-    let script = "import subprocess, sys; log = open('/dev/null'); sys.exit(subprocess.call(sys.argv[1:], pass_fds=[log.fileno()]))";
+    let script = "import subprocess, sys; log = open('/dev/null'); \
+                  sys.exit(subprocess.call(sys.argv[1:], pass_fds=[log.fileno()]))";
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.args(["run", "--quiet", "-m", "exanest", "-n", "3", "--wall-limit", "60s", "--"]);
     command.arg(root().join("build/venv/bin/python")).args(["-c", script]).arg(&program).arg("talk");
@@ -450,7 +461,8 @@ fn limits_of_the_system_are_told_before_the_start() {
     }
 }
 
-/// A program over weft.h, built with the library beside the command; and the provider, which the command looks for.
+/// A program over weft.h, built with the library beside the command; and the provider, which the command
+/// looks for.
 fn interfaces(name: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let library = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps/libweft_client.so");
@@ -464,8 +476,8 @@ fn interfaces(name: &str) -> PathBuf {
     program
 }
 
-/// Catches a program over weft.h that is not MPI's and does not run, times that are not those of the hardware, and two jobs that
-/// get in each other's way.
+/// Catches a program over weft.h that is not MPI's and does not run, times that are not those of the
+/// hardware, and two jobs that get in each other's way.
 #[test]
 fn an_interface_program_runs_without_mpi_and_beside_another() {
     let program = interfaces("interface_ping_pong");
@@ -481,7 +493,7 @@ fn an_interface_program_runs_without_mpi_and_beside_another() {
             .stderr(Stdio::piped());
         command.spawn().unwrap()
     };
-    let jobs = [start(&[]), start(&[]), start(&["--set", "nic.model=simple"])];
+    let jobs = [start(&[]), start(&[]), start(&["--set", "nic.model=overheads"])];
     let said: Vec<String> = jobs
         .into_iter()
         .map(|job| {
@@ -499,6 +511,36 @@ fn an_interface_program_runs_without_mpi_and_beside_another() {
     assert_eq!(said[0].lines().count(), 5, "{}", said[0]);
 }
 
+/// Catches a domain that a program gets although its job has not been given it, one that it does not get, and
+/// virtual times that depend on it.
+#[test]
+fn a_job_has_the_domains_that_it_is_given() {
+    let program = interfaces("interface_in_a_domain");
+    let run = |options: &[&str], domain: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.args(["run", "--quiet", "-m", "exanest", "-n", "2", "--ppn", "1", "--wall-limit", "60s"]);
+        command.args(options).arg("--").arg(&program).args(domain).stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    let alone = run(&[], &[]);
+    assert!(alone.status.success(), "{:?}", texts(&alone));
+    for (options, domain) in [(&[][..], "1"), (&["--pdid", "7,65535"], "65535"), (&["--pdid", "0"], "0")] {
+        let output = run(options, &[domain]);
+        assert!(output.status.success(), "{domain}: {:?}", texts(&output));
+        assert_eq!(texts(&output).0, texts(&alone).0, "{domain}");
+    }
+    for (options, domain, words) in [
+        (&[][..], "7", "Operation not permitted"),
+        (&["--pdid", "7,8"], "1", "Operation not permitted"),
+        (&["--pdid", "7"], "65536", "Invalid argument"),
+        (&["--pdid", "7,65536"], "7", "65536 is not in 0..=65535"),
+    ] {
+        let output = run(options, &[domain]);
+        let said = texts(&output).1;
+        assert!(!output.status.success() && said.contains(words), "{domain}: {said}");
+    }
+}
+
 /// Catches a mend that is not told before anything is started.
 #[test]
 fn what_cannot_run_is_refused() {
@@ -510,7 +552,7 @@ fn what_cannot_run_is_refused() {
     };
     refused(&["-m", "exanest", "-n", "2"], "./no-such-program", "was not found");
     refused(&["-m", "exanest", "-n", "60000"], "/bin/true", "do not fit on");
-    refused(&["-m", "exanest", "-n", "2", "--host", "gpu"], "/bin/true", "is no host model");
+    refused(&["-m", "exanest", "-n", "2", "--host", "gpu"], "/bin/true", "is not a host model");
     refused(&["-m", "exanest", "-n", "2", "--set", "host.poll=0ns"], "/bin/true", "add `poll`");
     refused(&["-m", "exanest", "-n", "2"], "/etc/passwd", "not executable");
     interfaces("unused");

@@ -1,6 +1,7 @@
-//! What `weft run` leaves behind: results, critical paths, timelines, traces; and how it agrees with simulated ranks.
+//! The files that `weft run` leaves: results, critical paths, timelines, traces; and how it agrees with
+//! simulated ranks.
 //!
-//! The programs need MPICH in build/venv (`make test` installs it) and say so where it is not there.
+//! The programs need MPICH in build/venv (`make test` installs it) and are skipped where it is not there.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -111,7 +112,7 @@ fn the_critical_path_adds_up_to_the_run() {
     let folder = tempfile::tempdir().unwrap();
     for (number, options, arguments, computes) in [
         (0, &["-n", "5", "--ppn", "2"][..], &["talk"][..], false),
-        (1, &["-n", "2", "--set", "nic.model=simple"], &["ping-pong", "100000", "10"], false),
+        (1, &["-n", "2", "--set", "nic.model=overheads"], &["ping-pong", "100000", "10"], false),
         (2, &["-n", "3", "--host", "fixed:300ns"], &["allreduce", "700", "10"], true),
         (3, &["-n", "3"], &["sleeps"], true),
         (4, &["-n", "2", "--set", "fabric.kind=ideal"], &["ping-pong", "8", "10"], false),
@@ -184,7 +185,8 @@ fn a_recorded_run_replays_in_the_same_time() {
     let [as_it_ran, by_exanest] = [&[][..], &own].map(|own| json(&[&words[..], own].concat()));
     let time = |answer: &Value| answer["rows"][0]["run_time_us"].as_f64().unwrap();
     assert!((time(&by_exanest) / time(&as_it_ran) - 1.0).abs() > 0.02, "{by_exanest}");
-    // What the host model charges is in the trace: 300 ns before each of at least two calls of each round and rank.
+    // What the host model charges is in the trace: 300 ns before each of at least two calls of each round and
+    // rank.
     document(
         &["-n", "2", "--host", "fixed:300ns", "--record", text(&trace), "--force"],
         &program,
@@ -297,8 +299,9 @@ fn a_timeline_has_its_name_when_it_is_whole() {
     assert!(!part.exists());
 }
 
-/// Catches a real rank that pays for seeing what it waits for, beside taking it: the latency of real ranks is that of `weft osu
-/// latency`, within 0.2 % where empty polls and calls that wait cost nothing, within 1 % on the machine as it is.
+/// Catches a real rank that pays for seeing what it waits for, beside taking it: the latency of real ranks is
+/// that of `weft osu latency`, within 0.2 % where empty polls and calls that wait cost nothing, within 1 % on
+/// the machine as it is.
 #[test]
 fn real_and_simulated_ranks_have_the_same_latency() {
     let Some(program) = job() else { return };
@@ -341,7 +344,7 @@ fn a_ping_pong_on_the_ideal_network_is_the_closed_form() {
     for set in [
         "fabric.kind=ideal",
         "ideal.rate=8Gb/s",
-        "nic.model=simple",
+        "nic.model=overheads",
         "host.poll=1ns",
         "messaging.send_copy_rate=8Gb/s",
         "messaging.receive_copy_rate=8Gb/s",
@@ -358,8 +361,8 @@ fn a_ping_pong_on_the_ideal_network_is_the_closed_form() {
     }
 }
 
-/// Catches a poll that is put off and not made up for, or answered otherwise than at its time, and what is answered in a rank's place
-/// otherwise than it would: the library's own functions are not
+/// Catches a poll that is put off and not made up for, or answered otherwise than at its time, and what is
+/// answered in a rank's place otherwise than it would: the library's own functions are not
 /// known to be blocking calls, so that each of their polls takes its turn.
 #[test]
 fn polls_that_are_put_off_take_the_time_of_those_that_are_not() {

@@ -15,7 +15,7 @@ fn words(command: &str) -> Vec<String> {
     words.collect()
 }
 
-/// What a command of the page prints.
+/// The lines that a command of the page prints.
 fn printed(command: &str, directory: &Path) -> Vec<String> {
     let words = words(command);
     assert_eq!(words[0], "weft");
@@ -25,7 +25,8 @@ fn printed(command: &str, directory: &Path) -> Vec<String> {
     String::from_utf8(output.stdout).unwrap().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Catches figures on the page that its commands do not print any more; `…` stands for lines that are left out.
+/// Catches figures on the page that its commands do not print any more; `…` stands for lines that are left
+/// out.
 #[test]
 fn the_tutorial_shows_what_its_commands_print() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/howto/change-the-interface.md");

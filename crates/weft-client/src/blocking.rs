@@ -1,20 +1,23 @@
 //! Polls inside of calls of MPI that do not return before what they wait for has come.
 //!
-//! Inside one, the program does not see whether a poll found anything: a poll that finds nothing there need not be answered
-//! before virtual time has reached it, but can be put off until the next one, which saves its turn (see [`crate::rank`]).
-//! Nothing depends on a call standing in that list: a wait inside one that does not, or of a program that does not
+//! Inside one, the program does not see whether a poll found anything: a poll that finds nothing there need
+//! not be answered before virtual time has reached it, but can be put off until the next one, which saves its
+//! turn (see [`crate::rank`]). Nothing depends on a call standing in that list: a wait inside one that does
+//! not, or of a program that does not
 //! [say](crate::within) which call it is in, takes one turn more and the same virtual time.
 //!
-//! Inside some the library polls without a yield, though it does nothing there but to wait: that its empty polls say so is
-//! known by the call alone. Where it looks through many requests for one that is complete, it polls between them as well, also when one
-//! is complete that it has looked at already: how many polls two whole looks have is known by how many requests there are. Where it
-//! synchronizes a window it also polls without waiting for anything, a few times in a row.
-//! Of a program that does not say which call it is in, each of these polls is made, and sees what has come by its end.
+//! Inside some the library polls without a yield, though it does nothing there but to wait: that its empty
+//! polls say so is known by the call alone. Where it looks through many requests for one that is complete, it
+//! polls between them as well, also when one is complete that it has looked at already: how many polls two
+//! whole looks have is known by how many requests there are. Where it synchronizes a window it also polls
+//! without waiting for anything, a few times in a row. Of a program that does not say which call it is in,
+//! each of these polls is made, and sees what has come by its end.
 //!
-//! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor yields: that it waits,
-//! and sees the message at once as a receive does, is known by the call alone.
+//! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor
+//! yields: that it waits, and sees the message at once as a receive does, is known by the call alone.
 
-use crate::{abi, clock};
+use crate::hook::{self, Event};
+use crate::rank_thread;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The calls, without those for large counts, which have a `_c` behind their names.
@@ -66,7 +69,7 @@ const SYNCHRONIZING: &[&str] = &[
     "MPI_Win_wait",
 ];
 
-/// What is known of a call.
+/// The manner in which an MPI call waits. It decides what polls inside the call mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -76,8 +79,8 @@ pub(crate) enum Kind {
     Blocking,
     /// It does not, may wait for anything, and a poll that finds nothing is all that says so.
     Polling,
-    /// It does not, and looks through its requests over and over, with polls between some of them: only when as many polls in a row as two
-    /// whole looks have have found nothing, it waits.
+    /// It does not, and looks through its requests over and over, with polls between some of them: only when
+    /// as many polls in a row as two whole looks have have found nothing, it waits.
     Scanning,
     /// It does not, may wait for anything, and some polls in a row that find nothing are all that says so.
     Synchronizing,
@@ -85,7 +88,7 @@ pub(crate) enum Kind {
     Probing,
 }
 
-/// What is known of the call of this name.
+/// The kind of the call of this name.
 pub(crate) fn kind(name: &str) -> Kind {
     match name.strip_suffix("_c").unwrap_or(name) {
         "MPI_Mprobe" | "MPI_Probe" => Kind::Probing,
@@ -122,7 +125,7 @@ pub(crate) fn take_put_off() -> bool {
 
 /// Whether the rank is inside a call of this kind. Of several threads, each is in a call of its own.
 pub(crate) fn is_inside(kind: Kind) -> bool {
-    INSIDE.load(Ordering::Relaxed) == kind as u8 && !clock::several_threads()
+    INSIDE.load(Ordering::Relaxed) == kind as u8 && !rank_thread::several_threads()
 }
 
 /// Whether the program sees nothing before what it waits for has come.
@@ -132,12 +135,12 @@ pub(crate) fn hides_polls() -> bool {
 
 /// The rank enters a call, or goes back to the one that it was made in or to its program.
 pub(crate) fn enter(kind: Kind) {
-    if clock::several_threads() {
+    if rank_thread::several_threads() {
         return;
     }
     if !matches!(kind, Kind::Blocking | Kind::Polling) {
         // The program may look at what it pleases now.
-        abi::make_up();
+        hook::tell(Event::Looks);
     }
     INSIDE.store(kind as u8, Ordering::Relaxed);
 }

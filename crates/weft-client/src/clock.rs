@@ -1,138 +1,61 @@
 //! The virtual clock in place of the system's, for the thread that is the rank.
 //!
 //! ```text
-//!   before the rank joins     from 500 s on, every look and every sleep moves it: start-up code that waits for time
-//!                             to pass ends, and what it keeps of the clock is the same in every run
-//!   from then on              1000 s + the rank's clock; every look costs time, so that a loop on the
+//!   before the rank joins     from 500 s on, every read and every sleep moves it: start-up code that
+//!                             waits for time to pass ends, and the times that it keeps are the same in
+//!                             every run
+//!   from then on              1000 s + the rank's clock; every read costs time, so that a loop on the
 //!                             clock ends
 //! ```
-//! The library is preloaded: its functions stand before those of the C library. Other threads keep the
-//! system's clock. CPU time is the same clock: a rank's processor polls when it has nothing else to do. A double of seconds resolves 0.1 ns at 1000 s, and 238 ns at today's date.
-//!
-//! # Not covered
-//! The processor's time-stamp counter, static programs, system calls without the C library, and `times()`,
-//! which are real.
+//! CPU time is the same clock: a rank's processor polls when it has nothing else to do. A double of seconds
+//! resolves 0.1 ns at 1000 s, and 238 ns at today's date.
 
-use crate::device::{HostModel, Shared, State};
-use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use crate::device::{HostModel, Shared};
+use crate::hook::{self, Event};
+use crate::rank_thread::{self, is_job};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Seconds that a rank's clock shows at virtual time zero.
-const BASE_S: u64 = 1000;
-/// Seconds that it shows when the process starts.
-const START_S: u64 = 500;
-const NS_PER_S: u64 = 1_000_000_000;
+/// Nanoseconds of a second.
+pub(crate) const NS_PER_S: u64 = 1_000_000_000;
 const PS_PER_NS: u64 = 1000;
+/// The rank's clock at virtual time zero, in ns.
+const BASE_NS: u64 = 1000 * NS_PER_S;
+/// The clock at the start of the process, in ns.
+const START_NS: u64 = 500 * NS_PER_S;
+/// Time that a clock read takes before the rank has joined, in ns.
+const EARLY_READ_NS: u64 = 10_000;
+/// The latest time to which a sleep takes the rank's clock, in ps: 106 days, so that the clock can still go
+/// on.
+const MAX_SLEEP_UNTIL_PS: u64 = u64::MAX / 2;
 
-static DEVICE: OnceLock<&'static Shared> = OnceLock::new();
-static OWNER: AtomicI32 = AtomicI32::new(0);
-static SEVERAL: AtomicBool = AtomicBool::new(false);
+/// Reads of the clock in virtual time.
 static READS: AtomicU32 = AtomicU32::new(0);
-/// What looks and sleeps have amounted to before the rank joined, in ns.
-static BEFORE: AtomicU64 = AtomicU64::new(0);
-/// How much of the rank's clock the program itself has taken, in ps.
-static PROGRAM: AtomicU64 = AtomicU64::new(0);
-/// What a look moves the clock by before the rank has joined, in ns.
-const EARLY_LOOK: u64 = 10_000;
+/// Sum of reads and sleeps before the rank joined, in ns.
+static BEFORE_NS: AtomicU64 = AtomicU64::new(0);
+/// Part of the rank's clock that the program itself has taken, in ps.
+static PROGRAM_PS: AtomicU64 = AtomicU64::new(0);
 
-/// How far sleeps take the clock at most, in ps, so that it still can go on: 106 days.
-const LAST_PS: u64 = u64::MAX / 2;
-
-/// No thread's number, and not the one that stands for a rank that may join yet.
-const NOBODY: i32 = -1;
-
-thread_local! {
-    static THREAD: Cell<i32> = const { Cell::new(0) };
-}
-
-/// The calling thread is the rank of this device.
-pub(crate) fn belongs_to(device: &'static Shared) {
-    OWNER.store(thread(), Ordering::Relaxed);
-    let _ = DEVICE.set(device);
-    watch_process();
-}
-
-/// At the end of the process the rank's clock has what it has done last; a fork of the process is no rank, and has the system's clocks.
-#[expect(unsafe_code, reason = "functions that the C library calls")]
-fn watch_process() {
-    extern "C" fn ends() {
-        if is_in_virtual_time() {
-            crate::abi::settle();
-        }
-    }
-    extern "C" fn forked() {
-        OWNER.store(NOBODY, Ordering::Relaxed);
-    }
-    // SAFETY: functions that live as long as the process. Without room for them, nothing but what they do is missing.
-    unsafe {
-        libc::atexit(ends);
-        libc::pthread_atfork(None, None, Some(forked));
-    }
-}
-
-/// How often the rank has looked at its clock.
+/// Reads of the clock by the rank so far.
 pub(crate) fn reads() -> u32 {
     READS.load(Ordering::Relaxed)
 }
 
-/// The program itself has taken so much more of the rank's clock, in ps.
+/// Adds to the time that the program itself has taken, in ps.
 pub(crate) fn add_program_ps(ps: u64) {
-    PROGRAM.fetch_add(ps, Ordering::Relaxed);
+    PROGRAM_PS.fetch_add(ps, Ordering::Relaxed);
 }
 
-/// How much of the rank's clock the program itself has taken: computation, sleeping, looking at the clock, in ps.
+/// Part of the rank's clock that the program itself has taken, in ps: computation, sleeps, clock reads.
 pub(crate) fn program_ps() -> u64 {
-    PROGRAM.load(Ordering::Relaxed)
+    PROGRAM_PS.load(Ordering::Relaxed)
 }
 
-/// Whether the calling thread is a rank in virtual time.
-pub(crate) fn is_in_virtual_time() -> bool {
-    device().is_some()
-}
-
-/// Whether other threads than the rank's call the library too, this one among them. The MPI library sees to it that one calls at a time;
-/// so from then on nothing may be done outside of its calls with what they use, and what one thread says of itself holds for it alone.
-pub(crate) fn several_threads() -> bool {
-    if SEVERAL.load(Ordering::Relaxed) {
-        return true;
-    }
-    let owner = OWNER.load(Ordering::Relaxed);
-    let other = owner > 0 && owner != thread();
-    if other {
-        SEVERAL.store(true, Ordering::Relaxed);
-    }
-    other
-}
-
-fn thread() -> i32 {
-    let known = THREAD.get();
-    if known != 0 {
-        return known;
-    }
-    let id = rustix::thread::gettid().as_raw_nonzero().get();
-    THREAD.set(id);
-    id
-}
-
-/// The device whose rank the calling thread is, in virtual time.
-fn device() -> Option<&'static Shared> {
-    let device = DEVICE.get()?;
-    let joined = matches!(device.state(), Some(State::Run));
-    (joined && OWNER.load(Ordering::Relaxed) == thread()).then_some(*device)
-}
-
-/// Whether the process is a rank, or may become one.
-pub(crate) fn is_job() -> bool {
-    static JOB: OnceLock<bool> = OnceLock::new();
-    *JOB.get_or_init(|| std::env::var_os("WEFT_JOB").is_some())
-}
-
+/// The system's own clock, in ns.
 #[expect(unsafe_code, reason = "the system call itself: the C library's function is ours")]
-fn real_ns(clock: libc::clockid_t) -> u64 {
+pub(crate) fn real_ns(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes one timespec.
-    let status = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
+    let status = unsafe { libc::syscall(libc::SYS_clock_gettime, id, &raw mut time) };
     if status == 0 { time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64 } else { 0 }
 }
 
@@ -141,74 +64,90 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     real_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// What the clock shows, in ns; `None`: the system's.
-fn shown_ns() -> Option<u64> {
-    if let Some(device) = device() {
-        take_account(device);
+/// The clock of a rank as the program sees it, in ns.
+fn rank_ns(device: &Shared) -> u64 {
+    BASE_NS + device.clock() / PS_PER_NS
+}
+
+/// Reads the clock: the time that it shows, in ns; `None`: the system's.
+pub(crate) fn shown_ns() -> Option<u64> {
+    if let Some(device) = rank_thread::device() {
+        settle(device);
         READS.fetch_add(1, Ordering::Relaxed);
         let span = device.identity().clock_read.as_ps();
         device.look(span);
         add_program_ps(span);
-        return Some(BASE_S * NS_PER_S + device.clock() / PS_PER_NS);
+        return Some(rank_ns(device));
     }
-    if !is_job() || OWNER.load(Ordering::Relaxed) != 0 && OWNER.load(Ordering::Relaxed) != thread() {
+    if !rank_thread::may_be_rank() {
         return None;
     }
-    if let Some(device) = DEVICE.get()
-        && device.clock() > 0
-    {
-        // Between two times in virtual time: it must not go back.
-        return Some(BASE_S * NS_PER_S + device.clock() / PS_PER_NS);
+    match rank_thread::device_of_process() {
+        // Between two times in virtual time: the clock must not go back.
+        Some(device) if device.clock() > 0 => Some(rank_ns(device)),
+        _ => Some(early_ns(BEFORE_NS.fetch_add(EARLY_READ_NS, Ordering::Relaxed))),
     }
-    Some(early_ns(BEFORE.fetch_add(EARLY_LOOK, Ordering::Relaxed)))
 }
 
-/// What the clock shows before the rank has joined, when looks and sleeps have amounted to `before`, in ns. It never stands still, nor comes
-/// to where virtual time begins.
+/// The clock before the rank has joined, when reads and sleeps amount to `before`, all in ns. It never stands
+/// still, and never reaches the time at which virtual time begins.
 fn early_ns(before: u64) -> u64 {
-    let (start, end) = (START_S * NS_PER_S, BASE_S * NS_PER_S);
-    // As it is for half of the way; then ever slower.
-    let half = (end - start) / 2;
+    // Half of the way it runs at its own rate, then ever slower.
+    let half = (BASE_NS - START_NS) / 2;
     let late = before.saturating_sub(half);
     let slowed = u128::from(late) * u128::from(half) / (u128::from(late) + u128::from(half));
-    start + before.min(half) + slowed as u64
+    START_NS + before.min(half) + slowed as u64
 }
 
-/// What the rank has done since its last call is in its clock: a poll that was put off, and, where computing is measured, what it has
-/// computed.
-fn take_account(device: &Shared) {
-    match device.identity().host {
-        HostModel::Cpu(_) => crate::abi::settle(),
-        HostModel::None | HostModel::Fixed(_) => crate::abi::make_up(),
+/// Brings the rank's clock up to date with what the rank has done since its last call: a poll that was put
+/// off, and, if computing is measured, its computation.
+fn settle(device: &Shared) {
+    hook::tell(match device.identity().host {
+        HostModel::Cpu(_) => Event::Settles,
+        HostModel::None | HostModel::Fixed(_) => Event::Looks,
+    });
+}
+
+/// Reads the clock of CPU time, in ns; `None`: the system's.
+pub(crate) fn cpu_ns() -> Option<u64> {
+    rank_thread::device().and_then(|_| shown_ns())
+}
+
+/// Time until the clock shows `ns`, in ns, for a sleep with an absolute end.
+pub(crate) fn until_ns(ns: u64) -> u64 {
+    match rank_thread::device() {
+        Some(device) => {
+            settle(device);
+            ns.saturating_sub(rank_ns(device))
+        }
+        // Before the rank has joined, by the clock that the process has been shown.
+        None if is_job() => ns.saturating_sub(early_ns(BEFORE_NS.load(Ordering::Relaxed))),
+        None => ns,
     }
 }
 
-/// The CPU time that the clock shows, in ns; `None`: the system's.
-fn cpu_ns() -> Option<u64> {
-    device().and_then(|_| shown_ns())
-}
-
-/// Lets the rank's clock pass; says whether it is a rank's.
-fn sleep_ns(ns: u64) -> bool {
-    let Some(device) = device() else {
+/// Sleeps by the rank's clock, in ns. Returns whether the calling thread is a rank, which then has slept.
+pub(crate) fn sleep_ns(ns: u64) -> bool {
+    let Some(device) = rank_thread::device() else {
         if is_job() {
-            BEFORE.fetch_add(ns, Ordering::Relaxed);
+            BEFORE_NS.fetch_add(ns, Ordering::Relaxed);
         }
         return false;
     };
-    take_account(device);
+    settle(device);
     READS.fetch_add(1, Ordering::Relaxed);
     let span = ns.saturating_mul(PS_PER_NS);
-    let span = span.min(LAST_PS.saturating_sub(device.clock()));
+    let span = span.min(MAX_SLEEP_UNTIL_PS.saturating_sub(device.clock()));
     device.sleep(span);
     add_program_ps(span);
-    crate::abi::slept();
+    hook::tell(Event::Slept);
     true
 }
 
-fn is_wall_clock(clock: libc::clockid_t) -> bool {
+/// Whether this clock of the system measures real time.
+pub(crate) fn is_wall_clock(id: libc::clockid_t) -> bool {
     matches!(
-        clock,
+        id,
         libc::CLOCK_REALTIME
             | libc::CLOCK_MONOTONIC
             | libc::CLOCK_MONOTONIC_RAW
@@ -219,203 +158,20 @@ fn is_wall_clock(clock: libc::clockid_t) -> bool {
     )
 }
 
-/// The functions of the C library that this one stands before.
-#[expect(unsafe_code, reason = "C functions: their callers answer for the pointers")]
-mod preload {
-    use super::*;
-    use libc::{c_int, c_long, c_void, clockid_t, time_t, timespec, timeval, useconds_t};
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
-        let shown = match clock {
-            libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => cpu_ns(),
-            clock if is_wall_clock(clock) => shown_ns(),
-            _ => None,
-        };
-        match shown {
-            Some(ns) if !time.is_null() => {
-                // SAFETY: not null, and by the C library's contract a timespec to write to.
-                unsafe {
-                    *time = timespec { tv_sec: (ns / NS_PER_S) as time_t, tv_nsec: (ns % NS_PER_S) as c_long }
-                };
-                0
-            }
-            // SAFETY: the same call with the same arguments.
-            _ => unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int },
-        }
-    }
-
-    /// C11's look at the time.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn timespec_get(time: *mut timespec, base: c_int) -> c_int {
-        const TIME_UTC: c_int = 1;
-        // SAFETY: the caller's pointer, as the C library would take it.
-        let done = base == TIME_UTC && unsafe { clock_gettime(libc::CLOCK_REALTIME, time) } == 0;
-        if done { base } else { 0 }
-    }
-
-    /// CPU time in microseconds.
-    #[unsafe(no_mangle)]
-    extern "C" fn clock() -> libc::clock_t {
-        let ns = cpu_ns().unwrap_or_else(|| real_ns(libc::CLOCK_PROCESS_CPUTIME_ID));
-        (ns / 1000) as libc::clock_t
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn getrusage(who: c_int, usage: *mut libc::rusage) -> c_int {
-        // SAFETY: the same call with the same arguments.
-        let status = unsafe { libc::syscall(libc::SYS_getrusage, who, usage) as c_int };
-        let own = who == libc::RUSAGE_SELF || who == libc::RUSAGE_THREAD;
-        if status == 0
-            && own
-            && let Some(ns) = cpu_ns()
-        {
-            let time = |ns: u64| timeval {
-                tv_sec: (ns / NS_PER_S) as time_t,
-                tv_usec: (ns % NS_PER_S / 1000) as libc::suseconds_t,
-            };
-            // SAFETY: the call has just written there.
-            unsafe { ((*usage).ru_utime, (*usage).ru_stime) = (time(ns), time(0)) };
-        }
-        status
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_int {
-        match shown_ns() {
-            Some(ns) if !time.is_null() => {
-                // SAFETY: not null, and by the C library's contract a timeval to write to.
-                unsafe {
-                    *time = timeval {
-                        tv_sec: (ns / NS_PER_S) as time_t,
-                        tv_usec: (ns % NS_PER_S / 1000) as libc::suseconds_t,
-                    }
-                };
-                0
-            }
-            // SAFETY: the same call with the same arguments.
-            _ => unsafe { libc::syscall(libc::SYS_gettimeofday, time, zone) as c_int },
-        }
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn time(out: *mut time_t) -> time_t {
-        let ns = shown_ns().unwrap_or_else(|| real_ns(libc::CLOCK_REALTIME));
-        let seconds = (ns / NS_PER_S) as time_t;
-        if !out.is_null() {
-            // SAFETY: not null, and by the C library's contract a time_t to write to.
-            unsafe { *out = seconds };
-        }
-        seconds
-    }
-
-    /// Of a sleep, in ns; `None`: not valid.
-    unsafe fn length(request: *const timespec) -> Option<u64> {
-        if request.is_null() {
-            return None;
-        }
-        // SAFETY: not null, and by the C library's contract a timespec.
-        let timespec { tv_sec, tv_nsec } = unsafe { *request };
-        let valid = tv_sec >= 0 && (0..NS_PER_S as c_long).contains(&tv_nsec);
-        valid.then(|| (tv_sec as u64).saturating_mul(NS_PER_S).saturating_add(tv_nsec as u64))
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec) -> c_int {
-        // SAFETY: the caller's pointer, as the C library would take it.
-        match unsafe { length(request) } {
-            Some(ns) if sleep_ns(ns) => 0,
-            // SAFETY: the same call with the same arguments.
-            _ => unsafe { libc::syscall(libc::SYS_nanosleep, request, rest) as c_int },
-        }
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn clock_nanosleep(
-        clock: clockid_t,
-        flags: c_int,
-        request: *const timespec,
-        rest: *mut timespec,
-    ) -> c_int {
-        // SAFETY: the caller's pointer, as the C library would take it.
-        let wanted = if is_wall_clock(clock) { unsafe { length(request) } } else { None };
-        let span = match (wanted, device()) {
-            (Some(ns), Some(device)) if flags & libc::TIMER_ABSTIME != 0 => {
-                take_account(device);
-                Some(ns.saturating_sub(BASE_S * NS_PER_S + device.clock() / PS_PER_NS))
-            }
-            // Before the rank has joined, by the clock that it has been shown.
-            (Some(ns), None) if flags & libc::TIMER_ABSTIME != 0 && is_job() => {
-                Some(ns.saturating_sub(early_ns(BEFORE.load(Ordering::Relaxed))))
-            }
-            (wanted, _) => wanted,
-        };
-        match span {
-            Some(ns) if sleep_ns(ns) => 0,
-            _ => {
-                // SAFETY: the same call with the same arguments.
-                let status = unsafe { libc::syscall(libc::SYS_clock_nanosleep, clock, flags, request, rest) };
-                // The function returns the error, the system call sets errno.
-                if status == 0 {
-                    0
-                } else {
-                    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
-                }
-            }
-        }
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn usleep(us: useconds_t) -> c_int {
-        let ns = u64::from(us) * 1000;
-        if sleep_ns(ns) {
-            return 0;
-        }
-        let request = timespec { tv_sec: (ns / NS_PER_S) as time_t, tv_nsec: (ns % NS_PER_S) as c_long };
-        // SAFETY: a timespec of our own.
-        unsafe {
-            libc::syscall(libc::SYS_nanosleep, &raw const request, std::ptr::null_mut::<timespec>()) as c_int
-        }
-    }
-
-    /// Seconds; returns what is left of them.
-    #[unsafe(no_mangle)]
-    extern "C" fn sleep(seconds: libc::c_uint) -> libc::c_uint {
-        if sleep_ns(u64::from(seconds) * NS_PER_S) {
-            return 0;
-        }
-        let request = timespec { tv_sec: seconds as time_t, tv_nsec: 0 };
-        let mut rest = timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: timespecs of our own.
-        let status = unsafe { libc::syscall(libc::SYS_nanosleep, &raw const request, &raw mut rest) };
-        if status == 0 { 0 } else { rest.tv_sec as libc::c_uint }
-    }
-
-    #[unsafe(no_mangle)]
-    extern "C" fn sched_yield() -> c_int {
-        if device().is_some() && !several_threads() {
-            crate::abi::yielded();
-            return 0;
-        }
-        // SAFETY: takes no arguments.
-        unsafe { libc::syscall(libc::SYS_sched_yield) as c_int }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Catches a clock that stands still before the rank joins, which start-up code may wait for for ever, or that reaches the time at
-    /// which virtual time begins.
+    /// Catches a clock that stands still before the rank joins, for which start-up code may wait for ever, or
+    /// one that reaches the time at which virtual time begins.
     #[test]
     fn the_early_clock_never_stands_still() {
         let mut before = 0;
-        for step in [1, EARLY_LOOK, NS_PER_S, 100 * NS_PER_S, 300 * NS_PER_S, 1000 * NS_PER_S] {
+        for step in [1, EARLY_READ_NS, NS_PER_S, 100 * NS_PER_S, 300 * NS_PER_S, 1000 * NS_PER_S] {
             assert!(early_ns(before + step) > early_ns(before), "{step} after {before}");
             before += step;
-            assert!(early_ns(before) < BASE_S * NS_PER_S);
+            assert!(early_ns(before) < BASE_NS);
         }
-        assert_eq!(early_ns(7), START_S * NS_PER_S + 7);
+        assert_eq!(early_ns(7), START_NS + 7);
     }
 }

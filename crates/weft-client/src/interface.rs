@@ -2,39 +2,78 @@
 //!
 //! ```text
 //!   weft_interface_send  ──► packetizer ─────────► mailbox ──► weft_interface_receive
-//!   weft_interface_write ──► RDMA ───────────────► shared memory, then the notification word
+//!   weft_interface_write ──► RDMA ───────────────► any memory there, then the notification word
 //!   weft_interface_read  ──► RDMA of the target ─► own memory
 //!                              └── ended, refused ──► weft_interface_poll
 //! ```
-//! Only opening and closing go through the system software; all else are stores and loads of the process's own. The
-//! software above costs nothing here: what a descriptor takes is the interface's time, and an empty poll takes
-//! the machine's `host.poll`.
+//! Only opening and closing go through the system software; all else are stores and loads of the process's
+//! own. The software above costs nothing here: what a descriptor takes is the interface's time, and an empty
+//! poll takes the machine's `host.poll`. No memory is registered: all that a process has mapped can be
+//! reached by those of its protection domain, and what it has not is a page fault that the system cannot
+//! handle.
 //!
 //! # Source
-//! FORTH-ICS / TR-488 §5.1.
+//! FORTH-ICS / TR-488 §5.1; §4.3 for the address; §4.5.3 for the whole address space.
 //!
 //! # Not modelled
-//! Virtual time of opening and closing, which are system calls.
+//! Virtual time of opening and closing, which are system calls. The 39 bits of an address within a process:
+//! those of real processes are longer, and [`Address::memory`] has them whole. The simulated interface sees
+//! that memory laid out anew.
 
-use crate::device::{Call, Notice, NoticeKind, Post, PostKind, State};
-use crate::operation::{Lent, flag};
-use crate::rank::Rank;
-use std::collections::{BTreeSet, VecDeque};
+use crate::device::{Notice, NoticeKind, PostKind};
+use crate::operation::flag;
+use std::collections::VecDeque;
 use std::ffi::c_void;
 
-/// A place in the global virtual address space.
+/// A place in the global virtual address space (TR-488, 4.3): protection domain, node, process, and virtual
+/// address there. The process is said by its interface: of all interfaces that a process has, each reaches
+/// the same memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Address {
-    /// A virtual address in the process that owns the interface. Small messages go to the interface, and do not use it.
+    /// A virtual address in the process that owns the interface, as its pointers are. Small messages go to
+    /// the interface, and do not use it.
     pub memory: u64,
-    /// The node: which network interface of the machine.
+    /// The node, of 22 bits: which network interface of the machine.
     pub node: u32,
-    /// The virtual interface there.
+    /// The virtual interface there. The node knows by it the rank of the address, of 3 bits: which of its
+    /// processes it is.
     pub interface: u16,
-    /// Its protection domain. Only told: who may reach what is decided by the domains that the system software has
-    /// noted at both ends.
+    /// The interface's protection domain, of 16 bits, for information. Access is decided by the domains that
+    /// the system software has noted at both ends.
     pub domain: u16,
+}
+
+/// A protection domain, as a process that allocates an interface names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WantedDomain {
+    /// The job's own.
+    Job,
+    /// One that no other process is in.
+    Private,
+    /// The one of this number.
+    Numbered(u16),
+}
+
+impl WantedDomain {
+    /// The domain that `weft_interface_allocate` means by a number; `None`: it has more than 16 bits.
+    pub fn of(number: u64) -> Option<WantedDomain> {
+        match u32::try_from(number).ok()? {
+            flag::DOMAIN_JOB => Some(WantedDomain::Job),
+            flag::DOMAIN_PRIVATE => Some(WantedDomain::Private),
+            number => u16::try_from(number).ok().map(WantedDomain::Numbered),
+        }
+    }
+}
+
+impl From<WantedDomain> for u64 {
+    fn from(domain: WantedDomain) -> u64 {
+        match domain {
+            WantedDomain::Job => flag::DOMAIN_JOB.into(),
+            WantedDomain::Private => flag::DOMAIN_PRIVATE.into(),
+            WantedDomain::Numbered(number) => number.into(),
+        }
+    }
 }
 
 /// An operation of a virtual interface that has ended.
@@ -45,47 +84,48 @@ pub struct InterfaceCompletion {
     pub context: *mut c_void,
     /// Which it was: WEFT_SENT (told only where it has failed), WEFT_WRITTEN or WEFT_READ.
     pub flags: u64,
-    /// 0, or an errno: EACCES (refused: another protection domain, or memory that is not shared so), ENXIO (no such
-    /// interface), ENETUNREACH (no such node), ETIMEDOUT (never acknowledged), EFAULT (the local buffer).
+    /// 0, or an errno, which says the field that is wrong. EACCES: the interface is of another protection
+    /// domain. ENETUNREACH: no such node. ENXIO: no such interface; or it has no page of RDMA channels, which
+    /// that of a write's initiator needs, and that which is read from. EFAULT: memory that the target has not
+    /// mapped, or not for such access, or to read into which the initiator has not: a page fault that no
+    /// system can handle. Nothing has been written then. ETIMEDOUT: never acknowledged.
     pub error: i32,
 }
 
-/// A small message that has come.
-struct Small {
-    from: Address,
-    bytes: Vec<u8>,
+/// A small message in the mailbox.
+pub(crate) struct Small {
+    pub from: Address,
+    pub bytes: Vec<u8>,
 }
 
 /// A virtual interface of this rank.
 #[derive(Default)]
-struct Interface {
-    own: Address,
-    mailbox: VecDeque<Small>,
-    completions: VecDeque<InterfaceCompletion>,
-    /// Pieces of shared memory, by number.
-    shares: BTreeSet<u64>,
-    next_share: u64,
+pub(crate) struct Interface {
+    pub own: Address,
+    pub mailbox: VecDeque<Small>,
+    pub completions: VecDeque<InterfaceCompletion>,
 }
 
 /// The virtual interfaces of a rank.
 #[derive(Default)]
 pub struct Interfaces {
-    open: Vec<Interface>,
-    /// What the system software said to the last wish for one.
-    answer: Option<Result<Address, i32>>,
+    pub(crate) open: Vec<Interface>,
+    /// Answer of the system software to the last request for one.
+    pub(crate) answer: Option<Result<Address, i32>>,
 }
 
 impl Interfaces {
-    /// The interfaces are no more.
+    /// Closes all of them.
     pub(crate) fn clear(&mut self) {
         self.open.clear();
     }
 
-    fn of(&mut self, number: u16) -> Option<&mut Interface> {
+    /// The open interface of this number.
+    pub(crate) fn of(&mut self, number: u16) -> Option<&mut Interface> {
         self.open.iter_mut().find(|interface| interface.own.interface == number)
     }
 
-    /// Something has happened to them.
+    /// Takes a notice of the network interface.
     pub(crate) fn notice(&mut self, notice: &Notice, bytes: Vec<u8>) {
         let (node, number) = (notice.node, notice.interface as u16);
         match NoticeKind::of_interface(notice.kind) {
@@ -112,173 +152,5 @@ impl Interfaces {
                 }
             }
         }
-    }
-}
-
-impl Rank {
-    /// Allocates a virtual interface; see `weft_interface_allocate`.
-    ///
-    /// # Errors
-    /// ENOSPC: the node has no more.
-    pub fn open_interface(&mut self, private: bool) -> Result<Address, i32> {
-        self.enter(Call::None);
-        let flags = if private { Post::PRIVATE } else { 0 };
-        self.interfaces.answer = None;
-        self.port.post_raw(PostKind::Open, Post { flags, ..Post::default() }, &[]);
-        // The system software answers before virtual time goes on.
-        let answer = loop {
-            self.port.hand_over(State::Ready);
-            self.take_notices();
-            if let Some(answer) = self.interfaces.answer.take() {
-                break answer;
-            }
-        };
-        if let Ok(own) = answer {
-            self.interfaces.open.push(Interface { own, ..Interface::default() });
-        }
-        self.port.leave();
-        answer
-    }
-
-    /// Gives it back; see `weft_interface_free`. What is under way is forgotten.
-    pub fn close_interface(&mut self, number: u16) {
-        self.enter(Call::None);
-        self.interfaces.open.retain(|interface| interface.own.interface != number);
-        self.port.post_raw(PostKind::Close, Post { interface: number.into(), ..Post::default() }, &[]);
-        self.port.leave();
-    }
-
-    /// Where an interface of this rank is; `None`: it is not open.
-    pub fn interface_address(&mut self, number: u16) -> Option<Address> {
-        self.interfaces.of(number).map(|interface| interface.own)
-    }
-
-    /// Bytes of the largest small message.
-    pub fn largest_small(&self) -> usize {
-        self.port.shared.identity().small as usize
-    }
-
-    /// Sends a small message; see `weft_interface_send`.
-    ///
-    /// # Errors
-    /// EMSGSIZE: it is too large.
-    pub fn send_small(&mut self, number: u16, to: Address, bytes: Lent, context: usize) -> Result<(), i32> {
-        if bytes.length > self.largest_small() {
-            return Err(libc::EMSGSIZE);
-        }
-        self.enter(Call::Send);
-        let post = descriptor(number, to, context);
-        let bytes = bytes.copy();
-        self.port.post_raw(PostKind::Small, Post { length: bytes.len() as u64, ..post }, &bytes);
-        self.port.leave();
-        Ok(())
-    }
-
-    /// Takes the oldest small message: its length, as much of it as fits in `buffer`, and who sent it.
-    pub fn receive_small(&mut self, number: u16, buffer: Lent) -> Option<(usize, Address)> {
-        self.begin_poll();
-        if self.interfaces.of(number).is_some_and(|interface| interface.mailbox.is_empty()) {
-            self.port.polled_interface = Some(number);
-            self.make_progress(true);
-        }
-        let small = self.interfaces.of(number).and_then(|interface| interface.mailbox.pop_front());
-        let taken = small.map(|Small { from, bytes }| {
-            buffer.fill(&bytes);
-            self.port.post_raw(PostKind::Take, Post { interface: number.into(), ..Post::default() }, &[]);
-            self.port.begin_again();
-            (bytes.len(), from)
-        });
-        self.port.leave();
-        taken
-    }
-
-    /// Lets peers of the interface's domain reach memory: the number of the share.
-    pub fn share(&mut self, number: u16, memory: Lent, may_read: bool, may_write: bool) -> Option<u64> {
-        let interface = self.interfaces.of(number)?;
-        let key = interface.next_share;
-        interface.next_share += 1;
-        interface.shares.insert(key);
-        let flags = if may_read { Post::MAY_READ } else { 0 } | if may_write { Post::MAY_WRITE } else { 0 };
-        let (local, length) = (memory.address as u64, memory.length as u64);
-        self.enter(Call::None);
-        let post = Post { flags, local, length, key, interface: number.into(), ..Post::default() };
-        self.port.post_raw(PostKind::Share, post, &[]);
-        self.port.leave();
-        Some(key)
-    }
-
-    /// Lets them no more; says whether it was shared.
-    pub fn unshare(&mut self, number: u16, key: u64) -> bool {
-        if !self.interfaces.of(number).is_some_and(|interface| interface.shares.remove(&key)) {
-            return false;
-        }
-        self.enter(Call::None);
-        let post = Post { key, interface: number.into(), ..Post::default() };
-        self.port.post_raw(PostKind::Unshare, post, &[]);
-        self.port.leave();
-        true
-    }
-
-    /// RDMA write, and behind it a word at `notify` in the target's memory; see `weft_interface_write`.
-    pub fn put(&mut self, number: u16, local: Lent, to: Address, notify: Option<(u64, u64)>, context: usize) {
-        self.enter(Call::Write);
-        let post = descriptor(number, to, context);
-        let (place, data) = notify.unwrap_or_default();
-        let post = Post {
-            local: local.address as u64,
-            length: local.length as u64,
-            notify: place,
-            data,
-            flags: if notify.is_some() { Post::NOTIFIES } else { 0 },
-            ..post
-        };
-        self.port.post_raw(PostKind::Put, post, &[]);
-        self.port.leave();
-    }
-
-    /// RDMA read; see `weft_interface_read`.
-    pub fn get(&mut self, number: u16, local: Lent, from: Address, context: usize) {
-        self.enter(Call::Read);
-        let post = descriptor(number, from, context);
-        let (address, length) = (local.address as u64, local.length as u64);
-        self.port.post_raw(PostKind::Get, Post { local: address, length, ..post }, &[]);
-        self.port.leave();
-    }
-
-    /// Makes progress and takes completions of an interface; see `weft_interface_poll`.
-    pub fn poll_interface(
-        &mut self,
-        number: u16,
-        mut take: impl FnMut(InterfaceCompletion) -> bool,
-    ) -> usize {
-        self.begin_poll();
-        if self.interfaces.of(number).is_some_and(|interface| interface.completions.is_empty()) {
-            self.port.polled_interface = Some(number);
-            self.make_progress(true);
-        }
-        let mut taken = 0;
-        if let Some(interface) = self.interfaces.of(number) {
-            while interface.completions.front().is_some_and(|completion| take(*completion)) {
-                interface.completions.pop_front();
-                taken += 1;
-            }
-        }
-        if taken > 0 {
-            self.port.begin_again();
-        }
-        self.port.leave();
-        taken
-    }
-}
-
-/// What all operations of an interface say.
-fn descriptor(interface: u16, to: Address, context: usize) -> Post {
-    Post {
-        to: to.node,
-        to_interface: to.interface.into(),
-        remote: to.memory,
-        interface: interface.into(),
-        context: context as u64,
-        ..Post::default()
     }
 }

@@ -1,7 +1,7 @@
 //! Ends a rank whose simulator has ended.
 //!
-//! The system does so for processes that weft itself has started. One that a wrapper has started, a shell say, would go on:
-//! it watches by itself, since no rank is to stay behind where weft is killed.
+//! The system does so for processes that weft itself has started. One that a wrapper has started, a shell
+//! say, would go on: it watches by itself, since no rank is to stay behind where weft is killed.
 
 use crate::device::Shared;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -1,7 +1,8 @@
 //! All ranks of a job on one core while it is in virtual time.
 //!
-//! Ranks take turns of some microseconds, and waking somebody on another core takes as long: so all ranks have the same core. The
-//! simulation has another where there is one: it looks for its turn without sleeping, and goes on while ranks have theirs.
+//! Ranks take turns of some microseconds, and waking somebody on another core takes as long: so all ranks
+//! have the same core. The simulation has another where there is one: it looks for its turn without sleeping,
+//! and goes on while ranks have theirs.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 

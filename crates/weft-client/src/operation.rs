@@ -1,4 +1,4 @@
-//! What a real rank has under way, and what it is told when that is over.
+//! Operations that a real rank has under way, and the completions that it gets of them.
 
 use crate::device::{Awaited, AwaitedKind};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub mod flag {
     /// Of a message: complete when a receive has matched it (a synchronous send).
     pub const MATCH_COMPLETE: u64 = 1 << 8;
 
-    /// What has happened, in a completion beside the flags of the operation: a message has been sent.
+    /// Of a completion, beside the flags of the operation: a message has been sent.
     pub const SENT: u64 = 1 << 16;
     /// A message has been received.
     pub const RECEIVED: u64 = 1 << 17;
@@ -46,16 +46,18 @@ pub mod flag {
     /// A multi-receive buffer is the program's again; may come alone.
     pub const BUFFER_RELEASED: u64 = 1 << 22;
 
-    /// Of shared and registered memory: peers may read.
+    /// Of registered memory: peers may read.
     pub const ACCESS_READ: u64 = 1 << 0;
     /// Peers may write and update.
     pub const ACCESS_WRITE: u64 = 1 << 1;
 
-    /// Of weft_interface_allocate: in a protection domain of the process's own.
-    pub const INTERFACE_PRIVATE: u64 = 1 << 0;
+    /// Of weft_interface_allocate: in the job's own protection domain.
+    pub const DOMAIN_JOB: u32 = u32::MAX;
+    /// In one that no other process is in.
+    pub const DOMAIN_PRIVATE: u32 = u32::MAX - 1;
 }
 
-/// What has become of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Completion {
@@ -90,19 +92,19 @@ impl Completion {
 /// A piece of the program's memory, which the program has lent until the operation is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lent {
-    /// Its address.
+    /// Address of the first byte.
     pub address: usize,
-    /// Its length.
+    /// Length in bytes.
     pub length: usize,
 }
 
 impl Lent {
-    /// Its address and length, for devices.
+    /// The address and length, for devices.
     pub(crate) fn place(self) -> (u64, u64) {
         (self.address as u64, self.length as u64)
     }
 
-    /// Its bytes, as they are now.
+    /// A copy of the bytes, as they are now.
     #[expect(unsafe_code, reason = "the program has lent the memory by a call of weft.h")]
     pub(crate) fn copy(self) -> Vec<u8> {
         if self.length == 0 {
@@ -152,14 +154,14 @@ pub(crate) enum Operation {
     Remote { completion: Completion, reports: bool, about: About },
     /// One that the program has left behind by closing the rank: nobody hears of it.
     Forgotten {
-        /// What it owns, where the buffer was free at once.
+        /// The copy that the operation owns, where the buffer was free at once.
         copy: Vec<u8>,
         /// How often it is yet to complete.
         left: u32,
     },
 }
 
-/// What an operation is about, for the report of who waits for what.
+/// The peer, tag and size of an operation, for the report of who waits for what.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct About {
     /// The peer; `None`: any.
@@ -171,7 +173,7 @@ pub(crate) struct About {
 }
 
 impl Operation {
-    /// What a rank that waits waits for, if for this.
+    /// The entry for this operation in the report of a rank that waits; `None`: ranks do not wait for it.
     pub fn awaited(&self) -> Option<Awaited> {
         let (kind, about) = match self {
             Operation::Send { about, .. } => (AwaitedKind::Send, about),
@@ -184,7 +186,7 @@ impl Operation {
 }
 
 impl About {
-    /// What a rank that waits for this says.
+    /// The entry in the report of a rank that waits for an operation of this kind.
     pub fn awaited(&self, kind: AwaitedKind) -> Awaited {
         let About { peer, tag, ignored, bytes } = *self;
         Awaited { kind: kind as u32, peer: peer.unwrap_or(u32::MAX), tag, ignored, bytes }
@@ -198,7 +200,7 @@ pub(crate) struct Kept {
     pub data: Option<u64>,
 }
 
-/// What lies at the source of an announced message.
+/// The buffer and the data beside it at the source of an announced message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     pub buffer: Lent,

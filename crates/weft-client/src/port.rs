@@ -1,4 +1,4 @@
-//! What messaging sees of the machine in a real rank: its clock, its device, and the data of its operations.
+//! The machine as messaging sees it in a real rank: the clock, the device, and the data of operations.
 //!
 //! ```text
 //!   Process ── spend ──► clock                     the program's buffers
@@ -13,18 +13,19 @@ use crate::device::{
     Reason, Shared, State, Turn, token_bits,
 };
 use crate::one_core::OneCore;
-use crate::operation::{About, Announced, Completion, Kept, Lent, Operation, Source, flag};
+use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
+use crate::poll_pattern::PollPattern;
 use crate::within;
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
 use std::time::Duration;
-use weft_msg::{Envelope, EnvelopeKind, Nic, Process, SendToken, Work};
-use weft_units::{Bytes, RankId, Span};
+use weft_msg::{Body, Envelope, KeptEntry, Posting, Process, ReceiveEntry, Transport, Work};
+use weft_units::Span;
 
 /// How often a rank without its turn looks whether the simulator lives.
 const LOOK: Duration = Duration::from_secs(2);
-/// What must be left in a multi-receive buffer.
+/// The space that a multi-receive buffer must have left to take another message, in bytes.
 const MIN_MULTI_RECEIVE: usize = 64;
 /// Messages in such a buffer begin at multiples of this.
 const ALIGNMENT: usize = 16;
@@ -58,20 +59,11 @@ pub(crate) struct Port {
     /// Multi-receive buffers that take no more.
     pub(crate) exhausted: Vec<u32>,
     pub(crate) min_multi_receive: usize,
-    pub(crate) pairs: u32,
-    pub(crate) polled_empty: bool,
-    /// Whether nothing had come when it last had to look: before a job counts as deadlocked, all that wait have.
-    pub(crate) woken_in_vain: bool,
-    /// Whether what it takes now was [answered](crate::stand_in) while it waited: paid for, and posted.
+    pub(crate) pattern: PollPattern,
+    /// Whether what it takes now was answered by the simulator while it waited: paid for, and posted.
     pub(crate) is_answered: bool,
-    pub(crate) empty_polls: u32,
-    /// The call in which they were begun to count, by how many there have been.
-    counts_in: u32,
-    pub(crate) clock_reads: u32,
     /// The virtual interface that it polls, if it polls one.
     pub(crate) polled_interface: Option<u16>,
-    /// The message that it has looked for in vain, if it has done nothing but poll since.
-    pub(crate) looked_for: Option<About>,
     /// The core on which the job runs, and its stay there.
     core: Option<usize>,
     one_core: Option<OneCore>,
@@ -101,15 +93,9 @@ impl Port {
             completions: VecDeque::new(),
             exhausted: Vec::new(),
             min_multi_receive: MIN_MULTI_RECEIVE,
-            pairs: 0,
-            polled_empty: false,
-            woken_in_vain: false,
+            pattern: PollPattern::default(),
             is_answered: false,
-            empty_polls: 0,
-            counts_in: 0,
-            clock_reads: 0,
             polled_interface: None,
-            looked_for: None,
             core: None,
             one_core: None,
         }
@@ -130,13 +116,13 @@ impl Port {
             self.charge();
         }
         if call != Call::Poll {
-            self.looked_for = None;
+            self.pattern.looks_for(None);
         }
         self.log.enter(call);
         self.begun = self.shared.clock();
     }
 
-    /// What the program has computed so far moves the clock now, where computing is measured.
+    /// Charges what the program has computed so far to the clock now, where computing is measured.
     pub(crate) fn settle(&mut self) {
         if self.joined() {
             self.log.tell_outside(&mut self.lists);
@@ -155,7 +141,7 @@ impl Port {
         }
     }
 
-    /// What the program has computed since it was last charged moves the clock.
+    /// Moves the clock by the time that the program has computed since it was last charged.
     fn charge(&mut self) {
         let span = match self.host {
             HostModel::None => 0,
@@ -190,11 +176,6 @@ impl Port {
         }
     }
 
-    /// Whatever looked like waiting is not.
-    pub(crate) fn begin_again(&mut self) {
-        (self.pairs, self.polled_empty, self.empty_polls) = (0, false, 0);
-    }
-
     /// Gives the turn away and sleeps until it is back.
     pub(crate) fn hand_over(&mut self, state: State) {
         self.shared.set_state(state);
@@ -223,18 +204,10 @@ impl Port {
         }
     }
 
-    /// Whether a poll that has found nothing may be put off: the program does not see it, and no measured or fixed time of
-    /// its own would come between.
+    /// Whether a poll that has found nothing may be put off: the program does not see it, and no measured or
+    /// fixed time of its own would come between.
     pub(crate) fn may_put_off(&self) -> bool {
         blocking::hides_polls() && self.host == HostModel::None
-    }
-
-    /// Empty polls before the call that the program is in do not count in it: requests may have completed in between.
-    pub(crate) fn begin_to_count(&mut self) {
-        let (_, call) = within::current();
-        if call != self.counts_in {
-            (self.counts_in, self.empty_polls) = (call, 0);
-        }
     }
 
     /// The time of a poll that finds nothing.
@@ -244,9 +217,10 @@ impl Port {
 
     /// Gives the turn away until there is a notice, as [`State::Wait`] or [`State::Poll`] say.
     pub(crate) fn wait(&mut self, state: State) {
-        self.begin_again();
-        self.shared.set_within(within::current().0);
-        if self.woken_in_vain {
+        self.pattern.begin_again();
+        let (call, calls) = within::current();
+        self.shared.set_within(call, calls);
+        if self.pattern.is_woken_in_vain() {
             self.tell_awaited();
         }
         self.hand_over(state);
@@ -262,29 +236,35 @@ impl Port {
             ..Awaited::default()
         });
         let operations = self.operations.iter().filter_map(|(_, operation)| operation.awaited());
-        let looked_for = self.looked_for.map(|about| about.awaited(AwaitedKind::Receive));
+        let looked_for = self.pattern.looked_for().map(|about| about.awaited(AwaitedKind::Receive));
         self.lists.set_awaited(interface.into_iter().chain(looked_for).chain(operations));
     }
 
-    /// Says what the rank has open while it waits: nothing but notices can make it go on otherwise than by polling.
+    /// Says what the rank has open while it waits: nothing but notices can make it go on otherwise than by
+    /// polling.
     pub(crate) fn tell_open(&mut self, process: &Process) {
         let buffer_of = |key: u32| match self.operations.get(key as usize) {
             Some(Operation::Receive { buffer, .. }) => buffer.place(),
             _ => Lent::default().place(),
         };
         let once = process.open_receives().filter(|receive| !receive.repeats).take(OPEN).count();
-        let numbers = process.next_receives(once).into_iter().chain(std::iter::repeat(u32::MAX));
+        let numbers = process
+            .next_receives(once)
+            .into_iter()
+            .map(|receive| receive.0)
+            .chain(std::iter::repeat(u32::MAX));
         let receives = process.open_receives().zip(numbers);
         let receives =
             receives.map(|(receive, number)| OpenReceive::new(&receive, buffer_of(receive.key), number));
         let data_of =
             |send: u32| self.sources.get(&send).map_or(Lent::default(), |source| source.buffer).place();
-        let sends = process.open_sends().map(|send| OpenSend::new(&send, data_of(send.number)));
+        let sends = process.open_sends().map(|send| OpenSend::new(&send, data_of(send.send.index())));
         self.lists.set_open(receives, sends);
     }
 
-    /// A rank that waits sees what came at `ps` at once: the poll under way ends with it. What it takes on average until
-    /// a poll sees it is part of what taking it costs, in machine files calibrated with ranks that polled.
+    /// A rank that waits sees what came at `ps` at once: the poll under way ends with it. What it takes on
+    /// average until a poll sees it is part of what taking it costs, in machine files calibrated with ranks
+    /// that polled.
     pub(crate) fn catch_up_with(&mut self, ps: u64) {
         let behind = ps.saturating_sub(self.shared.clock());
         self.pass(behind, Reason::Works(Work::Poll));
@@ -303,18 +283,18 @@ impl Port {
 
     /// A completion that says what an envelope does.
     pub(crate) fn describe(&self, envelope: &Envelope, context: usize, flags: u64) -> Completion {
-        let data = match envelope.kind {
-            EnvelopeKind::Eager => self.kept.get(envelope.send as usize).and_then(|kept| kept.data),
-            EnvelopeKind::RequestToSend if envelope.source.0 == self.number => {
-                self.kept.get(envelope.receive as usize).and_then(|kept| kept.data)
-            }
-            _ => self.announced.get(&(envelope.source.0, envelope.send)).copied(),
+        let data = match (envelope.kept, envelope.announces()) {
+            (Some(kept), _) => self.kept.get(kept.index() as usize).and_then(|kept| kept.data),
+            (None, Some(send)) => self.announced.get(&(envelope.source.0, send.index())).copied(),
+            (None, None) => None,
         };
-        let tagged = if envelope.is_tagged() { flag::TAGGED } else { 0 };
+        let matching = envelope.matching();
+        let is_tagged = matching.is_some_and(|matching| matching.is_tagged());
+        let tagged = if is_tagged { flag::TAGGED } else { 0 };
         let with_data = if data.is_some() { flag::DATA } else { 0 };
         Completion {
             data: data.unwrap_or(0),
-            tag: envelope.tag64(),
+            tag: matching.map_or(0, |matching| matching.tag64()),
             source: envelope.source.0,
             ..Completion::of(context, flags | tagged | with_data)
         }
@@ -346,7 +326,7 @@ impl Port {
         if let Some(Operation::MultiReceive { context, pending: 0, closed: true, cancelled, .. }) =
             self.operations.get(key as usize)
         {
-            let mut completion = Completion::of(*context, flag::RECEIVED | flag::BUFFER_RELEASED);
+            let mut completion = Completion::of(*context, flag::BUFFER_RELEASED);
             completion.error = if *cancelled { libc::ECANCELED } else { 0 };
             self.operations.remove(key as usize);
             self.completions.push_back(completion);
@@ -354,7 +334,7 @@ impl Port {
     }
 }
 
-impl Nic for Port {
+impl Transport for Port {
     fn spend(&mut self, work: Work, span: Span) {
         if self.is_answered {
             return;
@@ -363,7 +343,7 @@ impl Nic for Port {
     }
 
     // The interface knows itself what a message takes on the wire.
-    fn post(&mut self, to: RankId, envelope: Envelope, _: Bytes, token: SendToken) {
+    fn post(&mut self, Posting { to, envelope, token, .. }: Posting) {
         let mut post = Post {
             to: to.0,
             envelope: RawEnvelope::from(&envelope),
@@ -371,25 +351,25 @@ impl Nic for Port {
             ..Post::default()
         };
         let mut bytes = Vec::new();
-        match envelope.kind {
-            EnvelopeKind::Eager => {
+        match envelope.body {
+            Body::Eager { .. } => {
                 if let Some(Source { buffer, data }) = self.sending {
                     bytes = buffer.copy();
                     (post.data, post.flags) = with_data(data);
                 }
             }
-            EnvelopeKind::RequestToSend => {
+            Body::RequestToSend { send, .. } => {
                 if let Some(source) = self.sending {
-                    self.sources.insert(envelope.send, source);
+                    self.sources.insert(send.index(), source);
                     (post.data, post.flags) = with_data(source.data);
                 }
             }
-            EnvelopeKind::ClearToSend => {
-                let place = self.expected.get(&envelope.receive).copied().unwrap_or_default();
+            Body::ClearToSend { receive, .. } => {
+                let place = self.expected.get(&receive.0).copied().unwrap_or_default();
                 (post.local, post.length) = (place.address as u64, place.length as u64);
             }
-            EnvelopeKind::Data => {
-                if let Some(Source { buffer, .. }) = self.sources.remove(&envelope.send) {
+            Body::Data { send, .. } => {
+                if let Some(Source { buffer, .. }) = self.sources.remove(&send.index()) {
                     (post.local, post.length) = (buffer.address as u64, buffer.length as u64);
                 }
             }
@@ -401,25 +381,29 @@ impl Nic for Port {
         }
     }
 
-    fn announced(&mut self, key: u32, receive: u32, envelope: &Envelope) {
+    fn announced(&mut self, key: u32, receive: ReceiveEntry, envelope: &Envelope) {
         let place = self.place(key, envelope);
-        self.expected.insert(receive, place);
+        self.expected.insert(receive.0, place);
     }
 
-    fn received(&mut self, key: u32, envelope: &Envelope) {
+    fn received(&mut self, key: u32, receive: Option<ReceiveEntry>, envelope: &Envelope) {
         let mut completion = self.describe(envelope, 0, flag::RECEIVED);
         let length = envelope.bytes.get() as usize;
-        let own = envelope.source.0 == self.number;
-        let place = if own || envelope.kind == EnvelopeKind::Eager {
-            let place = self.place(key, envelope);
-            let kept = if envelope.kind == EnvelopeKind::Eager { envelope.send } else { envelope.receive };
-            if let Some(kept) = self.kept.try_remove(kept as usize) {
-                place.fill(&kept.bytes);
+        let place = match receive {
+            None => {
+                let place = self.place(key, envelope);
+                let kept = envelope.kept.map(KeptEntry::index);
+                if let Some(kept) = kept.and_then(|kept| self.kept.try_remove(kept as usize)) {
+                    place.fill(&kept.bytes);
+                }
+                place
             }
-            place
-        } else {
-            self.announced.remove(&(envelope.source.0, envelope.send));
-            self.expected.remove(&envelope.receive).unwrap_or_default()
+            Some(receive) => {
+                if let Some(send) = envelope.announces() {
+                    self.announced.remove(&(envelope.source.0, send.index()));
+                }
+                self.expected.remove(&receive.0).unwrap_or_default()
+            }
         };
         completion.length = length.min(place.length);
         completion.overflow = length - completion.length;

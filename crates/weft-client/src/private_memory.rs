@@ -1,10 +1,10 @@
 //! MPICH's shared memory, kept to the process that asks for it.
 //!
-//! MPICH makes a segment in `/dev/shm` for the ranks of a node even where every rank is a node of its own, as in
-//! virtual time, and names it after what it finds at its start: the process manager's space, the rank, the clock.
-//! Under a virtual clock those are the same in every job, so that two jobs on one computer, or a job and what a
-//! killed one left behind, would write into each other's queues. Here such a segment is memory without a name,
-//! which goes with the process.
+//! MPICH makes a segment in `/dev/shm` for the ranks of a node even where every rank is a node of its own, as
+//! in virtual time, and names it after what it finds at its start: the process manager's space, the rank, the
+//! clock. Under a virtual clock those are the same in every job, so that two jobs on one computer, or a job
+//! and what a killed one left behind, would write into each other's queues. Here such a segment is memory
+//! without a name, which goes with the process.
 //!
 //! The library is preloaded: its functions stand before those of the C library.
 //!
@@ -24,7 +24,7 @@ fn is_private(name: &[u8]) -> bool {
 #[expect(unsafe_code, reason = "the C library's functions, with its types")]
 mod in_place_of_libc {
     use super::is_private;
-    use crate::clock::is_job;
+    use crate::rank_thread::is_job;
     use libc::{c_char, c_int, mode_t};
     use std::ffi::CStr;
 
@@ -56,7 +56,8 @@ mod in_place_of_libc {
         unsafe { libc::unlink(path.as_ptr().cast()) }
     }
 
-    /// Where the C library keeps the memory of this name, with a zero at the end; `None`: no name, as `errno` says.
+    /// Where the C library keeps the memory of this name, with a zero at the end; `None`: no name, as `errno`
+    /// says.
     fn path(name: &CStr) -> Option<Vec<u8>> {
         let bytes = name.to_bytes();
         let begin = bytes.iter().position(|byte| *byte != b'/').unwrap_or(bytes.len());

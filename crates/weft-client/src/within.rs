@@ -1,11 +1,8 @@
-//! In which MPI call the process is: the library `weft-calls`, preloaded beside this one, says so. Nothing but reports,
-//! [speed, and when a probe sees what it waits for](crate::blocking), depends on it.
+//! The MPI call that the process is in, which the library `weft-calls` says: it is preloaded next to this
+//! one.
+//!
+//! Only reports, speed, and when a probe sees its message (`blocking`) depend on it.
 
-#![expect(unsafe_code, reason = "a C function that another preloaded library calls")]
-
-use crate::blocking::{self, Kind};
-use crate::process_manager;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 include!("mpi_calls.rs");
@@ -14,18 +11,13 @@ macro_rules! names {
     ($($name:ident),*) => { &[$(stringify!($name)),*] };
 }
 
-const NAMES: &[&str] = mpi_calls!(names);
-
-/// What is known of a call, by its number.
-static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-    std::iter::once(Kind::Other).chain(NAMES.iter().map(|name| blocking::kind(name))).collect()
-});
+pub(crate) const NAMES: &[&str] = mpi_calls!(names);
 
 /// The number of the call; 0: none.
 static CALL: AtomicU32 = AtomicU32::new(0);
-/// The first argument of that which the program has called.
-static FIRST: AtomicU32 = AtomicU32::new(0);
-/// Counts calls, so that two in a row can be told apart.
+/// First argument of the call that the program has made.
+static FIRST_ARGUMENT: AtomicU32 = AtomicU32::new(0);
+/// Calls that the program has made so far: they tell two calls in a row apart.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 /// The name of an MPI call by its number; `None`: there is no such call.
@@ -33,27 +25,25 @@ pub fn name(call: u32) -> Option<&'static str> {
     NAMES.get(call.checked_sub(1)? as usize).copied()
 }
 
-/// The number of the call that the process is in, 0 for none, and how many there have been.
+/// The number of the call that the process is in, 0 for none, and the count of calls so far.
 pub(crate) fn current() -> (u32, u32) {
     (CALL.load(Ordering::Relaxed), CALLS.load(Ordering::Relaxed))
 }
 
-/// The first argument of the call that the program is in, for those that look through so many requests.
+/// First argument of the call that the program is in: the number of requests, for calls that look through
+/// some.
 pub(crate) fn first_argument() -> u32 {
-    FIRST.load(Ordering::Relaxed)
+    FIRST_ARGUMENT.load(Ordering::Relaxed)
 }
 
-/// The process enters this MPI call, with this first argument, or leaves it for the one that it was called in (0: none); returns the one
-/// that it was in.
-#[unsafe(no_mangle)]
-extern "C" fn weft_within(call: u32, first: u32) -> u32 {
-    process_manager::find();
+/// Notes that the process is in this MPI call, with this first argument. Returns the call that it was in
+/// before.
+pub(crate) fn set(call: u32, first_argument: u32) -> u32 {
     let before = CALL.swap(call, Ordering::Relaxed);
     if before == 0 {
-        FIRST.store(first, Ordering::Relaxed);
+        FIRST_ARGUMENT.store(first_argument, Ordering::Relaxed);
         CALLS.fetch_add(1, Ordering::Relaxed);
     }
-    blocking::enter(KINDS.get(call as usize).copied().unwrap_or(Kind::Other));
     before
 }
 

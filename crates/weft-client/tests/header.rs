@@ -1,4 +1,5 @@
-//! `include/weft.h` is what the library's sources make: `WEFT_BLESS=1 cargo test --test header` writes it anew.
+//! `include/weft.h` is what the library's sources make: `WEFT_BLESS=1 cargo test --test header` writes it
+//! anew.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -19,7 +20,8 @@ fn generated() -> String {
     String::from_utf8(header).unwrap()
 }
 
-/// Catches a header that declares what the library does not have, and one that leaves out or misdescribes what it has.
+/// Catches a header that declares what the library does not have, and one that leaves out or misdescribes
+/// what it has.
 #[test]
 fn the_header_is_that_of_the_sources() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include/weft.h");
@@ -31,7 +33,8 @@ fn the_header_is_that_of_the_sources() {
     let differs = committed.lines().zip(generated.lines()).find(|(there, made)| there != made);
     assert!(
         committed == generated,
-        "include/weft.h is not what the sources make; run WEFT_BLESS=1 cargo test --test header. First difference: {differs:?}"
+        "include/weft.h is not what the sources make; run WEFT_BLESS=1 cargo test --test header. First \
+         difference: {differs:?}"
     );
     for file in ["abi/mod.rs", "abi/interface.rs"] {
         let source =

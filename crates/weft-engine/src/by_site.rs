@@ -1,24 +1,25 @@
-//! What waits for a block of sites, site by site: a counting sort.
+//! Entries of a block of sites, brought site by site: a counting sort.
 //!
 //! ```text
 //!   as it came                    by site
 //!   [c0][a0][b0][a1][c1]   ->   [a0][a1] [b0] [c0][c1]
 //! ```
 
-use crate::wheel::BLOCK;
+use crate::pending::BLOCK;
 
 /// Entries of a block by site, those of a site as they came.
 pub(crate) struct BySite<T> {
     entries: Vec<T>,
     counts: [u32; BLOCK],
-    /// Where the entries of a site end.
+    /// By site: the end of its entries.
     ends: [u32; BLOCK],
     /// A bit for each site that has one.
     pub(crate) occupied: u64,
 }
 
 impl<T: Copy> BySite<T> {
-    /// Sorts an entry for each of `sites`, places in the block: `entry` makes it of its number. Takes the memory of `room`.
+    /// Sorts an entry for each of `sites`, places in the block: `entry` makes it of its number. Takes the
+    /// memory of `room`.
     #[inline]
     pub(crate) fn new(
         room: Vec<T>,
@@ -46,7 +47,7 @@ impl<T: Copy> BySite<T> {
         sorted
     }
 
-    /// Its memory, to be used again.
+    /// The memory, to be used again.
     pub(crate) fn into_room(self) -> Vec<T> {
         self.entries
     }
@@ -77,15 +78,18 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Catches entries that get lost or to another site, a wrong order, and what is left from a block before.
+        /// Catches entries that get lost or to another site, a wrong order, and what is left from a block
+        /// before.
         #[test]
-        fn every_site_has_its_entries_as_they_came(blocks in prop::collection::vec(prop::collection::vec(0..BLOCK, 0..200), 1..4)) {
+        fn every_site_has_its_entries_as_they_came(
+            blocks in prop::collection::vec(prop::collection::vec(0..BLOCK, 0..200), 1..4),
+        ) {
             let mut room = Vec::new();
             for sites in blocks {
                 let sorted = BySite::new(room, sites.iter().copied(), u32::MAX, |number| number);
                 for site in 0..BLOCK {
-                    let of_site = (0u32..).zip(&sites).filter(|(_, of)| **of == site).map(|(number, _)| number);
-                    let of_site: Vec<u32> = of_site.collect();
+                    let of_site = (0u32..).zip(&sites).filter(|(_, of)| **of == site);
+                    let of_site: Vec<u32> = of_site.map(|(number, _)| number).collect();
                     prop_assert_eq!(sorted.occupied >> site & 1 == 1, !of_site.is_empty());
                     prop_assert_eq!(sorted.of(site), of_site);
                 }

@@ -47,10 +47,10 @@ impl Order {
     }
 }
 
-/// What an event carries.
+/// The model's own part of an event.
 pub trait Payload: Copy + Send + Sync {
-    /// Tells apart events of one time and [`Order`]: the source, then that source's sequence number.
-    /// Two events that agree in this too must be such that handling them in either order is the same.
+    /// A number that tells apart events of one time and [`Order`]: the source, then that source's sequence
+    /// number. Two events that agree in this too must be such that handling them in either order is the same.
     fn tie(&self) -> u128;
 }
 
@@ -61,20 +61,20 @@ impl Payload for () {
     }
 }
 
-/// Something that happens at a site.
+/// Something that happens at a site: all that a site learns, and all that it tells others, but for notes.
 ///
 /// The order is total and knows neither partitions nor threads: time, phase, entity, kind, source,
 /// sequence. The phase is not written down: at each instant a site handles all its events first (what
 /// comes in), and only then decides (arbitration; [`Model::decide`](crate::Model::decide)).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Event<P> {
-    /// When.
+    /// The time at which it happens.
     pub time: Time,
-    /// Where.
+    /// The site that handles it.
     pub site: SiteId,
-    /// What comes first at one time.
+    /// The order among the events of a site at one time.
     pub order: Order,
-    /// What.
+    /// The model's own part.
     pub payload: P,
 }
 

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::event::{Event, Payload};
-use crate::wheel::BLOCK;
+use crate::pending::BLOCK;
 use weft_units::Time;
 
 /// An event's place in the order of its site within a window, without its payload.
@@ -41,8 +41,8 @@ impl Key {
     }
 }
 
-/// The exchanges of Batcher's odd-even merge sort for so many keys, a power of two (Knuth, The Art of Computer
-/// Programming 3, algorithm 5.2.2M).
+/// The exchanges of Batcher's odd-even merge sort for so many keys, a power of two (Knuth, The Art of
+/// Computer Programming 3, algorithm 5.2.2M).
 const fn merge_sort<const EXCHANGES: usize>(keys: usize) -> [(u8, u8); EXCHANGES] {
     let mut exchanges = [(0, 0); EXCHANGES];
     let mut count = 0;
@@ -71,8 +71,8 @@ const SORT_4: [(u8, u8); 5] = merge_sort(4);
 const SORT_8: [(u8, u8); 19] = merge_sort(8);
 const SORT_16: [(u8, u8); 63] = merge_sort(16);
 
-/// So many keys are sorted by a network: without a branch that depends on one, which for so few is faster than
-/// comparing less and guessing wrong.
+/// Most keys that are sorted by a network of exchanges. It has no branch that depends on a key, which for so
+/// few keys is faster than comparing less and guessing wrong.
 pub(crate) const FEW: usize = 16;
 
 /// Sorts the first `count` of `packed`; behind them lies [`u64::MAX`].
@@ -157,8 +157,9 @@ impl Sorted {
         self.0[count] = Key::END;
     }
 
-    /// The events of a block site by site in order, with [`Key::END`] behind those of each site. `None` where they
-    /// are more than [`FEW`], and where site, time since the window's beginning, order and place do not fit a word.
+    /// The events of a block site by site in order, with [`Key::END`] behind those of each site. `None` where
+    /// they are more than [`FEW`], and where site, time since the window's beginning, order and place do not
+    /// fit a word.
     #[inline]
     pub(crate) fn few_of_block<P: Payload>(&mut self, events: &[Event<P>], start: Time) -> Option<&[Key]> {
         if events.len() > FEW {
@@ -224,8 +225,8 @@ mod tests {
         }
     }
 
-    /// (picoseconds, site, entity, payload): times, orders and payloads that often agree, and times and orders
-    /// too large to be packed.
+    /// (picoseconds, site, entity, payload): times, orders and payloads that often agree, and times and
+    /// orders too large to be packed.
     fn events(most: usize) -> impl Strategy<Value = Vec<Event<Number>>> {
         let since = prop::sample::select(vec![0u64, 1, 2, 3, 1 << 30]);
         let entity = prop::sample::select(vec![0u32, 1, 2, 1 << 20, 1 << 26]);
@@ -266,7 +267,9 @@ mod tests {
         fn events_of_a_block_are_sorted_by_site(events in events(FEW + 2)) {
             let start = Time::from_ps(1000);
             let mut room = Sorted::new();
-            let packs = |event: &Event<_>| (event.time - start).as_ps() < 1 << 22 && event.order.rank() < 1 << 28;
+            let packs = |event: &Event<_>| {
+                (event.time - start).as_ps() < 1 << 22 && event.order.rank() < 1 << 28
+            };
             let fits = events.len() <= FEW && events.iter().all(packs);
             let sorted = room.few_of_block(&events, start);
             prop_assert_eq!(sorted.is_some(), fits);

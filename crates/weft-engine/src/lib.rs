@@ -21,19 +21,20 @@
 
 mod barrier;
 mod by_site;
-mod ending;
 mod event;
+mod initial;
 mod keys;
 mod lookahead;
 mod model;
 mod partition;
+mod pending;
 mod prefetch;
 mod random;
 mod simulation;
-mod wheel;
+mod threads;
 
-pub use ending::Ending;
 pub use event::{Event, Order, Payload, SiteId};
+pub use initial::InitialState;
 pub use lookahead::{Lookahead, ZeroLatencyCut};
 pub use model::{Context, Model};
 pub use prefetch::prefetch;

@@ -1,4 +1,14 @@
-//! Lookahead: how far one site can see before another can disturb it.
+//! Lookahead: how far the sites of a model may run ahead of one another.
+//!
+//! ```text
+//!   site 0 ──●──────────────► an event sent at ● reaches another site no earlier than one lookahead later
+//!   site 1 ──┼──────────────●─
+//!            └─ lookahead ──┘
+//! ```
+//! Whatever one site does now reaches another only after the lookahead. So all sites can be worked off for a
+//! window of that length without asking what the others do. A longer lookahead means fewer windows: less work
+//! for one thread, and fewer barriers for several. It is the least latency of the links between sites. Where
+//! a site knows what it will send some time before it sends it, that notice is added.
 
 use weft_units::{Span, Time};
 
@@ -10,7 +20,7 @@ pub struct Lookahead(Span);
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{cut} has no latency, so the two sides cannot be separate sites; give it a latency of at least 1ps")]
 pub struct ZeroLatencyCut {
-    /// What lies between the two sites: the name of a link.
+    /// The name of the link between the two sites.
     pub cut: String,
 }
 
@@ -33,7 +43,8 @@ impl Lookahead {
         Ok(Lookahead(least))
     }
 
-    /// The lookahead where whatever goes from one site to another is known at least `notice` before it sets out.
+    /// The lookahead where whatever goes from one site to another is known at least `notice` before it sets
+    /// out.
     pub fn with_notice(self, notice: Span) -> Lookahead {
         Lookahead(Span::from_ps(self.0.as_ps().saturating_add(notice.as_ps())))
     }
@@ -87,7 +98,7 @@ impl Windows {
         if self.unlimited { None } else { Some(Span::from_ps(self.length)) }
     }
 
-    /// When a window begins.
+    /// The beginning of a window.
     #[inline]
     pub(crate) const fn start(&self, window: u64) -> Time {
         Time::from_ps(window.saturating_mul(self.length))

@@ -1,7 +1,7 @@
-//! What a model must provide, and what it may do while it handles an event.
+//! The model: the functions that it must provide, and the context in which they are called.
 
 use crate::event::{Earliest, Event, Payload, SiteId};
-use crate::wheel::{Note, Outgoing};
+use crate::pending::{Note, PendingEvents};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use weft_units::Time;
 
 /// A model: read-only data shared by all sites, and what a site does with an event.
 pub trait Model: Sync + Sized {
-    /// What an event carries.
+    /// The content of an event.
     type Payload: Payload + Serialize + DeserializeOwned;
     /// Something that a site learns ahead of the time from which it counts: for what is so frequent that
     /// an event each would cost too much, such as credits. The site takes account of it by itself. Its
@@ -17,7 +17,7 @@ pub trait Model: Sync + Sized {
     type Note: Copy + Ord + Send + Sync + Serialize + DeserializeOwned;
     /// The state of one site.
     type Site: Send + Serialize + DeserializeOwned;
-    /// Where a partition puts what is to be reported; collected by the experiment between runs.
+    /// Reports of a partition; collected by the experiment between runs.
     /// Must not influence the model.
     type Output: Send + Default;
 
@@ -30,7 +30,8 @@ pub trait Model: Sync + Sized {
         context: &mut Context<'_, Self::Payload, Self::Note>,
     );
 
-    /// The turn of `site` is near: asks for the memory that it will touch with [`prefetch`](crate::prefetch).
+    /// The turn of `site` is near: asks for the memory that it will touch, with
+    /// [`prefetch`](fn@crate::prefetch).
     /// The site itself has been asked for before. Must change nothing but speed.
     #[inline]
     fn prefetch(&self, site: &Self::Site) {
@@ -43,18 +44,18 @@ pub trait Model: Sync + Sized {
         let _ = (site, event);
     }
 
-    /// Gives a site a note that counts from `time` on, when the window that holds `time` begins, at `start`: what
-    /// comes to the site earlier has been handled. The order of notes must not influence the model, nor where windows
-    /// begin.
+    /// Gives a site a note that counts from `time` on, when the window that holds `time` begins, at `start`:
+    /// what comes to the site earlier has been handled. The order of notes must not influence the model, nor
+    /// where windows begin.
     fn note(&self, site: &mut Self::Site, start: Time, time: Time, note: Self::Note);
 
-    /// The run is about to be saved, and all that comes before `before` has been handled: brings the state of a
-    /// site into a form that does not depend on how windows were cut. Must not influence the model.
+    /// The run is about to be saved, and all that comes before `before` has been handled: brings the state of
+    /// a site into a form that does not depend on how windows were cut. Must not influence the model.
     fn settle(&self, site: &mut Self::Site, before: Time) {
         let _ = (site, before);
     }
 
-    /// The next time at which the site wants to decide something; [`Time::MAX`]: when an event has come.
+    /// The next time at which the site wants to decide something; [`Time::NEVER`]: when an event has come.
     /// Read after every event and decision.
     fn decision(site: &Self::Site) -> Time;
 
@@ -67,16 +68,16 @@ pub trait Model: Sync + Sized {
     );
 }
 
-/// What a site may do while it handles an event: look at the clock and send events.
+/// The context in which a site handles an event or decides: it has the clock, and sends events and notes.
 pub struct Context<'a, P: Payload, K> {
     pub(crate) now: Time,
     pub(crate) site: SiteId,
     pub(crate) window_end: Time,
     pub(crate) undisturbed_until: Time,
-    /// When the first of the events comes that the site has sent itself; [`Time::MAX`]: there is none.
+    /// Time of the first of the events that the site has sent itself; [`Time::NEVER`]: there is none.
     pub(crate) first_local: Time,
     pub(crate) local: &'a mut BinaryHeap<Earliest<P>>,
-    pub(crate) outgoing: &'a mut Outgoing<P, K>,
+    pub(crate) outgoing: &'a mut PendingEvents<P, K>,
 }
 
 impl<P: Payload, K: Copy> Context<'_, P, K> {
@@ -84,7 +85,7 @@ impl<P: Payload, K: Copy> Context<'_, P, K> {
     #[inline]
     pub(crate) fn pop_local(&mut self) -> Option<Event<P>> {
         let event = self.local.pop().map(|Earliest(event)| event);
-        self.first_local = self.local.peek().map_or(Time::MAX, |Earliest(event)| event.time);
+        self.first_local = self.local.peek().map_or(Time::NEVER, |Earliest(event)| event.time);
         event
     }
 
@@ -100,8 +101,8 @@ impl<P: Payload, K: Copy> Context<'_, P, K> {
         self.site
     }
 
-    /// While an event is handled: when the next one comes to this site at the earliest, unless it sends itself
-    /// one. What would be decided before can be decided at once, with what is sent for it.
+    /// While an event is handled: when the next one comes to this site at the earliest, unless it sends
+    /// itself one. What would be decided before can be decided at once, with what is sent for it.
     #[inline]
     pub fn undisturbed_until(&self) -> Time {
         self.undisturbed_until

@@ -1,21 +1,21 @@
 //! A partition: neighbouring sites that one thread works off, window by window.
 
 use crate::by_site::{BySite, bits};
-use crate::event::{Earliest, Event, SiteId};
+use crate::event::{Earliest, SiteId};
 use crate::keys::{Key, Sorted};
 use crate::lookahead::Windows;
 use crate::model::{Context, Model};
+use crate::pending::{BLOCK, BLOCK_SHIFT, Batch, PendingEvents};
 use crate::prefetch::prefetch;
-use crate::wheel::{BLOCK, BLOCK_SHIFT, Batch, Outgoing};
 use std::collections::BinaryHeap;
 use weft_units::Time;
 
 pub(crate) struct Partition<M: Model> {
     pub(crate) first_site: u32,
     pub(crate) sites: Vec<M::Site>,
-    /// For each site the earliest decision that the wheel knows of; [`Time::MAX`]: none.
+    /// For each site the earliest decision that the pending events know of; [`Time::NEVER`]: none.
     armed: Vec<Time>,
-    pub(crate) pending: Outgoing<M::Payload, M::Note>,
+    pub(crate) pending: PendingEvents<M::Payload, M::Note>,
     pub(crate) output: M::Output,
     pub(crate) events_handled: u64,
     /// Room for the events of a block by site.
@@ -27,6 +27,18 @@ pub(crate) struct Partition<M: Model> {
     local: BinaryHeap<Earliest<M::Payload>>,
 }
 
+/// The work in one block and window.
+struct BlockWork<'a, M: Model> {
+    model: &'a M,
+    /// Index of the block's first site in the partition.
+    first: usize,
+    batch: &'a Batch<M::Payload, M::Note>,
+    /// Beginning of the window.
+    start: Time,
+    /// End of the window, or of the run within it, exclusive.
+    end: Time,
+}
+
 /// The place of a site in its block.
 #[inline]
 fn member(site: SiteId) -> usize {
@@ -34,10 +46,14 @@ fn member(site: SiteId) -> usize {
 }
 
 impl<M: Model> Partition<M> {
-    pub(crate) fn new(first_site: u32, sites: Vec<M::Site>, pending: Outgoing<M::Payload, M::Note>) -> Self {
+    pub(crate) fn new(
+        first_site: u32,
+        sites: Vec<M::Site>,
+        pending: PendingEvents<M::Payload, M::Note>,
+    ) -> Self {
         let mut partition = Partition {
             first_site,
-            armed: vec![Time::MAX; sites.len()],
+            armed: vec![Time::NEVER; sites.len()],
             sites,
             pending,
             output: M::Output::default(),
@@ -53,7 +69,7 @@ impl<M: Model> Partition<M> {
         partition
     }
 
-    /// Makes sure that the wheel knows of the site's next decision.
+    /// Makes sure that the pending events know of the site's next decision.
     #[inline]
     fn arm(&mut self, index: usize) {
         let decision = M::decision(&self.sites[index]);
@@ -79,9 +95,10 @@ impl<M: Model> Partition<M> {
                 let batch = self.pending.take(block);
                 let start = windows.start(window);
                 let mut room = std::mem::take(&mut self.sorted);
+                let work = BlockWork { model, first: block << BLOCK_SHIFT, batch: &batch, start, end };
                 match room.few_of_block(&batch.events, start) {
-                    Some(sorted) => self.run_sparse_block(model, block, &batch, sorted, start, end),
-                    None => self.run_block(model, block, &batch, &mut room, start, end),
+                    Some(sorted) => self.run_sparse_block(&work, sorted),
+                    None => self.run_block(&work, &mut room),
                 }
                 self.sorted = room;
                 self.pending.recycle(batch);
@@ -91,17 +108,8 @@ impl<M: Model> Partition<M> {
     }
 
     /// The same as [`Self::run_block`] where little happens: `sorted` holds the events site by site.
-    fn run_sparse_block(
-        &mut self,
-        model: &M,
-        block: usize,
-        batch: &Batch<M::Payload, M::Note>,
-        sorted: &[Key],
-        start: Time,
-        end: Time,
-    ) {
-        let Batch { events, notes, decisions } = batch;
-        let first = block << BLOCK_SHIFT;
+    fn run_sparse_block(&mut self, work: &BlockWork<'_, M>, sorted: &[Key]) {
+        let BlockWork { model, first, batch: Batch { events, notes, decisions }, start, end } = *work;
         let mut active = 0u64;
         for note in notes {
             active |= 1 << member(note.site);
@@ -129,21 +137,13 @@ impl<M: Model> Partition<M> {
                 self.rest(first + member);
                 continue;
             }
-            self.run_site(model, first + member, events, keys, start, end);
+            self.run_site(work, first + member, keys);
         }
     }
 
-    fn run_block(
-        &mut self,
-        model: &M,
-        block: usize,
-        batch: &Batch<M::Payload, M::Note>,
-        sorted: &mut Sorted,
-        start: Time,
-        end: Time,
-    ) {
-        let Batch { events, notes, decisions } = batch;
-        let first = block << BLOCK_SHIFT;
+    /// Works off the events, notes and decisions of one block, site by site.
+    fn run_block(&mut self, work: &BlockWork<'_, M>, sorted: &mut Sorted) {
+        let BlockWork { model, first, batch: Batch { events, notes, decisions }, start, end } = *work;
         let far = self.pending.far;
         let mut active = 0u64;
         for site in decisions {
@@ -174,7 +174,8 @@ impl<M: Model> Partition<M> {
             let member = active.trailing_zeros() as usize;
             active &= active - 1;
             if let Some(notes_by_site) = &notes_by_site {
-                // The next site is asked for while this one is worked off, the one after that only where it is.
+                // The next site is asked for while this one is worked off, the one after that only where it
+                // is.
                 if active != 0 {
                     let next = active.trailing_zeros() as usize;
                     let site = &self.sites[first + next];
@@ -197,7 +198,7 @@ impl<M: Model> Partition<M> {
                 continue;
             }
             let in_order = sorted.of_site(keys.of(member), events);
-            self.run_site(model, first + member, events, in_order, start, end);
+            self.run_site(work, first + member, in_order);
         }
         self.keys = keys.into_room();
         if let Some(notes) = notes_by_site {
@@ -205,18 +206,11 @@ impl<M: Model> Partition<M> {
         }
     }
 
-    /// Handles the events of one site up to `end`, in the order of `keys`, with those it sends itself. On its
-    /// own: what it goes by stays in registers.
+    /// Handles the events of one site up to the end, in the order of `keys`, with those it sends itself. On
+    /// its own: what it goes by stays in registers.
     #[inline(never)]
-    fn run_site(
-        &mut self,
-        model: &M,
-        index: usize,
-        events: &[Event<M::Payload>],
-        keys: &[Key],
-        start: Time,
-        end: Time,
-    ) {
+    fn run_site(&mut self, work: &BlockWork<'_, M>, index: usize, keys: &[Key]) {
+        let BlockWork { model, batch: Batch { events, .. }, start, end, .. } = *work;
         debug_assert!(self.local.is_empty());
         let site = &mut self.sites[index];
         let mut context = Context {
@@ -224,7 +218,7 @@ impl<M: Model> Partition<M> {
             site: SiteId(self.first_site + index as u32),
             window_end: end,
             undisturbed_until: Time::ZERO,
-            first_local: Time::MAX,
+            first_local: Time::NEVER,
             local: &mut self.local,
             outgoing: &mut self.pending,
         };
@@ -273,12 +267,12 @@ impl<M: Model> Partition<M> {
         self.rest(index);
     }
 
-    /// A site has nothing more to do in this window: its next decision is for the wheel, which has handed out this window's,
-    /// also those that an epoch now postpones.
+    /// A site has nothing more to do in this window: its next decision goes to the pending events, which have
+    /// handed out this window's, also those that an epoch now postpones.
     #[inline]
     fn rest(&mut self, index: usize) {
         if self.armed[index] < self.pending.window_end() {
-            self.armed[index] = Time::MAX;
+            self.armed[index] = Time::NEVER;
         }
         self.arm(index);
     }

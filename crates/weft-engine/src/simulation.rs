@@ -1,23 +1,26 @@
 //! A whole model in virtual time: windows over partitions, save and resume.
+//!
+//! ```text
+//!   run_until ─┬─ run_alone:  for each window, for each partition: run_window; then hand over mail
+//!              └─ threads:    a thread per partition, a barrier per window
+//!                   │
+//!        stretch of 64 windows ─► enough events for threads? ─► the next stretch, alone or with threads
+//! ```
+//! Both work off the same windows in the same order. Within a window partitions do not disturb one another,
+//! so it does not matter which of the two is chosen.
 
-use crate::barrier::SpinBarrier;
 use crate::event::{Event, SiteId};
-use crate::lookahead::{Lookahead, Windows};
+use crate::initial::InitialState;
+use crate::lookahead::Windows;
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::wheel::{BLOCK, BLOCK_SHIFT, Note, Outgoing};
+use crate::pending::{BLOCK, BLOCK_SHIFT, Note, PendingEvents};
+use crate::threads::{self, Stretch, Task, WINDOWS_PER_STRETCH};
 use serde::{Deserialize, Serialize};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use weft_units::{Span, Time};
 
-/// Below this many events in a window and partition, a barrier costs more than a second thread saves: an allreduce
-/// of 512 ranks over the full interface has 23 and takes two thirds of the time, a single transfer has 1 and would take longer.
-const EVENTS_WORTH_A_BARRIER: u64 = 16;
-/// Windows between two looks at whether threads are worth it.
-const STRETCH: u64 = 64;
-
-/// What [`Simulation::run_until`] came to.
+/// The outcome of [`Simulation::run_until`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// Every event before the given time has been handled; later ones are pending.
@@ -42,12 +45,15 @@ pub enum SnapshotError {
         /// Sites of the model.
         expected: usize,
     },
-    /// Something waits where or when nothing can.
-    #[error("the snapshot has something for site {} at {time}, of {sites} sites and from {now} on; it is damaged", site.0)]
+    /// Something is pending at a site or a time where nothing can be.
+    #[error(
+        "the snapshot has something for site {} at {time}, of {sites} sites and from {now} on; it is damaged",
+        site.0
+    )]
     Misplaced {
-        /// Where.
+        /// The site.
         site: SiteId,
-        /// When.
+        /// The time.
         time: Time,
         /// Sites of the model.
         sites: usize,
@@ -78,15 +84,10 @@ struct Snapshot<S, P, N> {
 }
 
 impl<M: Model> Simulation<M> {
-    /// A simulation of `sites` under `model`, with `threads` partitions of as many sites each as the
-    /// blocks of 64 allow, and `events` to begin with.
-    pub fn new(
-        model: M,
-        sites: Vec<M::Site>,
-        events: impl IntoIterator<Item = Event<M::Payload>>,
-        lookahead: Lookahead,
-        threads: usize,
-    ) -> Simulation<M> {
+    /// A simulation that is about to begin, with `threads` partitions of as many sites each as the blocks
+    /// of 64 allow.
+    pub fn new(initial: InitialState<M>, threads: usize) -> Simulation<M> {
+        let InitialState { model, sites, events, lookahead } = initial;
         let windows = lookahead.windows();
         let count = sites.len();
         let blocks = count.div_ceil(BLOCK).max(1);
@@ -98,7 +99,7 @@ impl<M: Model> Simulation<M> {
                 let first_site = bounds[own] << BLOCK_SHIFT;
                 let end = (bounds[own + 1] << BLOCK_SHIFT).min(count);
                 let own_sites = sites.by_ref().take(end - first_site).collect();
-                Partition::new(first_site as u32, own_sites, Outgoing::new(windows, &bounds, own))
+                Partition::new(first_site as u32, own_sites, PendingEvents::new(windows, &bounds, own))
             })
             .collect();
         let mut simulation = Simulation {
@@ -128,8 +129,8 @@ impl<M: Model> Simulation<M> {
         self.now
     }
 
-    /// From now on virtual time does not pass without events: a run that ends [dry](Progress::Dry) stands where the window of its last event
-    /// ends, for those who go on from there and would not have waited.
+    /// From now on virtual time does not pass without events: a run that ends [dry](Progress::Dry) stands
+    /// where the window of its last event ends, for those who go on from there and would not have waited.
     pub fn stand_when_dry(&mut self) {
         self.stands_when_dry = true;
     }
@@ -179,8 +180,8 @@ impl<M: Model> Simulation<M> {
         sites.enumerate().map(|(i, s)| (SiteId(i as u32), s))
     }
 
-    /// What each partition has reported since it was last taken, in the order of partitions. What it
-    /// holds in total is independent of partitions; its distribution over them is not.
+    /// The reports of each partition since they were last taken, in the order of partitions. Their total
+    /// is independent of partitions; their distribution over them is not.
     pub fn outputs_mut(&mut self) -> impl Iterator<Item = &mut M::Output> {
         self.partitions.iter_mut().map(|p| &mut p.output)
     }
@@ -201,7 +202,7 @@ impl<M: Model> Simulation<M> {
                 Stretch::Ended(progress) => {
                     let passes = match progress {
                         Progress::Reached => true,
-                        Progress::Dry => !self.stands_when_dry && until != Time::MAX,
+                        Progress::Dry => !self.stands_when_dry && until != Time::NEVER,
                         Progress::Interrupted => false,
                     };
                     if passes {
@@ -218,7 +219,7 @@ impl<M: Model> Simulation<M> {
     /// Works off one stretch of windows over all partitions on this thread.
     fn run_alone(&mut self, until: Time, interrupt: &AtomicBool) -> Stretch {
         let before = self.events_handled();
-        for _ in 0..STRETCH {
+        for _ in 0..WINDOWS_PER_STRETCH {
             if interrupt.load(Ordering::Relaxed) {
                 return Stretch::Ended(Progress::Interrupted);
             }
@@ -240,123 +241,27 @@ impl<M: Model> Simulation<M> {
                 return Stretch::Ended(Progress::Reached);
             }
         }
-        let events = self.events_handled() - before;
-        let enough = EVENTS_WORTH_A_BARRIER * STRETCH * self.partitions.len() as u64;
-        if events >= enough { Stretch::Busy } else { Stretch::Idle }
+        Stretch::of(self.events_handled() - before, self.partitions.len())
     }
 
     fn deliver_mail(&mut self) {
         for from in 0..self.partitions.len() {
-            if self.partitions[from].pending.mail_earliest == Time::MAX {
+            if self.partitions[from].pending.mail_earliest == Time::NEVER {
                 continue;
             }
-            self.partitions[from].pending.mail_earliest = Time::MAX;
+            self.partitions[from].pending.mail_earliest = Time::NEVER;
             for to in 0..self.partitions.len() {
-                let mut mail = std::mem::take(&mut self.partitions[from].pending.mail[to]);
-                for event in mail.drain(..) {
-                    self.partitions[to].pending.push(event);
-                }
-                self.partitions[from].pending.mail[to] = mail;
-                let mut mail = std::mem::take(&mut self.partitions[from].pending.note_mail[to]);
-                for note in mail.drain(..) {
-                    self.partitions[to].pending.push_note(note);
-                }
-                self.partitions[from].pending.note_mail[to] = mail;
+                let mut letters = std::mem::take(&mut self.partitions[from].pending.mail[to]);
+                self.partitions[to].pending.take_over(&mut letters);
+                self.partitions[from].pending.mail[to] = letters;
             }
         }
     }
 
     /// Works off windows with a thread per partition, until the end or until a stretch was idle.
-    ///
-    /// One barrier per window: before it each thread publishes the first window that it or its mail
-    /// asks for, and leaves its mail; after it all compute the same minimum and take their mail. All
-    /// that is shared has two sets used in turn, so that nobody writes what another still reads.
     fn run_threads(&mut self, until: Time, interrupt: &AtomicBool) -> Stretch {
-        let threads = self.partitions.len();
-        let barrier = SpinBarrier::new(threads);
-        let next: [Vec<AtomicU64>; 2] =
-            std::array::from_fn(|_| (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect());
-        let handled: [Vec<AtomicU64>; 2] =
-            std::array::from_fn(|_| (0..threads).map(|_| AtomicU64::new(0)).collect());
-        let mail: [Vec<Mutex<Letters<M>>>; 2] = std::array::from_fn(|_| {
-            std::iter::repeat_with(|| Mutex::new((Vec::new(), Vec::new()))).take(threads * threads).collect()
-        });
-        let stop = [AtomicBool::new(false), AtomicBool::new(false)];
-        let (windows, model) = (self.windows, &self.model);
-        let work = |own: usize, partition: &mut Partition<M>| -> (Stretch, Time) {
-            let _guard = barrier.guard();
-            let mut parity = 0;
-            let mut reached = Time::ZERO;
-            let mut handled_before = 0u64;
-            let start = partition.events_handled;
-            for round in 0u64.. {
-                let first = partition.pending.next_window().unwrap_or(u64::MAX);
-                let mailed = partition.pending.mail_earliest;
-                let first = if mailed == Time::MAX { first } else { first.min(windows.of(mailed)) };
-                partition.pending.mail_earliest = Time::MAX;
-                next[parity][own].store(first, Ordering::Relaxed);
-                handled[parity][own].store(partition.events_handled - start, Ordering::Relaxed);
-                let Outgoing { mail: events, note_mail: notes, .. } = &mut partition.pending;
-                for (to, (events, notes)) in events.iter_mut().zip(notes).enumerate() {
-                    if !events.is_empty() || !notes.is_empty() {
-                        let mut letters = lock(&mail[parity][to * threads + own]);
-                        std::mem::swap(events, &mut letters.0);
-                        std::mem::swap(notes, &mut letters.1);
-                    }
-                }
-                if own == 0 && interrupt.load(Ordering::Relaxed) {
-                    stop[parity].store(true, Ordering::Relaxed);
-                }
-                barrier.wait();
-                for from in 0..threads {
-                    let mut letters = lock(&mail[parity][own * threads + from]);
-                    for event in letters.0.drain(..) {
-                        partition.pending.push(event);
-                    }
-                    for note in letters.1.drain(..) {
-                        partition.pending.push_note(note);
-                    }
-                }
-                let window = next[parity].iter().map(|n| n.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
-                let stopped = stop[parity].load(Ordering::Relaxed);
-                let total: u64 = handled[parity].iter().map(|h| h.load(Ordering::Relaxed)).sum();
-                if window == u64::MAX {
-                    return (Stretch::Ended(Progress::Dry), reached);
-                }
-                if windows.start(window) >= until || reached >= until {
-                    return (Stretch::Ended(Progress::Reached), reached);
-                }
-                if stopped {
-                    return (Stretch::Ended(Progress::Interrupted), reached);
-                }
-                if round > 0 && round % STRETCH == 0 {
-                    if total - handled_before < EVENTS_WORTH_A_BARRIER * STRETCH * threads as u64 {
-                        return (Stretch::Idle, reached);
-                    }
-                    handled_before = total;
-                }
-                partition.run_window(model, window, windows, until);
-                reached = windows.start(window + 1).min(until);
-                parity ^= 1;
-            }
-            (Stretch::Busy, reached)
-        };
-        let mut outcomes = Vec::with_capacity(threads);
-        std::thread::scope(|scope| {
-            let mut partitions = self.partitions.iter_mut().enumerate();
-            let first = partitions.next();
-            let others: Vec<_> = partitions.map(|(own, p)| scope.spawn(move || work(own, p))).collect();
-            if let Some((own, partition)) = first {
-                outcomes.push(work(own, partition));
-            }
-            for thread in others {
-                match thread.join() {
-                    Ok(outcome) => outcomes.push(outcome),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-        });
-        let (stretch, reached) = outcomes.swap_remove(0);
+        let task = Task { model: &self.model, windows: self.windows, until, interrupt };
+        let (stretch, reached) = threads::run(&mut self.partitions, &task);
         self.now = self.now.max(reached);
         stretch
     }
@@ -380,17 +285,20 @@ impl<M: Model> Simulation<M> {
         postcard::to_stdvec(&snapshot).map_err(SnapshotError::Unreadable)
     }
 
-    /// A simulation that goes on where [`Simulation::save`] was called, on any number of threads.
+    /// A simulation that goes on where [`Simulation::save`] was called, on any number of threads. `initial`
+    /// is the state in which the saved one began.
     ///
     /// # Errors
     /// Bytes that are not a snapshot of this model.
     pub fn resume(
-        model: M,
+        initial: InitialState<M>,
         bytes: &[u8],
-        sites: usize,
-        lookahead: Lookahead,
         threads: usize,
     ) -> Result<Simulation<M>, SnapshotError> {
+        let InitialState { model, sites: unused_sites, events: unused_events, lookahead } = initial;
+        let sites = unused_sites.len();
+        // The saved ones take their place: both together may not fit the memory.
+        drop((unused_sites, unused_events));
         let snapshot: Snapshot<M::Site, M::Payload, M::Note> =
             postcard::from_bytes(bytes).map_err(SnapshotError::Unreadable)?;
         if snapshot.sites.len() != sites {
@@ -402,7 +310,8 @@ impl<M: Model> Simulation<M> {
         if let Some((site, time)) = waiting.find(|&(site, time)| site.index() >= sites || time < now) {
             return Err(SnapshotError::Misplaced { site, time, sites, now });
         }
-        let mut simulation = Simulation::new(model, snapshot.sites, [], lookahead, threads);
+        let begun = InitialState { model, sites: snapshot.sites, events: Vec::new(), lookahead };
+        let mut simulation = Simulation::new(begun, threads);
         simulation.now = snapshot.now;
         for event in snapshot.events {
             simulation.insert(event);
@@ -415,27 +324,10 @@ impl<M: Model> Simulation<M> {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().expect("a thread that panics breaks the barrier before another takes its locks")
-}
-
-/// What one partition sends another in a window.
-type Letters<M> = (Vec<Event<<M as Model>::Payload>>, Vec<Note<<M as Model>::Note>>);
-
-/// How a stretch of windows ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stretch {
-    /// Windows hold enough events for threads.
-    Busy,
-    /// They do not.
-    Idle,
-    Ended(Progress),
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Context, Order, Payload, Stream};
+    use crate::{Context, Lookahead, Order, Payload, Stream};
     use proptest::prelude::*;
 
     /// PHOLD (Fujimoto 1990) with decisions: each job goes to a random site after a random time, and
@@ -508,7 +400,9 @@ mod tests {
         }
 
         fn note(&self, site: &mut Site, _: Time, time: Time, note: u32) {
-            site.notes.push((time, note));
+            // Notes of one instant come in any order, and a snapshot must not show it.
+            let place = site.notes.partition_point(|other| *other <= (time, note));
+            site.notes.insert(place, (time, note));
         }
 
         fn decision(site: &Site) -> Time {
@@ -516,7 +410,7 @@ mod tests {
         }
 
         fn decide(&self, site: &mut Site, _: &mut u64, context: &mut Context<'_, Job, u32>) {
-            site.decision = Time::MAX;
+            site.decision = Time::NEVER;
             let due = site.notes.iter().filter(|(time, _)| *time <= context.now());
             let sum = due.map(|(_, note)| u64::from(*note)).sum::<u64>();
             site.notes.retain(|(time, _)| *time > context.now());
@@ -538,22 +432,27 @@ mod tests {
         let site = |i| Site {
             dice: Stream::new(5, u64::from(i), 0),
             digest: 0,
-            decision: Time::MAX,
+            decision: Time::NEVER,
             notes: Vec::new(),
         };
         (0..count).map(site).collect()
     }
 
-    fn phold(count: u32, lookahead: u64, threads: usize) -> Simulation<Phold> {
+    fn initial(count: u32, lookahead: u64) -> InitialState<Phold> {
         let model = Phold { sites: count, lookahead: Span::from_ps(lookahead) };
-        let look = Lookahead::across([(model.lookahead, "x")]).unwrap();
+        let lookahead = Lookahead::across([(model.lookahead, "x")]).unwrap();
         let start = |number| Event {
             time: Time::from_ps(u64::from(number % 3)),
             site: SiteId(number % count),
             order: Order::new(0, 0),
             payload: Job { number, hops: 0 },
         };
-        Simulation::new(model, sites(count), (0..count * 2).map(start), look, threads)
+        let events = (0..count * 2).map(start).collect();
+        InitialState { model, sites: sites(count), events, lookahead }
+    }
+
+    fn phold(count: u32, lookahead: u64, threads: usize) -> Simulation<Phold> {
+        Simulation::new(initial(count, lookahead), threads)
     }
 
     fn digest(simulation: &mut Simulation<Phold>) -> (Vec<u64>, u64) {
@@ -581,9 +480,7 @@ mod tests {
             many.run_until(end, &never);
             prop_assert_eq!(&digest(&mut many), &expected);
 
-            let (model, look) = (Phold { sites: count, lookahead: Span::from_ps(lookahead) },
-                Lookahead::across([(Span::from_ps(lookahead), "x")]).unwrap());
-            let mut resumed = Simulation::resume(model, &bytes, count as usize, look, 2).unwrap();
+            let mut resumed = Simulation::resume(initial(count, lookahead), &bytes, 2).unwrap();
             resumed.run_until(end, &never);
             let after = digest(&mut resumed);
             prop_assert_eq!(after.0, expected.0);
@@ -606,10 +503,8 @@ mod tests {
     #[test]
     fn a_foreign_snapshot_is_refused() {
         let bytes = phold(70, 100, 1).save().unwrap();
-        let resume = |bytes: &[u8], sites| {
-            let model = Phold { sites: 70, lookahead: Span::from_ps(100) };
-            Simulation::resume(model, bytes, sites, Lookahead::UNLIMITED, 1).map(|_| ()).unwrap_err()
-        };
+        let resume =
+            |bytes: &[u8], sites| Simulation::resume(initial(sites, 100), bytes, 1).map(|_| ()).unwrap_err();
         assert!(matches!(resume(&bytes, 71), SnapshotError::OtherModel { found: 70, expected: 71 }));
         assert!(matches!(resume(&bytes[..40], 70), SnapshotError::Unreadable(_)));
     }

@@ -1,34 +1,38 @@
-//! Building a packet network: parameters that fit together, sites, what begins it, faults of its links.
+//! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
+use crate::channel::Channels;
+use crate::constants::Constants;
+use crate::credit::Credits;
 use crate::endpoint::Endpoint;
+use crate::event::{EventKind, Wire};
 use crate::fault::{Fault, FaultParameters};
-use crate::interface::{Directory, Interface};
-use crate::network::{LinkEnd, Network, Site};
-use crate::packet::{Wire, kind};
+use crate::interface::{Directory, EndpointPlace, Interface};
+use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
+use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use crate::switch::{Crossbar, LinkKind, OutputQueued, Peer, Port, Ports, Rules, Switch, UNLIMITED};
-use weft_engine::{Event, Lookahead, Order, SiteId, Stream, ZeroLatencyCut};
+use crate::switch::{Crossbar, OutputQueued, Peer, Port, Ports, Switch};
+use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
-use weft_units::{Bytes, EndpointId, LineRate, PortId, Span, SwitchId, Time};
+use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 /// Most ports of a switch: what the packet header has bits for.
-const MOST_PORTS: u32 = 4096;
+const MAX_PORTS: u32 = 4096;
 /// Most virtual channels of a link.
-pub(crate) const MOST_CHANNELS: u32 = 16;
+pub(crate) const MAX_CHANNELS: u32 = 16;
 
-/// What a packet network is built of.
+/// Parameters of a packet network.
 pub struct NetworkParameters<T> {
     /// Topology and routing.
     pub layout: T,
-    /// What packets look like.
+    /// Header, footer and largest payload of packets.
     pub format: PacketFormat,
     /// Links by [`LinkClass`].
     pub links: Vec<LinkParameters>,
     /// Switches.
     pub switch: SwitchParameters,
-    /// For random choices of routings and arbiters.
+    /// Seed of the random choices of routings and arbiters.
     pub seed: u64,
 }
 
@@ -40,12 +44,13 @@ pub enum BuildError {
     ZeroLatency(#[from] ZeroLatencyCut),
     /// A buffer too small for a packet.
     #[error(
-        "the {buffer} holds {room} and a packet takes {packet}; virtual cut-through needs room for a whole packet"
+        "the {buffer} holds {room} and a packet takes {packet}; virtual cut-through needs room for \
+         a whole packet"
     )]
     BufferTooSmall {
-        /// Which buffer.
+        /// The buffer.
         buffer: &'static str,
-        /// Its size.
+        /// The size of the buffer.
         room: Bytes,
         /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
@@ -62,7 +67,8 @@ pub enum BuildError {
     },
     /// More ports or virtual channels than the packet header has bits for.
     #[error(
-        "a switch has {ports} ports and {channels} virtual channels; at most {MOST_PORTS} and {MOST_CHANNELS} are supported"
+        "a switch has {ports} ports and {channels} virtual channels; at most {MAX_PORTS} and \
+         {MAX_CHANNELS} are supported"
     )]
     SwitchTooLarge {
         /// Ports.
@@ -72,19 +78,7 @@ pub enum BuildError {
     },
 }
 
-/// A network ready to run.
-pub struct Built<T, N: Interface> {
-    /// The model.
-    pub network: Network<T, N>,
-    /// Its sites.
-    pub sites: Vec<Site<N>>,
-    /// What begins it.
-    pub events: Vec<Event<Wire<N::Timer, N::Announcement>>>,
-    /// How far its sites see ahead.
-    pub lookahead: Lookahead,
-}
-
-impl<T: Topology + Routing, N: Interface> Network<T, N> {
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     /// Builds the network and puts an interface behind every endpoint.
     ///
     /// # Errors
@@ -93,122 +87,196 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         parameters: NetworkParameters<T>,
         interface: N::Parameters,
         mut make_interface: impl FnMut(EndpointId, &N::Parameters) -> N,
-    ) -> Result<Built<T, N>, BuildError> {
-        let layout = &parameters.layout;
-        let names = layout.link_classes();
-        let largest = parameters.format.header + parameters.format.payload + parameters.format.footer;
-        let unit = parameters.switch.credit;
-        let largest_room = unit.taken_by(largest);
-        let in_credits = unit.bytes(largest_room);
-        if parameters.switch.buffer < in_credits {
-            let room = parameters.switch.buffer;
-            return Err(BuildError::BufferTooSmall {
-                buffer: "switch's input buffer",
-                room,
-                packet: in_credits,
-            });
-        }
-        if let Some(room) = parameters.switch.output_buffer.filter(|&room| room < largest) {
-            return Err(BuildError::BufferTooSmall {
-                buffer: "switch's output buffer",
-                room,
-                packet: largest,
-            });
-        }
-        let mut links = Vec::new();
-        for (link, class) in parameters.links.iter().zip(names) {
-            let rate = LineRate::new(link.rate, link.code);
-            let rate =
-                rate.filter(|rate| rate.span(largest + link.framing).as_ps() < u64::from(u32::MAX) / 2);
-            let rate = rate.ok_or(BuildError::LinkTooSlow { class, packet: largest })?;
-            links.push(LinkKind { rate, latency: link.latency, framing: link.framing });
-        }
-        let vcs = layout.virtual_channels();
-        let switches = layout.switches();
-        let most_ports = (0..switches).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
-        if most_ports > MOST_PORTS || vcs > MOST_CHANNELS {
-            return Err(BuildError::SwitchTooLarge { ports: most_ports, channels: vcs });
-        }
-        let vc_shift = vcs.next_power_of_two().ilog2();
-        let credits = unit.held_by(parameters.switch.buffer);
-        let mut places = vec![(SiteId(0), 0); layout.endpoints() as usize];
-        let mut used_between_switches = vec![false; links.len()];
-        let mut sites = Vec::with_capacity(switches as usize);
-        let mut events = Vec::new();
-        for index in 0..switches {
-            let switch = SwitchId(index);
-            let ports = layout.ports(switch);
-            let mut outputs = Vec::with_capacity(ports as usize);
-            let mut room = Vec::with_capacity((ports as usize) << vc_shift);
-            let (mut endpoints, mut endpoint_ports) = (Vec::new(), Vec::new());
-            for port in 0..ports {
-                let class = layout.link_class(switch, PortId(port));
-                let (peer, behind) = match layout.peer(switch, PortId(port)) {
-                    Attachment::Switch(other, other_port) => {
-                        used_between_switches[usize::from(class.0)] = true;
-                        (Peer::Switch { site: other.0, port: other_port.0 as u16 }, credits)
-                    }
-                    Attachment::Endpoint(id) => {
-                        let entity = 1 + endpoints.len() as u32;
-                        places[id.index()] = (SiteId(index), entity);
-                        let endpoint = Endpoint::new(id, make_interface(id, &interface), credits);
-                        if endpoint.interface.is_active() {
-                            let order = Order::new(entity, kind::START);
-                            let payload = Wire::Start;
-                            events.push(Event { time: Time::ZERO, site: SiteId(index), order, payload });
-                        }
-                        endpoints.push(endpoint);
-                        endpoint_ports.push(port as u16);
-                        (Peer::Endpoint { entity }, UNLIMITED)
-                    }
-                    Attachment::Nothing => (Peer::Nothing, UNLIMITED),
-                };
-                outputs.push(Port::new(peer, class));
-                room.extend(std::iter::repeat_n(behind, 1 << vc_shift));
-            }
-            let dice = Stream::new(parameters.seed, u64::from(index), PURPOSE_SWITCH);
-            let ports = Ports::new(switch, layout.switch_address(switch), outputs, room, dice);
-            let arbiter = parameters.switch.arbiter;
-            let switch = match parameters.switch.kind {
-                SwitchKind::InputQueued => Switch::InputQueues(Crossbar::new(ports, arbiter, vc_shift)),
-                SwitchKind::VirtualOutputQueued => {
-                    Switch::VirtualOutputs(Crossbar::new(ports, arbiter, vc_shift))
-                }
-                SwitchKind::OutputQueued => Switch::Outputs(OutputQueued::new(ports, vc_shift)),
-            };
-            sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
-        }
-        let cuts = used_between_switches.iter().enumerate().filter(|(_, used)| **used);
-        let lookahead = Lookahead::across(cuts.map(|(class, _)| (links[class].latency, names[class])))?
-            .with_notice(notice(&parameters.switch, &parameters.format, &links));
+    ) -> Result<InitialState<Network<T, N>>, BuildError> {
+        let constants = parameters.constants()?;
+        let NetworkParameters { layout: topology, switch, seed, .. } = parameters;
+        let mut builder = Builder::new(&topology, &constants, |id| make_interface(id, &interface));
+        (0..topology.switches()).for_each(|switch| builder.add_switch(SwitchId(switch), seed));
+        let Builder { sites, events, places, used_between_switches, .. } = builder;
+        let lookahead = lookahead(&constants, &used_between_switches, topology.link_classes())?
+            .with_notice(notice(&switch, &constants.format, &constants.links));
         let directory = Directory::new(places, lookahead.span());
-        let cuts_through = parameters.switch.forwarding == Forwarding::VirtualCutThrough
-            && parameters.switch.faster_link == FasterLink::Bubble;
-        let rules = Rules {
-            buffer: credits,
-            largest_room,
-            cuts_through,
-            passes: cuts_through && parameters.switch.arbiter == ArbiterKind::RoundRobin,
-            links,
-            format: parameters.format,
-            switch: parameters.switch,
-            vcs,
-            vc_shift,
-            topology: parameters.layout,
-        };
-        let network = Network { rules, directory, interface };
-        Ok(Built { network, sites, events, lookahead })
+        let model = Network { topology, constants, directory, interface };
+        Ok(InitialState { model, sites, events, lookahead })
     }
 }
 
-/// How long before a packet or a credit sets out from a switch it is known that it will: from the grant of an
-/// output, a packet has the pipeline before it, and its credit at least the shortest packet's time on the
-/// fastest line. A switch with output queues gives credits at once.
+impl<T: Topology + Routing> NetworkParameters<T> {
+    /// Checks that the parameters fit together, as [`Network::build`] does.
+    ///
+    /// # Errors
+    /// As of [`Network::build`].
+    pub fn check(&self) -> Result<(), BuildError> {
+        let constants = self.constants()?;
+        let names = self.layout.link_classes();
+        let mut used = vec![false; names.len()];
+        for switch in (0..self.layout.switches()).map(SwitchId) {
+            for port in (0..self.layout.ports(switch)).map(PortId) {
+                if let Attachment::Switch(..) = self.layout.peer(switch, port) {
+                    used[usize::from(self.layout.link_class(switch, port).0)] = true;
+                }
+            }
+        }
+        lookahead(&constants, &used, names).map(drop)
+    }
+
+    /// The constants of the network, if its parameters fit together.
+    fn constants(&self) -> Result<Constants, BuildError> {
+        let NetworkParameters { layout, format, switch, .. } = self;
+        let largest = format.overhead() + format.payload;
+        let largest_room = switch.credit.taken_by(largest);
+        let vcs = layout.virtual_channels();
+        let buffer = switch.buffer_of_channel(vcs);
+        check_buffers(switch, buffer, largest)?;
+        let names = layout.link_classes();
+        let links = self.links.iter().zip(names);
+        let links: Vec<LinkKind> =
+            links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
+        let ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
+        if ports > MAX_PORTS || vcs > MAX_CHANNELS {
+            return Err(BuildError::SwitchTooLarge { ports, channels: vcs });
+        }
+        let cuts_through =
+            switch.forwarding == Forwarding::VirtualCutThrough && switch.faster_link == FasterLink::Bubble;
+        Ok(Constants {
+            links,
+            format: *format,
+            switch: *switch,
+            vcs,
+            channels: Channels::new(vcs),
+            buffer: switch.credit.held_by(buffer),
+            largest_room,
+            cuts_through,
+            passes: cuts_through && switch.arbiter == ArbiterKind::RoundRobin,
+        })
+    }
+}
+
+/// The lookahead between switches that are joined by links of the classes in `used`.
+fn lookahead(constants: &Constants, used: &[bool], names: &[&'static str]) -> Result<Lookahead, BuildError> {
+    let cuts = used.iter().enumerate().filter(|(_, used)| **used);
+    Ok(Lookahead::across(cuts.map(|(class, _)| (constants.links[class].latency, names[class])))?)
+}
+
+/// Checks that the buffers of a switch hold the largest packet: its input buffer has `room` for a virtual
+/// channel.
+fn check_buffers(switch: &SwitchParameters, room: Bytes, largest: Bytes) -> Result<(), BuildError> {
+    let in_credits = switch.credit.bytes(switch.credit.taken_by(largest));
+    if room < in_credits {
+        let buffer = match switch.buffer_per {
+            BufferPer::Channel => "switch's input buffer",
+            BufferPer::Port => "virtual channel's part of the switch's input buffer",
+        };
+        return Err(BuildError::BufferTooSmall { buffer, room, packet: in_credits });
+    }
+    match switch.output_buffer {
+        Some(room) if room < largest => {
+            Err(BuildError::BufferTooSmall { buffer: "switch's output buffer", room, packet: largest })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A kind of link, made ready. The time of the largest packet must fit 31 bits of picoseconds.
+fn link_kind(link: &LinkParameters, class: &'static str, largest: Bytes) -> Result<LinkKind, BuildError> {
+    let rate = LineRate::new(link.rate, link.code)
+        .filter(|rate| rate.span(largest + link.framing).as_ps() < u64::from(u32::MAX) / 2)
+        .ok_or(BuildError::LinkTooSlow { class, packet: largest })?;
+    let LinkParameters { latency, routing, framing, .. } = *link;
+    Ok(LinkKind { rate, latency, routing, framing })
+}
+
+/// The sites of a network, while they are built.
+struct Builder<'a, T, N: Interface, F> {
+    layout: &'a T,
+    constants: &'a Constants,
+    make_interface: F,
+    sites: Vec<Site<N>>,
+    events: Vec<Event<Wire<N::Timer, N::Announcement>>>,
+    /// By endpoint.
+    places: Vec<EndpointPlace>,
+    /// By class of links: whether two switches are joined by one.
+    used_between_switches: Vec<bool>,
+}
+
+impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N, F> {
+    fn new(layout: &'a T, constants: &'a Constants, make_interface: F) -> Builder<'a, T, N, F> {
+        let nowhere = EndpointPlace { site: SiteId(0), index: 0 };
+        Builder {
+            layout,
+            constants,
+            make_interface,
+            sites: Vec::with_capacity(layout.switches() as usize),
+            events: Vec::new(),
+            places: vec![nowhere; layout.endpoints() as usize],
+            used_between_switches: vec![false; constants.links.len()],
+        }
+    }
+
+    /// Adds a switch with its endpoints.
+    fn add_switch(&mut self, switch: SwitchId, seed: u64) {
+        let channels = self.constants.channels;
+        let count = self.layout.ports(switch) as usize;
+        let mut ports = Vec::with_capacity(count);
+        let mut credits = Vec::with_capacity(channels.of_ports(count));
+        let (mut endpoints, mut endpoint_ports) = (Vec::new(), Vec::new());
+        for port in (0..count as u32).map(PortId) {
+            let class = self.layout.link_class(switch, port);
+            let (peer, of_channel) = match self.layout.peer(switch, port) {
+                Attachment::Switch(other, other_port) => {
+                    self.used_between_switches[usize::from(class.0)] = true;
+                    let peer = Peer::Switch { site: other.0, port: other_port.0 as u16 };
+                    (peer, Credits::new(self.constants.buffer))
+                }
+                Attachment::Endpoint(id) => {
+                    let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
+                    endpoints.push(self.endpoint(id, place));
+                    endpoint_ports.push(port.0 as u16);
+                    (Peer::Endpoint(place.index), Credits::UNLIMITED)
+                }
+                Attachment::Nothing => (Peer::Nothing, Credits::UNLIMITED),
+            };
+            ports.push(Port::new(peer, class));
+            credits.extend(std::iter::repeat_n(of_channel, channels.of_ports(1)));
+        }
+        let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
+        let ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        let switch = self.switch(ports);
+        self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
+    }
+
+    /// An endpoint, which begins if its interface is active.
+    fn endpoint(&mut self, id: EndpointId, place: EndpointPlace) -> Endpoint<N> {
+        self.places[id.index()] = place;
+        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.constants.buffer);
+        if endpoint.interface.is_active() {
+            self.events.push(place.event(EventKind::Start, Time::ZERO, Wire::Start));
+        }
+        endpoint
+    }
+
+    /// A switch of the machine's kind.
+    fn switch(&self, ports: Ports) -> Switch {
+        let SwitchParameters { kind, arbiter, .. } = self.constants.switch;
+        let channels = self.constants.channels;
+        match kind {
+            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, arbiter, channels)),
+            SwitchKind::VirtualOutputQueued => {
+                Switch::VirtualOutputQueued(Crossbar::new(ports, arbiter, channels))
+            }
+            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, channels)),
+        }
+    }
+}
+
+/// Time between the grant that makes a packet or a credit leave a switch, and its leaving. The packet has the
+/// pipeline before it, and its credit at least the shortest packet's time on the fastest line. A switch with
+/// output queues gives credits at once.
 fn notice(switch: &SwitchParameters, format: &PacketFormat, links: &[LinkKind]) -> Span {
     if switch.kind == SwitchKind::OutputQueued {
         return Span::ZERO;
     }
-    let shortest = |link: &LinkKind| link.rate.span(format.header + format.footer + link.framing);
+    let shortest = |link: &LinkKind| link.rate.span(format.overhead() + link.framing);
     let on_line = links.iter().map(shortest).min().unwrap_or(Span::ZERO);
     let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles));
     // Both are rounded up, once per packet or clock edge.
@@ -219,16 +287,17 @@ const PURPOSE_SWITCH: u32 = 1;
 const PURPOSE_LINK_FAULTS: u32 = 2;
 const PURPOSE_INJECTION_FAULTS: u32 = 3;
 
-impl<T: Topology, N: Interface> Built<T, N> {
-    /// Makes links fail: `faults` says how for each direction of each link, by where it begins, where it
-    /// ends and its kind. Each has dice of its own under `seed`.
+impl<T: Topology, N: Interface> Network<T, N> {
+    /// Makes links fail, before the run begins: `faults` says how for each direction of each link, by where
+    /// it begins, where it ends and its kind. Each has dice of its own under `seed`.
     pub fn inject_faults(
-        &mut self,
+        &self,
+        sites: &mut [Site<N>],
         seed: u64,
         mut faults: impl FnMut(LinkEnd, Attachment, LinkClass) -> FaultParameters,
     ) {
-        let layout = &self.network.rules.topology;
-        for (site, index) in self.sites.iter_mut().zip(0..) {
+        let layout = &self.topology;
+        for (site, index) in sites.iter_mut().zip(0..) {
             let switch = SwitchId(index);
             for (endpoint, &port) in site.endpoints.iter_mut().zip(&site.endpoint_ports) {
                 let port = PortId(port.into());
@@ -238,7 +307,7 @@ impl<T: Topology, N: Interface> Built<T, N> {
                 endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, dice)));
             }
             let ports = site.switch.ports_mut();
-            let of_port = (0..ports.port.len() as u32).map(|port| {
+            let of_port = (0..ports.ports.len() as u32).map(|port| {
                 let to = layout.peer(switch, PortId(port));
                 let class = layout.link_class(switch, PortId(port));
                 let parameters = faults(LinkEnd::Port(switch, PortId(port)), to, class);

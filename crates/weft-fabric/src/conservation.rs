@@ -5,25 +5,27 @@
 //!                             + in buffers  +  on links
 //! ```
 
+use crate::channel::Channel;
+use crate::deadlock::InputBuffer;
+use crate::event::{Entity, Wire};
 use crate::fault::FaultCounts;
 use crate::interface::Interface;
-use crate::network::{Network, Site};
-use crate::packet::{Credit, Wire};
-use crate::switch::{Peer, UNLIMITED};
-use crate::waiting::{Buffer, name};
+use crate::network::Network;
+use crate::switch::{Peer, Ports};
 use std::collections::BTreeMap;
 use std::fmt;
 use weft_engine::{Simulation, SiteId};
 use weft_topo::{Routing, Topology};
+use weft_units::SwitchId;
 
-/// Where the packets of a run are. Counted at a virtual epoch, from when the run began.
+/// The whereabouts of the packets of a run, counted from its beginning until a virtual epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
-    /// Packets that interfaces have supplied.
+    /// Packets that interfaces have handed over.
     pub supplied: u64,
     /// Packets that interfaces have received, corrupted ones included.
     pub delivered: u64,
-    /// What links have lost, by cause.
+    /// Packets that links have lost, by cause.
     pub faults: FaultCounts,
     /// Packets in buffers of switches, and at endpoints that wait for room.
     pub buffered: u64,
@@ -115,64 +117,77 @@ where
     T: Topology + Routing + Sync,
     N: Interface,
 {
-    let network = simulation.model();
-    let shift = network.rules.vc_shift;
-    let capacity = u64::from(network.rules.buffer);
-    let mut accounted: BTreeMap<Buffer, u64> = BTreeMap::new();
-    let mut sites: Vec<&Site<N>> = Vec::new();
+    let Network { constants, .. } = simulation.model();
+    let capacity = u64::from(constants.buffer);
+    let mut accounted = Accounted::default();
+    let mut switches: Vec<&Ports> = Vec::new();
     for (SiteId(site), state) in simulation.sites() {
-        sites.push(state);
         let ports = state.switch.ports();
-        for (port, output) in ports.port.iter().enumerate() {
-            let Peer::Switch { site: next, port: next_port } = output.peer else { continue };
-            for vc in 0..network.rules.vcs {
-                let credits = ports.credits[port << shift | vc as usize];
-                debug_assert!(credits != UNLIMITED);
-                *accounted.entry((next, next_port, vc as u8)).or_default() += u64::from(credits);
+        switches.push(ports);
+        for (port, output) in ports.ports.iter().enumerate() {
+            for vc in 0..constants.vcs as u8 {
+                let credits = ports.credits[constants.channels.at(port, vc)];
+                accounted.add_behind(output.peer, vc, credits.units());
             }
         }
         for (endpoint, port) in state.endpoints_with_ports() {
-            *accounted.entry((site, port, 0)).or_default() += endpoint.all_credits();
+            accounted.add(SwitchId(site), Channel { port, vc: 0 }, endpoint.all_credits());
         }
-        for (port, vc, room) in state.switch.occupancy(shift) {
-            *accounted.entry((site, port, vc)).or_default() += u64::from(room);
+        for (channel, room) in state.switch.occupancy(constants.channels) {
+            accounted.add(SwitchId(site), channel, room.into());
         }
     }
     for event in simulation.pending() {
-        let site = event.site.0;
         if let Wire::Packet(packet) = event.payload
-            && event.order.entity() == 0
+            && Entity::of(event.order) == Entity::Switch
         {
-            let room = network.rules.room(&packet);
-            *accounted.entry((site, packet.port, packet.vc)).or_default() += u64::from(room);
+            let room = constants.room(&packet);
+            accounted.add(SwitchId(event.site.0), packet.channel(), room.into());
         }
     }
-    let known = sites
-        .iter()
-        .zip(0u32..)
-        .flat_map(|(state, site)| state.switch.ports().expected.all().map(move |(_, credit)| (site, credit)));
-    let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (site, *credit));
-    for (site, Credit { port, vc, amount }) in known.chain(on_their_way) {
-        let peer = sites[site as usize].switch.ports().port[usize::from(port)].peer;
-        if let Peer::Switch { site, port } = peer {
-            *accounted.entry((site, port, vc)).or_default() += u64::from(amount);
-        }
+    let learnt =
+        switches.iter().flat_map(|ports| ports.returning.all().map(|(_, credit)| (ports.switch, credit)));
+    let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (SwitchId(site), *credit));
+    for (sender, credit) in learnt.chain(on_their_way) {
+        let Channel { port, vc } = credit.channel;
+        let peer = switches[sender.index()].ports[usize::from(port)].peer;
+        accounted.add_behind(peer, vc, credit.amount);
     }
-    match accounted.into_iter().find(|&(_, credits)| credits != capacity) {
-        Some((buffer, accounted)) => Err(NotConserved::Credits { buffer: name(buffer), accounted, capacity }),
+    match accounted.0.into_iter().find(|&(_, credits)| credits != capacity) {
+        Some((buffer, accounted)) => {
+            Err(NotConserved::Credits { buffer: buffer.to_string(), accounted, capacity })
+        }
         None => Ok(()),
+    }
+}
+
+/// Credits that are accounted for, by the input buffer that they stand for.
+#[derive(Default)]
+struct Accounted(BTreeMap<InputBuffer, u64>);
+
+impl Accounted {
+    fn add(&mut self, switch: SwitchId, channel: Channel, credits: u64) {
+        *self.0.entry(InputBuffer { switch, channel }).or_default() += credits;
+    }
+
+    /// The same for the buffer behind the link to `peer`; endpoints have none.
+    fn add_behind(&mut self, peer: Peer, vc: u8, credits: u32) {
+        if let Peer::Switch { site, port } = peer {
+            self.add(SwitchId(site), Channel { port, vc }, credits.into());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::{Built, NetworkParameters};
-    use crate::interface::{InterfaceContext, Supply};
-    use crate::packet::{Packet, Part};
+    use crate::build::NetworkParameters;
+    use crate::interface::{Announced, Injection, InterfaceContext};
+    use crate::link::LinkParameters;
+    use crate::network::Site;
+    use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{
-        ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
-        SwitchParameters,
+        ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
     };
     use serde::{Deserialize, Serialize};
     use std::sync::atomic::AtomicBool;
@@ -203,29 +218,22 @@ mod tests {
             self.0 > 0
         }
         fn start(&mut self, (): &(), context: &mut InterfaceContext<'_, '_, Self>) {
-            context.request_pump();
+            context.request_injection();
         }
         fn timer(&mut self, timer: NoTimer, (): &(), _: &mut InterfaceContext<'_, '_, Self>) {
             match timer {}
         }
-        fn announced(
-            &mut self,
-            _: EndpointId,
-            _: u32,
-            (): (),
-            (): &(),
-            _: &mut InterfaceContext<'_, '_, Self>,
-        ) {
-        }
+        fn announced(&mut self, _: Announced<()>, (): &(), _: &mut InterfaceContext<'_, '_, Self>) {}
         fn received(&mut self, _: &Packet, (): &(), _: &mut InterfaceContext<'_, '_, Self>) {}
-        fn next_supply(&mut self, _: Time, (): &()) -> Time {
-            if self.0 > 0 { Time::ZERO } else { Time::MAX }
+        fn next_injection(&mut self, _: Time, (): &()) -> Time {
+            if self.0 > 0 { Time::ZERO } else { Time::NEVER }
         }
-        fn supply(&mut self, (): &(), context: &mut InterfaceContext<'_, '_, Self>) -> Supply {
-            let Some(left) = self.0.checked_sub(1) else { return Supply::Nothing };
+        fn inject(&mut self, (): &(), context: &mut InterfaceContext<'_, '_, Self>) -> Injection {
+            let Some(left) = self.0.checked_sub(1) else { return Injection::Nothing };
             self.0 = left;
-            let (from, now) = (context.endpoint(), context.now());
-            Supply::Packet(Packet::new(from, EndpointId(0), left, 256, now, Part::Whole))
+            let (source, destination) = (context.endpoint(), EndpointId(0));
+            let addressing = Addressing { source, destination, message: left };
+            Injection::Packet(Packet::new(addressing, 256, HeaderBits::EMPTY, Part::Whole))
         }
     }
 
@@ -236,6 +244,7 @@ mod tests {
             code: LineCode::NONE,
             latency: Span::from_ps(50_000),
             framing: Bytes::ZERO,
+            routing: Span::ZERO,
         };
         let parameters = NetworkParameters {
             layout: Layout::Star(StarRouting::new(Star::new(5).unwrap())),
@@ -251,13 +260,13 @@ mod tests {
                 buffer: Bytes::new(1024),
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
+                buffer_per: crate::parameters::BufferPer::Channel,
             },
             seed: 1,
         };
         let built =
             Network::build(parameters, (), |endpoint, ()| Burst(if endpoint.0 == 0 { 0 } else { 20 }));
-        let Built { network, sites, events, lookahead } = built.unwrap();
-        let mut run = Simulation::new(network, sites, events, lookahead, 1);
+        let mut run = Simulation::new(built.unwrap(), 1);
         run.run_until(Time::from_ps(2_000_000), &AtomicBool::new(false));
         run
     }
@@ -283,7 +292,7 @@ mod tests {
             assert!(error.starts_with("packets are not conserved: "), "{error}");
         }
         let mut run = incast();
-        run.sites_mut().for_each(|(_, site)| site.endpoints[1].credits += 1);
+        run.sites_mut().for_each(|(_, site)| site.endpoints[1].forge_credit());
         assert!(matches!(check_credits(&run), Err(NotConserved::Credits { .. })));
     }
 }

@@ -1,120 +1,150 @@
-//! An endpoint's half of its link: takes packets from the interface and injects them.
+//! An endpoint: it takes packets from its interface and injects them.
 //!
-//! The other direction needs no state here: endpoints consume whatever arrives, so the last link has
-//! no credits and is never the reason for a deadlock.
+//! ```text
+//!   interface ── inject ──► staged, until there are credits ──► link ──► switch
+//! ```
+//! The other direction needs no state here: endpoints consume whatever arrives. So the last link has no
+//! credits and is never the reason for a deadlock.
 
+use crate::channel::Channel;
+use crate::constants::Constants;
+use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
-use crate::packet::{Credit, Packet, Wire, kind};
+use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
+use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-use weft_engine::{Context, Event, Order, Payload};
-use weft_units::{EndpointId, Line, Span, Time};
+use weft_topo::LinkClass;
+use weft_units::{EndpointId, Time};
 
-/// The sending half.
+/// The only channel of an endpoint's link, as the endpoint numbers it.
+const CHANNEL: Channel = Channel { port: 0, vc: 0 };
+
+/// An endpoint and its link to the switch.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Endpoint<N> {
     pub(crate) id: EndpointId,
     pub(crate) interface: N,
-    pub(crate) line: Line,
-    /// Room that is left in the switch's input buffer.
-    pub(crate) credits: u32,
-    /// Room that is known to become free there: when, and how much, in the order in which it comes.
-    expected: VecDeque<(Time, u32)>,
-    /// When the next pump is due; a pump at another time is stale.
-    pub(crate) pump: Time,
-    /// A packet that waits for credits, and since when.
-    pub(crate) staged: Option<(Packet, Time)>,
-    /// How its link to the switch fails, if it does.
+    line: Line,
+    /// Room in the switch's input buffer.
+    credits: Credits,
+    returning: ReturningCredits,
+    /// The time at which the next injection is due; an event for another time is stale.
+    pub(crate) next_injection: Time,
+    /// A packet that waits for credits.
+    pub(crate) staged: Option<Packet>,
+    /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
-    /// Packets that the interface has supplied since the run began.
+    /// Packets that the interface has handed over since the run began.
     pub(crate) supplied: u64,
-    pub(crate) packets: u64,
-    /// How many of them were acknowledgements.
-    pub(crate) acknowledgements: u64,
-    pub(crate) payload: u64,
-    pub(crate) stalled: Span,
+    carried: Carried,
+    acknowledgements: u64,
+    /// Stalls for lack of credits: one is running while a packet is staged.
+    pub(crate) stall: Stall,
+    /// Packets that the interface has received since the run began.
     pub(crate) received: u64,
+    /// Their payload in bytes.
     pub(crate) received_payload: u64,
 }
 
 impl<N> Endpoint<N> {
-    pub(crate) fn new(id: EndpointId, interface: N, credits: u32) -> Endpoint<N> {
+    /// An endpoint whose switch has an input buffer of `room`.
+    pub(crate) fn new(id: EndpointId, interface: N, room: u32) -> Endpoint<N> {
         Endpoint {
             id,
             interface,
             line: Line::default(),
-            credits,
-            expected: VecDeque::new(),
-            pump: Time::MAX,
+            credits: Credits::new(room),
+            returning: ReturningCredits::default(),
+            next_injection: Time::NEVER,
             staged: None,
             fault: None,
             supplied: 0,
-            packets: 0,
+            carried: Carried::default(),
             acknowledgements: 0,
-            payload: 0,
-            stalled: Span::ZERO,
+            stall: Stall::default(),
             received: 0,
             received_payload: 0,
         }
     }
 
+    /// The time from which its line is free.
+    #[inline]
+    pub(crate) fn line_free(&self) -> Time {
+        self.line.busy_until()
+    }
+
     /// Room will become free in the switch's buffer at `time`.
     #[inline]
     pub(crate) fn expect_credit(&mut self, time: Time, amount: u32) {
-        // An output-queued switch may tell of a later one first.
-        if self.expected.back().is_none_or(|&(last, _)| last <= time) {
-            self.expected.push_back((time, amount));
-        } else {
-            let place = self.expected.partition_point(|&(other, _)| other <= time);
-            self.expected.insert(place, (time, amount));
-        }
+        self.returning.push(time, Credit { channel: CHANNEL, amount });
     }
 
-    /// Takes account of the credits that have come by `now`.
+    /// Whether there are credits for a packet that takes `room` at `now`.
     #[inline]
-    pub(crate) fn collect_credits(&mut self, now: Time) {
-        while let Some(&(time, amount)) = self.expected.front()
-            && time <= now
-        {
-            self.credits += amount;
-            self.expected.pop_front();
+    pub(crate) fn has_credit(&mut self, room: u32, now: Time) -> bool {
+        if !self.credits.cover(room) {
+            let Endpoint { credits, returning, .. } = self;
+            returning.take(CHANNEL.port.into(), now, |credit| credits.give_back(credit.amount));
         }
+        self.credits.cover(room)
     }
 
-    /// When the next credit comes, if one is known to come.
+    /// The time at which the next credit returns; [`Time::NEVER`]: none is known to return.
     #[inline]
     pub(crate) fn next_credit(&self) -> Time {
-        self.expected.front().map_or(Time::MAX, |&(time, _)| time)
+        self.returning.first(CHANNEL.port.into())
     }
 
     /// Credits that it has or is known to get.
     pub(crate) fn all_credits(&self) -> u64 {
-        u64::from(self.credits) + self.expected.iter().map(|&(_, amount)| u64::from(amount)).sum::<u64>()
+        let returning = self.returning.all().map(|(_, credit)| u64::from(credit.amount));
+        u64::from(self.credits.units()) + returning.sum::<u64>()
     }
 
-    /// Makes sure that `entity`, which it is in its site, looks for a packet to inject at `at`.
+    /// The sending half of its link.
     #[inline]
-    pub(crate) fn pump_at<T: Payload, A: Payload>(
-        &mut self,
-        at: Time,
-        entity: u32,
-        events: &mut Context<'_, Wire<T, A>, Credit>,
-    ) {
-        schedule_pump(&mut self.pump, at, entity, events);
+    pub(crate) fn sender<'a>(&'a mut self, kind: &'a LinkKind) -> Sender<'a> {
+        Sender {
+            kind,
+            line: &mut self.line,
+            credits: &mut self.credits,
+            carried: &mut self.carried,
+            acknowledgements: &mut self.acknowledgements,
+            fault: self.fault.as_deref_mut(),
+        }
     }
-}
 
-/// Makes sure that `entity` looks for a packet to inject at `at`; `due` is when it will anyway.
-#[inline]
-pub(crate) fn schedule_pump<T: Payload, A: Payload>(
-    due: &mut Time,
-    at: Time,
-    entity: u32,
-    events: &mut Context<'_, Wire<T, A>, Credit>,
-) {
-    if at < *due {
-        *due = at;
-        let (site, order) = (events.site(), Order::new(entity, kind::PUMP));
-        events.send(Event { time: at, site, order, payload: Wire::Pump });
+    /// The link to the switch, of a class, to be reported at `now`.
+    pub(crate) fn sender_state<'a>(
+        &'a self,
+        class: LinkClass,
+        constants: &'a Constants,
+        now: Time,
+    ) -> SenderState<'a> {
+        SenderState {
+            kind: constants.link(class),
+            class,
+            carried: self.carried,
+            stalled: self.stall.total(self.staged.is_some(), now),
+            fault: self.fault.as_deref(),
+        }
+    }
+
+    /// Acknowledgements that it has sent since the counters were last reset.
+    pub(crate) fn acknowledgements(&self) -> u64 {
+        self.acknowledgements
+    }
+
+    /// Sets the counters of its link to zero. A stall that is running then counts from `now`.
+    pub(crate) fn reset_counters(&mut self, now: Time) {
+        (self.carried, self.acknowledgements) = (Carried::default(), 0);
+        self.stall.reset(now);
+        self.fault.iter_mut().for_each(|fault| fault.reset());
+    }
+
+    /// Finds a credit that nobody has given, for the tests of checks.
+    #[cfg(test)]
+    pub(crate) fn forge_credit(&mut self) {
+        self.credits.give_back(1);
     }
 }

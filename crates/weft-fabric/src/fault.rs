@@ -13,7 +13,6 @@
 //! Bits: a corrupted packet keeps its route, and whoever receives it finds out. Repair on the link (replay
 //! buffers), routing around dead links, and links that come back.
 
-use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
 use weft_units::Time;
@@ -39,7 +38,7 @@ impl FaultParameters {
     }
 }
 
-/// What has become of packets on one or several links, by cause.
+/// Packets that one or several links have lost or corrupted, by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FaultCounts {
     /// Lost by chance.
@@ -76,10 +75,12 @@ pub(crate) struct Fault {
     before: FaultCounts,
 }
 
-/// What a link does with a packet.
+/// The outcome of a packet's crossing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Arrives,
+    /// It arrives, marked.
+    Corrupted,
     Lost,
 }
 
@@ -88,8 +89,8 @@ impl Fault {
         Fault { parameters, dice, counts: FaultCounts::default(), before: FaultCounts::default() }
     }
 
-    /// Decides on a packet whose tail would arrive at `tail`; one that is corrupted is marked.
-    pub(crate) fn strike(&mut self, packet: &mut Packet, tail: Time) -> Fate {
+    /// Decides on a packet whose tail would arrive at `tail`.
+    pub(crate) fn strike(&mut self, tail: Time) -> Fate {
         let FaultParameters { drop, corrupt, off_at } = self.parameters;
         if off_at.is_some_and(|off| tail >= off) {
             self.counts.dead += 1;
@@ -105,7 +106,7 @@ impl Fault {
         }
         if thrown < drop + corrupt {
             self.counts.corrupted += 1;
-            packet.bad = true;
+            return Fate::Corrupted;
         }
         Fate::Arrives
     }
@@ -132,18 +133,15 @@ impl Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Part;
-    use weft_units::EndpointId;
 
     fn strikes(parameters: FaultParameters, packets: u32) -> FaultCounts {
         let mut fault = Fault::new(parameters, Stream::new(5, 6, 7));
         let mut marked = 0;
-        for number in 0..packets {
-            let mut packet = Packet::new(EndpointId(0), EndpointId(1), number, 64, Time::ZERO, Part::Whole);
-            fault.strike(&mut packet, Time::from_ps(number.into()));
-            marked += u64::from(packet.bad);
+        for number in 0..u64::from(packets) {
+            let fate = fault.strike(Time::from_ps(number));
+            marked += u64::from(fate == Fate::Corrupted);
         }
-        assert_eq!(marked, fault.counts.corrupted, "who is marked is counted, and the other way round");
+        assert_eq!(marked, fault.counts.corrupted, "a packet is marked if and only if it is counted");
         fault.reset();
         assert_eq!(fault.counts, FaultCounts::default());
         fault.total()

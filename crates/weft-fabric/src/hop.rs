@@ -1,43 +1,88 @@
-//! What a watched packet did on one link: the raw material of breakdowns.
+//! The record of a watched packet's crossing of one link: the raw material of breakdowns.
 //!
 //! ```text
 //!  came ─► ready ─ to the clock edge, pipeline ─► could ── waits ──► began ══ on the line ══► ended ─► free
 //!     stored, where it must be                                       │ + latency: head at far end
 //! ```
-//! The times of one packet are a chain: `began` plus the latency of one link is `came` on the next; at
-//! an endpoint a packet has arrived with its tail, `ended` plus the latency.
+//! The times of one packet are a chain: `began` plus latency and routing of one link is `came` on the next.
+//! At an endpoint a packet has arrived with its tail, at `ended` plus both.
 
-use crate::network::LinkEnd;
+use crate::link::LinkEnd;
+use crate::packet::Packet;
 use weft_topo::LinkClass;
 use weft_units::{EndpointId, Span, SwitchId, Time};
 
 /// One link, crossed by a packet that its interface wants [watched](crate::Packet::watch).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HopRecord {
-    /// Where the packet comes from.
+    /// The endpoint that sends the packet.
     pub source: EndpointId,
-    /// Its message, counted by the source.
+    /// The packet's message, counted by the source.
     pub message: u32,
-    /// The interface's own mark on the packet.
-    pub label: u8,
-    /// Where the link begins.
+    /// The link's beginning.
     pub from: LinkEnd,
     /// The switch that it leads to; `None`: it leads to an endpoint.
     pub to: Option<SwitchId>,
-    /// Its kind.
+    /// The link's kind.
     pub class: LinkClass,
-    /// When the head came to the switch; at an endpoint, when the interface supplied the packet.
+    /// Time at which the head came to the switch; at an endpoint, at which the interface handed over the
+    /// packet.
     pub came: Time,
-    /// When enough of it had come to go on: all of it where packets are stored.
+    /// Time at which enough of it had come to go on: all of it where packets are stored.
     pub ready: Time,
-    /// When its head could have been on the line had nothing else been there.
+    /// Time at which its head could have been on the line had nothing else been there.
     pub could: Time,
-    /// When its head was on the line.
+    /// Time at which its head was on the line.
     pub began: Time,
-    /// When its tail was.
+    /// Time at which its tail was.
     pub ended: Time,
-    /// When the line could take another packet.
+    /// Time from which the line could take another packet.
     pub free: Time,
-    /// From there to the far end.
+    /// From the line to the far end.
     pub latency: Span,
+    /// Of the routing logic there, before the packet asks for an output.
+    pub routing: Span,
+}
+
+/// The link that a packet has crossed.
+pub(crate) struct Crossed {
+    pub(crate) from: LinkEnd,
+    pub(crate) to: Option<SwitchId>,
+    pub(crate) class: LinkClass,
+    pub(crate) latency: Span,
+    pub(crate) routing: Span,
+}
+
+/// The times of the crossing, as in [`HopRecord`].
+pub(crate) struct Instants {
+    pub(crate) came: Time,
+    pub(crate) ready: Time,
+    pub(crate) could: Time,
+    pub(crate) began: Time,
+    pub(crate) ended: Time,
+    pub(crate) free: Time,
+}
+
+impl HopRecord {
+    /// The record of one packet, one link and the times of the crossing.
+    pub(crate) fn new(packet: &Packet, link: Crossed, instants: Instants) -> HopRecord {
+        let Packet { source, message, .. } = *packet;
+        let Crossed { from, to, class, latency, routing } = link;
+        let Instants { came, ready, could, began, ended, free } = instants;
+        HopRecord {
+            source,
+            message,
+            from,
+            to,
+            class,
+            came,
+            ready,
+            could,
+            began,
+            ended,
+            free,
+            latency,
+            routing,
+        }
+    }
 }

@@ -7,18 +7,19 @@
 //!            ├───── gap ──────┤ next message may start
 //! ```
 
-use crate::endpoint::schedule_pump;
-use crate::hop::HopRecord;
-use crate::interface::{Directory, Interface, InterfaceContext, Supply};
-use crate::network::LinkEnd;
-use crate::packet::{Credit, Packet, Wire, kind};
+use crate::credit::Credit;
+use crate::event::{Entity, EventKind, Wire};
+use crate::hop::{Crossed, HopRecord, Instants};
+use crate::interface::{Directory, EndpointPlace, Injection, Interface, InterfaceContext};
+use crate::link::{Carried, Line, LineRate, LinkEnd};
+use crate::packet::Packet;
 use crate::parameters::IdealParameters;
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Lookahead, Model, Order, SiteId};
+use weft_engine::{Context, Event, InitialState, Lookahead, Model, SiteId};
 use weft_topo::LinkClass;
-use weft_units::{Bytes, EndpointId, Line, LineCode, LineRate, Span, Time};
+use weft_units::{Bytes, EndpointId, LineCode, Span, Time};
 
-/// The ideal network: what all its endpoints share.
+/// The ideal network: all that its endpoints share.
 pub struct Ideal<N: Interface> {
     parameters: IdealParameters,
     rate: LineRate,
@@ -38,20 +39,12 @@ struct IdealEndpoint<N> {
     id: EndpointId,
     interface: N,
     line: Line,
-    pump: Time,
-    packets: u64,
-    /// How many of them were acknowledgements.
+    /// The time at which the next injection is due; an event for another time is stale.
+    next_injection: Time,
+    carried: Carried,
+    /// Acknowledgements among what has been carried.
     acknowledgements: u64,
-    payload: u64,
 }
-
-/// The model, its sites, what begins it, and its lookahead.
-pub type BuiltIdeal<N> = (
-    Ideal<N>,
-    Vec<IdealSite<N>>,
-    Vec<Event<Wire<<N as Interface>::Timer, <N as Interface>::Announcement>>>,
-    Lookahead,
-);
 
 impl<N: Interface> Ideal<N> {
     /// An ideal network of `endpoints`, with an interface behind each.
@@ -60,26 +53,26 @@ impl<N: Interface> Ideal<N> {
         endpoints: u32,
         interface: N::Parameters,
         mut make_interface: impl FnMut(EndpointId, &N::Parameters) -> N,
-    ) -> BuiltIdeal<N> {
+    ) -> InitialState<Ideal<N>> {
         // Without latency no endpoint can look ahead of another, so that all are one site.
         let alone = parameters.latency > Span::ZERO;
-        let place = |e: u32| if alone { (SiteId(e), 0) } else { (SiteId(0), e) };
+        let place = |e: u32| match alone {
+            true => EndpointPlace { site: SiteId(e), index: 0 },
+            false => EndpointPlace { site: SiteId(0), index: e },
+        };
         let mut events = Vec::new();
         let mut make = |id: EndpointId| {
             let interface = make_interface(id, &interface);
             if interface.is_active() {
-                let (site, entity) = place(id.0);
-                let order = Order::new(entity, kind::START);
-                events.push(Event { time: Time::ZERO, site, order, payload: Wire::Start });
+                events.push(place(id.0).event(EventKind::Start, Time::ZERO, Wire::Start));
             }
             IdealEndpoint {
                 id,
                 interface,
                 line: Line::default(),
-                pump: Time::MAX,
-                packets: 0,
+                next_injection: Time::NEVER,
+                carried: Carried::default(),
                 acknowledgements: 0,
-                payload: 0,
             }
         };
         let all = (0..endpoints).map(|e| make(EndpointId(e)));
@@ -93,7 +86,8 @@ impl<N: Interface> Ideal<N> {
         let rate = parameters.rate.and_then(|rate| LineRate::new(rate, LineCode::NONE));
         let directory = Directory::new((0..endpoints).map(place).collect(), lookahead.span());
         let rate = rate.unwrap_or(LineRate::INSTANT);
-        (Ideal { parameters, rate, directory, interface }, sites, events, lookahead)
+        let model = Ideal { parameters, rate, directory, interface };
+        InitialState { model, sites, events, lookahead }
     }
 
     /// The event by which a timer of an endpoint's interface fires at `at`, to be inserted between runs.
@@ -106,56 +100,50 @@ impl<N: Interface> Ideal<N> {
         self.directory.timer(endpoint, at, timer)
     }
 
-    /// What the interfaces share.
+    /// Constants that the interfaces share.
     pub fn interface_parameters(&self) -> &N::Parameters {
         &self.interface
     }
 
-    fn pump(&self, endpoint: &mut IdealEndpoint<N>, context: &mut InterfaceContext<'_, '_, N>) {
+    /// Sends what the interface has, as long as the line is free; schedules the next injection.
+    fn inject(&self, endpoint: &mut IdealEndpoint<N>, context: &mut InterfaceContext<'_, '_, N>) {
         loop {
-            let now = context.now();
             let free = endpoint.line.busy_until();
-            if free > now {
-                return schedule_pump(&mut endpoint.pump, free, context.entity, context.events);
+            if free > context.now() {
+                return context.schedule_injection(&mut endpoint.next_injection, free);
             }
-            let mut packet = match endpoint.interface.supply(&self.interface, context) {
-                Supply::Packet(packet) => packet,
-                Supply::NotBefore(time) => {
-                    return schedule_pump(&mut endpoint.pump, time, context.entity, context.events);
+            match endpoint.interface.inject(&self.interface, context) {
+                Injection::Packet(packet) => self.send(endpoint, packet, context),
+                Injection::NotBefore(time) => {
+                    return context.schedule_injection(&mut endpoint.next_injection, time);
                 }
-                Supply::Nothing => return,
-            };
-            let end = endpoint.line.send(&self.rate, now, packet.payload());
-            endpoint.line.hold(now + self.parameters.gap);
-            endpoint.packets += 1;
-            endpoint.acknowledgements += packet.acknowledges();
-            endpoint.payload += u64::from(packet.bytes);
-            packet.hops = 1;
-            if packet.watch {
-                let Packet { source, message, label, .. } = packet;
-                let (from, latency) = (LinkEnd::Endpoint(source), self.parameters.latency);
-                let hop = HopRecord {
-                    source,
-                    message,
-                    label,
-                    from,
-                    to: None,
-                    class: LinkClass(0),
-                    came: now,
-                    ready: now,
-                    could: now,
-                    began: now,
-                    ended: end,
-                    free: endpoint.line.busy_until(),
-                    latency,
-                };
-                N::hop(context.output, &hop);
+                Injection::Nothing => return,
             }
-            let (site, entity) = self.directory.place(packet.destination);
-            let order = Order::new(entity, kind::PACKET);
-            let time = end + self.parameters.latency;
-            context.events.send(Event { time, site, order, payload: Wire::Packet(packet) });
         }
+    }
+
+    fn send(
+        &self,
+        endpoint: &mut IdealEndpoint<N>,
+        mut packet: Packet,
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        let (now, latency) = (context.now(), self.parameters.latency);
+        let ended = endpoint.line.send(&self.rate, now, packet.payload());
+        endpoint.line.hold(now + self.parameters.gap);
+        endpoint.carried.packets += 1;
+        endpoint.carried.payload += u64::from(packet.bytes);
+        endpoint.acknowledgements += u64::from(packet.label.is_acknowledgement());
+        packet.hops = 1;
+        if packet.watch {
+            let free = endpoint.line.busy_until();
+            let from = LinkEnd::Endpoint(packet.source);
+            let link = Crossed { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };
+            let times = Instants { came: now, ready: now, could: now, began: now, ended, free };
+            N::hop(context.output, &HopRecord::new(&packet, link, times));
+        }
+        let place = self.directory.place(packet.destination);
+        context.events.send(place.event(EventKind::Packet, ended + latency, Wire::Packet(packet)));
     }
 }
 
@@ -173,18 +161,18 @@ impl<N: Interface> IdealSite<N> {
     /// Sets the counters of its links to zero, at the end of warm-up.
     pub fn reset_counters(&mut self) {
         for endpoint in &mut self.endpoints {
-            (endpoint.packets, endpoint.payload, endpoint.acknowledgements) = (0, 0, 0);
+            (endpoint.carried, endpoint.acknowledgements) = (Carried::default(), 0);
         }
     }
 
-    /// How many of the packets sent since the counters were last reset were acknowledgements.
+    /// Acknowledgements among the packets sent since the counters were last reset.
     pub fn acknowledgements(&self) -> u64 {
         self.endpoints.iter().map(|endpoint| endpoint.acknowledgements).sum()
     }
 
     /// (endpoint, packets, payload) sent since the counters were last reset.
     pub fn sent(&self) -> impl Iterator<Item = (EndpointId, u64, Bytes)> {
-        self.endpoints.iter().map(|e| (e.id, e.packets, Bytes::new(e.payload)))
+        self.endpoints.iter().map(|e| (e.id, e.carried.packets, Bytes::new(e.carried.payload)))
     }
 }
 
@@ -202,20 +190,17 @@ impl<N: Interface> Model for Ideal<N> {
         output: &mut N::Output,
         context: &mut Context<'_, Self::Payload, Credit>,
     ) {
-        let entity = event.order.entity();
-        let endpoint = &mut site.endpoints[entity as usize];
-        let mut at_interface = InterfaceContext {
-            endpoint: endpoint.id,
-            entity,
-            directory: &self.directory,
-            events: context,
-            output,
-            pump: false,
+        let Entity::Endpoint(index) = Entity::of(event.order) else {
+            unreachable!("an ideal network has no switches")
         };
-        let IdealEndpoint { interface, pump, .. } = endpoint;
-        at_interface.hand(&event.payload, interface, pump, &self.interface);
-        if at_interface.pump {
-            self.pump(endpoint, &mut at_interface);
+        let endpoint = &mut site.endpoints[index as usize];
+        let (id, directory, events) = (endpoint.id, &self.directory, context);
+        let mut context =
+            InterfaceContext { endpoint: id, index, directory, events, output, injection_requested: false };
+        let IdealEndpoint { interface, next_injection, .. } = endpoint;
+        context.hand(&event.payload, interface, next_injection, &self.interface);
+        if context.injection_requested {
+            self.inject(endpoint, &mut context);
         }
     }
 
@@ -225,7 +210,7 @@ impl<N: Interface> Model for Ideal<N> {
 
     #[inline]
     fn decision(_: &IdealSite<N>) -> Time {
-        Time::MAX
+        Time::NEVER
     }
 
     fn decide(&self, _: &mut IdealSite<N>, _: &mut N::Output, _: &mut Context<'_, Self::Payload, Credit>) {}

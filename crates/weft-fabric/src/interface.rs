@@ -1,15 +1,17 @@
-//! What sits behind an endpoint, as the fabric sees it.
+//! The network interface behind an endpoint, as the fabric sees it.
 
+use crate::credit::Credit;
+use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
-use crate::packet::{Credit, Packet, Wire, kind};
+use crate::packet::Packet;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_engine::{Context, Event, Order, Payload, SiteId};
+use weft_engine::{Context, Event, Payload, SiteId};
 use weft_units::{EndpointId, Span, Time};
 
-/// What an interface has to send when the fabric asks.
+/// The answer of an interface that may inject a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Supply {
+pub enum Injection {
     /// This packet, now.
     Packet(Packet),
     /// A packet, but not before this time.
@@ -18,23 +20,34 @@ pub enum Supply {
     Nothing,
 }
 
-impl Supply {
-    /// A packet, but not before `time`; [`Time::MAX`]: when something happens to the interface.
-    pub fn not_before(time: Time) -> Supply {
-        if time == Time::MAX { Supply::Nothing } else { Supply::NotBefore(time) }
+impl Injection {
+    /// A packet, but not before `time`; [`Time::NEVER`]: when something happens to the interface.
+    pub fn not_before(time: Time) -> Injection {
+        if time == Time::NEVER { Injection::Nothing } else { Injection::NotBefore(time) }
     }
 }
 
-/// A network interface: the fabric asks it for packets whenever the link can take one, and hands it
-/// those that arrive.
+/// An announcement that has reached the destination of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Announced<A> {
+    /// The source of the message.
+    pub from: EndpointId,
+    /// The number that the source gave the message.
+    pub message: u32,
+    /// The content, as the source's interface wrote it.
+    pub content: A,
+}
+
+/// A network interface. The fabric takes packets from it whenever the link can take one, and hands it those
+/// that arrive.
 pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
-    /// What all interfaces of a machine share.
+    /// Constants that all interfaces of a machine share.
     type Parameters: Sync;
     /// The interface's own events.
     type Timer: Payload + Serialize + DeserializeOwned + 'static;
-    /// What goes to the destination of a message beside its packets.
+    /// An announcement to the destination of a message, ahead of its packets.
     type Announcement: Payload + Serialize + DeserializeOwned + 'static;
-    /// Where it reports.
+    /// The destination of its reports.
     type Output: Send + Default;
 
     /// Whether the interface has anything to do of its own accord; if not, it is not started.
@@ -51,12 +64,10 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
         context: &mut InterfaceContext<'_, '_, Self>,
     );
 
-    /// Another interface has announced its message number `message`.
+    /// Another interface has announced a message.
     fn announced(
         &mut self,
-        from: EndpointId,
-        message: u32,
-        what: Self::Announcement,
+        announced: Announced<Self::Announcement>,
         parameters: &Self::Parameters,
         context: &mut InterfaceContext<'_, '_, Self>,
     );
@@ -72,51 +83,68 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// A [watched](Packet::watch) packet of any interface has been put on a link.
     fn hop(_output: &mut Self::Output, _hop: &HopRecord) {}
 
-    /// The link can take a packet from `free` on: there will be none to supply before the returned time, unless
-    /// something happens to the interface; [`Time::MAX`]: none at all. The fabric need not ask before.
-    fn next_supply(&mut self, free: Time, parameters: &Self::Parameters) -> Time;
+    /// The link can take a packet from `free` on: there will be none to supply before the returned time,
+    /// unless something happens to the interface; [`Time::NEVER`]: none at all. The fabric need not ask
+    /// before.
+    fn next_injection(&mut self, free: Time, parameters: &Self::Parameters) -> Time;
 
     /// The link can take a packet now.
-    fn supply(
+    fn inject(
         &mut self,
         parameters: &Self::Parameters,
         context: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Supply;
+    ) -> Injection;
 }
 
-/// Where each endpoint is: its site and its entity within the site.
+/// The place of each endpoint in the model.
 pub struct Directory {
-    places: Vec<(SiteId, u32)>,
+    places: Vec<EndpointPlace>,
     /// The least time to another site.
     lookahead: Span,
 }
 
+/// The site of an endpoint, and its place among the endpoints of that site.
+#[derive(Clone, Copy)]
+pub(crate) struct EndpointPlace {
+    pub(crate) site: SiteId,
+    pub(crate) index: u32,
+}
+
+impl EndpointPlace {
+    /// An event for the endpoint.
+    #[inline(always)]
+    pub(crate) fn event<T, A>(self, kind: EventKind, time: Time, payload: Wire<T, A>) -> Event<Wire<T, A>> {
+        Event { time, site: self.site, order: Entity::Endpoint(self.index).order(kind), payload }
+    }
+}
+
 impl Directory {
-    pub(crate) fn new(places: Vec<(SiteId, u32)>, lookahead: Span) -> Directory {
+    pub(crate) fn new(places: Vec<EndpointPlace>, lookahead: Span) -> Directory {
         Directory { places, lookahead }
     }
 
     /// The event by which a timer of an endpoint's interface fires.
     pub(crate) fn timer<T, A>(&self, endpoint: EndpointId, time: Time, timer: T) -> Event<Wire<T, A>> {
-        let (site, entity) = self.place(endpoint);
-        Event { time, site, order: Order::new(entity, kind::TIMER), payload: Wire::Timer(timer) }
+        self.place(endpoint).event(EventKind::Timer, time, Wire::Timer(timer))
     }
 
-    /// The site and entity of an endpoint.
+    /// The place of an endpoint.
     #[inline]
-    pub(crate) fn place(&self, endpoint: EndpointId) -> (SiteId, u32) {
+    pub(crate) fn place(&self, endpoint: EndpointId) -> EndpointPlace {
         self.places[endpoint.index()]
     }
 }
 
-/// What an interface may do when it is called.
+/// The context in which an interface is called: all that it may do.
 pub struct InterfaceContext<'a, 'b, N: Interface> {
     pub(crate) endpoint: EndpointId,
-    pub(crate) entity: u32,
+    /// The endpoint's place among those of its site.
+    pub(crate) index: u32,
     pub(crate) directory: &'a Directory,
     pub(crate) events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
     pub(crate) output: &'a mut N::Output,
-    pub(crate) pump: bool,
+    /// Whether the fabric is to look for a packet to inject before this instant is over.
+    pub(crate) injection_requested: bool,
 }
 
 impl<N: Interface> InterfaceContext<'_, '_, N> {
@@ -138,30 +166,33 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.directory.places.len()
     }
 
-    /// Where the interface reports.
+    /// The destination of the interface's reports.
     #[inline]
     pub fn output(&mut self) -> &mut N::Output {
         self.output
     }
 
+    /// The place of the interface's own endpoint.
+    #[inline]
+    pub(crate) fn place(&self) -> EndpointPlace {
+        EndpointPlace { site: self.events.site(), index: self.index }
+    }
+
     /// Calls the interface back at `at`, which must not lie in the past.
     pub fn set_timer(&mut self, at: Time, timer: N::Timer) {
-        let order = Order::new(self.entity, kind::TIMER);
-        self.events.send(Event { time: at, site: self.events.site(), order, payload: Wire::Timer(timer) });
+        self.events.send(self.place().event(EventKind::Timer, at, Wire::Timer(timer)));
     }
 
-    /// Tells the destination of a message about it. Must be called no later than its first packet is
-    /// supplied.
+    /// Announces a message to its destination. Must be called no later than its first packet is injected.
     pub fn announce(&mut self, to: EndpointId, message: u32, what: N::Announcement) {
-        let (site, entity) = self.directory.place(to);
-        let order = Order::new(entity, kind::ANNOUNCEMENT);
-        let local = site == self.events.site();
+        let place = self.directory.place(to);
+        let local = place.site == self.events.site();
         let time = if local { self.now() } else { self.now() + self.directory.lookahead };
         let payload = Wire::Announcement { from: self.endpoint, message, what };
-        self.events.send(Event { time, site, order, payload });
+        self.events.send(place.event(EventKind::Announcement, time, payload));
     }
 
-    /// Hands an event to the interface. A pump counts if it is the one that is `due`.
+    /// Hands an event to the interface. An injection counts if it is the one that is `due`.
     #[inline]
     pub(crate) fn hand(
         &mut self,
@@ -172,23 +203,45 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     ) {
         match event {
             Wire::Packet(packet) => interface.received(packet, parameters, self),
-            Wire::Pump => {
+            Wire::Inject => {
                 if *due == self.now() {
-                    *due = Time::MAX;
-                    self.pump = true;
+                    *due = Time::NEVER;
+                    self.injection_requested = true;
                 }
             }
             Wire::Start => interface.start(parameters, self),
             Wire::Timer(timer) => interface.timer(*timer, parameters, self),
             Wire::Announcement { from, message, what } => {
-                interface.announced(*from, *message, *what, parameters, self);
+                let announced = Announced { from: *from, message: *message, content: *what };
+                interface.announced(announced, parameters, self);
             }
         }
     }
 
-    /// Asks the fabric to ask for a packet.
+    /// Makes the fabric look for a packet to [inject](Interface::inject) as soon as the link can take one.
     #[inline]
-    pub fn request_pump(&mut self) {
-        self.pump = true;
+    pub fn request_injection(&mut self) {
+        self.injection_requested = true;
+    }
+
+    /// Makes sure that the endpoint looks for a packet to inject at `at`; `due` is the time at which it will
+    /// anyway.
+    #[inline(always)]
+    pub(crate) fn schedule_injection(&mut self, due: &mut Time, at: Time) {
+        schedule_injection(due, at, self.place(), self.events);
+    }
+}
+
+/// The same without an interface's context.
+#[inline(always)]
+pub(crate) fn schedule_injection<T: Payload, A: Payload>(
+    due: &mut Time,
+    at: Time,
+    place: EndpointPlace,
+    events: &mut Context<'_, Wire<T, A>, Credit>,
+) {
+    if at < *due {
+        *due = at;
+        events.send(place.event(EventKind::Injection, at, Wire::Inject));
     }
 }

@@ -3,34 +3,62 @@
 //! ```text
 //!  interface ─ endpoint ══link══ switch ══link══ switch ══link══ endpoint ─ interface
 //!      │          │                 │
-//!   supplies   credits for       input buffers (a queue per virtual channel, or per virtual
+//!   injects    credits for       input buffers (a queue per virtual channel, or per virtual
 //!   packets    the next buffer   channel and output) → arbiter → crossbar → line
 //! ```
 //!
-//! A site of the engine is a switch with its endpoints. What sits behind an endpoint is an
-//! [`Interface`]; the same interface runs on the packet network ([`Network`]) and on the ideal one
-//! ([`Ideal`]).
+//! # The way of a packet
+//!
+//! 1. The link of an endpoint can take a packet. The endpoint asks its [`Interface`] (`interface.rs`) for one
+//!    (`network.rs`, `inject`). Without credits for the switch's buffer (`credit.rs`) the packet is staged in
+//!    the endpoint (`endpoint.rs`) until they return.
+//! 2. The endpoint's `Sender` (`link.rs`) puts it on the line: it spends credits, computes when head and tail
+//!    are at the far end, and lets the link's faults decide (`fault.rs`). An event (`event.rs`) carries it to
+//!    the switch.
+//! 3. The head arrives at the switch (`switch/crossbar.rs`, `arrive`), which routes it. A packet that is sure
+//!    to win its output at the next clock edge passes; any other goes into the input buffer
+//!    (`switch/buffer.rs`).
+//! 4. At a clock edge the switch arbitrates (`decide`). Each free output grants one of the requests at the
+//!    heads of queues (`arbiter/`). A request that a busy input keeps from going is not passed over for ever
+//!    (`switch/starvation.rs`).
+//! 5. The granted packet crosses the pipeline and is sent over the next link, again by a `Sender`
+//!    (`switch/port.rs`, `transmit`). The room that it leaves returns as a credit to where it came from.
+//! 6. The tail arrives at the destination's endpoint, and its interface receives the packet.
+//!
+//! A watched packet leaves a [`HopRecord`] for each link (`hop.rs`). `conservation.rs` checks that no packet
+//! and no credit is lost, `deadlock.rs` says who waits for whom when nothing moves.
+//!
+//! A site of the engine is a switch with its endpoints. The same interface runs on the packet network
+//! ([`Network`]) and on the ideal one ([`Ideal`]).
 
 mod arbiter;
 mod build;
+mod channel;
 mod conservation;
+mod constants;
+mod credit;
+mod deadlock;
 mod endpoint;
+mod event;
 mod fault;
 mod hop;
 mod ideal;
 mod interface;
+mod link;
 mod network;
 mod packet;
 pub mod parameters;
 mod switch;
-mod waiting;
 
-pub use build::{BuildError, Built, NetworkParameters};
+pub use build::{BuildError, NetworkParameters};
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
+pub use credit::Credit;
+pub use deadlock::{Stuck, stuck};
+pub use event::Wire;
 pub use fault::{FaultCounts, FaultParameters, MILLION};
 pub use hop::HopRecord;
-pub use ideal::{BuiltIdeal, Ideal, IdealSite};
-pub use interface::{Directory, Interface, InterfaceContext, Supply};
-pub use network::{LinkEnd, LinkReport, Network, Site};
-pub use packet::{Credit, Packet, Part, Wire};
-pub use waiting::stuck;
+pub use ideal::{Ideal, IdealSite};
+pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
+pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
+pub use network::{Network, Site};
+pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};

@@ -1,69 +1,61 @@
 //! The packet network: switches with their endpoints as sites of the engine.
+//!
+//! ```text
+//!   event for an endpoint ─► handle_at_endpoint ─► interface: received, timer, announced, start
+//!                                │ it asks for an injection, or one is due
+//!                                └─► inject ─► interface: inject ─► Sender ─► event for the switch
+//!   event for the switch ──► Switch::arrive ─┐                                ▲
+//!   clock edge ────────────► Switch::decide ─┴─► Departures ─► event for the next switch or an endpoint
+//!                                                    └──────► credit: note to the previous switch,
+//!                                                             or ReturningCredits of an endpoint
+//! ```
+//! A site shares nothing with another. Packets and credits between switches are events and notes of the
+//! engine; those between a switch and its endpoints stay in the site.
 
+use crate::channel::Channel;
+use crate::constants::Constants;
+use crate::credit::Credit;
 use crate::endpoint::Endpoint;
+use crate::event::{Entity, EventKind, Wire};
 use crate::fault::{Fate, FaultCounts};
-use crate::hop::HopRecord;
-use crate::interface::{Directory, Interface, InterfaceContext, Supply};
-use crate::packet::{Credit, Packet, Wire, kind};
-use crate::switch::{Peer, Rules, Sink, Switch};
+use crate::hop::{Crossed, HopRecord, Instants};
+use crate::interface::{
+    Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
+};
+use crate::link::{Earliest, LinkEnd, LinkReport, Sent};
+use crate::packet::Packet;
+use crate::switch::{Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Model, Order, SiteId, prefetch};
-use weft_topo::{Attachment, LinkClass, Routing, Topology};
+use weft_engine::{Context, Event, Model, SiteId, prefetch};
+use weft_topo::{Attachment, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
-/// The packet network: what all its sites share.
+/// The packet network: all that its sites share.
 pub struct Network<T, N: Interface> {
-    pub(crate) rules: Rules<T>,
+    pub(crate) topology: T,
+    pub(crate) constants: Constants,
     pub(crate) directory: Directory,
     pub(crate) interface: N::Parameters,
 }
 
-/// A switch with its endpoints. In whole cache lines, so that what hops ask for first lies in as few as it can.
+/// A switch with its endpoints. In whole cache lines, so that what hops ask for first lies in as few as it
+/// can.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "N: Interface")]
 #[repr(C, align(64))]
 pub struct Site<N> {
     pub(crate) switch: Switch,
     pub(crate) endpoints: Box<[Endpoint<N>]>,
-    /// Where the links to endpoints begin in the switch's input.
+    /// By endpoint: the port of the switch that it is joined to.
     pub(crate) endpoint_ports: Box<[u16]>,
 }
 
-/// Where a link begins.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum LinkEnd {
-    /// At an endpoint: injection.
-    Endpoint(EndpointId),
-    /// At a port of a switch.
-    Port(SwitchId, PortId),
-}
-
-/// What one direction of a link has done.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkReport {
-    /// Where it begins.
-    pub from: LinkEnd,
-    /// Where it ends.
-    pub to: Attachment,
-    /// Its kind.
-    pub class: LinkClass,
-    /// Packets.
-    pub packets: u64,
-    /// Payload.
-    pub payload: Bytes,
-    /// How long the line was busy with bits.
-    pub busy: Span,
-    /// How long a packet could have gone but for credits.
-    pub stalled: Span,
-    /// Which of the packets it has lost or corrupted.
-    pub faults: FaultCounts,
-}
-
 impl<T: Topology + Routing, N: Interface> Network<T, N> {
-    /// The same network with every packet queued in every switch, also one that is sure to win its output: which
-    /// must change nothing but speed.
+    /// The same network with every packet queued in every switch, also one that is sure to win its output.
+    /// Only the speed may differ: the tests compare the two.
+    #[doc(hidden)]
     pub fn queueing_always(mut self) -> Network<T, N> {
-        self.rules.passes = false;
+        self.constants.passes = false;
         self
     }
 
@@ -79,24 +71,23 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
 
     /// Topology and routing.
     pub fn layout(&self) -> &T {
-        &self.rules.topology
+        &self.topology
     }
 
-    /// What the interfaces share.
+    /// Constants that the interfaces share.
     pub fn interface_parameters(&self) -> &N::Parameters {
         &self.interface
     }
 
-    /// Bytes on the wire per second of payload that a link to an endpoint carries at most: the span of
-    /// one packet of `payload` on the link of `endpoint`, headers and framing included.
+    /// Time that one packet of `payload` takes on the link of `endpoint`, header, footer and framing
+    /// included.
     pub fn injection_span(&self, endpoint: EndpointId, payload: Bytes) -> Span {
-        let (switch, port) = self.rules.topology.attachment(endpoint);
-        let link = &self.rules.links[usize::from(self.rules.topology.link_class(switch, port).0)];
-        let format = &self.rules.format;
-        link.rate.span(payload + format.header + format.footer + link.framing)
+        let (switch, port) = self.topology.attachment(endpoint);
+        let link = self.constants.link(self.topology.link_class(switch, port));
+        link.rate.span(payload + self.constants.format.overhead() + link.framing)
     }
 
-    /// What each direction of each link has done from when the counters were last reset until `now`, the
+    /// Counters of each direction of each link, from when they were last reset until `now`, the
     /// virtual time that the run has reached.
     pub fn links_of<'a>(
         &'a self,
@@ -104,35 +95,17 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         site: &'a Site<N>,
         now: Time,
     ) -> impl Iterator<Item = LinkReport> + 'a {
-        let layout = &self.rules.topology;
-        let switch = SwitchId(id.0);
-        let injection = site.endpoints.iter().zip(&site.endpoint_ports).map(move |(endpoint, &port)| {
-            let class = layout.link_class(switch, PortId(port.into()));
-            LinkReport {
-                from: LinkEnd::Endpoint(endpoint.id),
-                to: Attachment::Switch(switch, PortId(port.into())),
-                class,
-                packets: endpoint.packets,
-                payload: Bytes::new(endpoint.payload),
-                busy: self.rules.line_time(class, endpoint.packets, endpoint.payload),
-                stalled: endpoint.stalled
-                    + endpoint.staged.map_or(Span::ZERO, |(_, since)| now.saturating_since(since)),
-                faults: endpoint.fault.as_ref().map_or(FaultCounts::default(), |fault| fault.counts),
-            }
+        let (layout, constants) = (&self.topology, &self.constants);
+        let (switch, overhead) = (SwitchId(id.0), constants.format.overhead());
+        let injection = site.endpoints_with_ports().map(move |(endpoint, port)| {
+            let port = PortId(port.into());
+            let state = endpoint.sender_state(layout.link_class(switch, port), constants, now);
+            state.report(LinkEnd::Endpoint(endpoint.id), Attachment::Switch(switch, port), overhead)
         });
         let ports = site.switch.ports();
-        let outputs = ports.port.iter().enumerate().map(move |(index, port)| {
-            let ((packets, payload), id) = (ports.sent(index), PortId(index as u32));
-            LinkReport {
-                from: LinkEnd::Port(switch, id),
-                to: layout.peer(switch, id),
-                class: port.class,
-                packets,
-                payload,
-                busy: self.rules.line_time(port.class, packets, payload.get()),
-                stalled: ports.stalled(index, now),
-                faults: ports.faults.get(index).map_or(FaultCounts::default(), |fault| fault.counts),
-            }
+        let outputs = (0..ports.ports.len()).map(move |output| {
+            let (state, port) = (ports.sender_state(output, constants, now), PortId(output as u32));
+            state.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
         });
         injection.chain(outputs).filter(|link| link.to != Attachment::Nothing)
     }
@@ -149,29 +122,24 @@ impl<N: Interface> Site<N> {
         self.endpoints.iter_mut().map(|e| (e.id, &mut e.interface))
     }
 
-    /// Sets the counters of its links to zero, at the end of warm-up. What is stalled then counts from
-    /// `now`.
+    /// Sets the counters of its links to zero, at the end of warm-up. A stall that is running then counts
+    /// from `now`.
     pub fn reset_counters(&mut self, now: Time) {
-        for endpoint in &mut self.endpoints {
-            (endpoint.packets, endpoint.payload, endpoint.acknowledgements) = (0, 0, 0);
-            endpoint.stalled = Span::ZERO;
-            endpoint.fault.iter_mut().for_each(|fault| fault.reset());
-            if let Some((_, since)) = &mut endpoint.staged {
-                *since = now;
-            }
-        }
+        self.endpoints.iter_mut().for_each(|endpoint| endpoint.reset_counters(now));
         self.switch.ports_mut().reset_counters(now);
     }
 
     /// Links from it and its endpoints that acknowledgements have crossed since the counters were last reset.
     pub fn acknowledgements(&self) -> u64 {
-        let injected: u64 = self.endpoints.iter().map(|endpoint| endpoint.acknowledgements).sum();
+        let injected: u64 = self.endpoints.iter().map(Endpoint::acknowledgements).sum();
         injected + self.switch.ports().acknowledgements()
     }
 
     /// Whether one of its endpoints waits for a credit that is known to come.
     pub fn expects_credits(&self) -> bool {
-        self.endpoints.iter().any(|endpoint| endpoint.staged.is_some() && endpoint.next_credit() < Time::MAX)
+        self.endpoints
+            .iter()
+            .any(|endpoint| endpoint.staged.is_some() && endpoint.next_credit() < Time::NEVER)
     }
 
     /// Packets in its buffers, those at endpoints that wait for credits included.
@@ -184,7 +152,7 @@ impl<N: Interface> Site<N> {
         Bytes::new(self.endpoints.iter().map(|e| e.received_payload).sum())
     }
 
-    /// What its links and those of its endpoints have lost and corrupted since the run began.
+    /// Packets that its links and those of its endpoints have lost and corrupted since the run began.
     pub fn faults(&self) -> FaultCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
         let mut counts = FaultCounts::default();
@@ -199,31 +167,31 @@ impl<N: Interface> Site<N> {
     /// Damages the switch, for the tests of checks.
     #[cfg(test)]
     pub(crate) fn lose_a_buffered_packet(&mut self) {
-        let Switch::InputQueues(switch) = &mut self.switch else { panic!("an input-queued switch") };
-        switch.pool.forget_one();
+        let Switch::InputQueued(switch) = &mut self.switch else { panic!("an input-queued switch") };
+        switch.buffer.forget_one();
     }
 }
 
-/// Carries what leaves a switch to the engine.
-struct Leaving<'a, 'b, N: Interface> {
+/// Hands what leaves a switch to the engine, and to the endpoints of its site.
+struct Departures<'a, 'b, N: Interface> {
     /// By reference, so that a site's own memory of them is asked for only where one is concerned.
     endpoints: &'a mut Box<[Endpoint<N>]>,
     events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
     output: &'a mut N::Output,
 }
 
-impl<N: Interface> Sink for Leaving<'_, '_, N> {
+impl<N: Interface> Sink for Departures<'_, '_, N> {
     #[inline(always)]
-    fn packet(&mut self, peer: Peer, mut packet: Packet, head: Time, tail: Time) {
+    fn packet(&mut self, peer: Peer, mut packet: Packet, sent: &Sent) {
         let (time, site, entity) = match peer {
             Peer::Switch { site, port } => {
-                packet.port = port;
-                (head, SiteId(site), 0)
+                packet.set_arrival_port(port);
+                (sent.head(), SiteId(site), Entity::Switch)
             }
-            Peer::Endpoint { entity } => (tail, self.events.site(), entity),
+            Peer::Endpoint(index) => (sent.tail(), self.events.site(), Entity::Endpoint(index)),
             Peer::Nothing => unreachable!("routes lead to ports that are joined to something"),
         };
-        let order = Order::new(entity, kind::PACKET);
+        let order = entity.order(EventKind::Packet);
         self.events.send(Event { time, site, order, payload: Wire::Packet(packet) });
     }
 
@@ -231,13 +199,14 @@ impl<N: Interface> Sink for Leaving<'_, '_, N> {
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time) {
         match peer {
             Peer::Switch { site, port } => {
-                self.events.send_note(at, SiteId(site), Credit { port, vc, amount });
+                self.events.send_note(at, SiteId(site), Credit { channel: Channel { port, vc }, amount });
             }
-            Peer::Endpoint { entity } => {
-                let endpoint = &mut self.endpoints[entity as usize - 1];
+            Peer::Endpoint(index) => {
+                let endpoint = &mut self.endpoints[index as usize];
                 endpoint.expect_credit(at, amount);
                 if endpoint.staged.is_some() {
-                    endpoint.pump_at(at, entity, self.events);
+                    let place = EndpointPlace { site: self.events.site(), index };
+                    schedule_injection(&mut endpoint.next_injection, at, place, self.events);
                 }
             }
             Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
@@ -264,13 +233,19 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         output: &mut N::Output,
         context: &mut Context<'_, Self::Payload, Credit>,
     ) {
-        if event.order.entity() == 0 {
-            let Wire::Packet(packet) = &event.payload else { unreachable!("switches get packets only") };
-            let times = (context.now(), context.undisturbed_until());
-            let mut leaving = Leaving { endpoints: &mut site.endpoints, events: context, output };
-            return site.switch.arrive(packet, times, &self.rules, &mut leaving);
+        match Entity::of(event.order) {
+            Entity::Switch => {
+                let Wire::Packet(packet) = &event.payload else { unreachable!("switches get packets only") };
+                let (now, undisturbed_until) = (context.now(), context.undisturbed_until());
+                let Network { topology, constants, .. } = self;
+                let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
+                let mut context = SwitchContext { now, topology, constants, sink };
+                site.switch.arrive(packet, undisturbed_until, &mut context);
+            }
+            Entity::Endpoint(index) => {
+                self.handle_at_endpoint(site, (index, &event.payload), output, context)
+            }
         }
-        self.handle_at_endpoint(site, event, output, context);
     }
 
     #[inline]
@@ -280,23 +255,22 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 
     #[inline]
     fn prefetch_event(&self, site: &Site<N>, event: &Event<Self::Payload>) {
-        let entity = event.order.entity() as usize;
-        if entity > 0 {
-            prefetch(&site.endpoints[entity - 1]);
+        if let Entity::Endpoint(index) = Entity::of(event.order) {
+            prefetch(&site.endpoints[index as usize]);
             prefetch(&*site.endpoint_ports);
         }
     }
 
     #[inline]
     fn note(&self, site: &mut Site<N>, start: Time, time: Time, credit: Credit) {
-        site.switch.ports_mut().learn_of_credit(start, time, credit, &self.rules);
+        site.switch.ports_mut().learn_of_credit(start, time, credit, &self.constants);
     }
 
     fn settle(&self, site: &mut Site<N>, before: Time) {
-        // Which credits have been needed depends on which packets have passed without queueing.
-        site.switch
-            .ports_mut()
-            .collect_all_credits(Time::from_ps(before.as_ps().saturating_sub(1)), &self.rules);
+        // Credits are counted when they are needed, which depends on which packets have passed without
+        // queueing.
+        let last = Time::from_ps(before.as_ps().saturating_sub(1));
+        site.switch.ports_mut().collect_all_credits(last, &self.constants);
     }
 
     #[inline]
@@ -311,121 +285,105 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         output: &mut N::Output,
         context: &mut Context<'_, Self::Payload, Credit>,
     ) {
-        let now = context.now();
-        let mut leaving = Leaving { endpoints: &mut site.endpoints, events: context, output };
-        site.switch.decide(now, &self.rules, &mut leaving);
+        let (now, Network { topology, constants, .. }) = (context.now(), self);
+        let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
+        site.switch.decide(&mut SwitchContext { now, topology, constants, sink });
     }
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
-    /// Handles an event of one of the endpoints. On its own: most events are a switch's, whose short way
-    /// must not pay for what interfaces do.
+    /// Handles an event of one of the endpoints, by its place in the site. On its own: most events are a
+    /// switch's, whose short way must not pay for what interfaces do.
     #[inline(never)]
     fn handle_at_endpoint(
         &self,
         site: &mut Site<N>,
-        event: &Event<Wire<N::Timer, N::Announcement>>,
+        (index, event): (u32, &Wire<N::Timer, N::Announcement>),
         output: &mut N::Output,
-        context: &mut Context<'_, Wire<N::Timer, N::Announcement>, Credit>,
+        events: &mut Context<'_, Wire<N::Timer, N::Announcement>, Credit>,
     ) {
-        let entity = event.order.entity();
-        let index = entity as usize - 1;
-        let endpoint = &mut site.endpoints[index];
-        let mut at_interface = InterfaceContext {
-            endpoint: endpoint.id,
-            entity,
-            directory: &self.directory,
-            events: context,
-            output,
-            pump: false,
-        };
-        if let Wire::Packet(packet) = &event.payload {
+        let endpoint = &mut site.endpoints[index as usize];
+        let (id, directory) = (endpoint.id, &self.directory);
+        let mut context =
+            InterfaceContext { endpoint: id, index, directory, events, output, injection_requested: false };
+        if let Wire::Packet(packet) = event {
             endpoint.received += 1;
             endpoint.received_payload += u64::from(packet.bytes);
         }
-        let Endpoint { interface, pump, .. } = endpoint;
-        at_interface.hand(&event.payload, interface, pump, &self.interface);
-        if at_interface.pump {
-            self.pump(endpoint, site.endpoint_ports[index], &self.rules, &mut at_interface);
+        let Endpoint { interface, next_injection, .. } = endpoint;
+        context.hand(event, interface, next_injection, &self.interface);
+        if context.injection_requested {
+            self.inject(endpoint, site.endpoint_ports[index as usize], &mut context);
         }
     }
 
-    /// Injects packets as long as the line is free and the switch has room.
-    fn pump(
-        &self,
-        endpoint: &mut Endpoint<N>,
-        port: u16,
-        rules: &Rules<T>,
-        context: &mut InterfaceContext<'_, '_, N>,
-    ) {
+    /// Injects a packet if the interface has one, the line is free and the switch has room. Otherwise, and
+    /// for the packet after it, schedules the next injection.
+    fn inject(&self, endpoint: &mut Endpoint<N>, port: u16, context: &mut InterfaceContext<'_, '_, N>) {
         let now = context.now();
-        if endpoint.line.busy_until() > now {
-            let free = endpoint.line.busy_until();
-            return endpoint.pump_at(free, context.entity, context.events);
+        let free = endpoint.line_free();
+        if free > now {
+            return context.schedule_injection(&mut endpoint.next_injection, free);
         }
-        let (mut packet, since) = match endpoint.staged.take() {
-            Some(staged) => staged,
-            None => match endpoint.interface.supply(&self.interface, context) {
-                Supply::Packet(packet) => {
+        let (packet, came) = match endpoint.staged.take() {
+            Some(staged) => (staged, endpoint.stall.since()),
+            None => match endpoint.interface.inject(&self.interface, context) {
+                Injection::Packet(packet) => {
                     endpoint.supplied += 1;
                     (packet, now)
                 }
-                Supply::NotBefore(time) => return endpoint.pump_at(time, context.entity, context.events),
-                Supply::Nothing => return,
+                Injection::NotBefore(time) => {
+                    return context.schedule_injection(&mut endpoint.next_injection, time);
+                }
+                Injection::Nothing => return,
             },
         };
-        let room = rules.room(&packet);
-        endpoint.collect_credits(now);
-        if endpoint.credits < room {
-            endpoint.staged = Some((packet, since));
-            return endpoint.pump_at(endpoint.next_credit(), context.entity, context.events);
+        let size = self.constants.size(&packet);
+        endpoint.stall.begin(came);
+        if !endpoint.has_credit(size.room, now) {
+            endpoint.staged = Some(packet);
+            let next = endpoint.next_credit();
+            return context.schedule_injection(&mut endpoint.next_injection, next);
         }
-        endpoint.stalled += now - since;
-        endpoint.credits -= room;
-        let layout = &self.rules.topology;
-        let class = layout.link_class(SwitchId(context.events.site().0), PortId(port.into()));
-        let link = &self.rules.links[usize::from(class.0)];
-        let bytes = rules.packet_bytes(&packet) + link.framing;
-        let end = endpoint.line.send(&link.rate, now, bytes);
-        endpoint.packets += 1;
-        endpoint.acknowledgements += packet.acknowledges();
-        endpoint.payload += u64::from(packet.bytes);
-        packet.address = layout.endpoint_address(packet.destination);
-        packet.port = port;
-        packet.vc = 0;
-        packet.hops = 1;
-        packet.stretch = (end - now).as_ps() as u32;
+        endpoint.stall.end(now);
+        let sent = self.put_on_link(endpoint, packet, (port, came), context);
+        if sent.fate == Fate::Lost {
+            endpoint.expect_credit(sent.credit_back(), size.room);
+        }
+        let next = sent.ended.max(endpoint.interface.next_injection(sent.ended, &self.interface));
+        context.schedule_injection(&mut endpoint.next_injection, next);
+    }
+
+    /// Sends a packet, which the interface handed over at `came`, to a port of the switch.
+    #[inline]
+    fn put_on_link(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        mut packet: Packet,
+        (port, came): (u16, Time),
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) -> Sent {
+        let (now, site) = (context.now(), context.events.site());
+        let class = self.topology.link_class(SwitchId(site.0), PortId(port.into()));
+        let earliest = Earliest { head: now, tail: now };
+        let size = self.constants.size(&packet);
+        let kind = self.constants.link(class);
+        let sent = endpoint.sender(kind).send(&packet, size, earliest);
         if packet.watch {
-            let Packet { source, message, label, .. } = packet;
-            let (from, latency) = (LinkEnd::Endpoint(source), link.latency);
-            let hop = HopRecord {
-                source,
-                message,
-                label,
-                from,
-                to: Some(SwitchId(context.events.site().0)),
-                class,
-                came: since,
-                ready: since,
-                could: since,
-                began: now,
-                ended: end,
-                free: end,
-                latency,
-            };
-            N::hop(context.output, &hop);
+            let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
+            let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
+            let Sent { began, ended, .. } = sent;
+            let times = Instants { came, ready: came, could: came, began, ended, free: ended };
+            N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
-        let site = context.events.site();
-        let tail = end + link.latency;
-        let fate = endpoint.fault.as_mut().map_or(Fate::Arrives, |fault| fault.strike(&mut packet, tail));
-        match fate {
-            Fate::Arrives => {
-                let (time, order) = (now + link.latency, Order::new(0, kind::PACKET));
-                context.events.send(Event { time, site, order, payload: Wire::Packet(packet) });
-            }
-            Fate::Lost => endpoint.expect_credit(tail + link.latency, room),
+        if sent.fate != Fate::Lost {
+            packet.address = self.topology.endpoint_address(packet.destination);
+            packet.set_channel(Channel { port, vc: 0 });
+            packet.hops = 0;
+            sent.stamp(&mut packet);
+            let order = Entity::Switch.order(EventKind::Packet);
+            context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });
         }
-        let next = end.max(endpoint.interface.next_supply(end, &self.interface));
-        endpoint.pump_at(next, context.entity, context.events);
+        sent
     }
 }

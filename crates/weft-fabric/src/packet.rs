@@ -1,8 +1,7 @@
-//! Packets, and the events that move them.
+//! Packets.
 
-use serde::de::DeserializeOwned;
+use crate::channel::Channel;
 use serde::{Deserialize, Serialize};
-use weft_engine::Payload;
 use weft_topo::{Address, RouteState};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -15,36 +14,127 @@ pub enum Part {
     Piece,
 }
 
+/// Eight bytes of the interface's header: the network carries them and does not read them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HeaderBits(u64);
+
+impl HeaderBits {
+    /// Nothing to carry.
+    pub const EMPTY: HeaderBits = HeaderBits(0);
+
+    /// The eight bytes as a number.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> HeaderBits {
+        HeaderBits(bits)
+    }
+
+    /// The number given to [`HeaderBits::from_bits`].
+    #[inline]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The time at which the packet's message was offered to the interface.
+    #[inline]
+    pub const fn offered(time: Time) -> HeaderBits {
+        HeaderBits(time.as_ps())
+    }
+
+    /// The time given to [`HeaderBits::offered`].
+    #[inline]
+    pub const fn time_offered(self) -> Time {
+        Time::from_ps(self.0)
+    }
+}
+
+/// The kind of a packet, by a number that its interface gives it.
+///
+/// ```text
+///    7   6           0
+///  ┌───┬──────────────┐
+///  │ A │ number       │   A: the packet only answers another
+///  └───┴──────────────┘
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PacketLabel(u8);
+
+impl PacketLabel {
+    /// Set in the label of an acknowledgement: the one bit that the network reads.
+    const ACKNOWLEDGEMENT: u8 = 0x80;
+
+    /// The label of a packet that carries data or asks for something.
+    ///
+    /// # Panics
+    /// A number of 128 or more.
+    pub const fn data(number: u8) -> PacketLabel {
+        assert!(number < PacketLabel::ACKNOWLEDGEMENT, "a label's number has seven bits");
+        PacketLabel(number)
+    }
+
+    /// The label of a packet that only answers another: acknowledgements are counted apart on every link.
+    ///
+    /// # Panics
+    /// A number of 128 or more.
+    pub const fn acknowledgement(number: u8) -> PacketLabel {
+        assert!(number < PacketLabel::ACKNOWLEDGEMENT, "a label's number has seven bits");
+        PacketLabel(number | PacketLabel::ACKNOWLEDGEMENT)
+    }
+
+    /// The label as it is packed: kinds of packets are ordered by it.
+    #[inline]
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether the packet only answers another.
+    #[inline]
+    pub const fn is_acknowledgement(self) -> bool {
+        self.0 & PacketLabel::ACKNOWLEDGEMENT != 0
+    }
+}
+
+/// The end points of a packet, and its message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addressing {
+    /// The endpoint that sends the packet.
+    pub source: EndpointId,
+    /// The endpoint that the packet is for.
+    pub destination: EndpointId,
+    /// The packet's message, counted by the source.
+    pub message: u32,
+}
+
 /// A packet. Its identity is (source, message, offset of the piece), never where it is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Packet {
-    /// Where it comes from.
+    /// The endpoint that sends it.
     pub source: EndpointId,
-    /// Where it goes.
+    /// The endpoint that it is for.
     pub destination: EndpointId,
-    /// Its message, counted by the source.
+    /// The message that it belongs to, counted by the source.
     pub message: u32,
     /// Payload bytes.
     pub bytes: u32,
-    /// When its message was offered to the interface, or what else the interface writes there: the network
-    /// carries it and does not read it.
-    pub born: Time,
+    /// The part of the interface's header that travels with the packet.
+    pub carried: HeaderBits,
     /// The destination's packed address.
     pub(crate) address: Address,
-    /// What the routing remembers.
+    /// State of the routing: what it remembers from switch to switch.
     pub(crate) route: RouteState,
     /// From its head to its tail on the last link, in ps.
     pub(crate) stretch: u32,
-    /// On its way: the port it comes in by. In a buffer, once routed: the port it leaves by.
-    pub(crate) port: u16,
-    /// The virtual channel on that port's link.
-    pub(crate) vc: u8,
+    /// Port of a channel of a switch: see [`Packet::channel`].
+    port: u16,
+    /// Virtual channel of the same.
+    vc: u8,
     /// Links crossed so far, saturating.
     pub hops: u8,
     /// Which part of its message it is.
     pub part: Part,
-    /// The interface's own mark, of which the network reads one bit: [`Packet::ACKNOWLEDGEMENT`].
-    pub label: u8,
+    /// The kind of packet, as the interface numbers them.
+    pub label: PacketLabel,
     /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
     pub watch: bool,
     /// Whether a link has corrupted it. It travels on; the interface that receives it finds out.
@@ -52,30 +142,15 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Set in the label of a packet that only answers another: the links that it crosses are counted apart.
-    pub const ACKNOWLEDGEMENT: u8 = 0x80;
-
-    /// Whether it only answers another, as a number.
-    #[inline]
-    pub(crate) fn acknowledges(&self) -> u64 {
-        u64::from(self.label >> 7)
-    }
-
-    /// A packet that has not been injected. `bytes` is its payload.
-    pub fn new(
-        source: EndpointId,
-        destination: EndpointId,
-        message: u32,
-        bytes: u32,
-        born: Time,
-        part: Part,
-    ) -> Packet {
+    /// A packet that has not been injected, with a payload of `bytes`. Its label is 0.
+    pub fn new(addressing: Addressing, bytes: u32, carried: HeaderBits, part: Part) -> Packet {
+        let Addressing { source, destination, message } = addressing;
         Packet {
             source,
             destination,
             message,
             bytes,
-            born,
+            carried,
             address: Address::default(),
             route: RouteState::default(),
             stretch: 0,
@@ -83,10 +158,30 @@ impl Packet {
             vc: 0,
             hops: 0,
             part,
-            label: 0,
+            label: PacketLabel::default(),
             watch: false,
             bad: false,
         }
+    }
+
+    /// The channel of a switch that concerns the packet now. On its way to a switch, and until that has
+    /// routed it: the channel of the input that it arrives by. From then until it has been sent: that of the
+    /// output that it leaves by.
+    #[inline(always)]
+    pub(crate) fn channel(&self) -> Channel {
+        Channel { port: self.port, vc: self.vc }
+    }
+
+    /// The packet has been routed, or injected: from now on `channel` is its [channel](Packet::channel).
+    #[inline(always)]
+    pub(crate) fn set_channel(&mut self, channel: Channel) {
+        Channel { port: self.port, vc: self.vc } = channel;
+    }
+
+    /// The packet has been sent to this port of a switch, on the virtual channel that it leaves by.
+    #[inline(always)]
+    pub(crate) fn set_arrival_port(&mut self, port: u16) {
+        self.port = port;
     }
 
     /// The payload.
@@ -102,96 +197,16 @@ impl Packet {
     }
 }
 
-/// What an event of the fabric carries. `T`: an interface's timer; `A`: its announcement.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(bound = "T: Serialize + DeserializeOwned, A: Serialize + DeserializeOwned")]
-pub enum Wire<T, A> {
-    /// At a switch: the head of a packet has come. At an endpoint: its tail has.
-    Packet(Packet),
-    /// The endpoint may be able to inject.
-    Pump,
-    /// The interface begins.
-    Start,
-    /// A timer that the interface set.
-    Timer(T),
-    /// What an interface tells the destination of a message beside its packets: the simulation's
-    /// stand-in for header fields, so that they need not travel in every packet. It arrives before the
-    /// first packet and costs no virtual time.
-    Announcement {
-        /// Who announces.
-        from: EndpointId,
-        /// The message, counted by the source.
-        message: u32,
-        /// What.
-        what: A,
-    },
-}
-
-/// Room becomes free in the buffer behind a link of a switch. When is known as soon as the packet that
-/// leaves the buffer is granted its output, so that the switch is told ahead, by a note of the engine.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Credit {
-    /// The port of the switch that may send again.
-    pub(crate) port: u16,
-    /// The virtual channel.
-    pub(crate) vc: u8,
-    /// How much, in the machine's unit of credit.
-    pub(crate) amount: u32,
-}
-
-impl Credit {
-    /// Its place among the credits of a switch.
-    #[inline]
-    pub(crate) fn channel(&self, vc_shift: u32) -> usize {
-        usize::from(self.port) << vc_shift | usize::from(self.vc)
-    }
-}
-
-/// Kinds of events, in the order in which an entity handles them at one instant.
-pub(crate) mod kind {
-    pub(crate) const ANNOUNCEMENT: u32 = 0;
-    pub(crate) const PACKET: u32 = 1;
-    pub(crate) const TIMER: u32 = 2;
-    pub(crate) const START: u32 = 3;
-    pub(crate) const PUMP: u32 = 4;
-}
-
-impl<T: Payload, A: Payload> Payload for Wire<T, A> {
-    #[inline]
-    fn tie(&self) -> u128 {
-        match self {
-            Wire::Packet(p) => {
-                let link = u128::from(p.port) << 8 | u128::from(p.vc);
-                let label = u128::from(p.label) << 64;
-                link << 96 | label | u128::from(p.source.0) << 32 | u128::from(p.message)
-            }
-            Wire::Pump | Wire::Start => 0,
-            Wire::Timer(timer) => timer.tie(),
-            Wire::Announcement { from, message, what } => {
-                // What is announced of one message at one instant has an order as well, in 64 bits.
-                u128::from(from.0) << 96 | u128::from(*message) << 64 | what.tie()
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_engine::Event;
-
-    #[derive(Clone, Copy)]
-    struct Never;
-    impl Payload for Never {
-        fn tie(&self) -> u128 {
-            0
-        }
-    }
-
-    /// Catches a field that pushes the event of the hot path over a cache line.
+    /// Catches a label whose kinds collide, and an acknowledgement that is counted as data.
     #[test]
-    fn an_event_is_a_cache_line() {
-        assert_eq!(size_of::<Packet>(), 48);
-        assert_eq!(size_of::<Event<Wire<Never, ()>>>(), 64);
+    fn labels_of_data_and_of_acknowledgements_are_apart() {
+        for number in 0..128 {
+            let (data, answer) = (PacketLabel::data(number), PacketLabel::acknowledgement(number));
+            assert_eq!((data.0, answer.0), (number, number | 0x80));
+            assert_eq!((data.is_acknowledgement(), answer.is_acknowledgement()), (false, true));
+        }
     }
 }

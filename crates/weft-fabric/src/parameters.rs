@@ -1,24 +1,9 @@
-//! What a machine file says of links and switches, checked and in units.
+//! Parameters of packets, switches and the ideal network: what a machine file says, checked and in units.
 
 use serde::{Deserialize, Serialize};
-use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
+use weft_units::{BitRate, Bytes, Clock, Span};
 
-/// One kind of link, per direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct LinkParameters {
-    /// Bits per second on the line, coding included.
-    pub rate: BitRate,
-    /// Line code.
-    pub code: LineCode,
-    /// From the last stage of the sender to the first of the receiver: SERDES and wire. Credits take
-    /// the same time back.
-    pub latency: Span,
-    /// Bytes that the line carries for every packet beside its header, payload and footer
-    /// (start and end of packet, inter-packet gap).
-    pub framing: Bytes,
-}
-
-/// What every packet carries beside its payload.
+/// Bytes of every packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PacketFormat {
     /// Header bytes.
@@ -29,7 +14,15 @@ pub struct PacketFormat {
     pub payload: Bytes,
 }
 
-/// How room in a buffer is counted.
+impl PacketFormat {
+    /// Header and footer.
+    #[inline]
+    pub(crate) fn overhead(&self) -> Bytes {
+        self.header + self.footer
+    }
+}
+
+/// The unit in which room in a buffer is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CreditUnit {
     /// In bytes of the packet (header, payload, footer).
@@ -39,7 +32,7 @@ pub enum CreditUnit {
 }
 
 impl CreditUnit {
-    /// How many units a packet of so many bytes takes.
+    /// Units that a packet of `bytes` takes.
     #[inline]
     pub(crate) fn taken_by(self, bytes: Bytes) -> u32 {
         match self {
@@ -48,7 +41,7 @@ impl CreditUnit {
         }
     }
 
-    /// How many whole units a buffer of so many bytes has.
+    /// Whole units that a `buffer` has.
     pub(crate) fn held_by(self, buffer: Bytes) -> u32 {
         match self {
             CreditUnit::Bytes => buffer.get() as u32,
@@ -56,7 +49,7 @@ impl CreditUnit {
         }
     }
 
-    /// The bytes that so many units stand for.
+    /// Bytes that `units` stand for.
     #[inline]
     pub(crate) fn bytes(self, units: u32) -> Bytes {
         match self {
@@ -66,7 +59,7 @@ impl CreditUnit {
     }
 }
 
-/// How a switch is built.
+/// Organization of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SwitchKind {
     /// A first-in first-out queue per input and virtual channel.
@@ -77,27 +70,27 @@ pub enum SwitchKind {
     OutputQueued,
 }
 
-/// Who goes first.
+/// The rule by which an output chooses among requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ArbiterKind {
     /// Round robin at each output over its requesting inputs.
     RoundRobin,
     /// A uniformly random one of the requesting inputs.
     Random,
-    /// iSLIP with so many iterations (McKeown 1999).
+    /// iSLIP with a number of iterations (McKeown 1999).
     Islip(u32),
 }
 
-/// When a packet may leave a switch.
+/// The condition on which a packet may leave a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Forwarding {
-    /// When its head has come and the next buffer has room for all of it.
+    /// The head has come and the next buffer has room for all of it.
     VirtualCutThrough,
-    /// When all of it has come.
+    /// All of it has come.
     StoreAndForward,
 }
 
-/// What cut-through does when a packet goes on to a faster link than it came by.
+/// Rule for a packet that cut-through sends on to a faster link than it came by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FasterLink {
     /// The output stays occupied until the tail has come.
@@ -108,27 +101,48 @@ pub enum FasterLink {
     Store,
 }
 
+/// Owner of an input buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum BufferPer {
+    /// A virtual channel: each has one of its own.
+    Channel,
+    /// A port: its virtual channels have equal parts of it.
+    Port,
+}
+
 /// A switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchParameters {
-    /// How it is built.
+    /// Organization of buffers.
     pub kind: SwitchKind,
-    /// Who goes first.
+    /// Rule of its arbiters.
     pub arbiter: ArbiterKind,
-    /// Its clock: arbitration happens at edges of it.
+    /// Clock at whose edges arbitration happens.
     pub clock: Clock,
     /// Cycles from the decision that a packet goes to its head at the output.
     pub pipeline_cycles: u32,
-    /// When a packet may leave.
+    /// The condition on which a packet may leave.
     pub forwarding: Forwarding,
-    /// Onto a faster link.
+    /// Rule for a packet that goes on to a faster link.
     pub faster_link: FasterLink,
-    /// Input buffer per port and virtual channel.
+    /// Input buffer of each virtual channel, or of each port.
     pub buffer: Bytes,
-    /// How room in buffers is counted.
+    /// Which of the two.
+    pub buffer_per: BufferPer,
+    /// Unit in which room in buffers is counted.
     pub credit: CreditUnit,
     /// Output buffer per port and virtual channel, for output queues only; `None`: unbounded.
     pub output_buffer: Option<Bytes>,
+}
+
+impl SwitchParameters {
+    /// The input buffer of each of a port's `channels`.
+    pub(crate) fn buffer_of_channel(&self, channels: u32) -> Bytes {
+        match self.buffer_per {
+            BufferPer::Channel => self.buffer,
+            BufferPer::Port => Bytes::new(self.buffer.get() / u64::from(channels.max(1))),
+        }
+    }
 }
 
 /// The ideal network: LogGP's latency and gaps, no queues (overhead is the host's).

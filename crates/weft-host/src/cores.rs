@@ -1,27 +1,31 @@
-//! On which cores a job runs while it is in virtual time.
+//! The cores on which a job runs while it is in virtual time.
 //!
-//! Ranks have a core apart from the simulation's, if there is one. A few ranks look for their turns without sleeping, as the simulation
-//! does. Many ranks sleep, and several have their turns at a time: while they do, the simulation goes on on its own core. That is worth
-//! it while nothing else wants one of the two cores, and while turns are short. So where the simulation often waits so long for
-//! a turn that it gives its core away, the job is put on one core for a moment, and stays there if it makes more turns in that
-//! time; from time to time the other way is tried again.
+//! Ranks have a core apart from the simulation's, if there is one. A few ranks look for their turns without
+//! sleeping, as the simulation does. Many ranks sleep, and several have their turns at a time: meanwhile the
+//! simulation goes on on its own core. That pays while nothing else wants one of the two cores, and while
+//! turns are short. If the simulation often waits so long for a turn that it gives its core away, the job is
+//! put on one core for a moment. It stays there if it makes more turns in that time. From time to time the
+//! other way is tried again.
 
+use crate::lock::lock;
 use crate::wall::Stopwatch;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use weft_client::device::Sharing;
 
-/// So many ranks are few: each looks for its turn without sleeping, for it may be the next again. Of more, most have long to wait.
-const FEW: u32 = 4;
+/// Ranks that are few: each looks for its turn without sleeping, for it may be the next again. Of more ranks,
+/// most have long to wait.
+const MAX_SPINNING_RANKS: u32 = 4;
 
-/// For so long turns are counted before one or two cores are compared.
-const SLICE: Duration = Duration::from_millis(100);
-/// So many slices go by between two comparisons.
-const SLICES: u32 = 50;
-/// The clock is looked at after so many turns.
-const TURNS: u32 = 16;
-/// One turn in so many may be late, so that the simulation gives its core away meanwhile, before ranks are tried on it.
-const LATE: u32 = 20;
+/// Real time for which turns are counted before one and two cores are compared.
+const SLICE_TIME: Duration = Duration::from_millis(100);
+/// Slices between two comparisons.
+const SLICES_UNTIL_RETRY: u32 = 50;
+/// Turns between two reads of the real clock.
+const TURNS_PER_CLOCK_READ: u32 = 16;
+/// Turns for each late one, during which the simulation gives its core away: with fewer, ranks are tried on
+/// its core.
+const TURNS_PER_LATE_TURN: u32 = 20;
 
 /// The cores of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +46,7 @@ impl Cores {
     pub fn sharing(self, ranks: u32) -> Sharing {
         match ranks {
             _ if !self.are_apart() => Sharing::One,
-            ..=FEW => Sharing::Few,
+            ..=MAX_SPINNING_RANKS => Sharing::Few,
             _ => Sharing::Many,
         }
     }
@@ -69,17 +73,17 @@ struct Pace {
 }
 
 impl Pace {
-    /// Where the job runs.
+    /// The cores on which the job runs.
     fn place(&self) -> Option<Cores> {
         self.cores.map(|cores| if self.together { Cores { ranks: cores.simulation, ..cores } } else { cores })
     }
 
-    /// A slice is over, with so many turns per second: whether the job goes where it was not.
-    fn slice_is_over(&mut self, rate: u64) -> bool {
+    /// Ends a slice with `rate` turns per second. Returns whether the job changes its place.
+    fn end_slice(&mut self, rate: u64) -> bool {
         // On one core it is always given away.
-        let disturbed = self.together || self.late * LATE >= self.turns;
+        let disturbed = self.together || self.late * TURNS_PER_LATE_TURN >= self.turns;
         if let Some(before) = self.before.take() {
-            self.wait = SLICES;
+            self.wait = SLICES_UNTIL_RETRY;
             // Not for a difference that may be chance.
             return rate < before + before / 10;
         }
@@ -91,9 +95,8 @@ impl Pace {
 }
 
 impl Placement {
-    fn pace(&self) -> std::sync::MutexGuard<'_, Pace> {
-        // Poisoned by a panic of another thread, which ends the run anyway.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        lock(&self.0)
     }
 
     /// There are these cores from now on: where the job runs.
@@ -105,23 +108,23 @@ impl Placement {
         pace.place()
     }
 
-    /// A turn is over, late or not: the cores that are to be tried from now on, or to which the job goes back.
-    pub fn turn_is_over(&self, late: bool) -> Option<Cores> {
+    /// Ends a turn, late or not. Returns the cores that the job tries from now on, or to which it goes back.
+    pub fn end_turn(&self, late: bool) -> Option<Cores> {
         let mut pace = self.pace();
         pace.turns += 1;
         pace.late += u32::from(late);
-        if !pace.turns.is_multiple_of(TURNS) || !pace.cores.is_some_and(Cores::are_apart) {
+        if !pace.turns.is_multiple_of(TURNS_PER_CLOCK_READ) || !pace.cores.is_some_and(Cores::are_apart) {
             return None;
         }
         let Some(took) = pace.began.map(Stopwatch::elapsed) else {
             (pace.turns, pace.late, pace.began) = (0, 0, Some(Stopwatch::start()));
             return None;
         };
-        if took < SLICE {
+        if took < SLICE_TIME {
             return None;
         }
         let rate = (u128::from(pace.turns) * 1_000_000_000 / took.as_nanos()) as u64;
-        pace.together ^= pace.slice_is_over(rate);
+        pace.together ^= pace.end_slice(rate);
         (pace.turns, pace.late, pace.began) = (0, 0, None);
         pace.place()
     }
@@ -133,27 +136,29 @@ mod tests {
 
     const APART: Cores = Cores { simulation: 3, ranks: 4 };
 
-    /// Lets slices go by, each with a rate for ranks apart and together and so many late turns of a hundred; says where they ran.
+    /// Lets slices go by, each with a rate for ranks apart and together and so many late turns of a hundred;
+    /// says where they ran.
     fn run(rates: (u64, u64), late: u32, slices: usize) -> Vec<bool> {
         let mut pace = Pace { cores: Some(APART), ..Pace::default() };
         let step = |_| {
             let together = pace.together;
             (pace.turns, pace.late) = (100, late);
-            pace.together ^= pace.slice_is_over(if together { rates.1 } else { rates.0 });
+            pace.together ^= pace.end_slice(if together { rates.1 } else { rates.0 });
             together
         };
         (0..slices).map(step).collect()
     }
 
-    /// Catches a job that stays where it is slower, one that gives up its second core without trying, and one that tries all the time.
+    /// Catches a job that stays where it is slower, one that gives up its second core without trying, and one
+    /// that tries all the time.
     #[test]
     fn a_job_goes_where_its_turns_are_faster() {
         let share = |ran: &[bool]| ran.iter().filter(|together| **together).count();
         assert_eq!(share(&run((1000, 3000), 0, 1000)), 0, "nobody is late");
         let slower_together = run((1000, 900), 50, 1000);
-        assert!((1..=1000 / SLICES as usize + 1).contains(&share(&slower_together)));
+        assert!((1..=1000 / SLICES_UNTIL_RETRY as usize + 1).contains(&share(&slower_together)));
         let faster_together = run((1000, 3000), 50, 1000);
-        assert!(share(&faster_together) >= 1000 - 1000 / SLICES as usize - 2);
+        assert!(share(&faster_together) >= 1000 - 1000 / SLICES_UNTIL_RETRY as usize - 2);
         assert_eq!(share(&run((1000, 1050), 50, 40)), 1, "that may be chance");
     }
 
@@ -163,8 +168,8 @@ mod tests {
         let placement = Placement::default();
         let one = Cores { ranks: 3, ..APART };
         assert_eq!(placement.set(Some(one)), Some(one));
-        assert!((0..1000).all(|_| placement.turn_is_over(true).is_none()));
+        assert!((0..1000).all(|_| placement.end_turn(true).is_none()));
         assert_eq!(placement.set(None), None);
-        assert!((0..1000).all(|_| placement.turn_is_over(true).is_none()));
+        assert!((0..1000).all(|_| placement.end_turn(true).is_none()));
     }
 }

@@ -7,79 +7,99 @@
 //!    │                                           └──────── dies, leaves ──► EXIT │
 //!    └───────────────────────── all are fenced: released together ───────────────┘
 //! ```
-//! The thread that simulates gives turns; the one that watches the processes tells of fences and deaths, which
-//! end a turn from outside.
+//! The thread that simulates gives turns; the one that watches the processes tells of fences and deaths,
+//! which end a turn from outside.
 
-use crate::cores::Placement;
+use crate::cores::{Cores, Placement};
 use crate::launch::output::Output;
+use crate::live_end::{Death, LiveEnd};
+use crate::lock::lock;
 use crate::nonsense::{LATEST, Nonsense};
 use crate::reach::Reach;
+use crate::stand_in::StandIn;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use weft_client::device::{
-    Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, State, Turn,
+    Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, Sharing, State, Turn,
 };
-use weft_client::stand_in::StandIn;
 use weft_msg::Envelope;
 use weft_units::Span;
 
-/// What a rank that has joined must tell between two looks at the wall clock.
-pub(crate) const LOOK: Duration = Duration::from_millis(200);
+/// Real time between two checks of a rank that holds its turn against the watchdog.
+pub(crate) const WATCHDOG_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How a process ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Death {
-    /// With this exit status.
-    Exited(i32),
-    /// By this signal.
-    Killed(i32),
-}
+/// Real time between two checks of a rank outside virtual time, for deaths and barriers.
+const OUTSIDE_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
-pub(crate) struct Member {
-    pub device: Shared,
+/// A rank of the job.
+struct Member {
+    device: Shared,
     file: OwnedFd,
+    /// A second handle for those lists of the device that need it exclusively.
     lists: Mutex<Shared>,
-    pub reach: Mutex<Reach>,
+    reach: Mutex<Reach>,
 }
 
+/// Processes of the ranks, and the end of the job.
 #[derive(Default)]
-pub(crate) struct Life {
+struct Life {
     /// The process that was started for each rank.
-    pub started: Vec<Option<u32>>,
-    pub deaths: Vec<Option<Death>>,
+    started: Vec<Option<u32>>,
+    deaths: Vec<Option<Death>>,
     /// Ranks in a barrier of the process manager.
     fenced: Vec<bool>,
-    /// The rank that has kept its turn for too long.
-    pub silent: Option<u32>,
-    /// Why the network has lost a message for good.
-    lost: Option<String>,
-    /// The rank that has written nonsense into its device, and what.
-    accused: Option<(u32, Nonsense)>,
+    /// The first reason to end the job.
+    end: Option<LiveEnd>,
+}
+
+impl Life {
+    /// Whether every rank that lives is in a barrier of the process manager, and one is.
+    fn all_fenced(&self) -> bool {
+        let mut living = self.deaths.iter().zip(&self.fenced).filter(|(death, _)| death.is_none()).peekable();
+        living.peek().is_some() && living.all(|(_, fenced)| *fenced)
+    }
+
+    /// The state of a rank that has given its turn away, if it can be in it.
+    fn state_of(&self, rank: u32, device: &Shared) -> Result<State, Nonsense> {
+        let dead = self.deaths[rank as usize].is_some();
+        let state = device.state().ok_or(Nonsense::State)?;
+        let can_be = match state {
+            State::Ready | State::Wait | State::Poll => true,
+            State::Fence => self.fenced[rank as usize],
+            State::Exit => dead,
+            State::Real | State::Run => false,
+        };
+        match device.clock() {
+            _ if !can_be => Err(Nonsense::State),
+            clock if clock > LATEST && !dead => Err(Nonsense::Clock(clock)),
+            _ => Ok(state),
+        }
+    }
 }
 
 /// A job.
 pub struct Job {
-    pub(crate) members: Vec<Member>,
-    pub(crate) life: Mutex<Life>,
+    members: Vec<Member>,
+    life: Mutex<Life>,
     changed: Condvar,
     /// Raised when all ranks are fenced, or the run is to end: the simulation stops at the end of its window.
-    pub(crate) pause: AtomicBool,
+    pause: AtomicBool,
     /// Raised when the run is to end.
     stopping: AtomicBool,
-    /// How long a rank may keep its turn; `None`: for ever.
-    pub(crate) watchdog: Option<Duration>,
-    /// Where ranks and simulation run.
-    pub(crate) placement: Placement,
+    /// Real time for which a rank may keep its turn; `None`: for ever.
+    watchdog: Option<Duration>,
+    /// The cores of ranks and simulation.
+    placement: Placement,
     /// Turns that have begun and not ended.
-    pub(crate) under_way: AtomicU32,
-    /// What the ranks print, where they are processes.
-    pub(crate) output: OnceLock<Arc<Output>>,
+    turns_under_way: AtomicU32,
+    /// The output of the ranks, if they are processes.
+    output: OnceLock<Arc<Output>>,
 }
 
-/// What the simulation finds when it asks whether virtual time can go on.
+/// The state of the job when the simulation asks whether virtual time can go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gathered {
     /// Every rank is in virtual time, fenced or gone.
@@ -90,15 +110,15 @@ pub(crate) enum Gathered {
     Stopping,
 }
 
-/// What a rank is told of the machine.
+/// A rank's place on the machine.
 pub struct RankSetup {
-    /// Its endpoint.
+    /// The endpoint.
     pub endpoint: u32,
 }
 
-/// What all ranks are told.
+/// Settings of all ranks.
 pub struct JobSetup<'a> {
-    /// The machine's messaging, as bytes.
+    /// The machine's messaging, serialized.
     pub protocol: &'a [u8],
     /// The protection domain.
     pub domain: u16,
@@ -106,19 +126,14 @@ pub struct JobSetup<'a> {
     pub host: HostModel,
     /// Virtual time of an empty poll.
     pub poll: Span,
-    /// Of a clock read.
+    /// Virtual time of a clock read.
     pub clock_read: Span,
     /// Whether a rank that only polls is taken to wait from its first empty poll on.
     pub jumps: bool,
-    /// How long a rank may keep its turn in real time; `None`: for ever.
+    /// Real time for which a rank may keep its turn; `None`: for ever.
     pub watchdog: Option<Duration>,
     /// Largest message between virtual interfaces, in bytes.
     pub small: u32,
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Poisoned by a panic of the other thread, which ends the run anyway.
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl Job {
@@ -149,9 +164,7 @@ impl Job {
             started: vec![None; ranks.len()],
             deaths: vec![None; ranks.len()],
             fenced: vec![false; ranks.len()],
-            silent: None,
-            lost: None,
-            accused: None,
+            end: None,
         };
         Ok(Job {
             members,
@@ -161,7 +174,7 @@ impl Job {
             stopping: AtomicBool::new(false),
             watchdog: setup.watchdog,
             placement: Placement::default(),
-            under_way: AtomicU32::new(0),
+            turns_under_way: AtomicU32::new(0),
             output: OnceLock::new(),
         })
     }
@@ -171,29 +184,34 @@ impl Job {
         self.members.len() as u32
     }
 
-    /// What the environment of all ranks' processes must hold as `WEFT_JOB`: a name that no other job has.
+    /// A name that no other job has, for `WEFT_JOB` in the environment of all ranks' processes.
     pub fn name(&self) -> String {
         let first = self.members.first().map_or(-1, |member| member.file.as_raw_fd());
         format!("{}-{first}", std::process::id())
     }
 
-    /// What the environment of a rank's process must hold as `WEFT_DEVICE`: where its device is to be found.
+    /// The path of a rank's device, for `WEFT_DEVICE` in the environment of the rank's process.
     pub fn device_path(&self, rank: u32) -> PathBuf {
         let file = self.members[rank as usize].file.as_raw_fd();
         PathBuf::from(format!("/proc/{}/fd/{file}", std::process::id()))
     }
 
-    /// What its ranks print goes there. Before the first of them is in virtual time.
-    pub(crate) fn prints_to(&self, output: &Arc<Output>) {
+    /// The ranks print to this output. Before the first of them is in virtual time.
+    pub(crate) fn set_output(&self, output: &Arc<Output>) {
         // Once.
         let _ = self.output.set(Arc::clone(output));
     }
 
-    /// The simulation is over: all that ranks have printed is passed on.
-    pub fn is_over(&self) {
+    /// Passes on all that the ranks have printed and will print: the simulation is over.
+    pub fn flush_output(&self) {
         if let Some(output) = self.output.get() {
-            output.is_over();
+            output.flush();
         }
+    }
+
+    /// The output of the ranks, if they are processes.
+    pub(crate) fn output(&self) -> Option<&Output> {
+        self.output.get().map(|output| &**output)
     }
 
     /// The process of a rank has been started. From the watching thread.
@@ -212,8 +230,8 @@ impl Job {
         self.changed.notify_all();
     }
 
-    /// A rank has entered a barrier of the process manager, in which it leaves virtual time. From the watching
-    /// thread.
+    /// A rank has entered a barrier of the process manager, in which it leaves virtual time. From the
+    /// watching thread.
     pub fn fence(&self, rank: u32) {
         let mut life = lock(&self.life);
         life.fenced[rank as usize] = true;
@@ -239,34 +257,23 @@ impl Job {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// The rank that has kept its turn for longer than the watchdog allows.
-    pub fn silent(&self) -> Option<u32> {
-        lock(&self.life).silent
-    }
-
-    /// The network has lost a message for good: the run is to end.
-    pub(crate) fn message_failed(&self, reason: String) {
-        lock(&self.life).lost.get_or_insert(reason);
+    /// Stops the job for this reason. The first reason counts. From any thread.
+    pub(crate) fn end(&self, end: LiveEnd) {
+        lock(&self.life).end.get_or_insert(end);
         self.stop();
     }
 
-    /// Why the network has lost a message for good.
-    pub fn lost(&self) -> Option<String> {
-        lock(&self.life).lost.clone()
+    /// The reason for which the job was ended, if it was.
+    pub fn ended(&self) -> Option<LiveEnd> {
+        lock(&self.life).end.clone()
     }
 
-    /// A rank has written into its device what no library does: the run is to end. The first counts.
+    /// Ends the job because a rank has written into its device what no library does.
     pub(crate) fn accuse(&self, rank: u32, nonsense: Nonsense) {
-        lock(&self.life).accused.get_or_insert((rank, nonsense));
-        self.stop();
+        self.end(LiveEnd::Broken(rank, nonsense));
     }
 
-    /// The rank that has written nonsense into its device, and what.
-    pub fn accused(&self) -> Option<(u32, Nonsense)> {
-        lock(&self.life).accused
-    }
-
-    /// What a waiting rank waits for, as it says.
+    /// Operations that a waiting rank waits for, as it says.
     pub fn awaited(&self, rank: u32) -> Vec<Awaited> {
         lock(&self.members[rank as usize].lists).awaited()
     }
@@ -281,6 +288,12 @@ impl Job {
         lock(&self.members[rank as usize].lists).within()
     }
 
+    /// MPI calls that all ranks had made when they last waited, as they say, modulo 2^32.
+    pub(crate) fn calls_of_waiting(&self) -> u32 {
+        let calls = self.members.iter().map(|member| lock(&member.lists).calls());
+        calls.fold(0, u32::wrapping_add)
+    }
+
     /// Whether any process has opened its device.
     pub fn is_used(&self) -> bool {
         self.members.iter().any(|member| member.device.process().is_some())
@@ -291,13 +304,7 @@ impl Job {
         lock(&self.life).deaths[rank as usize]
     }
 
-    /// Whether every rank that lives is fenced.
-    pub(crate) fn is_fenced(life: &Life) -> bool {
-        let mut living = life.deaths.iter().zip(&life.fenced).filter(|(death, _)| death.is_none()).peekable();
-        living.peek().is_some() && living.all(|(_, fenced)| *fenced)
-    }
-
-    /// Where all that live are fenced: a rank that has ended, for which they wait.
+    /// A rank that has ended, for which all others wait if they are in a barrier of the process manager.
     pub(crate) fn missing(&self) -> Option<u32> {
         lock(&self.life).deaths.iter().position(Option::is_some).map(|rank| rank as u32)
     }
@@ -308,7 +315,7 @@ impl Job {
         let output = self.output.get();
         let mut printed = 0;
         let mut pass_on = |until: u32| {
-            (printed..until).for_each(|rank| output.iter().for_each(|output| output.turn_is_over(rank)));
+            (printed..until).for_each(|rank| output.iter().for_each(|output| output.end_turn(rank)));
             printed = printed.max(until);
         };
         loop {
@@ -316,9 +323,9 @@ impl Job {
                 return Gathered::Stopping;
             }
             let mut life = lock(&self.life);
-            if Job::is_fenced(&life) {
+            if life.all_fenced() {
                 drop(life);
-                output.iter().for_each(|output| output.goes_on());
+                output.iter().for_each(|output| output.wait_for_nobody());
                 pass_on(self.ranks());
                 return Gathered::Fenced;
             }
@@ -330,32 +337,33 @@ impl Job {
             let Some(rank) = outside else {
                 // One may be between the state and the turn.
                 drop(life);
-                output.iter().for_each(|output| output.goes_on());
+                output.iter().for_each(|output| output.wait_for_nobody());
                 pass_on(self.ranks());
                 for (rank, member) in self.members.iter().enumerate() {
                     let fenced = lock(&self.life).fenced[rank];
                     while !fenced && !self.is_stopping() && member.device.turn() == Turn::Rank {
-                        member.device.sleep_while(Turn::Rank, Some(LOOK));
+                        member.device.sleep_while(Turn::Rank, Some(WATCHDOG_CHECK_INTERVAL));
                     }
                 }
-                return if self.is_sane() { Gathered::Joined } else { Gathered::Stopping };
+                return if self.check_states() { Gathered::Joined } else { Gathered::Stopping };
             };
             drop(life);
             pass_on(rank as u32);
-            output.iter().for_each(|output| output.waits_for(rank as u32));
+            output.iter().for_each(|output| output.wait_for(rank as u32));
             life = lock(&self.life);
             // A rank that joins wakes its own device; deaths and fences wake the condition.
             life = self
                 .changed
-                .wait_timeout(life, Duration::from_millis(1))
+                .wait_timeout(life, OUTSIDE_CHECK_INTERVAL)
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
                 .0;
             drop(life);
-            self.members[rank].device.sleep_while(Turn::Rank, Some(Duration::from_millis(1)));
+            self.members[rank].device.sleep_while(Turn::Rank, Some(OUTSIDE_CHECK_INTERVAL));
         }
     }
 
-    /// Lets all fenced ranks go, outside virtual time; those that were in it will join again at `clock`, in ps.
+    /// Lets all fenced ranks go, outside virtual time; those that were in it will join again at `clock`, in
+    /// ps.
     pub(crate) fn release(&self, clock: u64) {
         let mut life = lock(&self.life);
         for (member, fenced) in self.members.iter().zip(&mut life.fenced) {
@@ -373,8 +381,8 @@ impl Job {
         self.members.iter().map(|member| member.device.clock()).max().unwrap_or(0)
     }
 
-    /// A rank that polls is taken to have polled up to `clock`, in ps, and to be in this state there.
-    pub(crate) fn polls_on(&self, rank: u32, clock: u64, state: State) {
+    /// Notes that a rank has polled up to `clock`, in ps, and is in this state there.
+    pub(crate) fn set_polled(&self, rank: u32, clock: u64, state: State) {
         let life = lock(&self.life);
         if life.deaths[rank as usize].is_none() {
             let device = &self.members[rank as usize].device;
@@ -388,7 +396,7 @@ impl Job {
         lock(&self.members[rank as usize].lists).may_receive(envelope)
     }
 
-    /// Who answers in place of a rank that waits, if it says what it has open.
+    /// The stand-in of a rank that waits, if the rank says which operations it has open.
     pub(crate) fn stand_in(&self, rank: u32, poll: Span) -> Option<StandIn> {
         let open = lock(&self.members[rank as usize].lists).open_operations()?;
         self.death(rank)
@@ -402,31 +410,15 @@ impl Job {
         (device.state().unwrap_or(State::Exit), device.clock())
     }
 
-    /// The state of a rank that has given its turn away, if it can be in it.
-    pub(crate) fn wants(life: &Life, rank: u32, device: &Shared) -> Result<State, Nonsense> {
-        let dead = life.deaths[rank as usize].is_some();
-        let state = device.state().ok_or(Nonsense::State)?;
-        let can_be = match state {
-            State::Ready | State::Wait | State::Poll => true,
-            State::Fence => life.fenced[rank as usize],
-            State::Exit => dead,
-            State::Real | State::Run => false,
-        };
-        match device.clock() {
-            _ if !can_be => Err(Nonsense::State),
-            clock if clock > LATEST && !dead => Err(Nonsense::Clock(clock)),
-            _ => Ok(state),
-        }
-    }
-
-    /// Whether all ranks that are in virtual time are in a state in which they can be.
-    fn is_sane(&self) -> bool {
+    /// Checks that all ranks in virtual time are in states in which they can be. The first that is not ends
+    /// the job.
+    fn check_states(&self) -> bool {
         let life = lock(&self.life);
         for (rank, member) in (0..).zip(&self.members) {
             if life.fenced[rank as usize] {
                 continue;
             }
-            if let Err(nonsense) = Job::wants(&life, rank, &member.device) {
+            if let Err(nonsense) = life.state_of(rank, &member.device) {
                 drop(life);
                 self.accuse(rank, nonsense);
                 return false;
@@ -435,7 +427,7 @@ impl Job {
         true
     }
 
-    /// What a rank has posted in its turn, and what its clock has moved for.
+    /// Takes what a rank has posted in its turn, and the log of its clock.
     pub(crate) fn take_posts(&self, rank: u32) -> (Vec<(Post, Vec<u8>)>, Vec<Entry>) {
         let mut lists = lock(&self.members[rank as usize].lists);
         (lists.take_posts(), lists.take_log())
@@ -444,5 +436,84 @@ impl Job {
     /// Puts a notice into a rank's inbox; says whether it found room.
     pub(crate) fn notify(&self, rank: u32, notice: Notice, bytes: &[u8], used: &mut usize) -> bool {
         lock(&self.members[rank as usize].lists).notify(notice, bytes, used)
+    }
+
+    /// The device of a rank.
+    pub(crate) fn device(&self, rank: u32) -> &Shared {
+        &self.members[rank as usize].device
+    }
+
+    /// The memory of a rank that the interface may reach.
+    pub(crate) fn reach(&self, rank: u32) -> MutexGuard<'_, Reach> {
+        lock(&self.members[rank as usize].reach)
+    }
+
+    /// The process that a rank says it is; `None`: it has not opened its device.
+    pub(crate) fn process(&self, rank: u32) -> Option<u32> {
+        self.device(rank).process()
+    }
+
+    /// The process that was started for a rank.
+    pub(crate) fn started_process(&self, rank: u32) -> Option<u32> {
+        lock(&self.life).started[rank as usize]
+    }
+
+    /// Raised when the simulation is to stop at the end of its window.
+    pub(crate) fn pause(&self) -> &AtomicBool {
+        &self.pause
+    }
+
+    /// Real time for which a rank may keep its turn; `None`: for ever.
+    pub(crate) fn watchdog(&self) -> Option<Duration> {
+        self.watchdog
+    }
+
+    /// Sets the cores of ranks and simulation, from the ranks' next turns on.
+    pub(crate) fn set_cores(&self, cores: Option<Cores>) {
+        self.put_on(self.placement.set(cores));
+    }
+
+    fn put_on(&self, cores: Option<Cores>) {
+        let core = cores.map(|cores| cores.ranks);
+        let sharing = cores.map_or(Sharing::One, |cores| cores.sharing(self.ranks()));
+        self.members.iter().for_each(|member| member.device.set_core(core, sharing));
+    }
+
+    /// Begins a turn of a rank that lives. Until `quiet_until`, in ps, nothing can come for it.
+    pub(crate) fn begin_turn(&self, rank: u32, quiet_until: u64) {
+        self.turns_under_way.fetch_add(1, Ordering::Relaxed);
+        // Under the lock, so that a death is not overwritten.
+        let life = lock(&self.life);
+        if life.deaths[rank as usize].is_none() {
+            let device = self.device(rank);
+            device.set_quiet_until(quiet_until);
+            device.set_state(State::Run);
+            device.give_turn(Turn::Rank);
+        }
+    }
+
+    /// Ends a turn that the rank has handed back, `late` if the simulation had to give its core away. Returns
+    /// the rank's state and clock, in ps.
+    ///
+    /// # Errors
+    /// A state in which the rank cannot be.
+    pub(crate) fn end_turn(&self, rank: u32, late: bool) -> Result<(State, u64), Nonsense> {
+        if let Some(cores) = self.placement.end_turn(late) {
+            self.put_on(Some(cores));
+        }
+        // Others may be in the turns that lead them to their states.
+        let last = self.turns_under_way.load(Ordering::Relaxed) == 0;
+        let device = self.device(rank);
+        let life = lock(&self.life);
+        let state = life.state_of(rank, device)?;
+        if state != State::Exit && last && life.all_fenced() {
+            self.pause.store(true, Ordering::Release);
+        }
+        Ok((state, device.clock()))
+    }
+
+    /// The simulation waits for the end of a turn.
+    pub(crate) fn await_turn(&self) {
+        self.turns_under_way.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -13,29 +13,39 @@
 //!               processes: gives them turns, carries what they post
 //! ```
 //! The simulated network calls a live host exactly as it calls one whose ranks are simulated: within the
-//! total order of events. The host lets its rank run, natively, until the rank hands its turn back; what the rank posts
-//! goes into the same interface and fabric. Turns begin in the order of virtual time, and [end](live) before
-//! anything can depend on them.
+//! total order of events. The host lets its rank run, natively, until the rank hands its turn back; what the
+//! rank posts goes into the same interface and fabric. Turns begin in the order of virtual time, and
+//! [end](live) before anything can depend on them.
 
-pub mod check;
 mod cores;
+mod domains;
 mod execute;
 pub mod job;
 pub mod launch;
 pub mod live;
+mod live_end;
+mod lock;
 mod memory;
 mod nonsense;
-pub mod puppet;
+mod rank_memory;
 mod reach;
+pub mod record;
+mod report_text;
 pub mod run;
+mod setup;
+pub mod stand_in;
 mod tag;
 mod turns;
 mod virtual_interfaces;
-mod waiting;
 mod wall;
+mod watchers;
 
-pub use execute::{ExecuteError, Execution, Outcome, Recorder, Request, execute};
+pub use domains::Domains;
+pub use execute::{ExecuteError, Execution, Request, execute};
+pub use launch::Recorder;
+pub use live_end::{Death, LiveEnd};
 pub use nonsense::Nonsense;
+pub use setup::LiveSetup;
 // What ranks load is built with the command.
 use weft_calls as _;
 pub use weft_client::device::HostModel;

@@ -1,11 +1,14 @@
 //! The memory of a rank's process, which the simulated interface reads and writes.
 //!
 //! By `/proc/PID/mem`: plain reads and writes at an offset, which need no system call of their own and no
-//! `unsafe`; permitted for the parent of the process.
+//! `unsafe`; permitted for the parent of the process. They pass over what the process itself may not do with
+//! its pages: whoever cares asks its [`Mappings`] first.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+
+use weft_client::device;
 
 /// Bytes that are read at once.
 const PIECE: u64 = 16 << 20;
@@ -36,8 +39,15 @@ impl ProcessMemory {
         line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
     }
 
-    /// Bytes at an address, piece by piece: a length that a rank claims and does not have costs no more memory
-    /// than it has.
+    /// The mappings as they are now.
+    pub(crate) fn mappings(&self) -> io::Result<Mappings> {
+        // Paths are of any bytes.
+        let bytes = std::fs::read(format!("/proc/{}/maps", self.process))?;
+        Ok(Mappings(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Bytes at an address, piece by piece: a length that a rank claims and does not have costs no more
+    /// memory than it has.
     pub(crate) fn read(&self, address: u64, length: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         while (bytes.len() as u64) < length {
@@ -53,6 +63,60 @@ impl ProcessMemory {
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         self.memory.write_all_at(bytes, address)
     }
+}
+
+/// A way to use memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// The mappings of a process at one time, as its system tells them: the page table that an interface walks.
+#[derive(Debug)]
+pub(crate) struct Mappings(String);
+
+impl Mappings {
+    /// Whether the process has all of `length` bytes at `address`, for such access. The device by which a
+    /// process is a rank is no memory: it stands for the registers of the interface itself.
+    pub(crate) fn permit(&self, address: u64, length: u64, access: Access) -> bool {
+        let Some(end) = address.checked_add(length) else { return false };
+        let mut at = address;
+        for line in self.0.lines() {
+            if at >= end {
+                break;
+            }
+            let Some((first, behind, rest)) = addresses(line) else { return false };
+            if behind <= at {
+                continue;
+            }
+            if first > at || !allows(rest, access) {
+                return false;
+            }
+            at = behind;
+        }
+        at >= end
+    }
+}
+
+/// The first address of a mapping, the one behind its last, and the rest of its line.
+fn addresses(line: &str) -> Option<(u64, u64, &str)> {
+    let (range, rest) = line.split_once(' ')?;
+    let (first, behind) = range.split_once('-')?;
+    Some((u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(behind, 16).ok()?, rest))
+}
+
+/// Whether the rest of a mapping's line, from its permissions on, allows such access.
+fn allows(rest: &str, access: Access) -> bool {
+    let permissions = rest.as_bytes();
+    let permitted = match access {
+        Access::Read => permissions.first() == Some(&b'r'),
+        Access::Write => permissions.get(1) == Some(&b'w'),
+    };
+    // Behind permissions, offset, device and inode.
+    let path = rest.split_ascii_whitespace().nth(4);
+    let is_device = path.and_then(|path| path.strip_prefix("/memfd:"));
+    permitted && !is_device.is_some_and(|name| name.starts_with(device::NAME))
 }
 
 /// Whether `process` is `ancestor` or descends from it.
@@ -87,6 +151,45 @@ mod tests {
         assert!(own.read(8, 1).is_err());
         assert!(own.read(address, u64::MAX).is_err(), "no process has so much");
         assert!(own.size().unwrap() > 1 << 20);
+        drop(std::hint::black_box(place));
+    }
+
+    /// Catches a range that is let through although it begins or ends in nothing, has a hole, may not be
+    /// written, wraps around, or lies in a device.
+    #[test]
+    fn all_of_a_range_must_be_mapped_for_the_access() {
+        let mappings = Mappings(
+            [
+                "1000-3000 rw-p 00000000 00:00 0",
+                "3000-4000 r--p 00000000 fe:01 77                 /lib/a file",
+                "5000-6000 ---p 00000000 00:00 0",
+                "7000-8000 rw-s 00000000 00:01 9                  /memfd:weft-rank-3 (deleted)",
+                "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]",
+            ]
+            .join("\n"),
+        );
+        let (reads, writes) = (
+            |address, length| mappings.permit(address, length, Access::Read),
+            |address, length| mappings.permit(address, length, Access::Write),
+        );
+        assert!(writes(0x1000, 0x2000) && reads(0x1000, 0x3000) && reads(0x3fff, 1));
+        assert!(!writes(0x2fff, 2), "it may not be written to the end");
+        assert!(!reads(0xfff, 2) && !reads(0x3fff, 2) && !reads(0x4000, 1), "there is nothing");
+        assert!(!reads(0x1000, 0x4001) && !reads(0x5000, 1) && !reads(0x7000, 8) && !writes(0x7000, 8));
+        assert!(!reads(0, 1) && !reads(u64::MAX, 1) && !reads(0x1000, u64::MAX) && !reads(0x8000, 1));
+        assert!(!reads(0xffff_ffff_ff60_0000, 8) && writes(0, 0));
+    }
+
+    /// Catches mappings that are not those of the process.
+    #[test]
+    fn a_process_has_its_own_memory_mapped() {
+        let own = ProcessMemory::of(std::process::id()).unwrap();
+        let place = Box::new([7u8; 32]);
+        let address = std::ptr::from_ref(&*place) as u64;
+        let mappings = own.mappings().unwrap();
+        assert!(mappings.permit(address, 32, Access::Write));
+        let text = all_of_a_range_must_be_mapped_for_the_access as fn() as usize as u64;
+        assert!(mappings.permit(text, 16, Access::Read) && !mappings.permit(text, 16, Access::Write));
         drop(std::hint::black_box(place));
     }
 

@@ -1,16 +1,17 @@
-//! What a rank may post: everything that comes out of a device is looked at here before anything else is done with it.
+//! Checks of what a rank posts. Everything that comes out of a device passes here before anything else is
+//! done with it.
 //!
 //! ```text
-//!   announced ──► cleared by the receiver ──► data, to that receiver ──► acknowledged, where the protocol does
+//!   announced ──► cleared by the receiver ──► data, to that receiver ──► acknowledged, if the protocol does
 //! ```
-//! The account of exchanges under way says which of these steps a rank may take: so no false envelope reaches a peer, and who is
-//! wrong is known. What a rank says of lengths decides how long the simulation works, so it is held against
-//! the data that there is.
+//! The account of exchanges under way says which of these steps a rank may take: so no false envelope reaches
+//! a peer, and who is wrong is known. What a rank says of lengths decides how long the simulation works, so
+//! it is held against the data that there is.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use weft_client::device::{Post, PostKind};
-use weft_msg::{Envelope, EnvelopeKind, Protocol};
+use weft_msg::{Body, Envelope, Match, Protocol};
 use weft_units::{Bytes, RankId, Time};
 
 /// The latest time that a rank's clock may show: half of what the simulation can count, 106 days.
@@ -18,7 +19,7 @@ pub(crate) const LATEST: u64 = u64::MAX / 2;
 /// Announced messages that a rank may have under way.
 const EXCHANGES: u32 = 1 << 20;
 
-/// What a rank has written into its device although no library does.
+/// Contents of a rank's device that no library writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Nonsense {
     /// A post of no kind.
@@ -39,9 +40,9 @@ pub enum Nonsense {
     /// Lengths that do not agree.
     #[error("a message of {said} bytes that carries {carried}")]
     Length {
-        /// What it says.
+        /// The length that the message states.
         said: u64,
-        /// What it carries.
+        /// The length of the data that it carries.
         carried: u64,
     },
     /// Too many announcements.
@@ -55,7 +56,7 @@ pub enum Nonsense {
     Cleared {
         /// Whose send.
         sender: u32,
-        /// Its number.
+        /// The number of the send.
         send: u32,
     },
     /// Data that nobody has cleared.
@@ -63,7 +64,7 @@ pub enum Nonsense {
         "the data of its send {send} for receive {receive} of rank {receiver}, which has not been cleared"
     )]
     Data {
-        /// Its send.
+        /// The number of the rank's send.
         send: u32,
         /// For which receive.
         receive: u32,
@@ -75,15 +76,15 @@ pub enum Nonsense {
     Acknowledged {
         /// Whose send.
         sender: u32,
-        /// Its number.
+        /// The number of the send.
         send: u32,
     },
     /// Data outside its memory.
     #[error("{length} bytes at address {address:#x}, where it has no such memory")]
     Memory {
-        /// Where it says.
+        /// The address that the post states.
         address: u64,
-        /// How much.
+        /// The length that the post states.
         length: u64,
     },
     /// Too many registrations.
@@ -115,8 +116,22 @@ enum Stage {
 struct Exchange {
     receiver: u32,
     bytes: Bytes,
+    /// The tag of the message; `None`: it is matched without.
+    tag: Option<u64>,
     announced: Time,
     stage: Stage,
+}
+
+/// A message that a rank may post.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CheckedMessage {
+    pub envelope: Envelope,
+    /// The 64-bit tag; `None`: it is matched without.
+    pub tag: Option<u64>,
+    /// Since when its data waits to be sent.
+    pub waits_since: Time,
+    /// Bytes that it occupies on the wire, packet headers aside.
+    pub on_wire: Bytes,
 }
 
 /// The announced messages of all ranks that are under way.
@@ -142,7 +157,7 @@ impl Exchanges {
         }
     }
 
-    /// Takes a message that rank `from` has posted: what it is, since when its data waits, and what it takes on the wire.
+    /// Takes a message that rank `from` has posted.
     ///
     /// # Errors
     /// It may not post that.
@@ -152,11 +167,12 @@ impl Exchanges {
         post: &Post,
         carried: usize,
         at: Time,
-    ) -> Result<(Envelope, Time, Bytes), Nonsense> {
+    ) -> Result<CheckedMessage, Nonsense> {
         let envelope = post.envelope.envelope().ok_or(Nonsense::EnvelopeKind)?;
         // Who sends is known.
         let envelope = Envelope { source: RankId(from), ..envelope };
-        let Envelope { send, receive, bytes, .. } = envelope;
+        let bytes = envelope.bytes;
+        let mut tag = envelope.matching().filter(Match::is_tagged).map(|matching| matching.tag64());
         let to = post.to;
         if to == from {
             return Err(Nonsense::Own);
@@ -167,20 +183,18 @@ impl Exchanges {
             false => Err(Nonsense::Length { said: bytes.get(), carried }),
         };
         let mut waits_since = at;
-        let wire = match envelope.kind {
-            EnvelopeKind::Eager => {
+        let on_wire = match envelope.body {
+            Body::Eager { .. } => {
                 of_data(carried)?;
                 self.eager_header + bytes
             }
-            EnvelopeKind::RequestToSend => {
-                self.announce(
-                    from,
-                    send,
-                    Exchange { receiver: to, bytes, announced: at, stage: Stage::Announced },
-                )?;
+            Body::RequestToSend { send, .. } => {
+                let exchange = Exchange { receiver: to, bytes, tag, announced: at, stage: Stage::Announced };
+                self.announce(from, send.index(), exchange)?;
                 self.control
             }
-            EnvelopeKind::ClearToSend => {
+            Body::ClearToSend { send, receive } => {
+                let (send, receive) = (send.index(), receive.0);
                 let exchange = self.exchanges.get_mut(&(to, send));
                 let waits = |exchange: &&mut Exchange| {
                     (exchange.receiver, exchange.bytes, exchange.stage) == (from, bytes, Stage::Announced)
@@ -189,7 +203,8 @@ impl Exchanges {
                 exchange.filter(waits).ok_or(wrong)?.stage = Stage::Cleared { receive };
                 self.control
             }
-            EnvelopeKind::Data => {
+            Body::Data { send, receive } => {
+                let (send, receive) = (send.index(), receive.0);
                 let exchange = self.exchanges.get_mut(&(from, send));
                 let is_cleared = |exchange: &&mut Exchange| {
                     (exchange.receiver, exchange.bytes, exchange.stage)
@@ -197,7 +212,7 @@ impl Exchanges {
                 };
                 let wrong = Nonsense::Data { send, receive, receiver: to };
                 let exchange = exchange.filter(is_cleared).ok_or(wrong)?;
-                waits_since = exchange.announced;
+                (waits_since, tag) = (exchange.announced, exchange.tag);
                 exchange.stage = Stage::Sent { receive };
                 if !self.acknowledges {
                     self.exchanges.remove(&(from, send));
@@ -208,7 +223,8 @@ impl Exchanges {
                 }
                 self.data_header + bytes
             }
-            EnvelopeKind::Ack => {
+            Body::Ack { send, receive } => {
+                let (send, receive) = (send.index(), receive.0);
                 let exchange = self.exchanges.get(&(to, send));
                 let is_sent = |exchange: &&Exchange| {
                     (exchange.receiver, exchange.stage) == (from, Stage::Sent { receive })
@@ -219,7 +235,7 @@ impl Exchanges {
             }
             _ => return Err(Nonsense::EnvelopeKind),
         };
-        Ok((envelope, waits_since, wire))
+        Ok(CheckedMessage { envelope, tag, waits_since, on_wire })
     }
 
     fn announce(&mut self, from: u32, send: u32, exchange: Exchange) -> Result<(), Nonsense> {
@@ -256,45 +272,49 @@ pub(crate) fn check(post: &Post, ranks: usize) -> Result<PostKind, Nonsense> {
 mod tests {
     use super::*;
     use weft_client::device::RawEnvelope;
+    use weft_msg::{ReceiveEntry, SendEntry};
 
-    fn post(kind: EnvelopeKind, to: u32, send: u32, receive: u32) -> Post {
-        let mut envelope = Envelope::of_real_rank(kind, true, RankId(9), 3, Bytes::new(100));
-        (envelope.send, envelope.receive) = (send, receive);
-        let length = if kind == EnvelopeKind::Data { 100 } else { 0 };
+    fn post(body: Body, to: u32) -> Post {
+        let envelope = Envelope::new(RankId(9), Bytes::new(100), body);
+        let length = if matches!(body, Body::Data { .. }) { 100 } else { 0 };
         Post { kind: 1, to, envelope: RawEnvelope::from(&envelope), length, ..Post::default() }
     }
 
-    /// Catches a step that is refused although the protocol takes it, and one that is let through before its time, twice,
-    /// by another, or for another receive.
+    /// Catches a step that is refused although the protocol takes it, and one that is let through before its
+    /// time, twice, by another, or for another receive.
     #[test]
     fn an_exchange_goes_step_by_step() {
-        use EnvelopeKind::{Ack, ClearToSend, Data, RequestToSend};
         let mut ledger = Exchanges::new(&Protocol::zero());
         ledger.acknowledges = true;
-        let mut step = |from, kind, to, receive| {
-            ledger.message(from, &post(kind, to, 7, receive), 0, Time::from_ps(5)).map(|message| message.1)
+        let mut step = |from, body, to| {
+            ledger.message(from, &post(body, to), 0, Time::from_ps(5)).map(|message| message.waits_since)
         };
+        let send = SendEntry::new(7);
+        let request = Body::RequestToSend { matching: Match::of_real_rank(true, 3), send, receipt: false };
+        let clear = Body::ClearToSend { send, receive: ReceiveEntry(2) };
+        let data = |receive| Body::Data { send, receive: ReceiveEntry(receive) };
+        let ack = Body::Ack { send, receive: ReceiveEntry(2) };
         let early = Nonsense::Data { send: 7, receive: 2, receiver: 1 };
-        assert_eq!(step(0, Data, 1, 2), Err(early));
-        assert_eq!(step(1, ClearToSend, 0, 2), Err(Nonsense::Cleared { sender: 0, send: 7 }));
-        step(0, RequestToSend, 1, 0).unwrap();
-        assert_eq!(step(0, RequestToSend, 1, 0), Err(Nonsense::Announced(7)));
-        assert!(step(2, ClearToSend, 0, 2).is_err(), "another");
-        step(1, ClearToSend, 0, 2).unwrap();
-        assert!(step(1, ClearToSend, 0, 2).is_err(), "twice");
-        assert!(step(0, Data, 1, 3).is_err(), "another receive");
-        assert!(step(0, Data, 2, 2).is_err(), "another receiver");
-        assert!(step(1, Ack, 0, 2).is_err(), "before its time");
-        assert_eq!(step(0, Data, 1, 2), Ok(Time::from_ps(5)));
-        assert!(step(0, Data, 1, 2).is_err(), "twice");
-        step(1, Ack, 0, 2).unwrap();
-        step(0, RequestToSend, 1, 0).unwrap();
+        assert_eq!(step(0, data(2), 1), Err(early));
+        assert_eq!(step(1, clear, 0), Err(Nonsense::Cleared { sender: 0, send: 7 }));
+        step(0, request, 1).unwrap();
+        assert_eq!(step(0, request, 1), Err(Nonsense::Announced(7)));
+        assert!(step(2, clear, 0).is_err(), "another");
+        step(1, clear, 0).unwrap();
+        assert!(step(1, clear, 0).is_err(), "twice");
+        assert!(step(0, data(3), 1).is_err(), "another receive");
+        assert!(step(0, data(2), 2).is_err(), "another receiver");
+        assert!(step(1, ack, 0).is_err(), "before its time");
+        assert_eq!(step(0, data(2), 1), Ok(Time::from_ps(5)));
+        assert!(step(0, data(2), 1).is_err(), "twice");
+        step(1, ack, 0).unwrap();
+        step(0, request, 1).unwrap();
     }
 
     #[test]
     fn lengths_and_peers_are_what_they_are() {
         let mut ledger = Exchanges::new(&Protocol::zero());
-        let eager = post(EnvelopeKind::Eager, 1, 0, 0);
+        let eager = post(Body::Eager { matching: Match::of_real_rank(true, 3), receipt: None }, 1);
         assert!(ledger.message(0, &eager, 100, Time::ZERO).is_ok());
         let wrong = Nonsense::Length { said: 100, carried: 99 };
         assert_eq!(ledger.message(0, &eager, 99, Time::ZERO).map(|_| ()), Err(wrong));

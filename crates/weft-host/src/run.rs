@@ -7,44 +7,22 @@
 
 use crate::cores::Cores;
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
-use crate::live::{InterfaceLimits, LiveHost, LiveParameters, Recording, Resume};
-use crate::nonsense::Nonsense;
-use crate::virtual_interfaces::JOB_DOMAIN;
+use crate::live::{Accounts, InterfaceLimits, LiveHost, LiveParameters, MachineLimits, Recording, Resume};
+use crate::live_end::{Death, LiveEnd};
+use crate::setup::LiveSetup;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-use weft_client::device::{DeviceError, HostModel, State};
+use weft_client::device::{DeviceError, State};
 use weft_client::one_core::OneCore;
 use weft_engine::Progress;
-use weft_msg::Protocol;
+use weft_machine::{Machine, ProcessLimits};
+use weft_results::Conclusion;
 use weft_sim::experiment::ExperimentError;
-use weft_sim::experiment::live::{LiveAccount, RunReport};
-use weft_sim::machine::{Machine, Nic};
-use weft_sim::network::{self, NetworkError, SimulatedNetwork};
-use weft_sim::results::Ending;
+use weft_sim::experiment::live::{LiveAccount, RanksAtEnd, RunReport};
+use weft_sim::network::{NetworkError, NetworkSetup, SimulatedNetwork};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, RankId, Span, Time};
 use weft_workload::replay::{Finish, RankReport};
-
-/// What a run needs beside the machine.
-pub struct LiveSetup<'a> {
-    /// Costs and limits of messaging.
-    pub protocol: &'a Protocol,
-    /// How computation moves clocks.
-    pub host: HostModel,
-    /// Virtual time of an empty poll.
-    pub poll: Span,
-    /// Of a clock read.
-    pub clock_read: Span,
-    /// Whether a rank that only polls is taken to wait from its first empty poll on.
-    pub jumps: bool,
-    /// How long a rank may keep its turn in real time; `None`: for ever.
-    pub watchdog: Option<Duration>,
-    /// Whether turns overlap where they may, which changes nothing but how long the run takes: tests run jobs both ways.
-    pub overlapping: bool,
-    /// Of the machine's random decisions.
-    pub seed: u64,
-}
 
 /// Why a job cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -61,39 +39,20 @@ pub enum LiveError {
     Protocol(#[from] postcard::Error),
 }
 
-/// How a job ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum LiveEnd {
-    /// Every rank has left.
-    Finished,
-    /// Nothing can ever happen again, and these ranks wait.
-    Deadlock(Vec<(u32, Time)>),
-    /// This rank has kept its turn for longer than it may.
-    Silent(u32),
-    /// This rank has ended with status 0, and the others wait for it in a barrier of the process manager.
-    Missing(u32),
-    /// The network has lost a message for good: why.
-    Lost(String),
-    /// This rank has written into its device what no library does.
-    Broken(u32, Nonsense),
-    /// Virtual time has reached its limit.
-    TimeLimit,
-    /// The job was [stopped](Job::stop).
-    Stopped,
-}
+/// Turns that ranks that wait are given in vain before that is a deadlock. A program may test and yield in
+/// vain and then go on by itself, and MPICH moves a message of a rank to itself piece by piece as it polls.
+const MAX_TURNS_IN_VAIN: u32 = 1000;
 
-/// So often ranks that wait are given a turn although nothing has come, before that is a deadlock: as often as a program may test
-/// and yield in vain and then go on by itself.
-const CHANCES: u32 = 100;
-
-/// The turns that ranks were given although nothing had come.
+/// The turns that ranks were given although no notice had come.
 #[derive(Default)]
-struct Chances {
-    /// Messages that ranks had sent by then.
+struct TurnsInVain {
+    /// Messages that ranks had sent by the first of them.
     sent: u64,
-    /// How often.
+    /// MPI calls that ranks had made by the first of them.
+    calls: u32,
+    /// Turns of each rank.
     given: u32,
-    /// Who waited at the first, and since when.
+    /// The ranks that waited at the first of them, and since when.
     since: Vec<(u32, Time)>,
 }
 
@@ -105,7 +64,7 @@ pub struct LiveRun {
     recording: Arc<Recording>,
     /// Ranks outside virtual time.
     outside: Vec<bool>,
-    chances: Chances,
+    in_vain: TurnsInVain,
 }
 
 impl LiveRun {
@@ -129,7 +88,7 @@ impl LiveRun {
             &ranks,
             &JobSetup {
                 protocol: &protocol,
-                domain: JOB_DOMAIN,
+                domain: setup.domains.own().0,
                 host: setup.host,
                 poll: setup.poll,
                 clock_read: setup.clock_read,
@@ -145,28 +104,23 @@ impl LiveRun {
         }
         let parameters = LiveParameters::new(
             Arc::clone(&job),
-            seating.clone(),
             setup,
-            (limits, layout.endpoints()),
-            account.wanted(),
-            Arc::clone(&recording),
+            MachineLimits { interfaces: limits, endpoints: layout.endpoints() },
+            Accounts {
+                seating: seating.clone(),
+                wanted: account.wanted(),
+                recording: Arc::clone(&recording),
+            },
         );
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
-        let mut network = network::build(
-            machine,
-            layout,
-            setup.seed,
-            1,
-            parameters,
-            |_| hosts.next().unwrap_or_default(),
-            None,
-        )?;
+        let mut network = NetworkSetup::new(machine, layout, setup.seed)
+            .build(parameters, |_| hosts.next().unwrap_or_default())?;
         // A rank that is woken although nothing has come goes on where it was.
         network.stand_when_dry();
         // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
         network.run_until(Time::ZERO + Span::from_ps(1), &AtomicBool::new(false));
         let outside = vec![true; ranks.len()];
-        Ok(LiveRun { network, job, account, recording, outside, chances: Chances::default() })
+        Ok(LiveRun { network, job, account, recording, outside, in_vain: TurnsInVain::default() })
     }
 
     /// The job, for whoever starts and watches its processes.
@@ -199,11 +153,11 @@ impl LiveRun {
         mut self,
         machine: &Machine,
         layout: &Layout,
-        ended: Ending,
-        detail: Option<String>,
+        conclusion: Conclusion,
     ) -> Result<RunReport, ExperimentError> {
         let (ranks, finishes) = self.ranks();
-        self.account.finish(machine, layout, &mut *self.network, (&ranks, finishes), (ended, detail))
+        let at_end = RanksAtEnd { ranks: &ranks, finishes, conclusion };
+        self.account.finish(machine, layout, &mut *self.network, at_end)
     }
 
     /// Messages that ranks have sent, and their bytes.
@@ -216,7 +170,8 @@ impl LiveRun {
         sum
     }
 
-    /// Simulates until the job ends or virtual time reaches `limit`. `release` lets the process manager's barrier go.
+    /// Simulates until the job ends or virtual time reaches `limit`. `release` lets the process manager's
+    /// barrier go.
     ///
     /// # Errors
     /// Results that cannot be written, or data that is lost where that is checked.
@@ -226,7 +181,7 @@ impl LiveRun {
                 Gathered::Stopping => return Ok(self.stopped()),
                 Gathered::Fenced => {
                     if let Some(rank) = self.job.missing() {
-                        return Ok(LiveEnd::Missing(rank));
+                        return Ok(LiveEnd::RankEnded(rank, Death::Exited(0)));
                     }
                     let clock = self.job.largest_clock().max(self.network.now().as_ps());
                     self.outside.fill(true);
@@ -237,59 +192,69 @@ impl LiveRun {
                 Gathered::Joined => {}
             }
             self.wake_those_who_joined();
-            let core = OneCore::here();
-            let other = core.as_ref().and_then(OneCore::another);
-            self.job.set_cores(
-                core.as_ref()
-                    .map(OneCore::number)
-                    .map(|simulation| Cores { simulation, ranks: other.unwrap_or(simulation) }),
-            );
-            let progress = self.run_epochs(limit);
-            self.job.set_cores(None);
-            drop(core);
-            let progress = progress?;
+            let progress = self.run_on_cores(limit)?;
             if self.job.is_stopping() {
                 return Ok(self.stopped());
             }
-            match progress {
-                Progress::Interrupted => {}
-                Progress::Reached => return Ok(LiveEnd::TimeLimit),
-                Progress::Dry => {
-                    let states: Vec<State> =
-                        (0..self.job.ranks()).map(|rank| self.job.state(rank).0).collect();
-                    if states.iter().all(|state| *state == State::Exit) {
-                        return Ok(LiveEnd::Finished);
-                    }
-                    let outside = states.iter().any(|state| matches!(state, State::Real | State::Ready));
-                    let waits = |(_, state): &(u32, State)| *state == State::Wait;
-                    let waiting: Vec<u32> = (0..).zip(states).filter(waits).map(|(rank, _)| rank).collect();
-                    if !waiting.is_empty() && !outside {
-                        // Waiting is guessed from how a rank polls: one that only tests must have had its chances.
-                        let sent = self.sent().0;
-                        if self.chances.sent != sent || self.chances.given == 0 {
-                            let clock = |rank: &u32| (*rank, Time::from_ps(self.job.state(*rank).1));
-                            self.chances =
-                                Chances { sent, given: 0, since: waiting.iter().map(clock).collect() };
-                        }
-                        self.chances.given += 1;
-                        if self.chances.given > CHANCES {
-                            if let Some(lost) = self.network.lost_packets() {
-                                return Ok(LiveEnd::Lost(lost));
-                            }
-                            return Ok(LiveEnd::Deadlock(std::mem::take(&mut self.chances.since)));
-                        }
-                        waiting.into_iter().for_each(|rank| self.wake(rank));
-                    }
-                }
+            let end = match progress {
+                Progress::Interrupted => None,
+                Progress::Reached => Some(LiveEnd::TimeLimit),
+                Progress::Dry => self.go_on_or_end(),
+            };
+            if let Some(end) = end {
+                return Ok(end);
             }
         }
     }
 
-    /// Simulates up to `limit`, epoch after epoch, for as long as anything happens and nothing is to be looked after outside virtual time.
+    /// Simulates up to `limit` with ranks and simulation on their cores.
+    fn run_on_cores(&mut self, limit: Time) -> Result<Progress, ExperimentError> {
+        let core = OneCore::here();
+        let other = core.as_ref().and_then(OneCore::another);
+        self.job.set_cores(
+            core.as_ref()
+                .map(OneCore::number)
+                .map(|simulation| Cores { simulation, ranks: other.unwrap_or(simulation) }),
+        );
+        let progress = self.run_epochs(limit);
+        self.job.set_cores(None);
+        progress
+    }
+
+    /// Nothing is pending: the job has ended, or the ranks that wait get turns in vain. Returns the end, if
+    /// it is one.
+    fn go_on_or_end(&mut self) -> Option<LiveEnd> {
+        let states: Vec<State> = (0..self.job.ranks()).map(|rank| self.job.state(rank).0).collect();
+        if states.iter().all(|state| *state == State::Exit) {
+            return Some(LiveEnd::Finished);
+        }
+        let outside = states.iter().any(|state| matches!(state, State::Real | State::Ready));
+        let waits = |(_, state): &(u32, State)| *state == State::Wait;
+        let waiting: Vec<u32> = (0..).zip(states).filter(waits).map(|(rank, _)| rank).collect();
+        if waiting.is_empty() || outside {
+            return None;
+        }
+        // Waiting is guessed from how a rank polls: one that only tests must have had its turns.
+        let (sent, calls) = (self.sent().0, self.job.calls_of_waiting());
+        if self.in_vain.sent != sent || self.in_vain.calls != calls || self.in_vain.given == 0 {
+            let clock = |rank: &u32| (*rank, Time::from_ps(self.job.state(*rank).1));
+            self.in_vain = TurnsInVain { sent, calls, given: 0, since: waiting.iter().map(clock).collect() };
+        }
+        self.in_vain.given += 1;
+        if self.in_vain.given > MAX_TURNS_IN_VAIN {
+            let lost = self.network.lost_packets().map(LiveEnd::Lost);
+            return lost.or_else(|| Some(LiveEnd::Deadlock(std::mem::take(&mut self.in_vain.since))));
+        }
+        waiting.into_iter().for_each(|rank| self.wake(rank));
+        None
+    }
+
+    /// Simulates up to `limit`, epoch after epoch, for as long as anything happens and nothing is to be
+    /// looked after outside virtual time.
     fn run_epochs(&mut self, limit: Time) -> Result<Progress, ExperimentError> {
         loop {
             let end = self.account.epoch_end();
-            let progress = self.network.run_until(end.min(limit), &self.job.pause);
+            let progress = self.network.run_until(end.min(limit), self.job.pause());
             if progress != Progress::Reached || end > limit {
                 return Ok(progress);
             }
@@ -300,14 +265,7 @@ impl LiveRun {
     }
 
     fn stopped(&self) -> LiveEnd {
-        if let Some((rank, nonsense)) = self.job.accused() {
-            return LiveEnd::Broken(rank, nonsense);
-        }
-        match (self.job.silent(), self.job.lost()) {
-            (Some(rank), _) => LiveEnd::Silent(rank),
-            (None, Some(reason)) => LiveEnd::Lost(reason),
-            (None, None) => LiveEnd::Stopped,
-        }
+        self.job.ended().unwrap_or(LiveEnd::Stopped)
     }
 
     /// Ranks that have joined go on when virtual time has reached their clocks.
@@ -329,13 +287,8 @@ impl LiveRun {
     }
 }
 
-/// The largest small message, and the virtual interfaces, of nodes whose interface has no blocks: those of TR-488 §5.1 and §4.4.
-const SIMPLE: InterfaceLimits = InterfaceLimits { interfaces: 64, small: Bytes::new(64) };
-
-/// What the machine has for virtual interfaces.
+/// The limits of the machine's virtual interfaces.
 fn limits(machine: &Machine) -> InterfaceLimits {
-    match &machine.nic {
-        Nic::Full(nic) => InterfaceLimits { interfaces: nic.interfaces(), small: nic.packetizer.payload },
-        Nic::Simple(_) => SIMPLE,
-    }
+    let ProcessLimits { interfaces, pages, small } = machine.nic.model().process_limits();
+    InterfaceLimits { interfaces, pages, small }
 }

@@ -1,4 +1,4 @@
-//! What MPICH packs into the 64 bits by which the interface matches messages.
+//! The fields that MPICH packs into the 64 bits by which the interface matches messages.
 //!
 //! ```text
 //!   63          31            30 … 0

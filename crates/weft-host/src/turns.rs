@@ -1,17 +1,16 @@
 //! Turns of ranks.
 //!
 //! ```text
-//!   simulation  begin ─────── goes on ──────────── end ──►     carries what the rank has posted
+//!   simulation  begin ─────── goes on ──────────── end ──►     carries the posts of the rank
 //!   rank          └──► runs ── gives its turn away ─┘
 //! ```
-//! Several ranks may have their turns at a time: see [`crate::live`]. Nothing that one of them does reaches another
-//! before the simulation has ended its turn.
+//! Several ranks may have their turns at a time: see [`crate::live`]. Nothing that one of them does reaches
+//! another before the simulation has ended its turn.
 
-use crate::cores::Cores;
-use crate::job::{Job, LOOK, lock};
+use crate::job::{Job, WATCHDOG_CHECK_INTERVAL};
+use crate::live_end::LiveEnd;
 use crate::wall::Stopwatch;
-use std::sync::atomic::Ordering;
-use weft_client::device::{Sharing, State, Turn};
+use weft_client::device::{State, Turn as Side};
 
 /// Why a turn ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,96 +23,76 @@ pub(crate) enum TurnEnd {
     Cut,
 }
 
-impl Job {
-    /// Says on which cores ranks and simulation may run, from the ranks' next turns on.
-    pub(crate) fn set_cores(&self, cores: Option<Cores>) {
-        self.put_on(self.placement.set(cores));
+/// The turn of a rank.
+pub(crate) struct Turn<'a> {
+    job: &'a Job,
+    rank: u32,
+}
+
+impl Turn<'_> {
+    /// The turn of this rank.
+    pub(crate) fn of(job: &Job, rank: u32) -> Turn<'_> {
+        Turn { job, rank }
     }
 
-    fn put_on(&self, cores: Option<Cores>) {
-        let core = cores.map(|cores| cores.ranks);
-        let sharing = cores.map_or(Sharing::One, |cores| cores.sharing(self.ranks()));
-        self.members.iter().for_each(|member| member.device.set_core(core, sharing));
+    /// Begins the turn, which must be [ended](Turn::end). Until `quiet_until`, in ps, nothing can come for
+    /// the rank.
+    pub(crate) fn begin(&self, quiet_until: u64) {
+        self.job.begin_turn(self.rank, quiet_until);
     }
 
-    /// Gives a rank its turn, which must be [ended](Job::end_turn).
-    pub(crate) fn begin_turn(&self, rank: u32, quiet_until: u64) {
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        let device = &self.members[rank as usize].device;
-        // Under the lock, so that a death is not overwritten.
-        let life = lock(&self.life);
-        if life.deaths[rank as usize].is_none() {
-            device.set_quiet_until(quiet_until);
-            device.set_state(State::Run);
-            device.give_turn(Turn::Rank);
+    /// Waits until the rank has handed back a turn that is under way, without ending it: the rank writes its
+    /// memory in its turn, but at the time of the turn's beginning.
+    pub(crate) fn let_finish(&self) {
+        let device = self.job.device(self.rank);
+        if device.turn() == Side::Rank && device.state() == Some(State::Run) {
+            self.wait(|| ());
         }
     }
 
-    /// Waits until a turn that is under way is over, but does not end it: what a rank does to its memory in its turn, it has done
-    /// at its beginning.
-    pub(crate) fn let_finish(&self, rank: u32) {
-        let device = &self.members[rank as usize].device;
-        if device.turn() == Turn::Rank && device.state() == Some(State::Run) {
-            self.await_turn(rank, || ());
+    /// Ends the turn as soon as the rank hands it back.
+    pub(crate) fn end(&self) -> TurnEnd {
+        self.job.await_turn();
+        let output = self.job.output();
+        let takes_long = || output.iter().for_each(|output| output.wait_for(self.rank));
+        let Some(was_late) = self.wait(takes_long) else { return TurnEnd::Cut };
+        output.iter().for_each(|output| output.end_turn(self.rank));
+        match self.job.end_turn(self.rank, was_late) {
+            Ok((State::Exit, _)) => TurnEnd::Died,
+            Ok((state, clock)) => TurnEnd::Wants(state, clock),
+            Err(nonsense) => {
+                self.job.accuse(self.rank, nonsense);
+                TurnEnd::Cut
+            }
         }
     }
 
-    /// Waits until a rank has handed its turn back, and whether the simulation has given its core away meanwhile; `None`: it does not,
-    /// or the run is to end. Whether it `takes_long` is for the eye, not for the simulation.
-    fn await_turn(&self, rank: u32, takes_long: impl FnOnce()) -> Option<bool> {
-        let device = &self.members[rank as usize].device;
+    /// Waits until the rank has handed its turn back. Returns whether the simulation has given its core away
+    /// meanwhile; `None`: the rank keeps its turn, or the run is to end. `takes_long` is called once, for the
+    /// eye only.
+    fn wait(&self, takes_long: impl FnOnce()) -> Option<bool> {
+        let device = self.job.device(self.rank);
         // Most turns are over before the clock would have been read.
         let mut since = None;
         let mut takes_long = Some(takes_long);
         let mut was_late = false;
-        while device.turn() == Turn::Rank {
-            was_late |= device.sleep_while(Turn::Rank, Some(LOOK));
-            if device.turn() == Turn::Simulator {
+        while device.turn() == Side::Rank {
+            was_late |= device.sleep_while(Side::Rank, Some(WATCHDOG_CHECK_INTERVAL));
+            if device.turn() == Side::Simulator {
                 break;
             }
-            if self.is_stopping() {
+            if self.job.is_stopping() {
                 return None;
             }
             if let Some(takes_long) = takes_long.take() {
                 takes_long();
             }
             let since = since.get_or_insert_with(Stopwatch::start);
-            if self.watchdog.is_some_and(|limit| since.elapsed() > limit) {
-                lock(&self.life).silent = Some(rank);
-                self.stop();
+            if self.job.watchdog().is_some_and(|limit| since.elapsed() > limit) {
+                self.job.end(LiveEnd::Silent(self.rank));
                 return None;
             }
         }
         Some(was_late)
-    }
-
-    /// Ends a rank's turn, as soon as the rank hands it back.
-    pub(crate) fn end_turn(&self, rank: u32) -> TurnEnd {
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
-        let output = self.output.get();
-        let takes_long = || output.iter().for_each(|output| output.waits_for(rank));
-        let Some(was_late) = self.await_turn(rank, takes_long) else { return TurnEnd::Cut };
-        output.iter().for_each(|output| output.turn_is_over(rank));
-        if let Some(cores) = self.placement.turn_is_over(was_late) {
-            self.put_on(Some(cores));
-        }
-        let device = &self.members[rank as usize].device;
-        let life = lock(&self.life);
-        match Job::wants(&life, rank, device) {
-            Ok(State::Exit) => TurnEnd::Died,
-            Ok(state) => {
-                // Others may be in the turns that lead them there.
-                let last = self.under_way.load(Ordering::Relaxed) == 0;
-                if last && Job::is_fenced(&life) {
-                    self.pause.store(true, Ordering::Release);
-                }
-                TurnEnd::Wants(state, device.clock())
-            }
-            Err(nonsense) => {
-                drop(life);
-                self.accuse(rank, nonsense);
-                TurnEnd::Cut
-            }
-        }
     }
 }

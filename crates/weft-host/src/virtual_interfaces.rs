@@ -1,48 +1,45 @@
-//! The virtual interfaces that the programs of a node have allocated: the system software's table, and what of an
-//! operation is not the network interface's own.
+//! The virtual interfaces that the programs of a node have allocated: the system software's table, and what
+//! of an operation is not the network interface's own.
 //!
 //! ```text
 //!   initiator                                     target
 //!   Small ──► packetizer ───────────────────────► mailbox, if the domains are one ──► notice
-//!   Put ────► RDMA ─────────────────────────────► memory that is shared so, then the word   ──► Ended
-//!   Get ────► packetizer ───────────────────────► reads such memory ──► RDMA back ──► memory, Ended
+//!   Put ────► RDMA ─────────────────────────────► memory that its process may write, then the word ──► Ended
+//!   Get ────► packetizer ───────────────────────► memory that it may read ──► RDMA back ──► memory, Ended
 //!     ▲ refused: Ended with an error ◄────────────┘
 //! ```
-//! The domain of an operation is never what its descriptor says: it is that with which the initiator's interface was opened,
-//! as the hardware has it in the interface's page. The block-level interface refuses foreign packets itself; where the
-//! machine has only the simple one, it is done here.
+//! The domain of an operation is never what its descriptor says: it is that with which the initiator's
+//! interface was opened, as the hardware has it in the interface's page. The block-level interface refuses
+//! foreign packets itself; where the machine has only the simple one, it is done here.
+//!
+//! An interface opens the whole address space of its process to its domain. Nothing is registered: what the
+//! process has mapped when the operation comes can be reached, as by the page table that the hardware walks.
 //!
 //! # Source
-//! FORTH-ICS / TR-488 §4.3, §4.4, §5.1.
+//! FORTH-ICS / TR-488 §4.3, §4.4, §4.5.3, §5.1.
 //!
 //! # Not modelled
-//! The answer to an RDMA write that has been carried out is a small message here. The hardware's own acknowledgement of the
-//! last block comes as late, but knows nothing of what is shared.
+//! The answer to an RDMA write that has been carried out is a small message here. The hardware's own
+//! acknowledgement of the last block comes as late. Blocks before the one whose page fault cannot be handled
+//! are written by the hardware; here nothing is. The word of a notification takes no translation of its own.
 
-use crate::job::Job;
 use crate::nonsense::Nonsense;
-use crate::reach::Region;
+use crate::rank_memory::{PageFault, RankMemory};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
 use weft_nic::FailureReason;
-use weft_nic::gvas::Pdid;
+use weft_nic::gvas::{Field, Gvas, GvasError, Pdid};
 
-/// The domain of interfaces that are open to all ranks of the job; a private one is so many above it as its rank's
-/// number, and one.
-pub(crate) const JOB_DOMAIN: u16 = 1;
-/// Pieces of memory that an interface may share.
-pub(crate) const SHARES: usize = 1 << 16;
-
-/// What travels between virtual interfaces.
+/// The header of a message between virtual interfaces.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Carried {
     pub what: What,
     /// The initiator's interface, or the one that answers.
     pub from: u16,
-    /// Its domain.
+    /// The domain of `from`.
     pub domain: Pdid,
-    /// What the initiator calls the operation.
+    /// The initiator's name for the operation.
     pub context: u64,
 }
 
@@ -52,7 +49,7 @@ pub(crate) enum What {
     Small,
     /// Data for `remote`, and a word for an address behind it.
     Put { remote: u64, notify: Option<(u64, u64)> },
-    /// So many bytes at `remote` are wanted at `local`.
+    /// A request for `length` bytes at `remote`, which are to be written to `local`.
     Get { remote: u64, length: u64, local: u64 },
     /// They are these.
     Got { local: u64 },
@@ -77,58 +74,19 @@ impl What {
 pub(crate) struct Open {
     /// Whose, among the ranks of the node.
     pub seat: usize,
-    pub domain: Pdid,
+    /// Address 0 of its process in the global address space: domain, node, and the seat as the rank.
+    pub place: Gvas,
     /// Messages in the mailbox that the program has not taken.
     pub in_mailbox: u32,
-    shares: BTreeMap<u64, Region>,
 }
 
-impl Open {
-    /// Memory becomes reachable.
-    ///
-    /// # Errors
-    /// There is too much of it.
-    pub(crate) fn share(&mut self, post: &Post) -> Result<(), Nonsense> {
-        if self.shares.len() >= SHARES {
-            return Err(Nonsense::Regions(SHARES));
-        }
-        self.shares.insert(post.key, Region::of(post));
-        Ok(())
-    }
-
-    /// And no more.
-    pub(crate) fn unshare(&mut self, key: u64) {
-        self.shares.remove(&key);
-    }
-
-    fn permits(&self, address: u64, length: u64, writes: bool) -> bool {
-        self.shares.values().any(|region| region.permits(address, length, writes))
-    }
-
-    /// Carries out an RDMA write in the memory of `rank`: an errno, or 0.
-    pub(crate) fn put(
-        &self,
-        job: &Job,
-        rank: u32,
-        remote: u64,
-        notify: Option<(u64, u64)>,
-        bytes: &[u8],
-    ) -> i32 {
-        let word = notify.is_none_or(|(place, _)| self.permits(place, 8, true));
-        if !word || !self.permits(remote, bytes.len() as u64, true) || !job.write(rank, remote, bytes) {
-            return libc::EACCES;
-        }
-        // The notification comes behind the data.
-        match notify {
-            Some((place, word)) if !job.write(rank, place, &word.to_ne_bytes()) => libc::EACCES,
-            _ => 0,
-        }
-    }
-
-    /// What an RDMA read finds.
-    pub(crate) fn get(&self, job: &Job, rank: u32, remote: u64, length: u64) -> Option<Vec<u8>> {
-        if self.permits(remote, length, false) { job.read(rank, remote, length).ok() } else { None }
-    }
+/// Carries out an RDMA write in the memory of a rank: an errno, or 0.
+pub(crate) fn put(memory: &RankMemory<'_>, remote: u64, notify: Option<(u64, u64)>, bytes: &[u8]) -> i32 {
+    let word = notify.map(|(place, word)| (place, word.to_ne_bytes()));
+    // The notification comes behind the data.
+    let pieces: Vec<(u64, &[u8])> =
+        [(remote, bytes)].into_iter().chain(word.as_ref().map(|(place, word)| (*place, &word[..]))).collect();
+    memory.put(&pieces).map_or(PageFault::ERRNO, |()| 0)
 }
 
 /// The interfaces of a node.
@@ -139,10 +97,10 @@ pub(crate) struct VirtualInterfaces {
 
 impl VirtualInterfaces {
     /// Opens the lowest number that is free behind those of the ranks' messaging. `None`: there is none.
-    pub(crate) fn open(&mut self, ranks: usize, all: u32, seat: usize, domain: Pdid) -> Option<u16> {
+    pub(crate) fn open(&mut self, ranks: usize, all: u32, seat: usize, place: Gvas) -> Option<u16> {
         let number = (ranks as u32..all.min(u16::MAX.into())).map(|number| number as u16);
         let number = number.into_iter().find(|number| !self.open.contains_key(number))?;
-        self.open.insert(number, Open { seat, domain, in_mailbox: 0, shares: BTreeMap::new() });
+        self.open.insert(number, Open { seat, place, in_mailbox: 0 });
         Some(number)
     }
 
@@ -178,13 +136,22 @@ impl VirtualInterfaces {
     }
 }
 
-/// What an interface is told when an operation of its has ended.
+/// The notice to an interface that one of its operations has ended.
 pub(crate) fn ended(interface: u16, kind: u32, context: u64, error: i32) -> Notice {
     let (interface, token, data) = (interface.into(), kind, context);
     Notice { kind: NoticeKind::Ended as u32, interface, token, data, error, ..Notice::default() }
 }
 
-/// What a refusal of the interface is to a program.
+/// The error number by which a program learns which field of a global address does not fit.
+pub(crate) fn field_errno(error: &GvasError) -> i32 {
+    match error {
+        GvasError::TooLarge { field: Field::Node, .. } => libc::ENETUNREACH,
+        GvasError::TooLarge { field: Field::Address, .. } => libc::EFAULT,
+        _ => libc::ENXIO,
+    }
+}
+
+/// The error number by which a program learns of a refusal of the interface.
 pub(crate) fn errno(reason: FailureReason) -> i32 {
     match reason {
         FailureReason::Domain => libc::EACCES,

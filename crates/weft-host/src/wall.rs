@@ -18,7 +18,7 @@ impl Stopwatch {
         Stopwatch(Instant::now())
     }
 
-    /// How much has passed.
+    /// The time that has passed since the start.
     pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }

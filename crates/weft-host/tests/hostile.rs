@@ -1,25 +1,28 @@
-//! Ranks that write into their devices what no library does: they are found out, named, and nobody else is harmed.
+//! Ranks that write into their devices what no library does: they are found out, named, and nobody else is
+//! harmed.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 use weft_client::device::{NoticeKind, OpenSend, Post, PostKind, RawEnvelope, State};
+use weft_client::interface::WantedDomain;
+use weft_host::LiveEnd;
 use weft_host::job::Job;
-use weft_host::puppet::{self, Move, play};
-use weft_host::run::{LiveEnd, LiveRun};
+use weft_host::run::LiveRun;
+use weft_host_check::puppet::{self, Move, play};
+use weft_machine as machine;
 use weft_msg::{AnnouncedSend, Wildcards};
-use weft_sim::{assembly, machine};
+use weft_sim::assembly;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
 /// A job of two ranks on neighbours.
 fn job(sets: &[&str], endpoints: &[EndpointId]) -> (LiveRun, Arc<Job>) {
     let machine = machine::load("exanest", sets).unwrap();
-    let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
-    let run = puppet::job(&machine, layout, &protocol, endpoints, true).unwrap();
+    let run = puppet::job(&machine, &protocol, endpoints, true).unwrap();
     let job = run.job();
-    for rank in 0..2 {
+    for rank in 0..endpoints.len() as u32 {
         job.started(rank, std::process::id());
     }
     (run, job)
@@ -53,7 +56,8 @@ fn message(kind: u32, to: u32) -> Post {
     Post { kind: PostKind::Message as u32, to, envelope, length: 8, ..Post::default() }
 }
 
-/// Catches a rank that is believed: a peer or the simulator that falls over it, a job that hangs, a report without a name.
+/// Catches a rank that is believed: a peer or the simulator that falls over it, a job that hangs, a report
+/// without a name.
 #[test]
 fn nonsense_ends_the_job_with_its_rank() {
     let (eager, announcement, clearance, data, acknowledgement) = (0, 1, 2, 3, 4);
@@ -61,7 +65,7 @@ fn nonsense_ends_the_job_with_its_rank() {
     let bytes = [1; 8];
     let far = Post { at: u64::MAX, ..message(eager, 1) };
     let write = Post { kind: PostKind::Write as u32, to: 1, local: 64, length: 1 << 40, ..Post::default() };
-    let share = Post { kind: PostKind::Share as u32, interface: 1, length: 8, ..Post::default() };
+    let put = Post { kind: PostKind::Put as u32, interface: 1, length: 8, ..Post::default() };
     for (post, says, words) in [
         (Post { kind: 99, ..Post::default() }, ready, "a post of kind 99"),
         (Post::default(), ready, "a post of kind 0"),
@@ -78,7 +82,7 @@ fn nonsense_ends_the_job_with_its_rank() {
         ),
         (message(acknowledgement, 1), ready, "an acknowledgement of send 3 of rank 1"),
         (write, ready, "1099511627776 bytes at address 0x40, where it has no such memory"),
-        (share, ready, "virtual interface 1, which it has not opened"),
+        (put, ready, "virtual interface 1, which it has not opened"),
         (message(eager, 1), Move::Say(State::Real as u32), "a state that it cannot be in"),
         (message(eager, 1), Move::Say(State::Fence as u32), "a state that it cannot be in"),
         (message(eager, 1), Move::Say(State::Exit as u32), "a state that it cannot be in"),
@@ -96,7 +100,7 @@ fn nonsense_ends_the_job_with_its_rank() {
 fn turns_without_end_are_found_out() {
     let (mut run, job) = job(&[], &NEIGHBOURS);
     let players = [0, 1].map(|rank| play(&job, rank, |_| Move::Hand(State::Ready)).unwrap());
-    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
+    let end = run.simulate(Time::NEVER, &mut || {}).unwrap();
     players.into_iter().for_each(|player| player.join().unwrap());
     let LiveEnd::Broken(_, nonsense) = end else { panic!("{end:?}") };
     assert!(nonsense.to_string().contains("virtual time cannot go on"), "{nonsense}");
@@ -112,20 +116,38 @@ fn posts_without_end_are_found_out() {
         Move::Hand(State::Wait)
     });
     let other = play(&job, 1, |_| Move::Hand(State::Wait));
-    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
+    let end = run.simulate(Time::NEVER, &mut || {}).unwrap();
     busy.unwrap().join().unwrap();
     other.unwrap().join().unwrap();
     assert!(matches!(end, LiveEnd::Broken(0, _)), "{end:?}");
 }
 
-/// What the hostile rank does to the other's memory, and what it is told of it.
-fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
-    static TARGET: Mutex<[u8; 64]> = Mutex::new([5; 64]);
-    static LOOT: Mutex<[u8; 64]> = Mutex::new([0; 64]);
-    let target = std::ptr::from_ref(&*TARGET.lock().unwrap()) as u64;
-    let loot = std::ptr::from_ref(&*LOOT.lock().unwrap()) as u64;
-    *TARGET.lock().unwrap() = [5; 64];
-    *LOOT.lock().unwrap() = [0; 64];
+/// An operation of a hostile rank on the memory of the other.
+#[derive(Clone, Copy)]
+struct Attack {
+    kind: PostKind,
+    /// The domain in which the attacker opens its interface. That of the victim is the job's.
+    domain: WantedDomain,
+    /// An address that it takes instead of that of the victim's 64 bytes.
+    remote: Option<fn() -> u64>,
+}
+
+impl Attack {
+    /// Of the same domain, on the victim's 64 bytes.
+    fn of(kind: PostKind) -> Attack {
+        Attack { kind, domain: WantedDomain::Job, remote: None }
+    }
+}
+
+/// Lets the hostile rank write to the other's memory, or read it, from an interface of its own. Returns the
+/// error that it gets, and the memory that its operation would change. Nobody is told of that memory before.
+fn attack(sets: &[&str], attack: Attack) -> (i32, Vec<u8>) {
+    let Attack { kind, domain, remote } = attack;
+    // The simulator writes by the address.
+    let memory = |byte| -> &'static Mutex<[u8; 64]> { Box::leak(Box::new(Mutex::new([byte; 64]))) };
+    let (victims, attackers) = (memory(5), memory(0));
+    let address = |memory: &Mutex<[u8; 64]>| std::ptr::from_ref(&*memory.lock().unwrap()) as u64;
+    let (target, loot) = (address(victims), address(attackers));
     let (mut run, job) = job(sets, &NEIGHBOURS);
     let told = Arc::new(AtomicI32::new(-1));
     let (tells, mut turn, mut interface) = (Arc::clone(&told), 0, 0);
@@ -141,10 +163,7 @@ fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
             }
         }
         let post = match turn {
-            1 => {
-                let flags = if private { Post::PRIVATE } else { 0 };
-                Post { kind: PostKind::Open as u32, flags, ..Post::default() }
-            }
+            1 => open_in(domain),
             2 => Post {
                 kind: kind as u32,
                 to: 1,
@@ -153,7 +172,7 @@ fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
                 interface,
                 local: loot,
                 length: 64,
-                remote: target,
+                remote: remote.map_or(target, |remote| remote()),
                 at: 5_000_000,
                 ..Post::default()
             },
@@ -167,33 +186,29 @@ fn attack(sets: &[&str], private: bool, kind: PostKind) -> (i32, Vec<u8>) {
         device.set_process(std::process::id());
         device.take_notices();
         turn += 1;
-        let flags = Post::MAY_READ | Post::MAY_WRITE;
-        let share = Post { kind: PostKind::Share as u32, interface: 1, flags, ..Post::default() };
-        let post = match turn {
-            1 => Post { kind: PostKind::Open as u32, ..Post::default() },
-            2 => Post { local: target, length: 64, ..share },
-            3 => return Move::End,
-            _ => unreachable!(),
-        };
-        assert!(device.post(post, &[], &mut 0));
-        if turn == 2 {
+        match turn {
+            1 => assert!(device.post(open_in(WantedDomain::Job), &[], &mut 0)),
             // Until the attack is over.
-            device.set_clock(1_000_000_000);
+            2 => device.set_clock(1_000_000_000),
+            _ => return Move::End,
         }
         Move::Hand(State::Ready)
     });
-    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
+    let end = run.simulate(Time::NEVER, &mut || {}).unwrap();
     attacker.unwrap().join().unwrap();
     victim.unwrap().join().unwrap();
     assert_eq!(end, LiveEnd::Finished);
-    let memory = if kind == PostKind::Get { *LOOT.lock().unwrap() } else { *TARGET.lock().unwrap() };
-    (told.load(Ordering::Relaxed), memory.to_vec())
+    let memory = if kind == PostKind::Get { attackers } else { victims };
+    (told.load(Ordering::Relaxed), memory.lock().unwrap().to_vec())
 }
 
-/// Catches memory that an interface of another protection domain reaches, by whatever descriptor, and a refusal that its
-/// sender does not see; and, so that this can fail, that one of the same domain does reach it.
-/// Rank 1 announces 8 bytes, waits, and says that they lie at `address`; rank 0 clears them and waits for more. How the job ends, and
-/// how many turns rank 1 has had.
+/// The post that opens an interface in a domain.
+fn open_in(domain: WantedDomain) -> Post {
+    Post { kind: PostKind::Open as u32, data: domain.into(), ..Post::default() }
+}
+
+/// Rank 1 announces 8 bytes, waits, and says that they lie at `address`. Rank 0 clears them and waits for
+/// more. Returns the end of the job, and the number of turns that rank 1 has had.
 fn answered_for(address: u64) -> (LiveEnd, i32) {
     let (mut run, job) = job(&[], &NEIGHBOURS);
     let turns = Arc::new(AtomicI32::new(0));
@@ -203,7 +218,8 @@ fn answered_for(address: u64) -> (LiveEnd, i32) {
         device.take_notices();
         if counted.fetch_add(1, Ordering::Relaxed) == 0 {
             assert!(device.post(message(1, 0), &[], &mut 0));
-            let send = AnnouncedSend { number: 3, to: RankId(0), bytes: Bytes::new(8) };
+            let send =
+                AnnouncedSend { send: weft_msg::SendEntry::new(3), to: RankId(0), bytes: Bytes::new(8) };
             device.set_open(std::iter::empty(), std::iter::once(OpenSend::new(&send, (address, 8))));
             return Move::Hand(State::Wait);
         }
@@ -219,14 +235,15 @@ fn answered_for(address: u64) -> (LiveEnd, i32) {
         }
         Move::Hand(State::Wait)
     });
-    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
+    let end = run.simulate(Time::NEVER, &mut || {}).unwrap();
     job.stop();
     sender.unwrap().join().unwrap();
     receiver.unwrap().join().unwrap();
     (end, turns.load(Ordering::Relaxed))
 }
 
-/// Catches a clearance that costs a waiting rank a turn, and a lie about what it has open that is believed or blamed on another.
+/// Catches a clearance that costs a waiting rank a turn, and a lie about what it has open that is believed or
+/// blamed on another.
 #[test]
 fn a_rank_that_waits_is_answered_for_and_answers_for_it() {
     let data = [7u8; 8];
@@ -238,14 +255,81 @@ fn a_rank_that_waits_is_answered_for_and_answers_for_it() {
     assert!(nonsense.to_string().contains("8 bytes at address 0x1") && turns == 1, "{nonsense}, {turns}");
 }
 
+/// Catches memory that an interface of another protection domain reaches, by whatever descriptor, and a
+/// refusal that its sender does not see. So that this can fail, one of the same domain does reach it.
 #[test]
 fn a_foreign_domain_reaches_no_memory() {
-    for sets in [&[][..], &["nic.model=simple"]] {
-        assert_eq!(attack(sets, true, PostKind::Put), (libc::EACCES, vec![5; 64]));
-        assert_eq!(attack(sets, true, PostKind::Get), (libc::EACCES, vec![0; 64]));
-        assert_eq!(attack(sets, false, PostKind::Put), (0, vec![0; 64]));
-        assert_eq!(attack(sets, false, PostKind::Get), (0, vec![5; 64]));
+    let [own, other] = puppet::DOMAINS.map(WantedDomain::Numbered);
+    for sets in [&[][..], &["nic.model=overheads"]] {
+        let of = |kind, domain| attack(sets, Attack { domain, ..Attack::of(kind) });
+        for foreign in [WantedDomain::Private, other] {
+            assert_eq!(of(PostKind::Put, foreign), (libc::EACCES, vec![5; 64]));
+            assert_eq!(of(PostKind::Get, foreign), (libc::EACCES, vec![0; 64]));
+        }
+        for same in [WantedDomain::Job, own] {
+            assert_eq!(of(PostKind::Put, same), (0, vec![0; 64]));
+            assert_eq!(of(PostKind::Get, same), (0, vec![5; 64]));
+        }
     }
+}
+
+/// The address of the first mapping of this process whose line has these words.
+fn mapped(words: &str) -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let line = maps.lines().find(|line| line.contains(words)).unwrap();
+    u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
+}
+
+/// Catches an address that is not the victim's memory and yet is written or read, ends the job, or leaves the
+/// attacker without an answer: none at all, one that may only be read, the device of a rank.
+#[test]
+fn what_is_not_memory_of_the_victim_is_a_page_fault() {
+    let unmapped = || 8;
+    let at_the_end_of_all = || u64::MAX - 7;
+    let text = || mapped(" r-xp ");
+    let device = || mapped("weft-rank-");
+    for sets in [&[][..], &["nic.model=overheads"]] {
+        let of = |kind, remote| attack(sets, Attack { remote: Some(remote), ..Attack::of(kind) });
+        for nowhere in [unmapped, at_the_end_of_all, device] {
+            assert_eq!(of(PostKind::Put, nowhere), (libc::EFAULT, vec![5; 64]));
+            assert_eq!(of(PostKind::Get, nowhere), (libc::EFAULT, vec![0; 64]));
+        }
+        assert_eq!(of(PostKind::Put, text), (libc::EFAULT, vec![5; 64]));
+        let (error, read) = of(PostKind::Get, text);
+        assert!(error == 0 && read != vec![0; 64], "{error}: {read:?}");
+    }
+}
+
+/// Catches an interface in a domain that its job has not been given, and one whose process no global address
+/// can name: the ninth of its node, for which the rank of three bits has no number.
+#[test]
+fn interfaces_that_cannot_be_are_refused() {
+    let answer = |seat: u32, data: u64| {
+        let (mut run, job) = job(&[], &[EndpointId(0); 9]);
+        let told = Arc::new(AtomicI32::new(-1));
+        let tells = Arc::clone(&told);
+        let mut asked = false;
+        let asks = play(&job, seat, move |device| {
+            for (notice, _) in device.take_notices() {
+                tells.store(notice.error, Ordering::Relaxed);
+            }
+            if std::mem::replace(&mut asked, true) {
+                return Move::End;
+            }
+            let open = Post { kind: PostKind::Open as u32, data, ..Post::default() };
+            assert!(device.post(open, &[], &mut 0));
+            Move::Hand(State::Ready)
+        });
+        let others: Vec<_> =
+            (0..9).filter(|other| *other != seat).map(|other| play(&job, other, |_| Move::End)).collect();
+        assert_eq!(run.simulate(Time::NEVER, &mut || {}).unwrap(), LiveEnd::Finished);
+        others.into_iter().chain([asks]).for_each(|player| player.unwrap().join().unwrap());
+        told.load(Ordering::Relaxed)
+    };
+    let job_domain = WantedDomain::Job.into();
+    assert_eq!((answer(7, job_domain), answer(8, job_domain)), (0, libc::EOVERFLOW));
+    assert_eq!((answer(0, 9), answer(0, 10), answer(0, 1 << 16)), (0, libc::EPERM, libc::EINVAL));
+    assert_eq!(answer(0, u64::MAX), libc::EINVAL);
 }
 
 /// Catches a rank that posts from the interface, and so the protection domain, of another on its node.
@@ -255,9 +339,8 @@ fn an_interface_is_its_ranks_alone() {
     let mut opened = false;
     let owner = play(&job, 1, move |device| {
         device.take_notices();
-        let open = Post { kind: PostKind::Open as u32, flags: Post::PRIVATE, ..Post::default() };
         if !std::mem::replace(&mut opened, true) {
-            assert!(device.post(open, &[], &mut 0));
+            assert!(device.post(open_in(WantedDomain::Private), &[], &mut 0));
         }
         Move::Hand(State::Wait)
     });
@@ -271,7 +354,7 @@ fn an_interface_is_its_ranks_alone() {
         }
         Move::Hand(State::Ready)
     });
-    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
+    let end = run.simulate(Time::NEVER, &mut || {}).unwrap();
     job.stop();
     owner.unwrap().join().unwrap();
     thief.unwrap().join().unwrap();

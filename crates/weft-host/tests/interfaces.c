@@ -1,20 +1,24 @@
-/* Two ranks over virtual interfaces: what the header says of small messages, RDMA and protection domains. */
+/* Two ranks over virtual interfaces: what the header says of small messages, RDMA and protection domains.
+ * The argument says how many interfaces of a node have a page of RDMA channels. The job has the domains 1 and 9. */
+#define _GNU_SOURCE
 #include "weft.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { BUFFER = 100000, MANY = 150 };
+enum { BUFFER = 100000, MANY = 150, MORE = 20, PAGE = 4096, GROUP = 9 };
 
-/* What a rank tells the other of itself. */
+/* The addresses of a rank, which it sends to the other. */
 struct names {
-    weft_address open, foreign, buffer, constant, secret, word;
+    weft_address open, foreign, group, buffer, constant, secret, word, stack, heap, page, edge, more[MORE];
 };
 
 static weft_rank *rank;
 static uint32_t me, peer;
-static weft_interface *own, *private_one;
+static weft_interface *own, *private_one, *of_group, *more[MORE];
+static unsigned pages;
 
 static void fail(int line, const char *what)
 {
@@ -32,7 +36,7 @@ static void wait_for(uint64_t what)
     CHECK(!done.error && (done.flags & what));
 }
 
-/* Tells the peer something, and hears as much from it: also a barrier. */
+/* Sends the peer `size` bytes and receives as many from it: also a barrier. */
 static void exchange(const void *mine, void *theirs, size_t size)
 {
     weft_receive(rank, peer, 1, 0, theirs, size, WEFT_TAGGED | WEFT_COMPLETION, NULL);
@@ -156,20 +160,34 @@ static int sent(weft_interface *by, weft_address to)
     return end_of(by, WEFT_SENT, &to);
 }
 
-/* What must not go through, and what is told of it. */
+/* Operations that must be refused, and the errors that they end with. */
 static void protection(const struct names *theirs)
 {
-    weft_address beyond = theirs->buffer, nowhere = theirs->open, nobody = theirs->open;
-    beyond.memory += BUFFER - 7;
+    weft_address nowhere = theirs->open, nobody = theirs->open, nothing = theirs->open, end = theirs->open;
     nowhere.node = UINT32_MAX;
-    nobody.interface = 40;
-    CHECK(wrote(own, beyond, 8) == EACCES && read_of(own, beyond, 8) == EACCES);
-    CHECK(wrote(own, theirs->constant, 8) == EACCES && read_of(own, theirs->constant, 8) == 0);
-    CHECK(wrote(own, theirs->secret, 8) == EACCES && read_of(own, theirs->secret, 8) == EACCES);
+    nobody.interface = 60;
+    nothing.memory = 16;
+    end.memory = UINT64_MAX - 7;
+    /* Memory that the process has not, that it may not write itself, that runs over the edge of what it has. */
+    CHECK(wrote(own, nothing, 8) == EFAULT && read_of(own, nothing, 8) == EFAULT);
+    CHECK(wrote(own, end, 8) == EFAULT && read_of(own, end, 8) == EFAULT && wrote(own, end, 16) == EFAULT);
+    CHECK(wrote(own, theirs->constant, 8) == EFAULT && read_of(own, theirs->constant, 8) == 0);
+    CHECK(wrote(own, theirs->edge, 16) == EFAULT && read_of(own, theirs->edge, 16) == EFAULT);
+    CHECK(read_of(own, theirs->edge, 8) == 0);
+    /* Where the word cannot be written, neither is the data. */
+    CHECK(weft_interface_write(own, theirs, 8, theirs->buffer, 16, 1, &nothing) == 0);
+    CHECK(end_of(own, WEFT_WRITTEN, &nothing) == EFAULT);
+    /* Nor is anything read to where the process may not write itself. */
+    CHECK(weft_interface_read(own, (void *)16, 8, theirs->buffer, &nothing) == 0);
+    CHECK(end_of(own, WEFT_READ, &nothing) == EFAULT);
+    CHECK(weft_interface_read(own, (void *)(uintptr_t)wrote, 8, theirs->buffer, &nothing) == 0);
+    CHECK(end_of(own, WEFT_READ, &nothing) == EFAULT);
     /* Another protection domain reaches nothing, in either direction, and sees the refusal. */
     CHECK(sent(private_one, theirs->open) == EACCES);
     CHECK(wrote(private_one, theirs->buffer, 64) == EACCES && read_of(private_one, theirs->buffer, 64) == EACCES);
     CHECK(sent(own, theirs->foreign) == EACCES && sent(private_one, theirs->foreign) == EACCES);
+    CHECK(wrote(own, theirs->secret, 8) == EACCES && read_of(own, theirs->secret, 8) == EACCES);
+    CHECK(wrote(own, theirs->group, 8) == EACCES && sent(of_group, theirs->open) == EACCES);
     CHECK(sent(own, nowhere) == ENETUNREACH && wrote(own, nowhere, 8) == ENETUNREACH);
     int error = sent(own, nobody);
     CHECK(error == ENXIO || error == EACCES);
@@ -177,49 +195,96 @@ static void protection(const struct names *theirs)
     CHECK(sent(own, nobody) == ENXIO);
 }
 
-int main(void)
+/* Memory of every kind is reached, of which nobody was told before: static, on the stack, on the heap, mapped. And
+ * what the process changes of its mappings counts at once. */
+static void whole_address_space(const struct names *theirs, const unsigned char *stack, const unsigned char *heap,
+                                unsigned char *page)
 {
-    static unsigned char buffer[BUFFER], constant[64], secret[64];
+    const weft_address places[] = {theirs->buffer, theirs->stack, theirs->heap, theirs->page};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        CHECK(wrote(own, places[i], 64) == 0 && read_of(own, places[i], 64) == 0);
+    CHECK(wrote(of_group, theirs->group, 64) == 0);
+    meet();
+    for (size_t at = 0; at < 64; at++)
+        CHECK(stack[at] == 0xee && heap[at] == 0xee && page[at] == 0xee);
+    memset(page, 0, 64);
+    CHECK(mprotect(page, PAGE, PROT_READ) == 0);
+    meet();
+    CHECK(wrote(own, theirs->page, 64) == EFAULT && read_of(own, theirs->page, 64) == 0);
+    meet();
+    CHECK(page[0] == 0 && page[63] == 0);
+}
+
+/* More interfaces than there are pages of RDMA channels: a write needs that of its initiator, a read that of the
+ * interface that it reads from. */
+static void many_interfaces(const struct names *theirs)
+{
+    for (unsigned i = 0; i < MORE; i++) {
+        int error = theirs->more[i].interface < pages ? 0 : ENXIO;
+        CHECK(wrote(own, theirs->more[i], 64) == 0 && read_of(own, theirs->more[i], 64) == error);
+        CHECK(wrote(more[i], theirs->more[0], 64) == error);
+    }
+    CHECK(theirs->more[MORE - 1].interface >= 20);
+}
+
+int main(int count, char **arguments)
+{
+    static const unsigned char constant[64] = {1};
+    static unsigned char buffer[BUFFER], secret[64];
     static uint64_t word;
+    unsigned char stack[64], *heap = calloc(1, 64);
+    pages = count == 2 ? (unsigned)atoi(arguments[1]) : 0;
     if (weft_open(&rank))
         return 2;
     me = weft_number(rank), peer = 1 - me;
-    CHECK(weft_interface_allocate(rank, 2, &own) == -EINVAL);
-    CHECK(weft_interface_allocate(rank, 0, &own) == 0);
-    CHECK(weft_interface_allocate(rank, WEFT_INTERFACE_PRIVATE, &private_one) == 0);
-    uint64_t share;
-    CHECK(weft_interface_share(own, buffer, sizeof buffer, WEFT_ACCESS_READ | WEFT_ACCESS_WRITE, &share) == 0);
-    CHECK(weft_interface_share(own, &word, sizeof word, WEFT_ACCESS_WRITE, NULL) == 0);
-    CHECK(weft_interface_share(own, constant, sizeof constant, WEFT_ACCESS_READ, NULL) == 0);
-    /* Reachable for the process's own domain alone. */
-    CHECK(weft_interface_share(private_one, secret, sizeof secret, WEFT_ACCESS_READ | WEFT_ACCESS_WRITE, NULL) == 0);
+    CHECK(weft_interface_allocate(rank, 65536, &own) == -EINVAL);
+    CHECK(weft_interface_allocate(rank, 0, &own) == -EPERM);
+    CHECK(weft_interface_allocate(rank, WEFT_DOMAIN_JOB, &own) == 0);
+    CHECK(weft_interface_allocate(rank, WEFT_DOMAIN_PRIVATE, &private_one) == 0);
+    CHECK(weft_interface_allocate(rank, GROUP, &of_group) == 0);
     struct names mine, theirs;
     memset(&mine, 0, sizeof mine);
+    for (unsigned i = 0; i < MORE; i++) {
+        CHECK(weft_interface_allocate(rank, 1, &more[i]) == 0);
+        mine.more[i] = weft_interface_address(more[i], buffer);
+    }
+    unsigned char *page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED && mprotect(page + 2 * PAGE, PAGE, PROT_NONE) == 0);
     mine.open = weft_interface_address(own, NULL);
     mine.foreign = weft_interface_address(private_one, NULL);
+    mine.group = weft_interface_address(of_group, buffer);
     mine.buffer = weft_interface_address(own, buffer);
     mine.constant = weft_interface_address(own, constant);
     mine.secret = weft_interface_address(private_one, secret);
     mine.word = weft_interface_address(own, &word);
+    mine.stack = weft_interface_address(own, stack);
+    mine.heap = weft_interface_address(own, heap);
+    mine.page = weft_interface_address(own, page);
+    mine.edge = weft_interface_address(own, page + 2 * PAGE - 8);
+    CHECK(mine.open.domain == 1 && mine.group.domain == GROUP && mine.more[0].domain == 1);
     CHECK(mine.open.domain != mine.foreign.domain && mine.open.interface != mine.foreign.interface);
     exchange(&mine, &theirs, sizeof mine);
     CHECK(mine.open.domain == theirs.open.domain && mine.foreign.domain != theirs.foreign.domain);
 
     small_messages(&theirs, &mine);
     rdma(&theirs, buffer, &word);
+    meet();
+    whole_address_space(&theirs, stack, heap, page);
+    meet();
+    many_interfaces(&theirs);
+    meet();
     memset(buffer, 1, sizeof buffer);
+    memset(page + PAGE, 1, PAGE);
     meet();
     protection(&theirs);
     meet();
     for (size_t at = 0; at < sizeof buffer; at++)
         CHECK(buffer[at] == 1);
     for (size_t at = 0; at < sizeof secret; at++)
-        CHECK(secret[at] == 0 && constant[at] == 0);
-
-    meet();
-    CHECK(weft_interface_unshare(own, share) == 0 && weft_interface_unshare(own, share) == -ENOENT);
-    meet();
-    CHECK(wrote(own, theirs.buffer, 8) == EACCES);
+        CHECK(secret[at] == 0 && constant[at] == (at == 0));
+    for (size_t at = PAGE; at < 2 * PAGE; at++)
+        CHECK(page[at] == 1);
+    free(heap);
     meet();
     if (me == 1)
         weft_interface_free(own);

@@ -5,11 +5,12 @@
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use weft_client::device::{Notice, Post, PostKind, RawEnvelope, State};
-use weft_client::stand_in::idle_until;
-use weft_host::puppet::{self, Move, play};
-use weft_host::run::LiveEnd;
+use weft_host::LiveEnd;
+use weft_host::stand_in::idle_until;
+use weft_host_check::puppet::{self, Move, play};
+use weft_machine as machine;
 use weft_msg::{Protocol, Wildcards};
-use weft_sim::{assembly, machine};
+use weft_sim::assembly;
 use weft_units::{EndpointId, Span, Time};
 
 const RANKS: usize = 5;
@@ -17,26 +18,27 @@ const RANKS: usize = 5;
 const ENDPOINTS: [EndpointId; RANKS] =
     [EndpointId(0), EndpointId(0), EndpointId(1), EndpointId(5), EndpointId(1)];
 
-/// What a rank does in a turn.
+/// The actions of a rank in a turn.
 #[derive(Clone, Debug)]
 struct Step {
     /// Small messages: to whom.
     to: Vec<u32>,
     /// Computation afterwards, in ns.
     computes: u64,
-    /// What it wants then.
+    /// The state with which it gives the turn away.
     wants: State,
 }
 
-/// A turn as its rank saw it: its clock at the end, when nothing would come, and the messages that it was given, with when they came.
+/// A turn as its rank saw it: its clock at the end, when nothing would come, and the messages that it was
+/// given, with when they came.
 type Seen = (u64, u64, Vec<(u64, u32, u64)>);
 
-/// What each rank saw in each of its turns, how the job ended, what had been sent, and its last virtual time.
+/// Runs the scripts. Returns the turns as each rank saw them, the end of the job, the messages sent, and the
+/// last virtual time.
 fn run(scripts: &[Vec<Step>], overlapping: bool) -> (Vec<Vec<Seen>>, LiveEnd, u64, Time) {
     let machine = machine::load("exanest", &[""; 0]).unwrap();
-    let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
-    let mut run = puppet::job(&machine, layout, &protocol, &ENDPOINTS, overlapping).unwrap();
+    let mut run = puppet::job(&machine, &protocol, &ENDPOINTS, overlapping).unwrap();
     let job = run.job();
     let mut players = Vec::new();
     let mut seen = Vec::new();
@@ -86,8 +88,8 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Catches a turn that ends after its node has heard of something else, or so late that what it posts is late, and two turns
-    /// at a time on one node.
+    /// Catches a turn that ends after its node has heard of something else, or so late that what it posts is
+    /// late, and two turns at a time on one node.
     #[test]
     fn nobody_sees_that_turns_overlap(scripts in prop::collection::vec(script(), RANKS)) {
         prop_assert_eq!(run(&scripts, true), run(&scripts, false));

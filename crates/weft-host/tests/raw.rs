@@ -4,11 +4,12 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use weft_host::job::Death;
-use weft_host::puppet;
-use weft_host::run::LiveEnd;
+use weft_host::Death;
+use weft_host::LiveEnd;
+use weft_host_check::puppet;
+use weft_machine as machine;
 use weft_msg::Wildcards;
-use weft_sim::{assembly, machine};
+use weft_sim::assembly;
 use weft_units::{EndpointId, Time};
 
 /// Where cargo has put this test, and the library beside it.
@@ -40,10 +41,9 @@ fn compile(name: &str) -> PathBuf {
 fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
     let program = compile(source);
     let machine = machine::load(name, sets).unwrap();
-    let layout = assembly::layout(&machine).unwrap();
     let protocol = assembly::protocol(&machine, Wildcards::Free).unwrap();
     let endpoints = [EndpointId(0), EndpointId(1)];
-    let mut run = puppet::job(&machine, layout, &protocol, &endpoints, true).unwrap();
+    let mut run = puppet::job(&machine, &protocol, &endpoints, true).unwrap();
     let job = run.job();
     let mut children: Vec<Child> = (0..2)
         .map(|rank| {
@@ -77,7 +77,7 @@ fn run(source: &str, name: &str, sets: &[&str], size: &str) -> String {
             (status.code(), first.join().unwrap())
         }
     });
-    let end = run.simulate(Time::MAX, &mut || {}).unwrap();
+    let end = run.simulate(Time::NEVER, &mut || {}).unwrap();
     if end != LiveEnd::Finished {
         for process in processes {
             Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
@@ -101,24 +101,30 @@ fn two_processes_exchange_messages_in_virtual_time() {
     }
 }
 
-/// Catches what a library above relies on beside messages that arrive: keys, completions, claims, cancels, buffers
-/// that are given back, closing and opening, RDMA and its protection.
+/// Catches what a library above relies on beside messages that arrive: keys, completions, claims, cancels,
+/// buffers that are given back, closing and opening, RDMA and its protection.
 #[test]
 fn two_processes_find_what_the_header_says() {
-    for (name, sets) in [("exanest", &[][..]), ("exanest", &["nic.model=simple"]), ("bxi3-dragonfly", &[])] {
+    for (name, sets) in [("exanest", &[][..]), ("exanest", &["nic.model=overheads"]), ("bxi3-dragonfly", &[])]
+    {
         let once = run("semantics", name, sets, "0");
         assert!(once.starts_with("all at "), "{once}");
         assert_eq!(once, run("semantics", name, sets, "0"));
     }
 }
 
-/// Catches small messages and RDMA that do not arrive, memory that a foreign protection domain reaches, refusals that
-/// nobody hears of.
+/// Catches small messages and RDMA that do not arrive, memory that a foreign protection domain reaches or
+/// that one of the same domain does not, page faults and refusals that nobody hears of, a page of RDMA
+/// channels that is asked of the wrong side.
 #[test]
 fn virtual_interfaces_do_what_the_header_says() {
-    for (name, sets) in [("exanest", &[][..]), ("exanest", &["nic.model=simple"]), ("bxi3-dragonfly", &[])] {
-        let once = run("interfaces", name, sets, "0");
+    for (name, sets, pages) in [
+        ("exanest", &[][..], "16"),
+        ("exanest", &["nic.model=overheads"], "64"),
+        ("bxi3-dragonfly", &[], "64"),
+    ] {
+        let once = run("interfaces", name, sets, pages);
         assert!(once.starts_with("all at "), "{once}");
-        assert_eq!(once, run("interfaces", name, sets, "0"));
+        assert_eq!(once, run("interfaces", name, sets, pages));
     }
 }

@@ -72,7 +72,8 @@ static void completions_of_sends(void)
     }
     nothing_more();
     /* To itself. */
-    CHECK(weft_send(rank, me, 4, &byte, 1, 77, WEFT_TAGGED | WEFT_COMPLETION | WEFT_MATCH_COMPLETE | WEFT_DATA, &byte) == 0);
+    uint64_t flags = WEFT_TAGGED | WEFT_COMPLETION | WEFT_MATCH_COMPLETE | WEFT_DATA;
+    CHECK(weft_send(rank, me, 4, &byte, 1, 77, flags, &byte) == 0);
     nothing_more();
     char got = 0;
     CHECK(weft_receive(rank, me, 4, 0, &got, 1, WEFT_TAGGED | WEFT_COMPLETION, &got) == 0);
@@ -138,6 +139,8 @@ static void multi_receive(void)
                 CHECK(done.length == LENGTH && *(char *)done.buffer == i);
                 i++;
             }
+            /* It comes alone: there is no message behind it. */
+            CHECK(!(done.flags & WEFT_BUFFER_RELEASED) || !(done.flags & WEFT_RECEIVED));
             released += (done.flags & WEFT_BUFFER_RELEASED) != 0;
         }
         CHECK(released == 1 && weft_cancel(rank, second) == 0 && next().error == ECANCELED);
@@ -145,7 +148,7 @@ static void multi_receive(void)
     meet(31);
 }
 
-/* What is open when a rank is closed touches no buffer; what was injected arrives; it can be opened again. */
+/* Closing a rank: its open operations touch no buffer, injected messages arrive, and it can be opened again. */
 static void close_and_open(void)
 {
     static char stays[5000], large[5000];
@@ -205,6 +208,20 @@ static void remote_memory(void)
     CHECK(weft_unregister(rank, 1) == 0);
 }
 
+/* A rank that sends more than its outbox holds has several turns before it looks into its inbox. */
+static void many_at_once(void)
+{
+    enum { MESSAGES = 1000 };
+    meet(60);
+    for (int i = 0; i < MESSAGES; i++)
+        CHECK(weft_send(rank, peer, 61, &i, sizeof i, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+    for (int i = 0, got = -1; i < MESSAGES; i++) {
+        CHECK(weft_receive(rank, peer, 61, 0, &got, sizeof got, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+        CHECK(next().flags & WEFT_RECEIVED && got == i);
+    }
+    meet(62);
+}
+
 int main(void)
 {
     if (weft_open(&rank))
@@ -217,6 +234,7 @@ int main(void)
     multi_receive();
     close_and_open();
     remote_memory();
+    many_at_once();
     if (me == 0)
         printf("all at %llu ps\n", (unsigned long long)weft_clock_ps(rank));
     return 0;

@@ -16,7 +16,6 @@
 //! the accelerator has (sum, minimum and maximum of int, float and double in TR-488 §4.7).
 
 use crate::communicator::Group;
-use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
 
 /// One member's call of an allreduce.
@@ -30,65 +29,4 @@ pub struct Allreduce<'a> {
     pub bytes: Bytes,
     /// Size of one element, in bytes.
     pub element: u32,
-}
-
-/// Why an interface does not carry out an allreduce.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum AcceleratorLimit {
-    /// It has no accelerator.
-    #[error("this machine has none; choose another algorithm")]
-    Absent,
-    /// Too many members.
-    #[error("{ranks} ranks exceed its {limit}; use fewer or another algorithm")]
-    TooManyRanks {
-        /// How many take part.
-        ranks: u32,
-        /// How many can.
-        limit: u32,
-    },
-    /// Two members behind one interface.
-    #[error("ranks {first} and {second} are on one endpoint and it serves one rank on each; use --ppn 1")]
-    SharedEndpoint {
-        /// A member.
-        first: u32,
-        /// Another.
-        second: u32,
-    },
-    /// Boards of which only some endpoints take part.
-    #[error("{ranks} ranks are no whole boards of {board}; use a multiple of {board}")]
-    PartialBoard {
-        /// How many take part.
-        ranks: u32,
-        /// Endpoints of a board.
-        board: u32,
-    },
-    /// Members of a board that are not next to each other.
-    #[error(
-        "the {board} ranks from {first} on are not the endpoints of one board; number ranks board by board"
-    )]
-    ScatteredBoard {
-        /// The first of them.
-        first: u32,
-        /// Endpoints of a board.
-        board: u32,
-    },
-    /// A number of boards whose servers cannot exchange in pairs.
-    #[error(
-        "{ranks} ranks are {boards} boards of {board}, and servers exchange in pairs; use a power of two of boards"
-    )]
-    Unpaired {
-        /// How many take part.
-        ranks: u32,
-        /// On how many boards.
-        boards: u32,
-        /// Endpoints of a board.
-        board: u32,
-    },
-    /// An operation, a type or a size of vector that it does not have.
-    #[error("it does not compute {what}; choose another algorithm")]
-    Unsupported {
-        /// What was asked for.
-        what: String,
-    },
 }

@@ -27,7 +27,7 @@ struct Communicator {
     size: u32,
     /// The number of the rank itself among the members.
     me: u32,
-    /// How many collectives it has begun: the tag of the next one's messages.
+    /// The number of collectives that the rank has begun here: the tag of the next one's messages.
     collectives: u32,
 }
 
@@ -41,7 +41,7 @@ impl Group<'_> {
         self.0.id
     }
 
-    /// How many members.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         self.0.size
     }
@@ -118,7 +118,7 @@ impl Communicators {
         Ok(())
     }
 
-    /// Where `comm` is in the table.
+    /// The place of `comm` in the table.
     pub fn index(&mut self, comm: CommId, rank: RankId, ranks: u32) -> Result<CommIndex, MsgError> {
         self.world(rank, ranks);
         let place = self.table.iter().position(|known| known.id == comm);
@@ -133,7 +133,7 @@ impl Communicators {
         }
     }
 
-    /// How many members.
+    /// The number of members.
     pub fn size(&self, comm: CommIndex) -> u32 {
         self.table[comm.0 as usize].size
     }
@@ -164,7 +164,7 @@ impl Communicators {
         Group(&self.table[comm.0 as usize])
     }
 
-    /// How many collectives have begun.
+    /// The number of collectives that have begun.
     pub fn begun(&self, comm: CommIndex) -> u32 {
         self.table[comm.0 as usize].collectives
     }
@@ -279,7 +279,8 @@ mod tests {
         /// Catches a wrong translation either way, against the members written out.
         #[test]
         fn members_and_ranks_translate_both_ways(
-            first in 0u32..20, stride in -3i32..4, count in 1u32..6, second in 60u32..70, others in 1u32..20,
+            (first, stride, count) in (0u32..20, -3i32..4, 1u32..6),
+            (second, others) in (60u32..70, 1u32..20),
         ) {
             prop_assume!(stride != 0 && i64::from(first) + i64::from(stride) * i64::from(count - 1) >= 0);
             let ranges = [range(first, stride, count), range(0, 1, 0), range(second, 1, others)];

@@ -1,6 +1,6 @@
-//! What can be wrong with a program's operations.
+//! Errors in a program's operations.
 
-use crate::accelerator::AcceleratorLimit;
+use crate::accelerator_limit::AcceleratorLimit;
 use serde::{Deserialize, Serialize};
 use weft_trace::op::{CommId, RequestId, WindowId};
 use weft_units::{Bytes, RankId};
@@ -12,11 +12,11 @@ pub enum MsgError {
     /// A rank that does not exist.
     #[error("{role} {rank} does not exist: the program has {ranks} ranks, numbered from 0")]
     NoSuchRank {
-        /// What it is in the operation, such as "destination".
+        /// The part that the rank plays in the operation, such as "destination".
         role: String,
         /// The rank.
         rank: RankId,
-        /// How many there are.
+        /// The number of ranks of the program.
         ranks: u32,
     },
     /// A communicator that this rank has not been told of, or is no member of.
@@ -33,13 +33,13 @@ pub enum MsgError {
     BadCommunicator {
         /// The communicator.
         comm: CommId,
-        /// What is wrong, and what was expected.
+        /// The mistake, and the value that was expected.
         why: String,
     },
     /// A rank outside the communicator of the operation.
     #[error("{role} {rank} is no member of communicator {id}", id = .comm.0)]
     NotAMember {
-        /// What it is in the operation, such as "root".
+        /// The part that the rank plays in the operation, such as "root".
         role: String,
         /// The rank.
         rank: RankId,
@@ -69,7 +69,7 @@ pub enum MsgError {
     /// A post or start that does not say for whom.
     #[error("{operation} without its group: the trace has one for each member; record it again")]
     NoGroup {
-        /// Its name.
+        /// The name of the operation.
         operation: String,
     },
     /// A window that is created twice.
@@ -91,44 +91,45 @@ pub enum MsgError {
     /// A collective without the root that it needs.
     #[error("a {collective} needs a root")]
     NoRoot {
-        /// Its name.
+        /// The name of the collective.
         collective: String,
     },
     /// A list of counts of the wrong length.
     #[error("a {collective} on {members} members has {counts} {side} counts: expected one per member")]
     Counts {
-        /// Its name.
+        /// The name of the collective.
         collective: String,
         /// "send" or "receive".
         side: String,
-        /// How many counts.
+        /// The length of the list of counts.
         counts: usize,
-        /// How many members.
+        /// The number of members.
         members: u32,
     },
     /// A message that is no message.
     #[error("a message of {size} bytes: expected at most 2^62", size = .bytes.get())]
     MessageTooLarge {
-        /// Its size.
+        /// The size of the message.
         bytes: Bytes,
     },
     /// Sizes whose sum is no size.
     #[error("the buffers of a {collective} on {members} members exceed 2^62 bytes")]
     TooLarge {
-        /// Its name.
+        /// The name of the collective.
         collective: String,
-        /// How many members.
+        /// The number of members.
         members: u32,
     },
     /// A message longer than the receive that it matches.
-    #[error("a message of {message} bytes from rank {source_rank} (tag {tag}) matches a receive of only {buffer} bytes",
+    #[error("a message of {message} bytes from rank {source_rank} (tag {tag}) matches a receive of only \
+             {buffer} bytes",
         message = .message.get(), buffer = .buffer.get())]
     Truncated {
         /// Who sent it.
         source_rank: RankId,
-        /// Its tag; in a collective, the collective's number.
+        /// The tag of the message; in a collective, the collective's number.
         tag: i32,
-        /// Its size.
+        /// The size of the message.
         message: Bytes,
         /// Room in the receive's buffer.
         buffer: Bytes,
@@ -136,13 +137,13 @@ pub enum MsgError {
     /// An operation that messaging does not carry out.
     #[error("{operation} cannot be replayed yet")]
     Unsupported {
-        /// Its name, as [`crate::unsupported`] gives it.
+        /// The name of the operation, as [`crate::unsupported`] gives it.
         operation: String,
     },
     /// The accelerator was asked for by name, where it cannot be used.
     #[error("the accelerator cannot carry out this allreduce: {limit}")]
     Accelerator {
-        /// Its limit.
+        /// The limit of the interface that the allreduce exceeds.
         limit: AcceleratorLimit,
     },
     /// An operation started while the one before still blocks.

@@ -13,11 +13,11 @@
 //! # Source
 //! MPI 4.1 §3.5 and §3.2.4; the two queues are those of MPICH and Open MPI.
 
-use crate::nic::Envelope;
+use crate::envelope::{Envelope, Match};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_trace::op::{CommId, RequestId};
-use weft_units::{Bytes, RankId};
+use weft_units::{Address, Bytes, RankId};
 
 /// Who is told when a send or a receive has completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -26,8 +26,6 @@ pub(crate) enum Owner {
     Nobody,
     /// A request of the program.
     Request(RequestId),
-    /// The handler of [active messages](crate::active).
-    Active,
     /// A collective in progress, by its entry in the table of collectives.
     Collective(u32),
     /// An operation of a real rank, by the number that it has given it.
@@ -36,16 +34,16 @@ pub(crate) enum Owner {
 
 /// A receive that waits for its message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Posted {
+pub(crate) struct PostedReceive {
     /// The communicator.
     pub comm: CommId,
     /// Whether it belongs to a collective.
     pub collective: bool,
     /// The source; `None`: any.
     pub source: Option<RankId>,
-    /// The tag; `None`: any.
-    pub tag: Option<i32>,
-    /// Bits that need not be equal: of the communicator above, of the tag below.
+    /// The tag or the collective's number; `None`: any.
+    pub number: Option<i32>,
+    /// Bits that need not be equal: of the communicator above, of the number below.
     pub ignore: u64,
     /// Whether it goes on receiving after a match, until it is withdrawn.
     pub repeats: bool,
@@ -53,19 +51,27 @@ pub(crate) struct Posted {
     pub bytes: Bytes,
     /// Who is told.
     pub owner: Owner,
+    /// The place of the buffer in the rank's memory; a real rank's is not known here.
+    pub buffer: Address,
 }
 
-impl Posted {
+impl PostedReceive {
+    /// Whether it receives a message of this envelope.
+    #[inline]
     pub(crate) fn accepts(&self, envelope: &Envelope) -> bool {
-        (self.comm.0 ^ envelope.comm.0) & !(self.ignore >> 32) == 0
-            && self.collective == envelope.collective
-            && self.source.is_none_or(|source| source == envelope.source)
-            && self.tag.is_none_or(|tag| (tag ^ envelope.tag) as u32 & !(self.ignore as u32) == 0)
+        envelope.matching().is_some_and(|Match { comm, context }| {
+            (self.comm.0 ^ comm.0) & !(self.ignore >> 32) == 0
+                && self.collective == context.is_collective()
+                && self.source.is_none_or(|source| source == envelope.source)
+                && self
+                    .number
+                    .is_none_or(|number| (number ^ context.number()) as u32 & !(self.ignore as u32) == 0)
+        })
     }
 }
 
-/// What a search found, and how many entries it looked at.
-pub(crate) struct Found<T> {
+/// The entry that a search found, and the number of entries that it looked at.
+pub(crate) struct SearchResult<T> {
     pub entry: Option<T>,
     pub scanned: u64,
 }
@@ -74,8 +80,9 @@ pub(crate) struct Found<T> {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Matching {
     /// Receives without a message, oldest first.
-    posted: VecDeque<Posted>,
-    /// How many of them go on receiving.
+    posted: VecDeque<PostedReceive>,
+    /// The number of posted receives that go on receiving. They are a list of their own: a search does not
+    /// count them.
     repeating: usize,
     /// Messages without a receive, oldest first.
     unexpected: VecDeque<Envelope>,
@@ -83,13 +90,15 @@ pub(crate) struct Matching {
 
 impl Matching {
     /// A message has arrived: finds the oldest receive that accepts it, or keeps the message.
-    pub fn arrive(&mut self, envelope: Envelope) -> Found<Posted> {
+    pub fn arrive(&mut self, envelope: Envelope) -> SearchResult<PostedReceive> {
         let found = match self.posted.iter().position(|posted| posted.accepts(&envelope)) {
             Some(index) if self.posted[index].repeats => {
-                Found { entry: Some(self.posted[index]), scanned: 1 }
+                SearchResult { entry: Some(self.posted[index]), scanned: 1 }
             }
-            Some(index) => Found { scanned: self.looked_at(index + 1), entry: self.posted.remove(index) },
-            None => Found { entry: None, scanned: self.looked_at(self.posted.len()) },
+            Some(index) => {
+                SearchResult { scanned: self.looked_at(index + 1), entry: self.posted.remove(index) }
+            }
+            None => SearchResult { entry: None, scanned: self.looked_at(self.posted.len()) },
         };
         if found.entry.is_none() {
             self.unexpected.push_back(envelope);
@@ -97,8 +106,8 @@ impl Matching {
         found
     }
 
-    /// What it costs to look through the oldest receives: those that go on receiving are a list of their own, in which only
-    /// what they take is looked for.
+    /// The entries that a search through the `oldest` receives counts. Those that go on receiving are a list
+    /// of their own, in which only the messages that they take are looked for.
     fn looked_at(&self, oldest: usize) -> u64 {
         let others = match self.repeating {
             0 => oldest,
@@ -108,7 +117,7 @@ impl Matching {
     }
 
     /// A receive is posted: finds the oldest message that it accepts, or keeps the receive.
-    pub fn post(&mut self, receive: Posted) -> Found<Envelope> {
+    pub fn post(&mut self, receive: PostedReceive) -> SearchResult<Envelope> {
         let found = take(&mut self.unexpected, |envelope| receive.accepts(envelope));
         if found.entry.is_none() {
             self.posted.push_back(receive);
@@ -117,15 +126,15 @@ impl Matching {
     }
 
     /// The oldest message that a receive like this would get, which stays.
-    pub fn peek(&self, receive: &Posted) -> Found<Envelope> {
+    pub fn peek(&self, receive: &PostedReceive) -> SearchResult<Envelope> {
         match self.unexpected.iter().position(|envelope| receive.accepts(envelope)) {
-            Some(index) => Found { entry: Some(self.unexpected[index]), scanned: index as u64 + 1 },
-            None => Found { entry: None, scanned: self.unexpected.len() as u64 },
+            Some(index) => SearchResult { entry: Some(self.unexpected[index]), scanned: index as u64 + 1 },
+            None => SearchResult { entry: None, scanned: self.unexpected.len() as u64 },
         }
     }
 
     /// Takes the oldest message that a receive like this would get.
-    pub fn claim(&mut self, receive: &Posted) -> Option<Envelope> {
+    pub fn claim(&mut self, receive: &PostedReceive) -> Option<Envelope> {
         take(&mut self.unexpected, |envelope| receive.accepts(envelope)).entry
     }
 
@@ -137,19 +146,19 @@ impl Matching {
     }
 
     /// Keeps a receive that goes on receiving.
-    pub fn keep(&mut self, receive: Posted) {
+    pub fn keep(&mut self, receive: PostedReceive) {
         self.repeating += usize::from(receive.repeats);
         self.posted.push_back(receive);
     }
 
     /// The receives that wait for a message, oldest first.
-    pub fn posted(&self) -> impl Iterator<Item = &Posted> {
+    pub fn posted(&self) -> impl Iterator<Item = &PostedReceive> {
         self.posted.iter()
     }
 
-    /// The receives that wait for a message, to change whom they tell.
-    pub fn posted_mut(&mut self) -> impl Iterator<Item = &mut Posted> {
-        self.posted.iter_mut()
+    /// Whose receives wait for a message, to be changed.
+    pub fn owners_mut(&mut self) -> impl Iterator<Item = &mut Owner> {
+        self.posted.iter_mut().map(|posted| &mut posted.owner)
     }
 
     /// The messages that wait for a receive, oldest first.
@@ -159,50 +168,47 @@ impl Matching {
 }
 
 /// Removes the oldest entry that fits. The removal moves no more entries than the search looked at.
-fn take<T>(queue: &mut VecDeque<T>, fits: impl FnMut(&T) -> bool) -> Found<T> {
+fn take<T>(queue: &mut VecDeque<T>, fits: impl FnMut(&T) -> bool) -> SearchResult<T> {
     match queue.iter().position(fits) {
-        Some(index) => Found { entry: queue.remove(index), scanned: index as u64 + 1 },
-        None => Found { entry: None, scanned: queue.len() as u64 },
+        Some(index) => SearchResult { entry: queue.remove(index), scanned: index as u64 + 1 },
+        None => SearchResult { entry: None, scanned: queue.len() as u64 },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nic::EnvelopeKind;
+    use crate::envelope::{Body, MatchContext};
     use proptest::prelude::*;
 
     fn message(source: u32, tag: i32, bytes: u64) -> Envelope {
-        Envelope {
-            kind: EnvelopeKind::Eager,
-            collective: false,
-            source: RankId(source),
-            tag,
-            comm: CommId::WORLD,
-            bytes: Bytes::new(bytes),
-            send: 0,
-            receive: 0,
-        }
+        in_context(source, MatchContext::Program(tag), bytes)
     }
 
-    fn receive(source: Option<u32>, tag: Option<i32>, request: u32) -> Posted {
-        Posted {
+    fn in_context(source: u32, context: MatchContext, bytes: u64) -> Envelope {
+        let body = Body::Eager { matching: Match { comm: CommId::WORLD, context }, receipt: None };
+        Envelope::new(RankId(source), Bytes::new(bytes), body)
+    }
+
+    fn receive(source: Option<u32>, tag: Option<i32>, request: u32) -> PostedReceive {
+        PostedReceive {
             comm: CommId::WORLD,
             collective: false,
             source: source.map(RankId),
-            tag,
+            number: tag,
             ignore: 0,
             repeats: false,
             bytes: Bytes::new(u64::MAX),
             owner: Owner::Request(RequestId(request)),
+            buffer: Address::default(),
         }
     }
 
     #[test]
     fn a_collective_or_another_communicator_never_matches_the_programs_message() {
         let mut matching = Matching::default();
-        matching.post(Posted { collective: true, ..receive(None, None, 0) });
-        matching.post(Posted { comm: CommId(7), ..receive(None, None, 1) });
+        matching.post(PostedReceive { collective: true, ..receive(None, None, 0) });
+        matching.post(PostedReceive { comm: CommId(7), ..receive(None, None, 1) });
         assert!(matching.arrive(message(0, 0, 0)).entry.is_none());
         assert_eq!(matching.posted().count(), 2);
     }
@@ -223,11 +229,11 @@ mod tests {
     fn receives_that_go_on_cost_others_nothing() {
         let mut matching = Matching::default();
         for number in 0..8 {
-            matching.keep(Posted { collective: true, repeats: true, ..receive(None, None, number) });
+            matching.keep(PostedReceive { collective: true, repeats: true, ..receive(None, None, number) });
         }
         assert_eq!(matching.post(receive(Some(0), Some(1), 9)).scanned, 0);
         assert_eq!(matching.arrive(message(0, 1, 0)).scanned, 1);
-        assert_eq!(matching.arrive(Envelope { collective: true, ..message(0, 1, 0) }).scanned, 1);
+        assert_eq!(matching.arrive(in_context(0, MatchContext::Collective(1), 0)).scanned, 1);
         assert!(matching.withdraw(Owner::Request(RequestId(0))));
         assert_eq!(matching.arrive(message(0, 2, 0)).scanned, 0);
     }
@@ -237,14 +243,15 @@ mod tests {
         /// without wildcards must get the oldest message they accept, messages the oldest receive.
         #[test]
         fn the_oldest_wins(
-            events in prop::collection::vec((any::<bool>(), 0u32..3, 0i32..3, any::<bool>(), any::<bool>()), 0..80),
+            events in prop::collection::vec((any::<bool>(), 0u32..3, 0i32..3, any::<[bool; 2]>()), 0..80),
         ) {
             let mut matching = Matching::default();
-            let (mut receives, mut messages): (Vec<Posted>, Vec<Envelope>) = (vec![], vec![]);
-            for (number, (arrives, source, tag, any_source, any_tag)) in events.into_iter().enumerate() {
+            let (mut receives, mut messages): (Vec<PostedReceive>, Vec<Envelope>) = (vec![], vec![]);
+            for (number, (arrives, source, tag, [any_source, any_tag])) in events.into_iter().enumerate() {
                 if arrives {
                     let envelope = message(source, tag, number as u64);
-                    let expected = receives.iter().position(|r| r.accepts(&envelope)).map(|i| receives.remove(i));
+                    let oldest = receives.iter().position(|receive| receive.accepts(&envelope));
+                    let expected = oldest.map(|oldest| receives.remove(oldest));
                     if expected.is_none() {
                         messages.push(envelope);
                     }
@@ -252,7 +259,8 @@ mod tests {
                 } else {
                     let (source, tag) = ((!any_source).then_some(source), (!any_tag).then_some(tag));
                     let posted = receive(source, tag, number as u32);
-                    let expected = messages.iter().position(|m| posted.accepts(m)).map(|i| messages.remove(i));
+                    let oldest = messages.iter().position(|message| posted.accepts(message));
+                    let expected = oldest.map(|oldest| messages.remove(oldest));
                     if expected.is_none() {
                         receives.push(posted);
                     }

@@ -1,13 +1,10 @@
-//! What messaging costs and where its limits lie: machine data.
+//! The costs of messaging and its limits: machine data.
 
 use crate::algorithms::AlgorithmTable;
-use crate::nic::Access;
+use crate::envelope::Access;
 use crate::work::InMemory;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span};
-
-/// Messages and buffers beyond this are none: headers and sums have room above it.
-pub(crate) const LARGEST: u64 = 1 << 62;
 
 /// How a receive from any source or with any tag is replayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -50,15 +47,16 @@ pub enum SynchronousSends {
     Receipt,
 }
 
-/// What a call that waits costs.
+/// The cost of a call that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum WaitCosts {
     /// [`Protocol::wait_call`], whether it has to wait or not.
     #[default]
     Call,
-    /// That much for each poll: two before a rank waits, and again after something has come and completed that does not end the wait, one
-    /// after other things. A poll takes all that has come by its end. A call that has to wait for nothing costs nothing, and a rank that
-    /// waits sees what comes at once. Such a library keeps messages of a rank to itself from the interface: they cost no calls.
+    /// That much for each poll: two before a rank waits, and again after something has come and completed
+    /// that does not end the wait, one after other things. A poll takes all that has come by its end. A call
+    /// that has to wait for nothing costs nothing, and a rank that waits sees what comes at once. Such a
+    /// library keeps messages of a rank to itself from the interface: they cost no calls.
     Polls,
 }
 
@@ -72,7 +70,7 @@ pub enum OneSidedPath {
     Emulated,
 }
 
-/// What one-sided communication says by messages that the libraries of both sides handle.
+/// The kinds of message by which one-sided communication is carried out at libraries of both sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum ActiveMessages {
     /// Emulated operations, as control messages and data. Locks are granted at once.
@@ -84,37 +82,44 @@ pub enum ActiveMessages {
 
 /// Software costs and limits of a messaging library on one machine.
 ///
-/// | what happens | what it costs |
-/// |---|---|
-/// | an eager send | `send_call` + copy at `send_copy_rate` |
-/// | a rendezvous send | `send_call` + `control_send`; later `control_receive` + `data_send`; `control_receive` for an acknowledgement |
-/// | a receive is posted | `receive_call` + `matching_entry` × unexpected messages looked at |
-/// | an eager message arrives | `receive_message` + `matching_entry` × posted receives looked at |
-/// | it is matched, then or later | copy at `receive_copy_rate` |
-/// | a request to send arrives | `control_receive` + `matching_entry` × posted receives looked at |
-/// | it is matched, then or later | `control_send` |
-/// | announced data arrives | `receive_message`; `control_send` for an acknowledgement |
-/// | a receipt of a synchronous send | at its posting `receive_call`; at the receiver `send_call`; at the sender `receive_message` + `matching_entry` × posted receives |
-/// | a wait is called | `wait_call`; where `wait_costs` are of polls, for each of its polls |
-/// | a collective is called | `collective_call`, and its sends, receives, copies and reductions; `wait_call` for every step that waits for messages |
-/// | an accelerated allreduce | `collective_call` + `wait_call`; the rest is the interface's |
+/// Two-sided messages and collectives:
+///
+/// - An eager send: `send_call`, and a copy at `send_copy_rate`.
+/// - A rendezvous send: `send_call` + `control_send`; later `control_receive` + `data_send`;
+///   `control_receive` for an acknowledgement.
+/// - A receive is posted: `receive_call` + `matching_entry` × unexpected messages looked at.
+/// - An eager message arrives: `receive_message` + `matching_entry` × posted receives looked at. A copy at
+///   `receive_copy_rate` when it is matched, then or later.
+/// - A request to send arrives: `control_receive` + `matching_entry` × posted receives looked at.
+///   `control_send` when it is matched, then or later.
+/// - Announced data arrives: `receive_message`; `control_send` for an acknowledgement.
+/// - A receipt of a synchronous send: `receive_call` at its posting; `send_call` at the receiver;
+///   `receive_message` + `matching_entry` × posted receives at the sender.
+/// - A wait is called: `wait_call`. Where `wait_costs` are of polls, for each of its polls.
+/// - A collective is called: `collective_call`, and its sends, receives, copies and reductions; `wait_call`
+///   for every step that waits for messages, `local_call` for every copy and reduction.
+/// - An accelerated allreduce: `collective_call` + `wait_call`; the rest is the interface's.
 ///
 /// Where `rendezvous` is read, the receiver spends `data_send` in place of the `control_send` of a clear to
 /// send, the sender nothing between `control_send` and the acknowledgement. Where `clear_to_send` is the
 /// interface's, the sender spends neither the `control_receive` of the clear to send nor `data_send`.
 ///
-/// | one-sided | at the origin | at the target |
-/// |---|---|---|
-/// | native | `send_call` + `data_send`; `control_receive` when it is complete | nothing |
-/// | emulated put, accumulate, fetch within the eager limit | `send_call` + copy at `send_copy_rate` | `receive_message` + copy at `receive_copy_rate` |
-/// | longer ones | `send_call` + `control_send`; `control_receive` + `data_send` | `control_receive` + `control_send`; `receive_message` |
-/// | emulated get | `send_call` + `control_send` | `control_receive` |
-/// | what is reduced | | `reduction_rate` |
-/// | the answer without data | `control_receive` | `control_send` |
-/// | the answer with data within the eager limit | `receive_message` + copy at `receive_copy_rate` | `control_send` + copy at `send_copy_rate` |
-/// | the answer with longer data | `receive_message` | `data_send` |
-/// | on the rank's own memory | `send_call` + copy at `memory_copy_rate` or `reduction_rate` | |
-/// | a fence, a flush, an unlock | `wait_call`; for a fence a barrier | |
+/// One-sided operations, at the origin and then at the target:
+///
+/// - Native: `send_call` + `data_send`, and `control_receive` when it is complete; nothing at the target.
+/// - An emulated put, accumulate or fetch within the eager limit: `send_call` and a copy at
+///   `send_copy_rate`; `receive_message` and a copy at `receive_copy_rate`.
+/// - A longer one: `send_call` + `control_send`, then `control_receive` + `data_send`; `control_receive` +
+///   `control_send`, then `receive_message`.
+/// - An emulated get: `send_call` + `control_send`; `control_receive`.
+/// - Operands that are reduced: nothing at the origin; `reduction_rate`.
+/// - The answer without data: `control_receive`; `control_send`.
+/// - The answer with data within the eager limit: `receive_message` and a copy at `receive_copy_rate`;
+///   `control_send` and a copy at `send_copy_rate`.
+/// - The answer with longer data: `receive_message`; `data_send`.
+/// - An operation on the rank's own memory: `send_call` and a copy at `memory_copy_rate`, or
+///   `reduction_rate`.
+/// - A fence, a flush, an unlock: `wait_call` at the origin; for a fence a barrier.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Protocol {
     /// Starting a send.
@@ -123,10 +128,12 @@ pub struct Protocol {
     pub receive_call: Span,
     /// A call that waits.
     pub wait_call: Span,
-    /// When it costs that.
+    /// The rule by which a wait costs that: once, or for each poll.
     pub wait_costs: WaitCosts,
     /// Starting a collective, beside the sends and receives that it consists of.
     pub collective_call: Span,
+    /// A copy or a reduction within a collective, beside the time of its bytes: the calls, and their buffers.
+    pub local_call: Span,
     /// Taking an arrived message (eager, or announced data) from the interface.
     pub receive_message: Span,
     /// Posting a control message of the rendezvous (request to send, clear to send,
@@ -149,8 +156,8 @@ pub struct Protocol {
     pub reduction_rate: Option<BitRate>,
     /// Largest payload that is sent without asking.
     pub eager_limit: Bytes,
-    /// Standard sends of at most so much are complete as soon as they are posted, also such as are announced: the library keeps a copy.
-    /// `None`: only what is [sent eagerly](Protocol::eager_buffered).
+    /// Standard sends of at most so much are complete as soon as they are posted, also such as are announced:
+    /// the library keeps a copy. `None`: only what is [sent eagerly](Protocol::eager_buffered).
     pub buffered_limit: Option<Bytes>,
     /// An eager send is complete as soon as it is posted, since its data has been copied; otherwise
     /// when the interface has taken it.
@@ -174,7 +181,7 @@ pub struct Protocol {
     pub one_sided: OneSidedPath,
     /// Who carries out accumulate, get-accumulate, fetch-and-op and compare-and-swap.
     pub atomics: OneSidedPath,
-    /// What one-sided communication says by messages of the library's own.
+    /// The messages of its own by which the library carries out one-sided communication.
     pub active_messages: ActiveMessages,
     /// How receives with wildcards are replayed.
     pub wildcards: Wildcards,
@@ -191,6 +198,7 @@ impl Protocol {
             wait_call: Span::ZERO,
             wait_costs: WaitCosts::Call,
             collective_call: Span::ZERO,
+            local_call: Span::ZERO,
             receive_message: Span::ZERO,
             control_send: Span::ZERO,
             control_receive: Span::ZERO,
@@ -218,7 +226,8 @@ impl Protocol {
         }
     }
 
-    /// Whether the library keeps messages of a rank to itself from its interface, so that they cost no calls: MPICH does, which polls.
+    /// Whether the library keeps messages of a rank to itself from its interface, so that they cost no calls:
+    /// MPICH does, which polls.
     pub(crate) fn keeps_own_messages(&self) -> bool {
         self.wait_costs == WaitCosts::Polls
     }
@@ -239,7 +248,8 @@ impl Protocol {
     }
 }
 
-/// What moves each byte of `data` so many times, at `rate`; nothing where there is none.
+/// The memory traffic of `data`, each byte of which is moved `times` times. Alone it takes as long as `data`
+/// at `rate`; without a rate there is no work.
 fn in_memory(rate: Option<BitRate>, data: Bytes, times: u64) -> InMemory {
     rate.map_or(InMemory::default(), |rate| InMemory {
         moved: Bytes::new(data.get().saturating_mul(times)),

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use weft_trace::op::RequestId;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum State {
+enum RequestState {
     /// Under way.
     Pending,
     /// Under way, and waited for.
@@ -26,12 +26,12 @@ enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Request {
     id: RequestId,
-    state: State,
+    state: RequestState,
 }
 
-/// What a blocked wait needs.
+/// The condition that ends a blocked wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-enum Wait {
+enum WaitMode {
     /// All requests with the mark.
     #[default]
     All,
@@ -52,15 +52,15 @@ pub(crate) struct Requests {
     /// In ascending order of id: numbers are dense in real traces, but a table indexed by number
     /// would let one wild number take all memory.
     table: VecDeque<Request>,
-    /// How many carry the mark.
+    /// The number of requests that carry the mark.
     waited: u32,
-    wait: Wait,
+    wait: WaitMode,
 }
 
 impl Requests {
     /// An operation starts. Errors where its number is in use.
     pub fn open(&mut self, id: RequestId) -> Result<(), MsgError> {
-        let request = Request { id, state: State::Pending };
+        let request = Request { id, state: RequestState::Pending };
         match self.find(id) {
             Ok(_) => return Err(MsgError::RequestInUse { request: id }),
             Err(place) if place == self.table.len() => self.table.push_back(request),
@@ -73,21 +73,21 @@ impl Requests {
     pub fn complete(&mut self, id: RequestId) -> Option<Renamed> {
         let place = self.find(id).ok()?;
         match (self.table[place].state, self.wait) {
-            (State::Waited, Wait::All) => {
+            (RequestState::Waited, WaitMode::All) => {
                 self.table.remove(place);
                 self.waited -= 1;
                 None
             }
-            (State::Waited, Wait::Any(name)) => {
-                for request in self.table.iter_mut().filter(|request| request.state == State::Waited) {
-                    request.state = State::Pending;
+            (RequestState::Waited, WaitMode::Any(name)) => {
+                for request in self.table.iter_mut().filter(|request| request.state == RequestState::Waited) {
+                    request.state = RequestState::Pending;
                 }
                 self.waited = 0;
-                self.wait = Wait::All;
+                self.wait = WaitMode::All;
                 self.consume(place, name)
             }
             _ => {
-                self.table[place].state = State::Done;
+                self.table[place].state = RequestState::Done;
                 None
             }
         }
@@ -97,10 +97,10 @@ impl Requests {
     pub fn wait(&mut self, id: RequestId) -> Result<(), MsgError> {
         let place = self.find(id).map_err(|_| MsgError::UnknownRequest { request: id })?;
         match self.table[place].state {
-            State::Done => drop(self.table.remove(place)),
-            State::Waited => return Err(MsgError::UnknownRequest { request: id }),
-            State::Pending => {
-                self.table[place].state = State::Waited;
+            RequestState::Done => drop(self.table.remove(place)),
+            RequestState::Waited => return Err(MsgError::UnknownRequest { request: id }),
+            RequestState::Pending => {
+                self.table[place].state = RequestState::Waited;
                 self.waited += 1;
             }
         }
@@ -111,20 +111,20 @@ impl Requests {
     /// passed over, as MPI does with null requests; `recorded` must be in use.
     pub fn wait_any(&mut self, ids: &[RequestId], recorded: RequestId) -> Result<Option<Renamed>, MsgError> {
         let own = self.find(recorded).map_err(|_| MsgError::UnknownRequest { request: recorded })?;
-        let done = |place: &usize| self.table[*place].state == State::Done;
+        let done = |place: &usize| self.table[*place].state == RequestState::Done;
         let others = ids.iter().filter_map(|id| self.find(*id).ok());
         if let Some(place) = std::iter::once(own).chain(others).find(done) {
             return Ok(self.consume(place, recorded));
         }
         for id in ids {
             if let Ok(place) = self.find(*id)
-                && self.table[place].state == State::Pending
+                && self.table[place].state == RequestState::Pending
             {
-                self.table[place].state = State::Waited;
+                self.table[place].state = RequestState::Waited;
                 self.waited += 1;
             }
         }
-        self.wait = Wait::Any(recorded);
+        self.wait = WaitMode::Any(recorded);
         Ok(None)
     }
 
@@ -135,10 +135,10 @@ impl Requests {
 
     /// Whether the blocked wait waits for `id`.
     pub fn is_waited(&self, id: RequestId) -> bool {
-        self.find(id).is_ok_and(|place| self.table[place].state == State::Waited)
+        self.find(id).is_ok_and(|place| self.table[place].state == RequestState::Waited)
     }
 
-    /// How many requests have not been waited for.
+    /// The number of requests that have not been waited for.
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -151,7 +151,7 @@ impl Requests {
             return None;
         }
         // The one that the program believes complete goes on under the other's name.
-        self.table[place].state = State::Pending;
+        self.table[place].state = RequestState::Pending;
         let own = self.find(name).ok()?;
         self.table.remove(own);
         Some(Renamed { pending: name, name: completed })

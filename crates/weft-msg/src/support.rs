@@ -1,7 +1,7 @@
 //! Which operations messaging carries out.
 
 use crate::algorithms::{Algorithm, collective_name};
-use crate::one_sided::sync_name;
+use crate::windows::sync_name;
 use weft_trace::Kind;
 use weft_trace::op::Op;
 

@@ -1,10 +1,10 @@
-//! What messaging's time goes into: a name for each cost of the [protocol](crate::Protocol).
+//! Names for the costs of the [protocol](crate::Protocol), to account for the time that messaging takes.
 
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 use weft_units::{Bytes, Span};
 
-/// What the processor does when messaging takes it.
+/// A task of the processor, when messaging takes its time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Work {
@@ -63,7 +63,7 @@ impl Work {
         Work::ProcessManager,
     ];
 
-    /// Its number, for devices.
+    /// The number of the task, for devices.
     pub const fn number(self) -> u32 {
         self as u32
     }
@@ -73,7 +73,7 @@ impl Work {
         Work::ALL.get(number as usize).copied()
     }
 
-    /// Its name in reports.
+    /// The name of the task in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Work::SendCall => "send call",

@@ -17,11 +17,12 @@
 //! Programs that send what they have received: every message has bytes of its own.
 
 use crate::allreduce::{AllreduceRequest, OperationId, Step, reference};
+use crate::rdma::CellId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_units::{Bytes, EndpointId};
 
-/// What is wrong with the bytes of a message.
+/// An error in the bytes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, thiserror::Error)]
 pub enum DataFault {
     /// Source and target memory do not agree.
@@ -31,9 +32,9 @@ pub enum DataFault {
         byte: u64,
         /// Of so many.
         bytes: u64,
-        /// What the source has.
+        /// The byte at the source.
         expected: u8,
-        /// What the target has.
+        /// The byte at the target.
         found: u8,
     },
     /// Bytes were written beside the buffer.
@@ -64,13 +65,13 @@ pub enum DataFault {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("message {message} of endpoint {source_endpoint} to endpoint {destination}: {fault}")]
 pub struct DataError {
-    /// Where it comes from.
+    /// The endpoint that sent the message.
     pub source_endpoint: EndpointId,
-    /// Its number, counted by the source.
+    /// The number of the message, counted by the source.
     pub message: u32,
-    /// Where it went.
+    /// The endpoint that received the message.
     pub destination: EndpointId,
-    /// What is wrong.
+    /// The error.
     pub fault: DataFault,
 }
 
@@ -79,11 +80,11 @@ pub struct DataError {
 pub struct Words {
     /// The operation.
     pub id: OperationId,
-    /// Its step.
+    /// The step of the operation.
     pub step: Step,
     /// Which part of the vector.
     pub part: u8,
-    /// How many bytes of it count.
+    /// The number of bytes that count.
     pub bytes: u8,
     /// The bytes.
     pub words: [u8; Words::SIZE],
@@ -109,21 +110,21 @@ pub struct Memory {
     seed: u64,
     /// By source and message: the buffer of a message that has not come whole.
     buffers: BTreeMap<(EndpointId, u32), Buffer>,
-    /// Of cells under way, by source, message and what tells them apart: where their source read them.
-    read: BTreeMap<(EndpointId, u32, u64), u64>,
+    /// The addresses at which cells under way were read, by source and message.
+    read: BTreeMap<(EndpointId, u32), BTreeMap<CellId, u64>>,
     /// Vectors beside packets of the accelerator.
     vectors: BTreeMap<(OperationId, Step, EndpointId), Vec<u8>>,
     /// Reductions that the host waits for, by token, with their numbers.
     reductions: BTreeMap<u32, (u32, AllreduceRequest)>,
 }
 
-/// Where a message goes.
+/// The memory that a message goes to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Buffer {
     bytes: u64,
-    /// Its content; empty until something is written.
+    /// The content; empty until the first write.
     content: Vec<u8>,
-    /// What was wrong with a write.
+    /// The error of a write.
     fault: Option<DataFault>,
 }
 
@@ -176,31 +177,24 @@ impl Memory {
     /// A message is not going to come any more.
     pub fn forget(&mut self, source: EndpointId, message: u32) {
         self.buffers.remove(&(source, message));
-        self.forget_cells(source, message);
-    }
-
-    fn forget_cells(&mut self, source: EndpointId, message: u32) {
-        let cells = self.read.range((source, message, 0)..=(source, message, u64::MAX));
-        let cells: Vec<_> = cells.map(|(key, _)| *key).collect();
-        for key in cells {
-            self.read.remove(&key);
-        }
+        self.read.remove(&(source, message));
     }
 
     /// A cell is under way whose source has read it at `address` of what it sends.
-    pub fn cell_read(&mut self, source: EndpointId, message: u32, cell: u64, address: u64) {
-        self.read.insert((source, message, cell), address);
+    pub fn cell_read(&mut self, source: EndpointId, message: u32, cell: CellId, address: u64) {
+        self.read.entry((source, message)).or_default().insert(cell, address);
     }
 
     /// A cell of `count` bytes is written at `address` of where the message goes.
     pub fn write_cell(
         &mut self,
-        (source, message, cell): (EndpointId, u32, u64),
+        (source, message, cell): (EndpointId, u32, CellId),
         address: u64,
         count: u64,
         damaged: bool,
     ) {
-        match self.read.get(&(source, message, cell)).copied() {
+        let read = self.read.get(&(source, message)).and_then(|cells| cells.get(&cell));
+        match read.copied() {
             Some(from) => self.write((source, message), (from, address), count, damaged),
             None => self.note((source, message), DataFault::Unread { byte: address }),
         }
@@ -241,7 +235,7 @@ impl Memory {
         buffer.fault.get_or_insert(fault);
     }
 
-    /// What is wrong with a message that is not whole, or should have ended.
+    /// The error in a message that is not whole, or should have ended.
     pub fn wrong(&self, source: EndpointId, message: u32) -> Option<DataFault> {
         self.buffers.get(&(source, message)).and_then(|buffer| buffer.fault)
     }
@@ -252,7 +246,7 @@ impl Memory {
     /// The first byte that is wrong, or what went wrong before.
     pub fn compare(&mut self, source: EndpointId, message: u32) -> Result<(), DataFault> {
         let stream = self.of_message(source, message);
-        self.forget_cells(source, message);
+        self.read.remove(&(source, message));
         let Some(buffer) = self.buffers.remove(&(source, message)) else {
             return Err(DataFault::Late { byte: 0 });
         };
@@ -335,9 +329,15 @@ fn differs(expected: impl Iterator<Item = u8>, found: &[u8]) -> Result<(), DataF
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rdma::ChannelId;
     use proptest::prelude::*;
 
     const FROM: EndpointId = EndpointId(3);
+
+    fn cell(transaction: u64) -> CellId {
+        let transaction = transaction as u32;
+        CellId { channel: ChannelId(0), transaction, index: 0, last: true, attempt: 0 }
+    }
 
     /// Blocks of 100 bytes of a message, each read where `read` says and written where `written` does.
     fn moved(
@@ -348,9 +348,9 @@ mod tests {
         let mut memory = Memory::new(7);
         memory.expect(FROM, 5, Bytes::new(blocks * 100));
         for block in 0..blocks {
-            memory.cell_read(FROM, 5, block, read(block));
+            memory.cell_read(FROM, 5, cell(block), read(block));
             if let Some(to) = written(block) {
-                memory.write_cell((FROM, 5, block), to, 100, false);
+                memory.write_cell((FROM, 5, cell(block)), to, 100, false);
             }
         }
         memory.compare(FROM, 5)
@@ -397,7 +397,7 @@ mod tests {
         memory.write((FROM, 5), (0, 8), 8, false);
         assert_eq!(memory.wrong(FROM, 5), Some(DataFault::Late { byte: 8 }));
         memory.expect(FROM, 6, Bytes::new(64));
-        memory.write_cell((FROM, 6, 0), 0, 64, false);
+        memory.write_cell((FROM, 6, cell(0)), 0, 64, false);
         assert_eq!(memory.compare(FROM, 6), Err(DataFault::Unread { byte: 0 }));
         let error = DataError { source_endpoint: FROM, message: 5, destination: EndpointId(4), fault };
         let said = error.to_string();

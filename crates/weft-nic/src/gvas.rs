@@ -16,12 +16,14 @@
 //! FORTH-ICS / TR-488 §4.3 and Fig. 7. The text form is ours.
 //!
 //! # Not modelled
-//! Virtual node numbers, by which processes could migrate: as in the prototype, a node is an endpoint.
+//! Virtual node numbers, by which processes could migrate: as in the prototype, a node is an endpoint. Ranks
+//! of peripherals and accelerators. The pointers of real processes are longer and do not pass through
+//! here: their interface sees their memory laid out anew in 39 bits.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use weft_units::EndpointId;
+use weft_units::{Address, Bytes, EndpointId};
 
 /// A protection domain: a group of processes that may read and write each other's memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -37,7 +39,8 @@ impl fmt::Display for Pdid {
 /// An initiator and a target of different protection domains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "protection domain {initiator} may not touch what belongs to domain {target}; open the interface with the domain of its peer"
+    "protection domain {initiator} may not touch what belongs to domain {target}; \
+     open the interface with the domain of its peer"
 )]
 pub struct ForeignDomain {
     /// Who asks.
@@ -57,18 +60,61 @@ impl Pdid {
     }
 }
 
-/// A field of an address that does not fit.
+/// A field of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Field {
+    /// The protection domain.
+    Domain,
+    /// The node.
+    Node,
+    /// The rank within the node.
+    Rank,
+    /// The virtual address within the rank.
+    Address,
+}
+
+impl Field {
+    /// Width in bits.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Field::Domain => Gvas::DOMAIN_BITS,
+            Field::Node => Gvas::NODE_BITS,
+            Field::Rank => Gvas::RANK_BITS,
+            Field::Address => Gvas::ADDRESS_BITS,
+        }
+    }
+
+    /// The largest value.
+    pub const fn most(self) -> u64 {
+        (1 << self.bits()) - 1
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Field::Domain => "protection domain",
+            Field::Node => "node",
+            Field::Rank => "rank",
+            Field::Address => "virtual address",
+        })
+    }
+}
+
+/// Why something is no global address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GvasError {
     /// A value beyond the bits of its field.
-    #[error("{field} {value} of a global address needs more than {bits} bits; write at most {}", (1u64 << *bits) - 1)]
+    #[error(
+        "{field} {value} of a global address needs more than {} bits; write at most {}",
+        .field.bits(),
+        .field.most()
+    )]
     TooLarge {
-        /// Which field.
-        field: &'static str,
-        /// What was to go in.
+        /// The field.
+        field: Field,
+        /// The value for the field.
         value: u64,
-        /// Its width.
-        bits: u32,
     },
     /// Text that is no address.
     #[error("`{text}` is no global address; write domain:node.rank+0xaddress, such as 7:4100.3+0x7fff0040")]
@@ -94,6 +140,8 @@ pub struct Gvas {
 }
 
 impl Gvas {
+    /// Width of the protection domain.
+    pub const DOMAIN_BITS: u32 = 16;
     /// Width of the node number.
     pub const NODE_BITS: u32 = 22;
     /// Width of the rank within the node.
@@ -108,15 +156,18 @@ impl Gvas {
     /// # Errors
     /// A field beyond its bits.
     pub fn new(domain: Pdid, node: u32, rank: u8, address: u64) -> Result<Gvas, GvasError> {
-        let fields = [
-            ("node", u64::from(node), Gvas::NODE_BITS),
-            ("rank", u64::from(rank), Gvas::RANK_BITS),
-            ("virtual address", address, Gvas::ADDRESS_BITS),
-        ];
-        match fields.into_iter().find(|(_, value, bits)| value >> bits != 0) {
-            Some((field, value, bits)) => Err(GvasError::TooLarge { field, value, bits }),
+        let fields =
+            [(Field::Node, u64::from(node)), (Field::Rank, u64::from(rank)), (Field::Address, address)];
+        match fields.into_iter().find(|(field, value)| *value > field.most()) {
+            Some((field, value)) => Err(GvasError::TooLarge { field, value }),
             None => Ok(Gvas { domain, node, rank, address }),
         }
+    }
+
+    /// Whether all of a buffer has addresses.
+    pub fn reaches(buffer: Address, bytes: Bytes) -> bool {
+        let last = buffer.get().checked_add(bytes.get().saturating_sub(1));
+        last.is_some_and(|last| last >> Gvas::ADDRESS_BITS == 0)
     }
 
     /// The protection domain.
@@ -155,7 +206,7 @@ impl Gvas {
     /// All 80 bits, the domain in the highest.
     pub fn pack(self) -> u128 {
         let node = u128::from(self.node) << (Gvas::RANK_BITS + Gvas::ADDRESS_BITS);
-        u128::from(self.domain.0) << (Gvas::BITS - 16) | node | u128::from(self.node_level())
+        u128::from(self.domain.0) << (Gvas::BITS - Gvas::DOMAIN_BITS) | node | u128::from(self.node_level())
     }
 
     /// The address of 80 bits.
@@ -168,7 +219,7 @@ impl Gvas {
         }
         let field = |shift: u32, width: u32| (bits >> shift) as u64 & ((1 << width) - 1);
         Ok(Gvas {
-            domain: Pdid((bits >> (Gvas::BITS - 16)) as u16),
+            domain: Pdid((bits >> (Gvas::BITS - Gvas::DOMAIN_BITS)) as u16),
             node: field(Gvas::RANK_BITS + Gvas::ADDRESS_BITS, Gvas::NODE_BITS) as u32,
             rank: field(Gvas::ADDRESS_BITS, Gvas::RANK_BITS) as u8,
             address: field(0, Gvas::ADDRESS_BITS),
@@ -212,10 +263,10 @@ impl FromStr for Gvas {
         let decimal = |text: &str| text.parse::<u64>().map_err(|_| malformed());
         let (domain, node, rank) = (decimal(domain)?, decimal(node)?, decimal(rank)?);
         let address = u64::from_str_radix(address, 16).map_err(|_| malformed())?;
-        let too_large = |field, value, bits| GvasError::TooLarge { field, value, bits };
-        let domain = u16::try_from(domain).map_err(|_| too_large("protection domain", domain, 16))?;
-        let node = u32::try_from(node).map_err(|_| too_large("node", node, Gvas::NODE_BITS))?;
-        let rank = u8::try_from(rank).map_err(|_| too_large("rank", rank, Gvas::RANK_BITS))?;
+        let too_large = |field, value| GvasError::TooLarge { field, value };
+        let domain = u16::try_from(domain).map_err(|_| too_large(Field::Domain, domain))?;
+        let node = u32::try_from(node).map_err(|_| too_large(Field::Node, node))?;
+        let rank = u8::try_from(rank).map_err(|_| too_large(Field::Rank, rank))?;
         Gvas::new(Pdid(domain), node, rank, address)
     }
 }
@@ -251,6 +302,15 @@ mod tests {
         assert!(field(Gvas::unpack(1 << 80)).contains("80 bits"));
         let end = Gvas::new(Pdid(1), 2, 3, (1 << 39) - 1).unwrap();
         assert!(end.plus(1).is_err() && end.plus(u64::MAX).is_err() && end.plus(0) == Ok(end));
+    }
+
+    /// Catches a buffer whose end is not looked at, and sums that wrap around.
+    #[test]
+    fn a_buffer_must_end_within_the_address() {
+        let reaches = |begin, bytes| Gvas::reaches(Address::new(begin), Bytes::new(bytes));
+        let last = (1 << 39) - 1;
+        assert!(reaches(0, 0) && reaches(0, 1 << 39) && reaches(last, 0) && reaches(last, 1));
+        assert!(!reaches(last, 2) && !reaches(1 << 39, 0) && !reaches(1, 1 << 39) && !reaches(u64::MAX, 2));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What uses a network interface.
+//! Hosts: the users of a network interface.
 
 use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
 use crate::data::DataError;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::Interface;
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// By which of its primitives an interface with several carries a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -27,13 +27,13 @@ pub enum Primitive {
 /// A message to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<H> {
-    /// Where to.
+    /// The endpoint that the message is for.
     pub to: EndpointId,
     /// Payload.
     pub bytes: Bytes,
-    /// When it was offered: its completion time counts from here.
+    /// The time of the offer, from which the completion time counts.
     pub born: Time,
-    /// What the receiving host is told with it; `None`: nothing but its arrival.
+    /// Words to the receiving host; `None`: it learns nothing but the arrival.
     pub header: Option<H>,
     /// Comes back in [`Host::sent`] when the interface has taken all its data; `None`: not wanted.
     pub token: Option<u32>,
@@ -43,26 +43,28 @@ pub struct Message<H> {
     pub interface: u16,
     /// The virtual interface of the receiver that it is for.
     pub to_interface: u16,
+    /// The place of its data in the sender's memory, from which an interface fetches what it is not handed.
+    pub buffer: Address,
     /// Whether the [observer](Observer) is to be told of every stage and hop of its critical packet.
     pub watch: bool,
 }
 
 /// A message that has arrived whole.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Delivered<H> {
-    /// Where from.
+    /// The endpoint that sent the message.
     pub from: EndpointId,
-    /// Its number, counted by the sender.
+    /// The number of the message, counted by the sender.
     pub number: u32,
     /// Payload.
     pub bytes: Bytes,
-    /// When it was offered.
+    /// The time of the offer.
     pub born: Time,
     /// When the host notices it: now, except for a host that is [passive](Host::PASSIVE).
     pub noticed: Time,
     /// Links crossed by its last packet, injection and ejection included.
     pub hops: u8,
-    /// What the sender said with it.
+    /// The sender's words.
     pub header: Option<H>,
     /// The virtual interface that it came for.
     pub interface: u16,
@@ -74,13 +76,13 @@ pub struct Delivered<H> {
 /// A message that its sender is told will not arrive, unless it has without being acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Failure {
-    /// Where it was to go.
+    /// The endpoint that the message was for.
     pub to: EndpointId,
-    /// Its number, counted by the sender.
+    /// The number of the message, counted by the sender.
     pub number: u32,
     /// The virtual interface that it went out by.
     pub interface: u16,
-    /// What the sender calls it, as in [`Message::token`].
+    /// The sender's name for the message, as in [`Message::token`].
     pub token: Option<u32>,
     /// Why.
     pub reason: FailureReason,
@@ -102,6 +104,11 @@ pub enum FailureReason {
     /// There is no such node.
     #[error("it is for a node that does not exist; nodes are numbered as endpoints are")]
     NoNode,
+    /// No address of the interface reaches its data.
+    #[error(
+        "its data lies beyond the 39 bits of a virtual address; use a lower address, or a shorter message"
+    )]
+    Address,
     /// It is larger than the primitive that it asked for carries.
     #[error("it is larger than a small message may be; send it as a write")]
     TooLarge,
@@ -112,7 +119,18 @@ pub enum FailureReason {
     Reduction,
 }
 
-/// What a host has to send when the interface has nothing else to do.
+/// A message on its way to a host, whose data the interface is to write into memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a, T> {
+    /// The sender's words.
+    pub header: &'a T,
+    /// Payload.
+    pub bytes: Bytes,
+    /// The virtual interface that it is for.
+    pub interface: u16,
+}
+
+/// The message that a host has for an idle interface.
 #[derive(Clone, Copy, Debug)]
 pub enum Offer<H> {
     /// This message.
@@ -123,7 +141,7 @@ pub enum Offer<H> {
     Nothing,
 }
 
-/// What a host may do when it is called, whichever interface it uses.
+/// The interface as its host sees it while it is called, whichever interface it is.
 pub trait HostContext<H: Host> {
     /// The present virtual time.
     fn now(&self) -> Time;
@@ -131,7 +149,7 @@ pub trait HostContext<H: Host> {
     /// The host's endpoint.
     fn endpoint(&self) -> EndpointId;
 
-    /// Where the host reports.
+    /// The host's output.
     fn output(&mut self) -> &mut H::Output;
 
     /// Calls the host back at `at`, which must not lie in the past.
@@ -146,19 +164,20 @@ pub trait HostContext<H: Host> {
     /// Makes the interface ask for the host's offer.
     fn request_offer(&mut self);
 
-    /// Until this time the host notices no message, and none that it has posted ahead of time fails. What the interface has
-    /// [taken](Host::sent), refusals of packets, and the accelerator are not considered.
+    /// Until this time the host notices no message, and none that it has posted ahead of time fails. What the
+    /// interface has [taken](Host::sent), refusals of packets, and the accelerator are not considered.
     fn quiet_until(&self) -> Time {
         self.now()
     }
 
-    /// A core of the host reads and writes `moved` bytes of memory in all from `from` on, now or later, for which it takes `alone` by
-    /// itself; returns when it is done: later where the memory channel is modelled, and is busy.
+    /// A core of the host reads and writes `moved` bytes of memory in all from `from` on, now or later, for
+    /// which it takes `alone` by itself; returns when it is done: later where the memory channel is modelled,
+    /// and is busy.
     fn in_memory(&mut self, _moved: Bytes, alone: Span, from: Time) -> Time {
         from.saturating_add(alone)
     }
 
-    /// What the interface's allreduce accelerator can do; `None`: it has none.
+    /// The limits of the interface's allreduce accelerator; `None`: it has none.
     fn accelerator(&self) -> Option<AcceleratorLimits> {
         None
     }
@@ -183,6 +202,35 @@ pub trait HostContext<H: Host> {
     fn taken(&mut self, _interface: u16, _at: Time) {}
 }
 
+/// The parameters of an interface with its host: what all nodes of a machine share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NicParameters<I, H> {
+    /// The interface's own.
+    pub interface: I,
+    /// The host's own.
+    pub host: H,
+}
+
+/// How long a block of an interface has worked since the run began: what telemetry divides by time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockWork {
+    /// The name of the block.
+    pub block: &'static str,
+    /// The side of the way that it is on.
+    pub side: Side,
+    /// The time in which it has worked.
+    pub worked: Span,
+}
+
+/// The side of a message's way through the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The interface that sends, and its host's memory.
+    Sender,
+    /// The interface that receives.
+    Receiver,
+}
+
 /// An interface of one of the models, with its host.
 pub trait Nic<H: Host>: Interface<Output = H::Output> {
     /// The interface of `host` at `endpoint`.
@@ -191,22 +239,26 @@ pub trait Nic<H: Host>: Interface<Output = H::Output> {
     /// A timer of the host as one of the interface.
     fn host_timer(timer: H::Timer) -> Self::Timer;
 
-    /// Its host.
+    /// The host of the interface.
     fn host(&self) -> &H;
 
     /// Messages that it has not sent whole, and such that have not arrived whole.
     fn unfinished(&self) -> (usize, usize);
+
+    /// Calls `visit` with each block that does one thing at a time, and how long it has worked since the run
+    /// began, in the same order every time. None by default.
+    fn visit_work(&self, _visit: &mut dyn FnMut(BlockWork)) {}
 }
 
 /// A rank, a traffic source: whatever uses an interface.
 pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
-    /// What all hosts of a run share.
+    /// Constants that all hosts of a run share.
     type Parameters: Sync;
     /// The host's own events.
     type Timer: Payload + Serialize + DeserializeOwned + 'static;
-    /// What a message tells the receiving host.
+    /// The words of a message to the receiving host.
     type Header: Copy + Send + Sync + Serialize + DeserializeOwned + 'static;
-    /// Where it reports.
+    /// The host's reports.
     type Output: Observer + Send + Default + 'static;
 
     /// Whether the host only counts what is delivered. It is then told as soon as the last packet has
@@ -229,6 +281,17 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
 
     /// The interface has taken all data of the message that was sent with `token`.
     fn sent(&mut self, token: u32, parameters: &Self::Parameters, context: &mut impl HostContext<Self>);
+
+    /// The place in this host's memory that the data of a message goes to, which is on its way: asked for
+    /// once, where the interface writes data into memory by itself.
+    fn destination(
+        &mut self,
+        _message: Incoming<'_, Self::Header>,
+        _parameters: &Self::Parameters,
+        _context: &mut impl HostContext<Self>,
+    ) -> Address {
+        Address::default()
+    }
 
     /// A message has arrived.
     fn delivered(
@@ -274,7 +337,7 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
     }
 
     /// There will be nothing to offer before this time, unless something happens to the host;
-    /// [`Time::MAX`]: nothing at all.
+    /// [`Time::NEVER`]: nothing at all.
     fn next_offer(&self) -> Time;
 
     /// The interface is idle and could send. Asked again after every call of the host and every packet.

@@ -23,12 +23,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{Bytes, Clock, Span, Time};
 
-/// What a machine file says of it.
+/// The host port's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostPortParameters {
     /// The clock of the logic.
     pub clock: Clock,
-    /// What a channel carries per cycle.
+    /// Bytes that a channel carries per cycle.
     pub word: Bytes,
     /// From a request at the logic to the first word of its answer.
     pub round_trip: Span,
@@ -63,17 +63,27 @@ pub struct HostPort {
 /// A transfer over the port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// When it was asked for.
+    /// The time of the request.
     pub came: Time,
     /// When its first word was on the port, or its first request.
     pub began: Time,
-    /// When its initiator is done with it: all its words have been put on the port.
+    /// The time at which all its words have been put on the port: its initiator is done.
     pub issued: Time,
-    /// When all of it is at the other side.
+    /// The time at which all of it is at the other side.
     pub ended: Time,
 }
 
 impl HostPort {
+    /// The time in which each direction has carried words, by name.
+    pub(crate) fn worked(&self) -> [(&'static str, Span); 3] {
+        let HostPort { stores, reads, writes, .. } = self;
+        [
+            ("host port, stores", stores.worked()),
+            ("host port, reads", reads.worked()),
+            ("host port, writes", writes.worked()),
+        ]
+    }
+
     /// A processor stores `bytes` into a page of the interface.
     pub fn store(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
         let service = self.stores.serve(came, parameters.words(bytes), &parameters.clock);
@@ -108,7 +118,7 @@ impl HostPort {
     }
 }
 
-/// What is put on the port and not waited for.
+/// A transfer that is put on the port and that nobody waits for.
 fn posted(service: Service, parameters: &HostPortParameters) -> Transfer {
     let Service { came, began, ended } = service;
     Transfer { came, began, issued: ended, ended: ended + parameters.one_way() }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_units::{Bytes, Span, Time};
 
-/// When pages are not mapped.
+/// The condition under which pages are not mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FaultModel {
     /// Never: programs have touched their buffers.
@@ -26,7 +26,7 @@ pub enum FaultModel {
     FirstTouch,
 }
 
-/// What a machine file says of address translation.
+/// The section of a machine file on address translation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IommuParameters {
     /// Bytes of a page.
@@ -37,7 +37,7 @@ pub struct IommuParameters {
     pub ways: u32,
     /// A page-table walk.
     pub walk: Span,
-    /// When pages are not mapped.
+    /// The condition under which pages are not mapped.
     pub faults: FaultModel,
     /// From a fault to the page's being mapped: interrupt and operating system.
     pub fault: Span,
@@ -60,6 +60,23 @@ impl Page {
         let begin = self.number.wrapping_mul(size);
         first >= begin && last - begin < size
     }
+
+    /// Which of so many sets of the TLB the page may be in.
+    ///
+    /// All bits of its number take part, so that buffers of several processes at the same distance from a
+    /// large power of two do not fall on the same sets. Pages that follow each other are in different sets.
+    fn set(&self, sets: usize) -> usize {
+        // Odd, so that the spaces of a node spread over all sets.
+        const SPACE_DISTANCE: u64 = 0x9E37_79B9;
+        let bits = sets.ilog2().max(1);
+        let mut rest = self.number ^ (u64::from(self.space) * SPACE_DISTANCE);
+        let mut folded = 0;
+        while rest != 0 {
+            folded ^= rest & ((1 << bits) - 1);
+            rest >>= bits;
+        }
+        folded as usize % sets
+    }
 }
 
 /// How far the system is with a page.
@@ -73,7 +90,7 @@ pub enum PageState {
     Mapped,
 }
 
-/// What happens to a page.
+/// An event of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageEvent {
     /// The interface wants to access it.
@@ -113,6 +130,8 @@ pub enum Translation {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     page: Page,
+    /// The end of the walk that brought it.
+    walked: Time,
     used: u64,
 }
 
@@ -125,8 +144,10 @@ pub struct Iommu {
     translations: u64,
     /// Pages that are faulting, until when, or have been mapped; empty without faults.
     pages: BTreeMap<Page, (PageState, Time)>,
-    /// When the page-table walker is free.
+    /// The time at which the page-table walker is free.
     walker: Time,
+    /// Time in which it has walked.
+    worked: Span,
     misses: u64,
     faults: u64,
 }
@@ -165,6 +186,11 @@ impl Iommu {
         }
     }
 
+    /// The time in which the page-table walker has worked.
+    pub(crate) fn worked(&self) -> Span {
+        self.worked
+    }
+
     /// Translates an address of a page at `now`.
     pub fn translate(&mut self, page: Page, now: Time, parameters: &IommuParameters) -> Translation {
         self.translations += 1;
@@ -174,14 +200,15 @@ impl Iommu {
         if self.sets.len() != sets {
             self.sets.resize(sets, Vec::new());
         }
-        let set = &mut self.sets[((page.number ^ u64::from(page.space)) % sets as u64) as usize];
+        let set = &mut self.sets[page.set(sets)];
         if let Some(entry) = set.iter_mut().find(|entry| entry.page == page) {
             entry.used = used;
-            return Translation::At(now);
+            return Translation::At(now.max(entry.walked));
         }
         self.misses += 1;
         let walked = now.max(self.walker) + parameters.walk;
         self.walker = walked;
+        self.worked = self.worked.saturating_add(parameters.walk);
         let before = self.state(page, walked, parameters);
         let state = before.next(PageEvent::Access);
         if state != PageState::Mapped {
@@ -194,11 +221,11 @@ impl Iommu {
             return Translation::Fault(until);
         }
         if parameters.entries > 0 {
-            let set = &mut self.sets[((page.number ^ u64::from(page.space)) % sets as u64) as usize];
+            let set = &mut self.sets[page.set(sets)];
             if set.len() < ways as usize {
-                set.push(Entry { page, used });
+                set.push(Entry { page, walked, used });
             } else if let Some(oldest) = set.iter_mut().min_by_key(|entry| entry.used) {
-                *oldest = Entry { page, used };
+                *oldest = Entry { page, walked, used };
             }
         }
         Translation::At(walked)
@@ -271,12 +298,38 @@ mod tests {
         assert_eq!([1, 2, 1, 3, 1, 2].map(&mut misses), [true, true, false, true, false, true]);
     }
 
+    /// Catches a TLB of which a part is never used: pages that follow each other are in different sets, and
+    /// equal pages of several processes, or of buffers far apart, are not all in one.
+    #[test]
+    fn pages_spread_over_the_sets() {
+        let distinct = |pages: &mut dyn Iterator<Item = Page>| {
+            pages.map(|page| page.set(128)).collect::<std::collections::BTreeSet<_>>().len()
+        };
+        assert_eq!(distinct(&mut (0..128).map(|number| page(1 << 25 | number))), 128);
+        assert_eq!(distinct(&mut (0..4).map(|space| Page { space, number: 1 << 24 })), 4);
+        assert_eq!(distinct(&mut (20..27).map(|bit| page(1 << bit))), 7);
+        assert!((0..1000).all(|number| page(number).set(1) == 0 && page(number).set(3) < 3));
+    }
+
     /// Catches walks that overlap in the one walker.
     #[test]
     fn walks_queue() {
         let (parameters, mut iommu) = (parameters(FaultModel::Off), Iommu::default());
         let ended = [1, 2].map(|number| iommu.translate(page(number), Time::ZERO, &parameters));
         assert_eq!(ended, [100, 200].map(|ns| Translation::At(Time::ZERO + Span::from_ns(ns))));
+    }
+
+    /// Catches a translation that is used before its walk has ended.
+    #[test]
+    fn who_comes_during_a_walk_waits_for_its_end() {
+        let (parameters, mut iommu) = (parameters(FaultModel::Off), Iommu::default());
+        let at = |ns| Time::ZERO + Span::from_ns(ns);
+        let mut translate = |ns| iommu.translate(page(1), at(ns), &parameters);
+        assert_eq!(
+            [0, 50, 100, 150].map(&mut translate),
+            [100, 100, 100, 150].map(|ns| Translation::At(at(ns)))
+        );
+        assert_eq!(iommu.misses_and_faults(), (1, 0));
     }
 
     /// Catches a fault that is handled twice, never ends, or befalls a page that the program touched.

@@ -19,11 +19,12 @@
 
 use crate::gvas::Pdid;
 use crate::server::{Server, Service};
+use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{Bytes, Clock, Span, Time};
 
-/// What a machine file says of it.
+/// The mailbox's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MailboxParameters {
     /// The block's clock.
@@ -65,7 +66,7 @@ pub enum QueueState {
     Full,
 }
 
-/// What happens to a queue.
+/// An input of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum QueueInput {
     /// The hardware moves the tail.
@@ -78,15 +79,24 @@ impl QueueState {
     /// All states.
     pub const ALL: [QueueState; 3] = [QueueState::Empty, QueueState::Holding, QueueState::Full];
 
-    /// The table of transitions of a queue that holds `held` of `entries` before `input`; `None` where it
-    /// must not happen.
-    pub const fn after(self, input: QueueInput, held: u32, entries: u32) -> Option<QueueState> {
+    /// The table of transitions of a queue that holds `held` of `entries` before `input`.
+    ///
+    /// # Errors
+    /// A packet for a full queue, and one taken from an empty queue.
+    pub const fn after(
+        self,
+        input: QueueInput,
+        held: u32,
+        entries: u32,
+    ) -> Result<QueueState, InvalidTransition<QueueState, QueueInput>> {
         let held = match (self, input) {
             (QueueState::Empty | QueueState::Holding, QueueInput::Put) => held + 1,
             (QueueState::Holding | QueueState::Full, QueueInput::Take) => held - 1,
-            (QueueState::Full, QueueInput::Put) | (QueueState::Empty, QueueInput::Take) => return None,
+            (state @ QueueState::Full, QueueInput::Put) | (state @ QueueState::Empty, QueueInput::Take) => {
+                return Err(InvalidTransition { state, input });
+            }
         };
-        Some(match held {
+        Ok(match held {
             0 => QueueState::Empty,
             held if held == entries => QueueState::Full,
             _ => QueueState::Holding,
@@ -94,24 +104,36 @@ impl QueueState {
     }
 }
 
+/// The fields of a packet by which the mailbox accepts or refuses it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Envelope {
+    /// The virtual interface that the packet is for.
+    pub interface: u16,
+    /// The protection domain of the sender.
+    pub domain: Pdid,
+    /// Whether the packet was found to be damaged.
+    pub damaged: bool,
+}
+
 /// A change of a queue's state, to be reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueChange {
     /// The virtual interface.
     pub interface: u16,
-    /// When: the head's moves are seen when the hardware next looks at the queue.
+    /// The time of the change: moves of the head are seen when the hardware next looks at the queue.
     pub at: Time,
-    /// What happened.
+    /// The input.
     pub input: QueueInput,
-    /// Its state before.
+    /// The state before.
     pub from: QueueState,
-    /// Its state after.
+    /// The state after.
     pub to: QueueState,
 }
 
 /// The queue of one virtual interface.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Queue {
+    interface: u16,
     domain: Pdid,
     state: QueueState,
     held: u32,
@@ -136,9 +158,15 @@ impl Mailbox {
     fn queue(&mut self, interface: u16) -> &mut Queue {
         let index = usize::from(interface);
         if self.queues.len() <= index {
-            self.queues.resize_with(index + 1, Queue::default);
+            let missing = (self.queues.len()..=index).map(|interface| interface as u16);
+            self.queues.extend(missing.map(|interface| Queue { interface, ..Queue::default() }));
         }
         &mut self.queues[index]
+    }
+
+    /// The time in which the block has looked at packets.
+    pub(crate) fn worked(&self) -> Span {
+        self.checks.worked()
     }
 
     /// The block looks at a packet whose header has come at `head`, and which is whole at `tail`: its time,
@@ -150,20 +178,19 @@ impl Mailbox {
         Service { came: tail, began: looked.began.max(tail), ended }
     }
 
-    /// A packet of `domain` for `interface` has come at `now`.
+    /// Puts the packet that arrived at `now` into the queue of its interface.
     ///
     /// # Errors
-    /// Why it is refused; nothing is changed then.
+    /// The reason for which the packet is refused; nothing is changed then.
     #[inline]
     pub fn put(
         &mut self,
         now: Time,
-        interface: u16,
-        domain: Pdid,
-        damaged: bool,
+        packet: &Envelope,
         parameters: &MailboxParameters,
         report: &mut impl FnMut(QueueChange),
     ) -> Result<(), Refusal> {
+        let Envelope { interface, domain, damaged } = *packet;
         if damaged {
             return Err(Refusal::Damaged);
         }
@@ -172,8 +199,9 @@ impl Mailbox {
         }
         let queue = self.queue(interface);
         domain.check(queue.domain).map_err(|_| Refusal::Domain)?;
-        queue.apply_takes(now, interface, parameters, report);
-        queue.go(now, interface, QueueInput::Put, parameters, report).ok_or(Refusal::Full)
+        queue.apply_takes(now, parameters.entries, report);
+        // The one input that the table forbids here is a packet for a full queue.
+        queue.change(now, QueueInput::Put, parameters.entries, report).map_err(|_| Refusal::Full)
     }
 
     /// The process moves the head at `at`, now or later: it has taken the oldest entry.
@@ -199,38 +227,34 @@ impl Mailbox {
 impl Queue {
     /// Looks where the head is.
     #[inline]
-    fn apply_takes(
-        &mut self,
-        now: Time,
-        interface: u16,
-        parameters: &MailboxParameters,
-        report: &mut impl FnMut(QueueChange),
-    ) {
+    fn apply_takes(&mut self, now: Time, entries: u32, report: &mut impl FnMut(QueueChange)) {
         while let Some(at) = self.takes.front().copied().filter(|at| *at <= now) {
             self.takes.pop_front();
-            // A process that takes more than there is moves no head: the queue stays empty.
-            self.go(at, interface, QueueInput::Take, parameters, report);
+            // A process that takes more than there is moves no head.
+            if self.state != QueueState::Empty {
+                let taken = self.change(at, QueueInput::Take, entries, report);
+                taken.expect("a queue that is not empty has an entry to take");
+            }
         }
     }
 
     #[inline]
-    fn go(
+    fn change(
         &mut self,
         at: Time,
-        interface: u16,
         input: QueueInput,
-        parameters: &MailboxParameters,
+        entries: u32,
         report: &mut impl FnMut(QueueChange),
-    ) -> Option<()> {
+    ) -> Result<(), InvalidTransition<QueueState, QueueInput>> {
         let from = self.state;
-        let to = from.after(input, self.held, parameters.entries)?;
+        let to = from.after(input, self.held, entries)?;
         self.state = to;
         match input {
             QueueInput::Put => self.held += 1,
             QueueInput::Take => self.held -= 1,
         }
-        report(QueueChange { interface, at, input, from, to });
-        Some(())
+        report(QueueChange { interface: self.interface, at, input, from, to });
+        Ok(())
     }
 }
 
@@ -254,19 +278,23 @@ mod tests {
         Time::ZERO + Span::from_ns(ns)
     }
 
+    fn whole(interface: u16) -> Envelope {
+        Envelope { interface, domain: Pdid(0), damaged: false }
+    }
+
     /// Catches a transition that is missing or too much: a queue of three entries.
     #[test]
     fn the_table_of_transitions() {
         use QueueState::{Empty, Full, Holding};
         let row = |state: QueueState, held| {
-            [QueueInput::Put, QueueInput::Take].map(|input| state.after(input, held, 3))
+            [QueueInput::Put, QueueInput::Take].map(|input| state.after(input, held, 3).ok())
         };
         assert_eq!(row(Empty, 0), [Some(Holding), None]);
         assert_eq!(row(Holding, 1), [Some(Holding), Some(Empty)]);
         assert_eq!(row(Holding, 2), [Some(Full), Some(Holding)]);
         assert_eq!(row(Full, 3), [None, Some(Holding)]);
-        assert_eq!(Empty.after(QueueInput::Put, 0, 1), Some(Full), "a queue of one entry");
-        assert_eq!(Full.after(QueueInput::Take, 1, 1), Some(Empty));
+        assert_eq!(Empty.after(QueueInput::Put, 0, 1), Ok(Full), "a queue of one entry");
+        assert_eq!(Full.after(QueueInput::Take, 1, 1), Ok(Empty));
     }
 
     /// Catches checks that begin with the tail, or end before it.
@@ -288,8 +316,9 @@ mod tests {
     fn what_is_refused_changes_nothing() {
         let (mut mailbox, p, silent) = (Mailbox::default(), parameters(), &mut |_: QueueChange| {});
         mailbox.open(2, Pdid(7));
-        let mut put =
-            |interface, domain, damaged| mailbox.put(at(0), interface, Pdid(domain), damaged, &p, silent);
+        let mut put = |interface, domain, damaged| {
+            mailbox.put(at(0), &Envelope { interface, domain: Pdid(domain), damaged }, &p, silent)
+        };
         assert_eq!(put(2, 8, false), Err(Refusal::Domain));
         assert_eq!(put(1, 7, false), Err(Refusal::Domain), "an interface that is not open is of domain 0");
         assert_eq!(put(2, 7, true), Err(Refusal::Damaged));
@@ -302,7 +331,7 @@ mod tests {
     #[test]
     fn a_full_queue_refuses_until_its_process_takes() {
         let (mut mailbox, p, silent) = (Mailbox::default(), parameters(), &mut |_: QueueChange| {});
-        let mut put = |mailbox: &mut Mailbox, now, to| mailbox.put(now, to, Pdid(0), false, &p, silent);
+        let mut put = |mailbox: &mut Mailbox, now, to| mailbox.put(now, &whole(to), &p, silent);
         for _ in 0..3 {
             assert_eq!(put(&mut mailbox, at(0), 0), Ok(()));
         }
@@ -332,10 +361,10 @@ mod tests {
                     continue;
                 }
                 let mut changes = Vec::new();
-                let result = mailbox.put(now, 0, Pdid(0), false, &p, &mut |change| changes.push(change));
+                let result = mailbox.put(now, &whole(0), &p, &mut |change| changes.push(change));
                 for change in changes {
                     prop_assert_eq!(change.from, state);
-                    prop_assert_eq!(Some(change.to), state.after(change.input, held, p.entries));
+                    prop_assert_eq!(Ok(change.to), state.after(change.input, held, p.entries));
                     state = change.to;
                     held = if change.input == QueueInput::Put { held + 1 } else { held - 1 };
                 }

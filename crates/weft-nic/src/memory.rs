@@ -7,16 +7,19 @@
 //! ```
 //! # Source
 //! TR-488 §3.1: one DDR4 module per MPSoC; §4.2: the interface reads and writes it in bursts; §6.1.2: both
-//! directions of traffic share the memory subsystem; §6.2: with all four cores at work the channel is the bottleneck.
+//! directions of traffic share the memory subsystem; §6.2: with all four cores at work the channel is the
+//! bottleneck.
 //!
 //! # Not modelled
-//! Banks, rows, refresh; of caches only that small vectors do not leave them. A stream's share is settled when it begins: it neither speeds up when
-//! another ends nor slows down when another begins, so that for a while all together may get a little more than there is.
+//! Banks, rows, refresh; of caches only that small vectors do not leave them. A stream's share is settled
+//! when it begins: it neither speeds up when another ends nor slows down when another begins, so that for a
+//! while all together may get a little more than there is.
 
 use serde::{Deserialize, Serialize};
-use weft_units::{BitRate, Bytes, LineCode, LineRate, Span, Time};
+use weft_fabric::LineRate;
+use weft_units::{BitRate, Bytes, LineCode, Span, Time};
 
-/// What a machine file says of the memory channel.
+/// The memory channel's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MemoryParameters {
     rate: BitRate,
@@ -45,6 +48,17 @@ impl MemoryParameters {
 /// Per second.
 const PICOSECONDS: u64 = 1_000_000_000_000;
 
+/// The work of a core on memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoreWork {
+    /// Bytes that the core reads and writes in all.
+    pub moved: Bytes,
+    /// Time that the core takes by itself.
+    pub alone: Span,
+    /// Begin of the work, now or later.
+    pub from: Time,
+}
+
 /// Memory that a core works on, while it does.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stream {
@@ -63,7 +77,9 @@ impl Stream {
 /// The channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MemoryChannel {
-    line: weft_units::Line,
+    line: weft_fabric::Line,
+    /// Time in which it has read and written for the interface.
+    worked: Span,
     /// Also such as begin later: ranks are ahead of the present.
     streams: Vec<Stream>,
 }
@@ -73,7 +89,13 @@ impl MemoryChannel {
     #[inline]
     pub fn access(&mut self, bytes: Bytes, now: Time, parameters: &MemoryParameters) -> Time {
         let bytes = if self.streams.is_empty() { bytes } else { self.stretched(bytes, now, parameters) };
+        self.worked = self.worked.saturating_add(parameters.rate.span(bytes));
         self.line.send(&parameters.line, now, bytes)
+    }
+
+    /// The time in which it has read and written for the interface.
+    pub(crate) fn worked(&self) -> Span {
+        self.worked
     }
 
     /// Bytes that would take as long on the idle channel as `bytes` take beside what cores do.
@@ -89,18 +111,12 @@ impl MemoryChannel {
         Bytes::new(u64::try_from(stretched).unwrap_or(u64::MAX))
     }
 
-    /// A core reads and writes `moved` bytes in all from `from` on, now or later, for which it takes `alone` by itself;
-    /// returns when it is done.
+    /// A core works on memory; returns the end of its work, as far as that is known at `now`.
     ///
-    /// It gets what it wants, or an equal part where that is less: with the interface and the cores that are at it.
-    pub fn stream(
-        &mut self,
-        moved: Bytes,
-        alone: Span,
-        from: Time,
-        now: Time,
-        parameters: &MemoryParameters,
-    ) -> Time {
+    /// The core gets the rate that it takes by itself, or an equal part where that is less. The interface and
+    /// the cores at work have the other parts.
+    pub fn stream(&mut self, work: CoreWork, now: Time, parameters: &MemoryParameters) -> Time {
+        let CoreWork { moved, alone, from } = work;
         if moved <= parameters.cache {
             return from.saturating_add(alone);
         }
@@ -125,6 +141,10 @@ mod tests {
         MemoryParameters::new(BitRate::from_gigabits(rate)).unwrap()
     }
 
+    fn work(bytes: u64, alone: Span, from: Time) -> CoreWork {
+        CoreWork { moved: Bytes::new(bytes), alone, from }
+    }
+
     /// Catches accesses that overlap, and gaps between them.
     #[test]
     fn accesses_are_served_one_after_the_other() {
@@ -135,14 +155,14 @@ mod tests {
         assert_eq!(second, first + Span::from_ns(500));
     }
 
-    /// Catches a core that blocks the channel, one that costs the interface nothing, and one that costs it something before it
-    /// begins or after its end.
+    /// Catches a core that blocks the channel, one that costs the interface nothing, and one that costs it
+    /// something before it begins or after its end.
     #[test]
     fn a_core_takes_its_share_while_it_lasts() {
         let (parameters, mut channel) = (gigabits(8), MemoryChannel::default());
         let begin = Time::ZERO + Span::from_us(2);
         // 4 Gb/s by itself.
-        let end = channel.stream(Bytes::new(2000), Span::from_us(4), begin, Time::ZERO, &parameters);
+        let end = channel.stream(work(2000, Span::from_us(4), begin), Time::ZERO, &parameters);
         assert_eq!(end, begin + Span::from_us(4), "as by itself");
         let before = channel.access(Bytes::new(1000), Time::ZERO, &parameters);
         assert_eq!(before, Time::ZERO + Span::from_us(1));
@@ -158,9 +178,8 @@ mod tests {
         let (parameters, mut channel) = (gigabits(12), MemoryChannel::default());
         let alone = Span::from_us(1);
         // 8 Gb/s each.
-        let ends: Vec<Time> = (0..3)
-            .map(|_| channel.stream(Bytes::new(1000), alone, Time::ZERO, Time::ZERO, &parameters))
-            .collect();
+        let ends: Vec<Time> =
+            (0..3).map(|_| channel.stream(work(1000, alone, Time::ZERO), Time::ZERO, &parameters)).collect();
         let picoseconds = [1_333_334, 2_000_000, 2_666_667].map(|ps| Time::ZERO + Span::from_ps(ps));
         assert_eq!(ends, picoseconds, "halves, thirds, quarters: one is the interface's");
     }
@@ -173,7 +192,7 @@ mod tests {
         let alone = Span::from_ns(1);
         for (moved, end) in [(1000, alone), (1001, Span::from_ps(2_002_000))] {
             assert_eq!(
-                channel.stream(Bytes::new(moved), alone, Time::ZERO, Time::ZERO, &parameters),
+                channel.stream(work(moved, alone, Time::ZERO), Time::ZERO, &parameters),
                 Time::ZERO + end
             );
         }
@@ -184,7 +203,7 @@ mod tests {
     fn the_interface_gets_an_equal_part_at_least() {
         let (parameters, mut channel) = (gigabits(8), MemoryChannel::default());
         for _ in 0..7 {
-            channel.stream(Bytes::new(1 << 20), Span::from_ps(1), Time::ZERO, Time::ZERO, &parameters);
+            channel.stream(work(1 << 20, Span::from_ps(1), Time::ZERO), Time::ZERO, &parameters);
         }
         assert_eq!(channel.access(Bytes::new(1000), Time::ZERO, &parameters), Time::ZERO + Span::from_us(8));
     }

@@ -16,20 +16,21 @@ use weft_units::{Bytes, Time};
 pub struct MemoryPath<'a> {
     /// To and from memory.
     pub port: &'a mut HostPort,
-    /// Its parameters.
+    /// Parameters of the port.
     pub port_parameters: &'a HostPortParameters,
     /// The memory channel.
     pub memory: &'a mut MemoryChannel,
-    /// Its parameters.
+    /// Parameters of the memory channel.
     pub memory_parameters: &'a MemoryParameters,
     /// Address translation.
     pub iommu: &'a mut Iommu,
-    /// Its parameters.
+    /// Parameters of the translation.
     pub iommu_parameters: &'a IommuParameters,
 }
 
 impl MemoryPath<'_> {
-    /// Translates the pages of `bytes` at `location`, those in `known` excepted, which then holds the last.
+    /// Translates the pages of `bytes` at `location`, the one in `known` excepted, which then holds the last
+    /// if its translation is there.
     #[inline]
     pub(crate) fn translate(
         &mut self,
@@ -39,22 +40,23 @@ impl MemoryPath<'_> {
         now: Time,
     ) -> Translation {
         let (space, parameters) = (location.space, self.iommu_parameters);
-        let end = location.address.saturating_add(bytes.get().saturating_sub(1));
+        let begin = location.address.get();
+        let end = begin.saturating_add(bytes.get().saturating_sub(1));
         // Most cells lie in the page before's; which page another one lies in takes divisions.
-        if known.is_some_and(|page| page.space == space && page.holds(location.address, end, parameters)) {
+        if known.is_some_and(|page| page.space == space && page.holds(begin, end, parameters)) {
             return Translation::At(now);
         }
-        let first = Iommu::page(space, location.address, parameters);
+        let first = Iommu::page(space, begin, parameters);
         let last = Iommu::page(space, end, parameters);
         let mut time = now;
         for number in first.number..=last.number {
             let page = MemoryPage { space, number };
             if *known != Some(page) {
                 match self.iommu.translate(page, time, parameters) {
-                    Translation::At(translated) => time = translated,
+                    Translation::At(translated) => time = time.max(translated),
                     fault => return fault,
                 }
-                *known = Some(page);
+                *known = (time == now).then_some(page);
             }
         }
         Translation::At(time)

@@ -1,12 +1,12 @@
-//! What an interface tells of what it does: the seam for breakdowns, telemetry and RTL tests.
+//! Reports of an interface on its work: the seam for breakdowns, telemetry and RTL tests.
 //!
 //! ```text
 //!   block:   came ──── waits ────► began ──── works ────► ended  =  came of the next block or link
 //! ```
 //! The stages of one message and the [hops](HopRecord) of the packet that decides its arrival are a chain
 //! in time, from when the host posted it to when the host is told of it. An interface watches the first
-//! packet of a message and the last: from the first packet's hops one reads how long the message's own packets
-//! take on the slowest link.
+//! packet of a message and the last: from the first packet's hops one reads how long the message's own
+//! packets take on the slowest link.
 
 use crate::allreduce::ModuleState;
 use crate::data::DataError;
@@ -22,7 +22,7 @@ use weft_units::{Bytes, EndpointId, Time};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Block {
-    /// The simple interface, which has no parts.
+    /// The overheads interface, which has no parts.
     Interface,
     /// The port between processor and interface: TR-488 §4.2.
     HostPort,
@@ -55,7 +55,7 @@ pub enum Block {
 }
 
 impl Block {
-    /// Its name in reports.
+    /// The name of the block in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Block::Interface => "interface",
@@ -76,8 +76,8 @@ impl Block {
         }
     }
 
-    /// What a message waits for before this block, where that is an interface's way of working and not
-    /// other packets on the same way.
+    /// The cause for which a message waits before this block, where that is an interface's way of working and
+    /// not other packets on the same way.
     pub const fn waits_for(self) -> Option<&'static str> {
         match self {
             Block::Segmentation => Some("waits for the agent"),
@@ -88,33 +88,33 @@ impl Block {
     }
 }
 
-/// What one block did with one message.
+/// The work of one block on one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stage {
-    /// Where it happened.
+    /// The endpoint of the block.
     pub endpoint: EndpointId,
-    /// Where the message comes from.
+    /// The endpoint that sends the message.
     pub source: EndpointId,
     /// The message, counted by its source.
     pub message: u32,
     /// The block.
     pub block: Block,
-    /// When the message came to it.
+    /// The time at which the message came to the block.
     pub came: Time,
-    /// When the block began on it.
+    /// The time at which the block began on it.
     pub began: Time,
-    /// When the block was done, which hands it on.
+    /// The time at which the block was done, and handed it on.
     pub ended: Time,
 }
 
 /// A block has gone from one state to another: what telemetry and RTL tests compare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StateChange {
-    /// Where.
+    /// The endpoint of the block.
     pub endpoint: EndpointId,
-    /// When.
+    /// The time of the change.
     pub at: Time,
-    /// What.
+    /// The block, and its change.
     pub change: BlockChange,
 }
 
@@ -130,7 +130,7 @@ pub enum BlockChange {
     Rdma(RdmaChange),
 }
 
-/// Who wants to know. Must not influence the model.
+/// The receiver of reports. It must not influence the model.
 pub trait Observer {
     /// A watched packet was put on a link.
     fn hop(&mut self, _hop: &HopRecord) {}

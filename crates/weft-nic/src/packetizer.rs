@@ -28,11 +28,12 @@
 use crate::gvas::Pdid;
 use crate::reliability::{Expiry, ReliabilityParameters, Retry};
 use crate::server::{Server, Service};
+use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
-/// What a machine file says of it.
+/// The packetizer's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PacketizerParameters {
     /// The engine's clock.
@@ -43,7 +44,7 @@ pub struct PacketizerParameters {
     pub channels: u32,
     /// Largest payload.
     pub payload: Bytes,
-    /// What the last store carries beside the payload: size and destination.
+    /// Bytes of size and destination, which the last store carries with the payload.
     pub descriptor: Bytes,
     /// Cycles of the engine for a packet.
     pub engine: u32,
@@ -71,7 +72,7 @@ pub enum ChannelState {
     TimedOut,
 }
 
-/// What happens to a channel.
+/// An input of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ChannelInput {
     /// The process has stored a packet.
@@ -98,19 +99,25 @@ impl ChannelState {
         ChannelState::TimedOut,
     ];
 
-    /// The table of transitions: the state after `input`; `None` where it cannot or must not happen.
+    /// The table of transitions: the state after `input`.
+    ///
+    /// # Errors
+    /// An input that must not happen in this state.
     #[inline]
-    pub const fn after(self, input: ChannelInput) -> Option<ChannelState> {
+    pub const fn after(
+        self,
+        input: ChannelInput,
+    ) -> Result<ChannelState, InvalidTransition<ChannelState, ChannelInput>> {
         use ChannelInput::{Acknowledge, Clear, GiveUp, Post, Refuse, Repeat};
         use ChannelState::{Acknowledged, Idle, NegativelyAcknowledged, Ongoing, TimedOut};
         match (self, input) {
-            (Idle | Acknowledged, Post) => Some(Ongoing),
-            (Ongoing, Acknowledge) => Some(Acknowledged),
-            (Ongoing, Refuse) => Some(NegativelyAcknowledged),
-            (Ongoing, Repeat) => Some(Ongoing),
-            (Ongoing, GiveUp) => Some(TimedOut),
-            (NegativelyAcknowledged | TimedOut, Clear) => Some(Idle),
-            _ => None,
+            (Idle | Acknowledged, Post) => Ok(Ongoing),
+            (Ongoing, Acknowledge) => Ok(Acknowledged),
+            (Ongoing, Refuse) => Ok(NegativelyAcknowledged),
+            (Ongoing, Repeat) => Ok(Ongoing),
+            (Ongoing, GiveUp) => Ok(TimedOut),
+            (NegativelyAcknowledged | TimedOut, Clear) => Ok(Idle),
+            (state, input) => Err(InvalidTransition { state, input }),
         }
     }
 }
@@ -129,28 +136,30 @@ pub struct ChannelId {
 pub struct ChannelChange {
     /// Which channel.
     pub channel: ChannelId,
-    /// What happened.
+    /// The input.
     pub input: ChannelInput,
-    /// Its state before.
+    /// The state before.
     pub from: ChannelState,
-    /// Its state after.
+    /// The state after.
     pub to: ChannelState,
 }
 
 /// A packet in a channel: what the process has stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Parcel {
-    /// Where to.
+    /// The virtual interface of the process.
+    pub interface: u16,
+    /// The node that the packet is for.
     pub to: EndpointId,
-    /// Its message, counted by this interface.
+    /// The number of the message, counted by this interface.
     pub message: u32,
     /// Payload.
     pub bytes: Bytes,
-    /// When the message was offered.
+    /// The time at which the message was offered.
     pub born: Time,
     /// How often a full mailbox has refused it.
     pub refused: u32,
-    /// What its sender calls it; `None`: it does not want to know.
+    /// The sender's name for the message; `None`: the sender is not told when it has gone.
     pub token: Option<u32>,
     /// Whether it is watched.
     pub watch: bool,
@@ -168,7 +177,7 @@ struct Channel {
 struct VirtualInterface {
     domain: Pdid,
     channels: Vec<Channel>,
-    /// What processes want to post and has no channel, in the order in which they want it.
+    /// Parcels without a channel, in the order of their posts.
     waiting: VecDeque<(Time, Parcel)>,
 }
 
@@ -208,11 +217,11 @@ impl Packetizer {
     pub fn post(
         &mut self,
         now: Time,
-        interface: u16,
         parcel: Parcel,
         parameters: &PacketizerParameters,
         report: &mut impl FnMut(ChannelChange),
     ) -> Option<ChannelId> {
+        let interface = parcel.interface;
         let page = self.interface(interface);
         // Who came earlier goes first, even where a channel has become free at this instant.
         let free = if page.waiting.is_empty() { page.free(parameters) } else { None };
@@ -243,7 +252,7 @@ impl Packetizer {
 
     fn take(&mut self, id: ChannelId, parcel: Parcel, report: &mut impl FnMut(ChannelChange)) -> ChannelId {
         let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
-        channel.go(id, ChannelInput::Post, report).expect("only free channels are taken");
+        channel.take(id, ChannelInput::Post, report).expect("only free channels are taken");
         channel.parcel = Some(parcel);
         let entry = (parcel.message, id);
         match self.ongoing.last() {
@@ -262,7 +271,12 @@ impl Packetizer {
         self.engine.serve(came, parameters.engine.into(), &parameters.clock)
     }
 
-    /// What a channel holds.
+    /// The time in which the engine has worked.
+    pub(crate) fn worked(&self) -> Span {
+        self.engine.worked()
+    }
+
+    /// The parcel that a channel holds.
     #[inline]
     pub fn parcel(&self, id: ChannelId) -> Option<&Parcel> {
         self.channel(id)?.parcel.as_ref()
@@ -297,11 +311,11 @@ impl Packetizer {
         let place = self.ongoing.binary_search_by_key(&message, |entry| entry.0).ok()?;
         let id = self.ongoing.remove(place).1;
         let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
-        channel.go(id, input, report)?;
+        channel.take(id, input, report).expect("a packet in the list of ongoing ones is ongoing");
         channel.retry.settled();
         let parcel = channel.parcel.take()?;
         if !accepted {
-            channel.go(id, ChannelInput::Clear, report);
+            channel.take(id, ChannelInput::Clear, report).expect("a refused packet is cleared once");
         }
         Some((id, parcel))
     }
@@ -323,12 +337,12 @@ impl Packetizer {
         match expiry {
             Expiry::Settled | Expiry::NotBefore(_) => (expiry, None),
             Expiry::Repeat => {
-                channel.go(id, ChannelInput::Repeat, report);
+                channel.take(id, ChannelInput::Repeat, report).expect(WAITS);
                 (expiry, None)
             }
             Expiry::GiveUp => {
-                channel.go(id, ChannelInput::GiveUp, report);
-                channel.go(id, ChannelInput::Clear, report);
+                channel.take(id, ChannelInput::GiveUp, report).expect(WAITS);
+                channel.take(id, ChannelInput::Clear, report).expect("a packet is given up once");
                 let parcel = channel.parcel.take();
                 self.ongoing.retain(|entry| entry.1 != id);
                 (expiry, parcel)
@@ -362,11 +376,14 @@ impl Packetizer {
     }
 }
 
+/// The reason why a timer that is not settled fires in an ongoing channel only.
+const WAITS: &str = "the timer of a channel runs while its packet is ongoing";
+
 impl VirtualInterface {
     /// The first channel that can be posted to, if it exists or may be made.
     #[inline]
     fn idle(&self, parameters: &PacketizerParameters) -> Option<usize> {
-        let free = self.channels.iter().position(|c| c.state.after(ChannelInput::Post).is_some());
+        let free = self.channels.iter().position(|c| c.state.after(ChannelInput::Post).is_ok());
         free.or((self.channels.len() < parameters.channels as usize).then_some(self.channels.len()))
     }
 
@@ -382,19 +399,19 @@ impl VirtualInterface {
 }
 
 impl Channel {
-    /// Takes an input, where it may happen.
+    /// Takes an input, which changes the state.
     #[inline]
-    fn go(
+    fn take(
         &mut self,
         channel: ChannelId,
         input: ChannelInput,
         report: &mut impl FnMut(ChannelChange),
-    ) -> Option<()> {
+    ) -> Result<(), InvalidTransition<ChannelState, ChannelInput>> {
         let from = self.state;
         let to = from.after(input)?;
         self.state = to;
         report(ChannelChange { channel, input, from, to });
-        Some(())
+        Ok(())
     }
 }
 
@@ -424,7 +441,11 @@ mod tests {
 
     fn parcel(message: u32) -> Parcel {
         let (to, bytes, born) = (EndpointId(1), Bytes::new(8), Time::ZERO);
-        Parcel { to, message, bytes, born, refused: 0, token: None, watch: false }
+        Parcel { interface: 0, to, message, bytes, born, refused: 0, token: None, watch: false }
+    }
+
+    fn of(interface: u16, message: u32) -> Parcel {
+        Parcel { interface, ..parcel(message) }
     }
 
     /// Catches a transition that is missing or too much: the table as a reviewer can read it.
@@ -433,7 +454,7 @@ mod tests {
         use ChannelInput::{Acknowledge, Clear, GiveUp, Post, Refuse, Repeat};
         use ChannelState::{Acknowledged, Idle, NegativelyAcknowledged, Ongoing, TimedOut};
         let inputs = [Post, Acknowledge, Refuse, Repeat, GiveUp, Clear];
-        let rows = ChannelState::ALL.map(|state| (state, inputs.map(|input| state.after(input))));
+        let rows = ChannelState::ALL.map(|state| (state, inputs.map(|input| state.after(input).ok())));
         let no = None;
         let expected = [
             (Idle, [Some(Ongoing), no, no, no, no, no]),
@@ -463,16 +484,16 @@ mod tests {
         let mut packetizer = Packetizer::default();
         let (p, silent) = (parameters(), &mut |_: ChannelChange| {});
         for message in 0..7 {
-            let channel = packetizer.post(Time::ZERO, 5, parcel(message), &p, silent);
+            let channel = packetizer.post(Time::ZERO, of(5, message), &p, silent);
             assert_eq!(channel.is_some(), message < 4, "four channels");
         }
         assert_eq!((packetizer.waiting(), packetizer.unfinished()), (3, 7));
         // Another process is not in the way.
-        assert!(packetizer.post(Time::ZERO, 6, parcel(7), &p, silent).is_some());
+        assert!(packetizer.post(Time::ZERO, of(6, 7), &p, silent).is_some());
         let (freed, held) = packetizer.answered(2, true, silent).unwrap();
         assert_eq!(held.message, 2);
         // Who comes now is behind those that wait, although a channel is free.
-        assert_eq!(packetizer.post(Time::ZERO, 5, parcel(8), &p, silent), None);
+        assert_eq!(packetizer.post(Time::ZERO, of(5, 8), &p, silent), None);
         let (_, next, channel) = packetizer.next_waiting(5, &p, silent).unwrap();
         assert_eq!((next.message, channel), (4, freed));
         assert_eq!(packetizer.next_waiting(5, &p, silent), None);
@@ -485,7 +506,7 @@ mod tests {
         let mut packetizer = Packetizer::default();
         let p = parameters();
         let mut changes = Vec::new();
-        let channel = packetizer.post(Time::ZERO, 0, parcel(1), &p, &mut |c| changes.push(c)).unwrap();
+        let channel = packetizer.post(Time::ZERO, parcel(1), &p, &mut |c| changes.push(c)).unwrap();
         let mut now = Time::ZERO;
         let given_up = loop {
             now = packetizer.sent(now, channel, &p).unwrap();
@@ -501,8 +522,8 @@ mod tests {
         let inputs: Vec<ChannelInput> = changes.iter().map(|change| change.input).collect();
         use ChannelInput::{Clear, GiveUp, Post, Repeat};
         assert_eq!(inputs, [Post, Repeat, Repeat, GiveUp, Clear]);
-        assert!(changes.iter().all(|c| c.from.after(c.input) == Some(c.to)));
-        assert!(packetizer.post(now, 0, parcel(2), &p, &mut |_| {}).is_some());
+        assert!(changes.iter().all(|c| c.from.after(c.input) == Ok(c.to)));
+        assert!(packetizer.post(now, parcel(2), &p, &mut |_| {}).is_some());
     }
 
     #[test]
@@ -540,7 +561,7 @@ mod tests {
                 now += Span::from_us(3);
                 match step {
                     Step::Post(interface) => {
-                        if let Some(channel) = packetizer.post(now, interface, parcel(posted), &p, silent) {
+                        if let Some(channel) = packetizer.post(now, of(interface, posted), &p, silent) {
                             packetizer.sent(now, channel, &p);
                         }
                         posted += 1;

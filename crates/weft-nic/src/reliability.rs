@@ -19,7 +19,7 @@
 use serde::{Deserialize, Serialize};
 use weft_units::{Span, Time};
 
-/// What a machine file says of it.
+/// Time-outs and repetitions in a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReliabilityParameters {
     /// From sending to the first repetition.
@@ -41,7 +41,7 @@ impl ReliabilityParameters {
     }
 }
 
-/// What a timer that has fired is for.
+/// The consequence of a timer that has fired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expiry {
     /// Nothing: what it was set for has been acknowledged.
@@ -57,16 +57,16 @@ pub enum Expiry {
 /// The bookkeeping of one channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Retry {
-    /// When time is up for what was sent last; `None`: nothing is waited for.
+    /// The end of the wait for an answer to the last packet; `None`: no answer is awaited.
     deadline: Option<Time>,
     /// Repetitions of what was sent last.
     repeated: u32,
-    /// When the timer fires; one that fires at another time is of the past.
+    /// The time at which the timer fires; one that fires at another time is of the past.
     timer: Option<Time>,
 }
 
 impl Retry {
-    /// What the channel holds has been put on the link. Returns when a timer is to be set, unless one is
+    /// The channel's packet has been put on the link. Returns the time to set a timer for, unless one is
     /// pending that fires in time.
     #[inline]
     pub fn sent(&mut self, now: Time, parameters: &ReliabilityParameters) -> Option<Time> {

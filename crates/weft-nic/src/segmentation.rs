@@ -20,7 +20,7 @@ use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Clock, Span, Time};
 
-/// What a machine file says of the agent.
+/// The agent's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SegmentationParameters {
     /// A co-processor.
@@ -30,7 +30,7 @@ pub enum SegmentationParameters {
     },
     /// A block of logic.
     Hardware {
-        /// Its clock.
+        /// The clock of the agent.
         clock: Clock,
         /// Per invocation.
         cycles: u32,
@@ -43,6 +43,8 @@ pub struct Agent {
     logic: Server,
     free: Time,
     invocations: u64,
+    /// Time in which firmware has worked; that of logic is in `logic`.
+    worked: Span,
 }
 
 impl Agent {
@@ -53,12 +55,18 @@ impl Agent {
             SegmentationParameters::Firmware { invocation } => {
                 let began = came.max(self.free);
                 self.free = began + *invocation;
+                self.worked = self.worked.saturating_add(*invocation);
                 Service { came, began, ended: self.free }
             }
             SegmentationParameters::Hardware { clock, cycles } => {
                 self.logic.serve(came, u64::from(*cycles), clock)
             }
         }
+    }
+
+    /// The time in which it has worked, work to come included.
+    pub(crate) fn worked(&self) -> Span {
+        self.logic.worked().saturating_add(self.worked)
     }
 
     /// How often it has been invoked.
@@ -78,7 +86,10 @@ pub struct Cut {
 
 /// A cut that the units cannot keep account of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a block of {} takes {cells} cells of {}; the receive unit keeps account of 64: write smaller blocks", .cut.block, .cut.cell)]
+#[error(
+    "a block of {} takes {cells} cells of {}; the receive unit keeps account of 64: write smaller blocks",
+    .cut.block, .cut.cell
+)]
 pub struct BlockTooLarge {
     cut: Cut,
     cells: u64,
@@ -133,7 +144,7 @@ impl Cut {
         block.saturating_sub(self.cell * u64::from(index)).min(self.cell)
     }
 
-    /// Where cell `cell` of block `block` lies in its transfer.
+    /// The offset of cell `cell` of block `block` in its transfer.
     #[inline]
     pub fn offset(&self, block: u32, cell: u8) -> Bytes {
         self.block * u64::from(block) + self.cell * u64::from(cell)
@@ -159,7 +170,7 @@ pub enum BlockState {
     Failed,
 }
 
-/// What happens to a block.
+/// An event of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockEvent {
     /// The engine has put its last cell on the link.

@@ -8,16 +8,16 @@
 //! time, and answer with times.
 
 use serde::{Deserialize, Serialize};
-use weft_units::{Clock, Time};
+use weft_units::{Clock, Span, Time};
 
-/// What a server did, or will do.
+/// A piece of work of a server, past or to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Service {
-    /// When the work came.
+    /// The time at which the work came.
     pub came: Time,
     /// When the server began on it, at an edge of its clock.
     pub began: Time,
-    /// When it was done.
+    /// The time at which the work was done.
     pub ended: Time,
 }
 
@@ -26,6 +26,8 @@ pub struct Service {
 pub struct Server {
     /// The edge of its clock at which it is free, counted from 0.
     free: u64,
+    /// Time in which it has worked or was kept busy, work to come included.
+    worked: Span,
 }
 
 impl Server {
@@ -34,18 +36,28 @@ impl Server {
     pub fn serve(&mut self, came: Time, cycles: u64, clock: &Clock) -> Service {
         let first = self.free.max(clock.edges_before(came));
         self.free = first + cycles;
-        Service { came, began: clock.edge(first), ended: clock.edge(self.free) }
+        let (began, ended) = (clock.edge(first), clock.edge(self.free));
+        self.worked = self.worked.saturating_add(ended - began);
+        Service { came, began, ended }
     }
 
     /// Keeps it busy until the first edge at or after `time`, and returns that or when it is free, whichever
     /// is later.
     #[inline]
     pub fn hold(&mut self, time: Time, clock: &Clock) -> Time {
+        let before = clock.edge(self.free);
         self.free = self.free.max(clock.edges_before(time));
-        clock.edge(self.free)
+        let free = clock.edge(self.free);
+        self.worked = self.worked.saturating_add(free - before);
+        free
     }
 
-    /// When it is done with all that it was given.
+    /// The time in which it has worked or was kept busy, work to come included.
+    pub fn worked(&self) -> Span {
+        self.worked
+    }
+
+    /// The time at which the server is done with all its work.
     pub fn free(&self, clock: &Clock) -> Time {
         clock.edge(self.free)
     }
@@ -62,6 +74,7 @@ mod tests {
         let mut server = Server::default();
         let last = (0..1_500_000).map(|_| server.serve(Time::ZERO, 100, &clock)).last().unwrap();
         assert_eq!(last.ended, Time::from_ps(1_000_000_000_000));
+        assert_eq!(server.worked(), last.ended - Time::ZERO);
         assert_eq!(server.free(&clock), last.ended);
     }
 
@@ -77,5 +90,7 @@ mod tests {
         let service = server.serve(ns(50), 1, &clock);
         assert_eq!((service.began, service.ended), (ns(50), ns(60)));
         assert_eq!((server.hold(ns(55), &clock), server.hold(ns(71), &clock)), (ns(60), ns(80)));
+        // Idle before 10 and from 30 to 50.
+        assert_eq!(server.worked(), Span::from_ns(50));
     }
 }

@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "its parameters are constants, and its tests run it")]
 
 use std::path::Path;
-use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards, run};
-use weft_sim::experiment::{Context, Estimate, Interrupt, Progress, RunOptions, machine};
-use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RequestId, SendMode};
+use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards};
+use weft_sim::experiment::{Control, Experiment, ExperimentOptions, Interrupt, Silent, machine};
+use weft_trace::op::{Collective, CollectiveBuffers, CollectiveSizes, CommId, Op, RequestId, SendMode};
 use weft_trace::{TraceError, TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
 
@@ -22,13 +22,28 @@ fn ring(path: &Path, ranks: u32, steps: u32) -> Result<(), TraceError> {
         let to = RankId((rank + 1) % ranks);
         for _ in 0..steps {
             trace.push(&Op::Compute { span: Span::from_us(50) })?;
-            trace.push(&Op::Irecv { from, tag: Some(0), comm, bytes, matched: None, request: receive })?;
+            trace.push(&Op::Irecv {
+                from,
+                tag: Some(0),
+                comm,
+                bytes,
+                matched: None,
+                request: receive,
+                buffer: None,
+            })?;
             let mode = SendMode::Standard;
-            trace.push(&Op::Isend { to, tag: 0, comm, bytes, mode, request: send })?;
+            trace.push(&Op::Isend { to, tag: 0, comm, bytes, mode, request: send, buffer: None })?;
             trace.push(&Op::Waitall { requests: vec![receive, send] })?;
             let sizes = CollectiveSizes { send: sum, receive: sum, element: 8, ..Default::default() };
             let kind = Collective::Allreduce;
-            trace.push(&Op::Collective { kind, comm, root: None, sizes, request: None })?;
+            trace.push(&Op::Collective {
+                kind,
+                comm,
+                root: None,
+                sizes,
+                request: None,
+                buffers: CollectiveBuffers::default(),
+            })?;
         }
     }
     trace.finish().map(drop)
@@ -47,17 +62,10 @@ fn replay(path: &Path, name: &str) -> ReplayReport {
         seed: 1,
         data: false,
         breakdown: false,
+        compute_scale: Default::default(),
     };
-    let options = RunOptions::default();
-    run(&request, &options, Context { interrupt: &Interrupt::default(), progress: &Silent }).unwrap()
-}
-
-/// Says nothing of how far the run has come.
-struct Silent;
-
-impl Progress for Silent {
-    fn estimate(&self, _: Estimate) {}
-    fn advance(&self, _: f64, _: &str) {}
+    let options = ExperimentOptions::default();
+    request.run(&options, Control { interrupt: &Interrupt::default(), progress: &Silent }).unwrap()
 }
 // ANCHOR_END: replay
 
@@ -76,7 +84,7 @@ fn main() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_sim::results::Ending;
+    use weft_results::Ending;
 
     /// Catches a program that does not end, and messages that are lost or sent twice.
     #[test]

@@ -8,25 +8,25 @@
 //! Events are dispatched statically inside the two models; only the calls between epochs go through a
 //! table.
 
-use crate::assembly::{self, AssemblyError};
-use crate::machine::{self, Machine};
+use crate::assembly::{self, AssemblyError, FabricParameters};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
-use weft_engine::{Ending, Model, Progress, Simulation, SnapshotError};
-use weft_fabric::{FaultCounts, Ideal, LinkEnd, Network, Wire, check_credits, check_packets, stuck};
-use weft_nic::{FullNic, Host, Nic, SimpleNic};
+use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
+use weft_fabric::{FaultCounts, Ideal, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck};
+use weft_machine::{self as machine, Machine};
+use weft_nic::{BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
-/// What one direction of one link has done since the counters were last reset.
+/// The use of one direction of one link since the counters were last reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkUse {
-    /// Where it begins.
+    /// The end at which it begins.
     pub from: LinkEnd,
-    /// Where it ends. A link of the ideal network joins an endpoint to all others, which is `Nothing`.
+    /// The end at which it ends. A link of the ideal network joins an endpoint to all others: `Nothing`.
     pub to: Attachment,
-    /// Its kind, as machine files name it.
+    /// The class of link, as machine files name it.
     pub class: &'static str,
     /// Bits per second on the line, coding included; 0 where a link of the ideal network takes no time.
     pub rate: BitRate,
@@ -36,15 +36,15 @@ pub struct LinkUse {
     pub packet_bytes: Bytes,
     /// Their payload.
     pub payload: Bytes,
-    /// How long it was sending.
+    /// Time in which it was sending.
     pub busy: Span,
-    /// How long a packet stood ready while the buffer behind it was full.
+    /// Time in which a packet stood ready while the buffer behind it was full.
     pub stalled: Span,
     /// Which of the packets it lost or corrupted.
     pub faults: FaultCounts,
 }
 
-/// What has crossed links.
+/// The packets that have crossed links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Crossed {
     /// Links crossed by packets, injection and ejection included, acknowledgements not. A packet of the ideal
@@ -52,7 +52,7 @@ pub struct Crossed {
     pub packet_hops: u64,
     /// Packets that left the network for an endpoint.
     pub packets: u64,
-    /// What links lost and corrupted.
+    /// The packets that links lost and corrupted.
     pub faults: FaultCounts,
 }
 
@@ -80,21 +80,22 @@ pub trait SimulatedNetwork<H: Host> {
     /// The virtual time that has been reached.
     fn now(&self) -> Time;
 
-    /// What links have lost or corrupted, where nothing is on its way any more: whoever waits may wait for that. `None`: nothing, or
-    /// packets are under way.
+    /// A line on the packets that links have lost or corrupted, where none is on its way any more: who waits
+    /// may wait for them. `None`: links lost nothing, or packets are under way.
     fn lost_packets(&self) -> Option<String> {
         let faults = self.crossed().faults;
         let any = faults.lost() + faults.corrupted > 0 && self.buffered() == 0;
         any.then(|| {
             format!(
-                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface did not repair is \
-                 missing, and ranks wait for it",
+                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface \
+                 did not repair is missing, and ranks wait for it",
                 faults.dropped, faults.dead, faults.corrupted
             )
         })
     }
 
-    /// From now on virtual time stands where nothing is pending, instead of passing until the time that it was to reach.
+    /// Lets virtual time stand still, from now on, while nothing is pending, instead of passing to the time
+    /// that it was to reach.
     fn stand_when_dry(&mut self);
 
     /// The windows in which the engine works, from the beginning of virtual time on: where a run is cut
@@ -109,11 +110,15 @@ pub trait SimulatedNetwork<H: Host> {
     /// Calls `visit` with the host of every endpoint, in an order that does not depend on threads.
     fn visit_hosts(&self, visit: &mut dyn FnMut(EndpointId, &H));
 
+    /// Calls `visit` with the work of each block of every endpoint's interface since the run began, in an
+    /// order that does not depend on threads or time.
+    fn visit_work(&self, visit: &mut dyn FnMut(EndpointId, BlockWork));
+
     /// Calls `visit` with every direction of every link: those that leave endpoints first, by endpoint;
     /// then those that leave switches, by switch and port.
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse));
 
-    /// What has crossed links since the counters were last reset.
+    /// The packets that have crossed links since the counters were last reset.
     fn crossed(&self) -> Crossed;
 
     /// Packets in buffers, those at endpoints that wait for room included.
@@ -130,7 +135,7 @@ pub trait SimulatedNetwork<H: Host> {
 
     /// How the run ends if no packet in the network can ever move again: with the circle of buffers that
     /// wait for each other, or all that waits. `None`: packets move, or there are none.
-    fn stuck(&self) -> Option<Ending>;
+    fn stuck(&self) -> Option<Stuck>;
 
     /// Checks that no packet and no credit is lost.
     ///
@@ -154,87 +159,94 @@ pub enum NetworkError {
     Snapshot(#[from] SnapshotError),
 }
 
-/// Builds the network of a machine with a host behind every endpoint; from `saved` on, where the state of
-/// an earlier run is given. `seed` is that of random choices of routing and arbiters.
-///
-/// # Errors
-/// A machine that cannot be simulated, or a state that is not its own.
-pub fn build<H: Host>(
-    machine: &Machine,
-    layout: Layout,
-    seed: u64,
-    threads: usize,
-    host_parameters: H::Parameters,
-    make_host: impl FnMut(EndpointId) -> H,
-    saved: Option<&[u8]>,
-) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
-    let at = At { machine, layout, seed, threads, saved };
-    match &machine.nic {
-        machine::Nic::Simple(nic) => {
-            let interface = (assembly::simple_parameters(machine, nic), host_parameters);
-            at.build::<H, SimpleNic<H>>(interface, make_host)
-        }
-        machine::Nic::Full(nic) => {
-            let interface = (assembly::full_parameters(nic, seed), host_parameters);
-            at.build::<H, FullNic<H>>(interface, make_host)
+/// A network that is to be built, with a host behind every endpoint.
+pub struct NetworkSetup<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The topology with its routing.
+    pub layout: Layout,
+    /// Of random choices of routing, arbiters and faults.
+    pub seed: u64,
+    /// Threads that simulate.
+    pub threads: usize,
+    /// The saved state of an earlier run, to go on from.
+    pub saved: Option<&'a [u8]>,
+}
+
+impl<'a> NetworkSetup<'a> {
+    /// A network at the beginning of virtual time, simulated by one thread.
+    pub fn new(machine: &'a Machine, layout: Layout, seed: u64) -> NetworkSetup<'a> {
+        NetworkSetup { machine, layout, seed, threads: 1, saved: None }
+    }
+
+    /// Builds the network.
+    ///
+    /// # Errors
+    /// A machine that cannot be simulated, or a state that is not its own.
+    pub fn build<H: Host>(
+        self,
+        host_parameters: H::Parameters,
+        make_host: impl FnMut(EndpointId) -> H,
+    ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
+        match &self.machine.nic {
+            machine::Nic::Overheads(nic) => {
+                let interface = nic.parameters(self.machine.packet.payload);
+                let interface = NicParameters { interface, host: host_parameters };
+                self.build_with::<H, OverheadsNic<H>>(interface, make_host)
+            }
+            machine::Nic::Exanet(nic) => {
+                let interface = nic.parameters(self.seed);
+                let interface = NicParameters { interface, host: host_parameters };
+                self.build_with::<H, ExanetNic<H>>(interface, make_host)
+            }
         }
     }
-}
 
-/// Where a network is to be built: what does not depend on the model of its interfaces.
-struct At<'a> {
-    machine: &'a Machine,
-    layout: Layout,
-    seed: u64,
-    threads: usize,
-    saved: Option<&'a [u8]>,
-}
-
-impl At<'_> {
-    fn build<H: Host, N: Nic<H>>(
+    /// Builds the network with interfaces of the model `N`.
+    fn build_with<H: Host, N: Nic<H>>(
         self,
         interface: N::Parameters,
         mut make_host: impl FnMut(EndpointId) -> H,
     ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
-        let At { machine, layout, seed, threads, saved } = self;
+        let NetworkSetup { machine, layout, seed, threads, saved } = self;
         let endpoints = layout.endpoints();
-        if let Some(parameters) = assembly::network_parameters(machine, layout, seed)? {
-            let rates = parameters.links.iter().map(|link| link.rate).collect();
-            let envelope = machine.packet.header + machine.packet.footer;
-            let faults = assembly::faults(machine, &parameters.layout)?;
-            let mut built =
-                Network::build(parameters, interface, |e, shared| N::new(make_host(e), e, shared))
-                    .map_err(AssemblyError::network)?;
-            if let Some(faults) = faults {
-                built.inject_faults(seed, |from, to, class| faults.of(from, to, class));
-            }
-            let simulation = match saved {
-                None => Simulation::new(built.network, built.sites, built.events, built.lookahead, threads),
-                Some(bytes) => {
-                    let sites = built.sites.len();
-                    drop((built.sites, built.events));
-                    Simulation::resume(built.network, bytes, sites, built.lookahead, threads)?
+        let make_nic = |endpoint, shared: &_| N::new(make_host(endpoint), endpoint, shared);
+        match assembly::fabric_parameters(machine, layout, seed)? {
+            FabricParameters::Packet(parameters) => {
+                let rates = parameters.links.iter().map(|link| link.rate).collect();
+                let envelope = machine.packet.header + machine.packet.footer;
+                let faults = assembly::faults(machine, &parameters.layout)?;
+                let mut initial =
+                    Network::build(parameters, interface, make_nic).map_err(AssemblyError::network)?;
+                if let Some(faults) = faults {
+                    let InitialState { model, sites, .. } = &mut initial;
+                    model.inject_faults(sites, seed, |from, to, class| faults.of(from, to, class));
                 }
-            };
-            return Ok(Box::new(PacketNetwork::<H, N> { simulation, rates, envelope, host: PhantomData }));
-        }
-        let parameters = assembly::ideal_parameters(machine)?
-            .expect("a machine has a packet fabric or an ideal one, and the first was asked for above");
-        let (ideal, sites, events, lookahead) =
-            Ideal::build(parameters, endpoints, interface, |e, shared| N::new(make_host(e), e, shared));
-        let simulation = match saved {
-            None => Simulation::new(ideal, sites, events, lookahead, threads),
-            Some(bytes) => {
-                let count = sites.len();
-                drop((sites, events));
-                Simulation::resume(ideal, bytes, count, lookahead, threads)?
+                let simulation = simulation(initial, threads, saved)?;
+                Ok(Box::new(PacketNetwork::<H, N> { simulation, rates, envelope, host: PhantomData }))
             }
-        };
-        Ok(Box::new(IdealNetwork::<H, N> { simulation, rate: parameters.rate, host: PhantomData }))
+            FabricParameters::Ideal(parameters) => {
+                let initial = Ideal::build(parameters, endpoints, interface, make_nic);
+                let simulation = simulation(initial, threads, saved)?;
+                Ok(Box::new(IdealNetwork::<H, N> { simulation, rate: parameters.rate, host: PhantomData }))
+            }
+        }
     }
 }
 
-/// What both models answer alike.
+/// The simulation, from its beginning or from a saved state.
+fn simulation<M: Model>(
+    initial: InitialState<M>,
+    threads: usize,
+    saved: Option<&[u8]>,
+) -> Result<Simulation<M>, SnapshotError> {
+    match saved {
+        Some(bytes) => Simulation::resume(initial, bytes, threads),
+        None => Ok(Simulation::new(initial, threads)),
+    }
+}
+
+/// The methods that both models have in common.
 macro_rules! by_the_engine {
     () => {
         fn run_until(&mut self, until: Time, interrupt: &AtomicBool) -> Progress {
@@ -268,6 +280,13 @@ macro_rules! by_the_engine {
             }
         }
 
+        fn visit_work(&self, visit: &mut dyn FnMut(EndpointId, BlockWork)) {
+            for (_, site) in self.simulation.sites() {
+                let interfaces = site.interfaces();
+                interfaces.for_each(|(endpoint, nic)| nic.visit_work(&mut |work| visit(endpoint, work)));
+            }
+        }
+
         fn save(&mut self) -> Result<Vec<u8>, SnapshotError> {
             self.simulation.save()
         }
@@ -296,7 +315,7 @@ impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
 
     /// Whether anything that could free a buffer is on its way.
     fn moves(&self) -> bool {
-        let decides = |site| <Network<Layout, N> as Model>::decision(site) < Time::MAX;
+        let decides = |site| <Network<Layout, N> as Model>::decision(site) < Time::NEVER;
         let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_));
         self.simulation.sites().any(|(_, site)| decides(site) || site.expects_credits())
             || self.simulation.pending_notes().next().is_some()
@@ -354,7 +373,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
         self.simulation.sites().map(|(_, site)| site.buffered()).sum()
     }
 
-    fn stuck(&self) -> Option<Ending> {
+    fn stuck(&self) -> Option<Stuck> {
         if self.moves() { None } else { stuck(&self.simulation) }
     }
 
@@ -406,7 +425,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
         0
     }
 
-    fn stuck(&self) -> Option<Ending> {
+    fn stuck(&self) -> Option<Stuck> {
         None
     }
 

@@ -13,18 +13,18 @@
 //! "Trace Event Format" (Google): phases X (complete), s and f (flow), i (instant), C (counter), M
 //! (metadata).
 
-use crate::results::ResultsError;
 use serde::Serialize;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use weft_results::ResultsError;
 use weft_units::{Bytes, RankId, Span, Time};
 
 const RANKS: u32 = 1;
 const COUNTERS: u32 = 2;
 
-/// What a rank is doing.
+/// The activity of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
     /// It computes.
@@ -64,8 +64,8 @@ pub struct Arrow {
 
 /// Writes a timeline as the run goes. Memory does not grow with it.
 ///
-/// The file is there, and closed JSON, after [`TimelineWriter::finish`] and when the writer is dropped; until then it is called
-/// `PATH.part`, which is removed after a failed write.
+/// The file is there, and closed JSON, after [`TimelineWriter::finish`] and when the writer is dropped; until
+/// then it is called `PATH.part`, which is removed after a failed write.
 pub struct TimelineWriter {
     path: PathBuf,
     /// Where it is written: at its path, if that is no file, such as a pipe.
@@ -101,12 +101,11 @@ impl TimelineWriter {
         ))
     }
 
-    /// A rank did something from `start` to `end`; `name` says what, such as `MPI_Wait`.
+    /// A rank was active from `start` to `end`; `name` says how, such as `MPI_Wait`.
     pub fn slice(
         &mut self,
         rank: RankId,
-        activity: Activity,
-        name: &str,
+        (activity, name): (Activity, &str),
         start: Time,
         end: Time,
     ) -> Result<(), ResultsError> {
@@ -121,14 +120,15 @@ impl TimelineWriter {
 
     /// A message.
     pub fn message(&mut self, arrow: Arrow) -> Result<(), ResultsError> {
+        const MESSAGE: &str = r#""name":"message","cat":"message""#;
         let Arrow { id, from, sent, to, received, bytes } = arrow;
         self.event(format_args!(
-            r#""ph":"s","name":"message","cat":"message","id":{id},"pid":{RANKS},"tid":{from},"ts":{},"args":{{"bytes":{}}}"#,
+            r#""ph":"s",{MESSAGE},"id":{id},"pid":{RANKS},"tid":{from},"ts":{},"args":{{"bytes":{}}}"#,
             Microseconds(sent - Time::ZERO),
             bytes.get()
         ))?;
         self.event(format_args!(
-            r#""ph":"f","bp":"e","name":"message","cat":"message","id":{id},"pid":{RANKS},"tid":{to},"ts":{}"#,
+            r#""ph":"f","bp":"e",{MESSAGE},"id":{id},"pid":{RANKS},"tid":{to},"ts":{}"#,
             Microseconds(received - Time::ZERO)
         ))
     }
@@ -236,7 +236,7 @@ mod tests {
     fn some_of_everything(timeline: &mut TimelineWriter) {
         let at = Time::from_ps;
         timeline.track(RankId(0), "rank 0 \"quoted\\\n\u{1}").unwrap();
-        timeline.slice(RankId(0), Activity::Wait, "MPI_Wait", at(1), at(1_000_002)).unwrap();
+        timeline.slice(RankId(0), (Activity::Wait, "MPI_Wait"), at(1), at(1_000_002)).unwrap();
         let (sent, received) = (at(5), at(7_000_000));
         timeline
             .message(Arrow { id: 9, from: RankId(0), sent, to: RankId(1), received, bytes: Bytes::new(64) })

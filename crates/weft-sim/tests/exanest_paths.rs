@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::Payload;
+use weft_machine::load;
 use weft_nic::{Delivered, Host, HostContext, Message, Offer, Primitive};
 use weft_sim::assembly::layout;
-use weft_sim::machine::load;
-use weft_sim::network::build;
-use weft_topo::{Exanest, Layout};
+use weft_sim::network::NetworkSetup;
+use weft_topo::{Exanest, Layout, RoutedTopology as _, Topology as _};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Sends packets far apart to one endpoint, or listens.
@@ -51,7 +51,7 @@ impl Host for Pinger {
         self.to.is_some()
     }
 
-    fn start(&mut self, (): &(), context: &mut impl HostContext<Self>) {
+    fn start(&mut self, (): &(), control: &mut impl HostContext<Self>) {
         let Some(to) = self.to else { return };
         for ping in 0..PINGS {
             let born = Time::ZERO + APART * ping;
@@ -67,8 +67,9 @@ impl Host for Pinger {
                 interface: 0,
                 to_interface: 0,
                 watch: false,
+                buffer: weft_units::Address::default(),
             };
-            context.send(message, born);
+            control.send(message, born);
         }
     }
 
@@ -78,18 +79,18 @@ impl Host for Pinger {
 
     fn sent(&mut self, _: u32, (): &(), _: &mut impl HostContext<Self>) {}
 
-    fn delivered(&mut self, message: &Delivered<()>, (): &(), context: &mut impl HostContext<Self>) {
-        let latency = context.now() - message.born;
+    fn delivered(&mut self, message: &Delivered<()>, (): &(), control: &mut impl HostContext<Self>) {
+        let latency = control.now() - message.born;
         if message.in_mailbox {
-            context.taken(0, context.now());
+            control.taken(0, control.now());
         }
-        let output = context.output();
+        let output = control.output();
         output.sum += latency;
         output.count += 1;
     }
 
     fn next_offer(&self) -> Time {
-        Time::MAX
+        Time::NEVER
     }
 
     fn offer(&mut self, (): &(), _: Time) -> Offer<()> {
@@ -104,8 +105,8 @@ fn latency_ns(to: &str) -> f64 {
     let names: &Exanest = routing.topology();
     let (from, to) = (names.endpoint("M1QAF1").unwrap(), names.endpoint(to).unwrap());
     let pinger = |endpoint| Pinger { to: (endpoint == from).then_some(to) };
-    let mut network = build::<Pinger>(&machine, layout(&machine).unwrap(), 1, 1, (), pinger, None).unwrap();
-    network.run_until(Time::MAX, &AtomicBool::new(false));
+    let mut network = NetworkSetup::new(&machine, layout(&machine).unwrap(), 1).build((), pinger).unwrap();
+    network.run_until(Time::NEVER, &AtomicBool::new(false));
     let mut latencies = Latencies::default();
     network.visit_outputs(&mut |output| {
         latencies.sum += output.sum;

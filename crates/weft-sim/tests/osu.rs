@@ -6,12 +6,12 @@
 mod common;
 
 use common::{InterruptAt, machine, options};
+use weft_results::{Ending, digest};
 use weft_sim::experiment::osu::{
-    Benchmark, ExpectedBcastRequest, Layer, OsuReport, OsuRequest, Repetitions, run, run_expected,
+    Benchmark, ExpectedBcastRequest, Iterations, Layer, OsuReport, OsuRequest, Repetitions,
 };
 use weft_sim::experiment::replay::Mapping;
-use weft_sim::experiment::{Output, Request, RunOptions, Start};
-use weft_sim::results::{Ending, digest, read_request};
+use weft_sim::experiment::{Experiment, ExperimentOptions, Output, Request, Start, read_request};
 use weft_units::{Bytes, Span};
 
 fn request(name: &str, benchmark: Benchmark, sizes: &[u64]) -> OsuRequest {
@@ -32,8 +32,8 @@ fn request(name: &str, benchmark: Benchmark, sizes: &[u64]) -> OsuRequest {
     }
 }
 
-fn osu(request: &OsuRequest, options: &RunOptions) -> OsuReport {
-    let report = run(request, options, InterruptAt::new(u32::MAX).context()).unwrap();
+fn osu(request: &OsuRequest, options: &ExperimentOptions) -> OsuReport {
+    let report = request.run(options, InterruptAt::new(u32::MAX).control()).unwrap();
     assert_eq!((report.ended, report.detail.as_deref()), (Ending::Finished, None));
     report
 }
@@ -50,7 +50,7 @@ fn the_same_however_it_is_run() {
     for threads in [1, 2, 3] {
         let directory = into(&threads.to_string());
         let check = threads == 1;
-        let report = osu(&request, &RunOptions { check, ..options(threads, Some(directory.clone())) });
+        let report = osu(&request, &ExperimentOptions { check, ..options(threads, Some(directory.clone())) });
         assert_eq!(report.rows.len(), 3);
         digests.push(digest(&directory).unwrap());
     }
@@ -59,12 +59,12 @@ fn the_same_however_it_is_run() {
     for (epoch, save_every) in [(2, Span::from_us(40)), (3, Span::from_us(150))] {
         let directory = into(&format!("resumed {epoch}"));
         let save_every = Some(save_every);
-        let first = RunOptions { save_every, ..options(2, Some(directory.clone())) };
-        let report = run(&request, &first, InterruptAt::new(epoch).context()).unwrap();
+        let first = ExperimentOptions { save_every, ..options(2, Some(directory.clone())) };
+        let report = request.run(&first, InterruptAt::new(epoch).control()).unwrap();
         assert_eq!(report.ended, Ending::Interrupted, "the runs take several epochs");
         assert_eq!(Request::Osu(request.clone()), read_request(&directory).unwrap());
         let output = Output { directory: directory.clone(), tables: Vec::new(), start: Start::Resume };
-        osu(&request, &RunOptions { output: Some(output), save_every, ..options(3, None) });
+        osu(&request, &ExperimentOptions { output: Some(output), save_every, ..options(3, None) });
         assert_eq!(digest(&directory).unwrap(), digests[0], "after interrupt and resume");
     }
 }
@@ -142,7 +142,7 @@ fn every_algorithm_takes_any_number_of_ranks() {
     }
 }
 
-/// What exceeds the accelerator's limits, or has none, is no software allreduce under its name.
+/// Catches a software allreduce under the accelerator's name, beyond the accelerator's limits or without one.
 #[test]
 fn the_accelerator_names_its_limit() {
     let request = OsuRequest {
@@ -160,7 +160,7 @@ fn a_timeline_has_one_run_after_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let timeline = folder.path().join("osu.json");
     let request = request("exanest", Benchmark::Latency, &[0, 8]);
-    let report = osu(&request, &RunOptions { timeline: Some(timeline.clone()), ..options(1, None) });
+    let report = osu(&request, &ExperimentOptions { timeline: Some(timeline.clone()), ..options(1, None) });
     let text = std::fs::read_to_string(&timeline).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let events = document["traceEvents"].as_array().unwrap();
@@ -186,7 +186,7 @@ fn equation_1_is_the_sum_of_its_steps() {
         repetitions: Repetitions::default(),
         seed: 7,
     };
-    let report = run_expected(&expected, &options(1, None), InterruptAt::new(u32::MAX).context()).unwrap();
+    let report = expected.run(&options(1, None), InterruptAt::new(u32::MAX).control()).unwrap();
     assert_eq!(report.rows.len(), 6);
     for row in report.rows.iter().map(|measured| &measured.row) {
         let latencies = [row.latency_mpsoc_us, row.latency_qfdb_us, row.latency_mezzanine_us];
@@ -203,7 +203,7 @@ fn equation_1_is_the_sum_of_its_steps() {
 }
 
 fn refused(request: &OsuRequest) -> String {
-    run(request, &options(1, None), InterruptAt::new(u32::MAX).context()).unwrap_err().to_string()
+    request.run(&options(1, None), InterruptAt::new(u32::MAX).control()).unwrap_err().to_string()
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn what_cannot_be_measured_is_refused() {
     assert!(said.contains("binomial"), "{said}");
     assert!(refused(&request("exanest", Benchmark::Bw, &[0])).contains("0 bytes has none"));
     assert!(refused(&request("exanest", Benchmark::Latency, &[1 << 31])).contains("at most"));
-    let none = Repetitions { iterations: 0, ..Repetitions::default() };
+    let none = Repetitions { iterations: Iterations::Exactly(0), ..Repetitions::default() };
     assert!(refused(&OsuRequest { repetitions: none, ..latency() }).contains("--iterations 0"));
     let without = Repetitions { barrier: false, ..Repetitions::default() };
     assert!(refused(&OsuRequest { repetitions: without, ..latency() }).contains("--no-barrier"));
@@ -271,8 +271,8 @@ fn real_bytes_arrive_and_take_no_time() {
         }
     }
     let simple = OsuRequest { data: true, ..request("bxi3-fattree", Benchmark::Latency, &[8]) };
-    let said = run(&simple, &options(1, None), InterruptAt::new(u32::MAX).context()).unwrap_err().to_string();
-    assert!(said.contains("--data") && said.contains("nic.model=full"), "{said}");
+    let said = simple.run(&options(1, None), InterruptAt::new(u32::MAX).control()).unwrap_err().to_string();
+    assert!(said.contains("--data") && said.contains("nic.model=exanet"), "{said}");
 }
 
 /// Catches waits for the agent that are called contention, and pieces that do not add up: eight ranks of two
@@ -294,8 +294,9 @@ fn waits_for_the_agent_are_the_interfaces() {
     assert!((sum - breakdown.time_ns).abs() < 1e-3, "{sum} of {}", breakdown.time_ns);
 }
 
-/// Catches an iteration that ends with what is done in the background, and so with nothing that is known: whoever sees to messages,
-/// the rank in its calls, a thread or the interface, each iteration is explained whole.
+/// Catches an iteration that ends with what is done in the background, and so with nothing that is known:
+/// whoever sees to messages, the rank in its calls, a thread or the interface, each iteration is explained
+/// whole.
 #[test]
 fn every_iteration_is_explained() {
     let machines = [
@@ -329,6 +330,6 @@ fn equation_1_is_of_exanest() {
         repetitions: Repetitions::default(),
         seed: 1,
     };
-    let said = run_expected(&wrong, &options(1, None), InterruptAt::new(u32::MAX).context()).unwrap_err();
+    let said = wrong.run(&options(1, None), InterruptAt::new(u32::MAX).control()).unwrap_err();
     assert!(said.to_string().contains("take -m exanest"), "{said}");
 }

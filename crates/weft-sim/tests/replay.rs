@@ -7,9 +7,11 @@ mod common;
 
 use common::{InterruptAt, machine, options};
 use std::path::Path;
-use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards, run};
-use weft_sim::experiment::{MachineInput, Output, Request, RunOptions, Start};
-use weft_sim::results::{Ending, digest, read_request};
+use weft_results::{Ending, digest};
+use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards};
+use weft_sim::experiment::{
+    Experiment, ExperimentOptions, MachineInput, Output, Request, Start, read_request,
+};
 use weft_trace::op::*;
 use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
@@ -30,19 +32,26 @@ fn compute(us: u64) -> Op {
 
 fn send(to: u32, bytes: u64, request: u32) -> Op {
     let (to, bytes, request) = (RankId(to), Bytes::new(bytes), RequestId(request));
-    Op::Isend { to, tag: 0, comm: CommId::WORLD, bytes, mode: SendMode::Standard, request }
+    Op::Isend { to, tag: 0, comm: CommId::WORLD, bytes, mode: SendMode::Standard, request, buffer: None }
 }
 
 fn receive(from: Option<u32>, bytes: u64, request: u32, matched: Option<u32>) -> Op {
     let (from, matched) = (from.map(RankId), matched.map(|from| (RankId(from), 0)));
     let (bytes, request) = (Bytes::new(bytes), RequestId(request));
-    Op::Irecv { from, tag: Some(0), comm: CommId::WORLD, bytes, matched, request }
+    Op::Irecv { from, tag: Some(0), comm: CommId::WORLD, bytes, matched, request, buffer: None }
 }
 
 fn collective(kind: Collective, bytes: u64) -> Op {
     let bytes = Bytes::new(bytes);
     let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 8, ..CollectiveSizes::default() };
-    Op::Collective { kind, comm: CommId::WORLD, root: None, sizes, request: None }
+    Op::Collective {
+        kind,
+        comm: CommId::WORLD,
+        root: None,
+        sizes,
+        request: None,
+        buffers: Default::default(),
+    }
 }
 
 /// Neighbours on a ring exchange short and long messages; now and then all add something up, and write
@@ -62,14 +71,21 @@ fn halo(ranks: u32, rank: u32) -> Vec<Op> {
         ];
         if step % 3 == 2 {
             ops.push(collective(Collective::Allreduce, 2_000));
-            let access = |kind, target, bytes| Op::OneSided { kind, window, target, bytes, request: None };
+            let access = |kind, target, bytes| Op::OneSided {
+                kind,
+                window,
+                target,
+                bytes,
+                request: None,
+                buffer: None,
+            };
             ops.push(access(OneSided::Put, RankId(right), Bytes::new(2_000)));
             ops.push(access(OneSided::FetchAndOp, RankId(left), Bytes::new(8)));
             ops.push(Op::Sync { kind: WindowSync::Fence, window, target: None });
         }
         ops
     };
-    let create = Op::Window { window, comm: CommId::WORLD, bytes: Bytes::new(4_096) };
+    let create = Op::Window { window, comm: CommId::WORLD, bytes: Bytes::new(4_096), buffer: None };
     std::iter::once(create).chain((0..9).flat_map(step)).collect()
 }
 
@@ -96,16 +112,17 @@ fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
         seed: 7,
         data: false,
         breakdown: false,
+        compute_scale: Default::default(),
     }
 }
 
-fn replay(request: &ReplayRequest, options: &RunOptions) -> ReplayReport {
-    run(request, options, InterruptAt::new(u32::MAX).context()).unwrap()
+fn replay(request: &ReplayRequest, options: &ExperimentOptions) -> ReplayReport {
+    request.run(options, InterruptAt::new(u32::MAX).control()).unwrap()
 }
 
 /// Catches results that depend on threads, on partitions, or on having been saved, interrupted and
 /// resumed: every byte of every table and of `run.json`.
-fn the_same_however_it_is_run(name: &str, sets: &[&str], map: Mapping, halo_ranks: u32, all_ranks: u32) {
+fn the_same_however_it_is_run(name: &str, sets: &[&str], map: Mapping, (halo_ranks, all_ranks): (u32, u32)) {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (folder.path().join("halo.weft"), folder.path().join("all.weft"));
     write(&one, halo_ranks, |rank| halo(halo_ranks, rank));
@@ -117,7 +134,8 @@ fn the_same_however_it_is_run(name: &str, sets: &[&str], map: Mapping, halo_rank
     for threads in [1, 2, 3, 8] {
         let directory = into(&threads.to_string());
         let check = threads == 1 && !sets.contains(&"fabric.kind=ideal");
-        let report = replay(&request, &RunOptions { check, ..options(threads, Some(directory.clone())) });
+        let report =
+            replay(&request, &ExperimentOptions { check, ..options(threads, Some(directory.clone())) });
         assert_eq!((report.ended, report.detail), (Ending::Finished, None), "{name}");
         let rows: Vec<_> = report.rows.iter().map(|measured| &measured.row.figures).collect();
         assert_eq!((rows[0].ranks, rows[1].first_rank), (halo_ranks, halo_ranks));
@@ -129,53 +147,54 @@ fn the_same_however_it_is_run(name: &str, sets: &[&str], map: Mapping, halo_rank
 
     let directory = into("resumed");
     let save_every = Some(Span::from_us(13));
-    let first = RunOptions { save_every, ..options(2, Some(directory.clone())) };
-    let report = run(&request, &first, InterruptAt::new(1).context()).unwrap();
+    let first = ExperimentOptions { save_every, ..options(2, Some(directory.clone())) };
+    let report = request.run(&first, InterruptAt::new(1).control()).unwrap();
     assert_eq!(report.ended, Ending::Interrupted, "{name}: the runs take several epochs");
     let again = read_request(&directory).unwrap();
     assert_eq!(Request::Replay(request.clone()), again);
     let output = Output { directory: directory.clone(), tables: Vec::new(), start: Start::Resume };
-    let report = replay(&request, &RunOptions { output: Some(output), save_every, ..options(3, None) });
+    let report =
+        replay(&request, &ExperimentOptions { output: Some(output), save_every, ..options(3, None) });
     assert_eq!(report.ended, Ending::Finished);
     assert_eq!(digest(&directory).unwrap(), digests[0], "{name}: after interrupt and resume");
 }
 
 #[test]
 fn exanest_is_deterministic() {
-    the_same_however_it_is_run("exanest", &[], Mapping::Linear, 100, 64);
+    the_same_however_it_is_run("exanest", &[], Mapping::Linear, (100, 64));
 }
 
 #[test]
 fn exanest_at_random_is_deterministic() {
     let sets = &["messaging.progress=thread", "messaging.clear_to_send=interface"];
-    the_same_however_it_is_run("exanest", sets, Mapping::Random, 100, 64);
+    the_same_however_it_is_run("exanest", sets, Mapping::Random, (100, 64));
 }
 
 #[test]
 fn a_torus_is_deterministic() {
-    the_same_however_it_is_run("communication-ip", &["topology.dims=[6,6,4]"], Mapping::Random, 80, 32);
+    the_same_however_it_is_run("communication-ip", &["topology.dims=[6,6,4]"], Mapping::Random, (80, 32));
 }
 
 #[test]
 fn a_fat_tree_is_deterministic() {
     let sets = &["topology.routing=up-down", "messaging.rendezvous=read", "messaging.profile=openmpi-4.1"];
-    the_same_however_it_is_run("bxi3-fattree", sets, Mapping::Linear, 120, 64);
+    the_same_however_it_is_run("bxi3-fattree", sets, Mapping::Linear, (120, 64));
 }
 
 /// Adaptive routing brings packets out of order.
 #[test]
 fn a_dragonfly_is_deterministic() {
-    the_same_however_it_is_run("bxi3-dragonfly", &[], Mapping::Random, 120, 64);
+    the_same_however_it_is_run("bxi3-dragonfly", &[], Mapping::Random, (120, 64));
 }
 
 #[test]
 fn a_dragonfly_with_calls_is_deterministic() {
-    the_same_however_it_is_run("bxi3-dragonfly", &["messaging.progress=call"], Mapping::Linear, 200, 100);
+    the_same_however_it_is_run("bxi3-dragonfly", &["messaging.progress=call"], Mapping::Linear, (200, 100));
 }
 
 #[test]
 fn the_ideal_network_is_deterministic() {
-    the_same_however_it_is_run("exanest", &["fabric.kind=ideal", "host.cores=1"], Mapping::Linear, 80, 40);
+    the_same_however_it_is_run("exanest", &["fabric.kind=ideal", "host.cores=1"], Mapping::Linear, (80, 40));
 }
 
 /// Catches sums that disagree between the ends of a message, and tables that disagree with the report.
@@ -200,7 +219,7 @@ fn a_timeline_is_written() {
     let (trace, timeline) = (folder.path().join("all.weft"), folder.path().join("all.json"));
     write(&trace, 8, |rank| exchange(8, rank));
     let request = request(machine("exanest", &[]), &[&trace]);
-    replay(&request, &RunOptions { timeline: Some(timeline.clone()), ..options(1, None) });
+    replay(&request, &ExperimentOptions { timeline: Some(timeline.clone()), ..options(1, None) });
     let text = std::fs::read_to_string(&timeline).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let events = document["traceEvents"].as_array().unwrap();
@@ -212,7 +231,7 @@ fn a_timeline_is_written() {
 }
 
 fn refused(request: &ReplayRequest) -> String {
-    run(request, &options(1, None), InterruptAt::new(u32::MAX).context()).unwrap_err().to_string()
+    request.run(&options(1, None), InterruptAt::new(u32::MAX).control()).unwrap_err().to_string()
 }
 
 #[test]
@@ -222,7 +241,7 @@ fn what_cannot_be_replayed_is_refused_before_it_starts() {
     let window = WindowId(0);
     let post = Op::Sync { kind: WindowSync::Post, window, target: None };
     let bytes = Bytes::new(64);
-    write(&path, 2, |_| vec![Op::Window { window, comm: CommId::WORLD, bytes }, post.clone()]);
+    write(&path, 2, |_| vec![Op::Window { window, comm: CommId::WORLD, bytes, buffer: None }, post.clone()]);
     let said = refused(&request(machine("exanest", &[]), &[&path]));
     assert!(said.contains("some.weft") && said.contains("window post without its group"), "{said}");
 
@@ -246,9 +265,9 @@ fn what_cannot_be_replayed_is_refused_before_it_starts() {
     assert!(said.contains("rank 1, operation"), "{said}");
 }
 
-/// Catches accesses between groups and exchanges of neighbours that do not end, lose bytes, or take no time, on
-/// links that lose packets too: ranks in a ring, each of which lets the one before it put into its window, and
-/// gives to the one behind it.
+/// Catches accesses between groups and exchanges of neighbours that do not end, lose bytes, or take no time,
+/// on links that lose packets too: ranks in a ring, each of which lets the one before it put into its window,
+/// and gives to the one behind it.
 #[test]
 fn groups_and_neighbours_are_replayed() {
     const RANKS: u32 = 9;
@@ -269,13 +288,13 @@ fn groups_and_neighbours_are_replayed() {
         };
         let (comm, kind, root) = (CommId::WORLD, Collective::NeighborAlltoallv, None);
         vec![
-            Op::Window { window, comm, bytes },
+            Op::Window { window, comm, bytes, buffer: None },
             sync(WindowSync::Post, Some(before)),
             sync(WindowSync::Start, Some(next)),
-            Op::OneSided { kind: OneSided::Put, window, target: RankId(next), bytes, request },
+            Op::OneSided { kind: OneSided::Put, window, target: RankId(next), bytes, request, buffer: None },
             sync(WindowSync::Complete, None),
             sync(WindowSync::Wait, None),
-            Op::Collective { kind, comm, root, sizes, request },
+            Op::Collective { kind, comm, root, sizes, request, buffers: Default::default() },
         ]
     });
     for sets in [&[][..], &["faults=[{drop=3000,corrupt=3000}]"]] {
@@ -310,7 +329,7 @@ fn a_deadlocking_program_says_who_waits_for_what() {
             let expected = format!("rank {rank} waits in wait for a receive of 8 from rank {other}");
             assert!(detail.contains(&expected), "{detail}");
         }
-        assert_eq!(weft_sim::results::read_manifest(&directory).unwrap().ended, Ending::NoProgress);
+        assert_eq!(weft_sim::experiment::read_manifest(&directory).unwrap().ended, Ending::NoProgress);
     }
 }
 
@@ -323,10 +342,10 @@ fn lost_packets_end_a_replay_with_their_number() {
     let ended = |sets: &[&str], threads| {
         let request =
             ReplayRequest { ranks_per_host: Some(1), ..request(machine("exanest", sets), &[&path]) };
-        let options = RunOptions { check: true, ..options(threads, None) };
+        let options = ExperimentOptions { check: true, ..options(threads, None) };
         replay(&request, &options)
     };
-    let simple = "nic.model=simple";
+    let simple = "nic.model=overheads";
     let whole = ended(&[simple], 1);
     assert_eq!((whole.ended, whole.rows[0].row.figures.packets_dropped), (Ending::Finished, 0));
     for rule in

@@ -4,70 +4,114 @@
 
 use std::fmt::Write;
 use weft_sim::experiment::validate::{self, Role, ValidateRequest, ValidationReport};
-use weft_sim::experiment::{Context, Estimate, Interrupt, Progress};
+use weft_sim::experiment::{Control, Interrupt, Silent};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/validation.md");
 const GENERATED: &str = "<!-- From here on";
 
-struct Quiet;
+/// Most columns of a line of the book's prose.
+const WIDTH: usize = 120;
 
-impl Progress for Quiet {
-    fn estimate(&self, _: Estimate) {}
-    fn advance(&self, _: f64, _: &str) {}
+/// A paragraph in lines of at most [`WIDTH`] columns.
+fn wrapped(paragraph: &str) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in paragraph.split_whitespace() {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > WIDTH {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += width;
+    }
+    text
 }
 
 fn report() -> ValidationReport {
-    let context = Context { interrupt: &Interrupt::default(), progress: &Quiet };
-    validate::run(&ValidateRequest::default(), context).unwrap()
+    let control = Control { interrupt: &Interrupt::default(), progress: &Silent };
+    validate::run(&ValidateRequest::default(), control).unwrap()
 }
 
 fn page(report: &ValidationReport) -> String {
     let mut text = String::new();
-    for (title, role, mean) in [
-        ("Predicted", Role::Predicted, report.mean_error_predicted),
-        ("Calibrated", Role::Calibrated, report.mean_error_calibrated),
-    ] {
-        let mean = mean.unwrap_or(0.0) * 100.0;
-        let figures = report.mean_error_predicted_without_limits.filter(|_| role == Role::Predicted);
-        let figures = figures.map_or(String::new(), |mean| {
-            format!(", {:.1} % without the limits, which have none where they are met", mean * 100.0)
-        });
+    for role in Role::ALL {
+        let Some(summary) = report.summary(role) else { continue };
+        let title = if role == Role::Limit { "Limits" } else { role.name() };
+        let title = title[..1].to_uppercase() + &title[1..];
+        let summary = summary[..1].to_uppercase() + &summary[1..];
         write!(
             text,
-            "\n## {title}\n\nMean error {mean:.1} %{figures}.\n\n| row | what | source | published | simulated | error |\n\
+            "\n## {title}\n\n{summary}.\n\n\
+             | row | what | source | published | simulated | error |\n\
              |---|---|---|--:|--:|--:|\n"
         )
         .unwrap();
-        for row in report.rows.iter().filter(|row| row.role == role) {
-            let bound = row.bound.map(|bound| format!("{bound} ")).unwrap_or_default();
-            let error = match (row.bound, row.relative_error) {
-                (Some(_), 0.0) => "met".to_owned(),
-                (_, error) => format!("{:+.1} %", error * 100.0),
-            };
+        for row in report.of_role(role) {
             writeln!(
                 text,
-                "| `{}` | {} | {} | {bound}{} {} | {:.3} {} | {error} |",
-                row.id, row.quantity, row.source, row.published, row.unit, row.simulated, row.unit
+                "| `{}` | {} | {} | {} {} | {:.3} {} | {} |",
+                row.id,
+                row.quantity,
+                row.source,
+                row.published_text(),
+                row.unit,
+                row.simulated,
+                row.unit,
+                row.error_text()
             )
             .unwrap();
         }
-        for row in report.rows.iter().filter(|row| row.role == role) {
+        for row in report.of_role(role) {
             if let Some(note) = &row.note {
-                write!(text, "\n`{}`: {note}\n", row.id).unwrap();
+                write!(text, "\n{}\n", wrapped(&format!("`{}`: {note}", row.id))).unwrap();
             }
         }
     }
     text
 }
 
-/// Catches a change of the model that moves a validated figure without the page saying so, and a row that
-/// cannot be run any more.
+/// Catches a model that has become worse: the error of a predicted row, or what misses a limit, above the
+/// bound that the row gives. A bound that has become loose would let that pass, too.
+fn assert_errors_are_within_their_bounds(report: &ValidationReport) {
+    for row in &report.rows {
+        let Some(bound) = row.bound else { continue };
+        let error = 100.0 * row.relative_error.abs();
+        assert!(error <= bound, "{}: {error:.2} % is above its bound of {bound} %", row.id);
+        assert!(bound <= 1.1 * error + 0.5, "{}: {bound} % is far above {error:.2} %", row.id);
+    }
+    let missed = report.rows.iter().filter(|row| row.is_met() == Some(false) && row.bound.is_none());
+    assert_eq!(missed.map(|row| row.id.as_str()).collect::<Vec<_>>(), [""; 0], "missed without a bound");
+}
+
+/// Catches a change that is made to one machine and refused by the other, and filters that name nothing.
+#[test]
+fn filters_and_changes_name_one_machine() {
+    let refused = |request: &ValidateRequest| {
+        let control = Control { interrupt: &Interrupt::default(), progress: &Silent };
+        validate::run(request, control).unwrap_err().to_string()
+    };
+    let sets = vec!["links.qfdb.latency=110ns".to_owned()];
+    let said = refused(&ValidateRequest { sets, ..ValidateRequest::default() });
+    assert!(said.contains("add --machine exanest"), "{said}");
+    let said = refused(&ValidateRequest { machine: Some("rack".into()), ..ValidateRequest::default() });
+    assert!(said.contains("rows of exanest, communication-ip"), "{said}");
+    let said = refused(&ValidateRequest { only: Some("rack".into()), ..ValidateRequest::default() });
+    assert!(said.contains("raw-latency") && said.contains("fifo-to-fifo"), "{said}");
+}
+
+/// Catches a change of the model that moves a validated figure without the page saying so, a row that cannot
+/// be run any more, and a row that has become worse.
 #[test]
 fn the_page_says_what_the_command_gives() {
     let present = std::fs::read_to_string(PAGE).unwrap();
     let start = present.find(GENERATED).expect("the page has the mark");
     let head = &present[..start + present[start..].find('\n').unwrap() + 1];
-    let expected = format!("{head}{}", page(&report()));
+    let report = report();
+    assert_errors_are_within_their_bounds(&report);
+    let expected = format!("{head}{}", page(&report));
     if std::env::var_os("WEFT_WRITE_DOCS").is_some() {
         std::fs::write(PAGE, &expected).unwrap();
     } else {

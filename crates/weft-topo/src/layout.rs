@@ -1,129 +1,246 @@
-//! A topology together with a routing, dispatched statically.
+//! The macro that makes `Layout` and `TopologyParameters` of a list of families.
 
-use crate::dimension_order::DimensionOrder;
-use crate::dragonfly_minimal::DragonflyMinimal;
-use crate::exanest_order::ExanestOrder;
-use crate::proof::{Channel, Ranked};
-use crate::star::StarRouting;
-use crate::traits::{Address, Attachment, LinkClass, Position, RouteState, Routing, Step, Topology, View};
-use crate::ugal::Ugal;
-use crate::up_down::UpDown;
-use serde::{Deserialize, Serialize};
-use weft_units::{EndpointId, PortId, SwitchId};
+/// Makes the enums `Layout`, a topology with its routing, and `TopologyParameters`, what a machine file says
+/// of it, of a list of families.
+///
+/// A line is a variant of `Layout` with the type in it, and the families whose machines are of that type.
+/// Both enums dispatch statically.
+#[macro_export]
+macro_rules! families {
+    ($($variant:ident($layout:ty): $($family:ident($parameters:ty)),+;)+) => {
+        /// A topology together with its routing.
+        #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+        #[allow(clippy::large_enum_variant, reason = "a machine has one")]
+        pub enum Layout {
+            $(#[doc = concat!("Made of parameters of [`", stringify!($($parameters),+), "`].")]
+            $variant($layout),)+
+        }
 
-/// Every supported pair of a topology and a routing. Both traits are delegated to the pair.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Layout {
-    /// Torus or mesh with dimension order.
-    Torus(DimensionOrder),
-    /// ExaNeSt machine with its dimension order.
-    Exanest(ExanestOrder),
-    /// k-ary n-tree with up/down routing.
-    KaryTree(UpDown),
-    /// Dragonfly with minimal routing.
-    DragonflyMinimal(DragonflyMinimal),
-    /// Dragonfly with UGAL-L.
-    DragonflyUgal(Ugal),
-    /// Star.
-    Star(StarRouting),
-}
+        impl $crate::Topology for Layout {
+            #[inline]
+            fn endpoints(&self) -> u32 {
+                match self { $(Layout::$variant(layout) => layout.endpoints(),)+ }
+            }
 
-/// The same expression for the routing of every variant.
-macro_rules! each {
-    ($layout:expr, $routing:ident => $answer:expr) => {
-        match $layout {
-            Layout::Torus($routing) => $answer,
-            Layout::Exanest($routing) => $answer,
-            Layout::KaryTree($routing) => $answer,
-            Layout::DragonflyMinimal($routing) => $answer,
-            Layout::DragonflyUgal($routing) => $answer,
-            Layout::Star($routing) => $answer,
+            #[inline]
+            fn switches(&self) -> u32 {
+                match self { $(Layout::$variant(layout) => layout.switches(),)+ }
+            }
+
+            #[inline]
+            fn ports(&self, switch: $crate::SwitchId) -> u32 {
+                match self { $(Layout::$variant(layout) => layout.ports(switch),)+ }
+            }
+
+            #[inline]
+            fn peer(&self, switch: $crate::SwitchId, port: $crate::PortId) -> $crate::Attachment {
+                match self { $(Layout::$variant(layout) => layout.peer(switch, port),)+ }
+            }
+
+            #[inline]
+            fn attachment(&self, endpoint: $crate::EndpointId) -> ($crate::SwitchId, $crate::PortId) {
+                match self { $(Layout::$variant(layout) => layout.attachment(endpoint),)+ }
+            }
+
+            #[inline]
+            fn link_class(&self, switch: $crate::SwitchId, port: $crate::PortId) -> $crate::LinkClass {
+                match self { $(Layout::$variant(layout) => layout.link_class(switch, port),)+ }
+            }
+
+            fn link_classes(&self) -> &'static [&'static str] {
+                match self { $(Layout::$variant(layout) => layout.link_classes(),)+ }
+            }
+
+            #[inline]
+            fn switch_address(&self, switch: $crate::SwitchId) -> $crate::Address {
+                match self { $(Layout::$variant(layout) => layout.switch_address(switch),)+ }
+            }
+
+            #[inline]
+            fn endpoint_address(&self, endpoint: $crate::EndpointId) -> $crate::Address {
+                match self { $(Layout::$variant(layout) => layout.endpoint_address(endpoint),)+ }
+            }
+
+            #[inline]
+            fn reachable(&self, from: $crate::EndpointId, to: $crate::EndpointId) -> bool {
+                match self { $(Layout::$variant(layout) => layout.reachable(from, to),)+ }
+            }
+
+            fn shape(&self) -> $crate::Shape {
+                match self { $(Layout::$variant(layout) => layout.shape(),)+ }
+            }
+
+            fn endpoint_name(&self, endpoint: $crate::EndpointId) -> String {
+                match self { $(Layout::$variant(layout) => layout.endpoint_name(endpoint),)+ }
+            }
+
+            fn path_kind(&self, from: $crate::EndpointId, to: $crate::EndpointId) -> Option<String> {
+                match self { $(Layout::$variant(layout) => layout.path_kind(from, to),)+ }
+            }
+
+            fn endpoint(&self, name: &str) -> Result<$crate::EndpointId, $crate::UnknownEndpoint> {
+                match self { $(Layout::$variant(layout) => layout.endpoint(name),)+ }
+            }
+
+            fn switch_name(&self, switch: $crate::SwitchId) -> String {
+                match self { $(Layout::$variant(layout) => layout.switch_name(switch),)+ }
+            }
+
+            fn switch(&self, name: &str) -> Option<$crate::SwitchId> {
+                match self { $(Layout::$variant(layout) => layout.switch(name),)+ }
+            }
+        }
+
+        impl $crate::Routing for Layout {
+            #[inline]
+            fn virtual_channels(&self) -> u32 {
+                match self { $(Layout::$variant(layout) => layout.virtual_channels(),)+ }
+            }
+
+            // One call less per hop: only the call of the routing is left where this is compiled in.
+            #[inline(always)]
+            fn route(
+                &self,
+                at: $crate::AtSwitch,
+                to: $crate::Address,
+                state: &mut $crate::RouteState,
+                view: &mut impl $crate::LocalView,
+            ) -> $crate::NextHop {
+                match self { $(Layout::$variant(layout) => layout.route(at, to, state, view),)+ }
+            }
+
+            fn is_deterministic(&self) -> bool {
+                match self { $(Layout::$variant(layout) => layout.is_deterministic(),)+ }
+            }
+        }
+
+        impl $crate::Ranked for Layout {
+            #[inline]
+            fn rank(&self, channel: $crate::Channel) -> u64 {
+                match self { $(Layout::$variant(layout) => layout.rank(channel),)+ }
+            }
+
+            #[inline]
+            fn successors(&self, channel: $crate::Channel, visit: &mut impl FnMut($crate::Channel)) {
+                match self { $(Layout::$variant(layout) => layout.successors(channel, visit),)+ }
+            }
+
+            fn representatives(&self) -> Option<Vec<$crate::Channel>> {
+                match self { $(Layout::$variant(layout) => layout.representatives(),)+ }
+            }
+        }
+
+        impl $crate::ClosedForms for Layout {
+            fn diameter(&self) -> Option<u32> {
+                match self { $(Layout::$variant(layout) => layout.diameter(),)+ }
+            }
+
+            fn mean_distance(&self) -> Option<f64> {
+                match self { $(Layout::$variant(layout) => layout.mean_distance(),)+ }
+            }
+
+            fn bisection(&self) -> Option<$crate::Bisection> {
+                match self { $(Layout::$variant(layout) => layout.bisection(),)+ }
+            }
+
+            fn uniform_load(&self) -> Option<$crate::ChannelLoad> {
+                match self { $(Layout::$variant(layout) => layout.uniform_load(),)+ }
+            }
+
+            fn permutation_load(&self, permutation: &$crate::Permutation) -> Option<$crate::ChannelLoad> {
+                match self { $(Layout::$variant(layout) => layout.permutation_load(permutation),)+ }
+            }
+
+            fn longest_route(&self) -> Option<u32> {
+                match self { $(Layout::$variant(layout) => layout.longest_route(),)+ }
+            }
+
+            fn idle_detour(&self) -> u32 {
+                match self { $(Layout::$variant(layout) => layout.idle_detour(),)+ }
+            }
+
+            fn source_classes(&self) -> Option<Vec<$crate::SourceClass>> {
+                match self { $(Layout::$variant(layout) => layout.source_classes(),)+ }
+            }
+        }
+
+        /// A topology and its routing as a machine file describes them.
+        #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+        pub enum TopologyParameters {
+            $($(#[doc = concat!("Made into [`Layout::", stringify!($variant), "`].")]
+            $family($parameters),)+)+
+        }
+
+        impl TopologyParameters {
+            /// All families, in the order of the list.
+            pub const FAMILIES: &'static [$crate::FamilyKeys] =
+                &[$($($crate::FamilyKeys::of::<$parameters>()),+),+];
+
+            /// The parameters that a machine of the family called `family` gives. `None`: there is no such
+            /// family, or something is missing, and was reported.
+            pub fn read(family: &str, given: &mut impl $crate::GivenKeys) -> Option<TopologyParameters> {
+                $($(if family == <$parameters as $crate::Family>::NAME {
+                    return <$parameters as $crate::Parameters>::read(given).map(TopologyParameters::$family);
+                })+)+
+                None
+            }
+
+            /// The tables of its family.
+            pub fn family(&self) -> $crate::FamilyKeys {
+                match self {
+                    $($(TopologyParameters::$family(_) => $crate::FamilyKeys::of::<$parameters>(),)+)+
+                }
+            }
+
+            /// The word of its routing.
+            pub fn routing(&self) -> &'static str {
+                match self {
+                    $($(TopologyParameters::$family(one) =>
+                        $crate::RoutingChoice::word($crate::Parameters::routing(one)),)+)+
+                }
+            }
+
+            /// Number of endpoints; no more than 64 bits hold.
+            pub fn endpoints(&self) -> u64 {
+                u64::try_from(self.counts().endpoints).unwrap_or(u64::MAX)
+            }
+
+            /// Checks what the types of the keys do not say.
+            ///
+            /// # Errors
+            /// The key to change, and how.
+            pub fn check(&self) -> Result<(), $crate::Misfit> {
+                match self {
+                    $($(TopologyParameters::$family(one) => $crate::Family::check(one),)+)+
+                }
+            }
+
+            /// The size of the machine.
+            pub fn counts(&self) -> $crate::Counts {
+                match self {
+                    $($(TopologyParameters::$family(one) => $crate::Family::counts(one),)+)+
+                }
+            }
+
+            /// The machine.
+            ///
+            /// # Errors
+            /// A size that no machine has.
+            pub fn build(&self) -> Result<Layout, $crate::SizeError> {
+                Ok(match self {
+                    $($(TopologyParameters::$family(one) =>
+                        Layout::$variant($crate::Family::build(one)?),)+)+
+                })
+            }
+
+            /// Small machines of every family.
+            pub fn examples() -> Vec<TopologyParameters> {
+                let mut examples = Vec::new();
+                $($(examples.extend(
+                    <$parameters as $crate::Family>::examples().into_iter().map(TopologyParameters::$family),
+                );)+)+
+                examples
+            }
         }
     };
-}
-
-pub(crate) use each;
-
-impl Topology for Layout {
-    #[inline]
-    fn endpoints(&self) -> u32 {
-        each!(self, routing => routing.topology().endpoints())
-    }
-
-    #[inline]
-    fn switches(&self) -> u32 {
-        each!(self, routing => routing.topology().switches())
-    }
-
-    #[inline]
-    fn ports(&self, switch: SwitchId) -> u32 {
-        each!(self, routing => routing.topology().ports(switch))
-    }
-
-    #[inline]
-    fn peer(&self, switch: SwitchId, port: PortId) -> Attachment {
-        each!(self, routing => routing.topology().peer(switch, port))
-    }
-
-    #[inline]
-    fn attachment(&self, endpoint: EndpointId) -> (SwitchId, PortId) {
-        each!(self, routing => routing.topology().attachment(endpoint))
-    }
-
-    #[inline]
-    fn link_class(&self, switch: SwitchId, port: PortId) -> LinkClass {
-        each!(self, routing => routing.topology().link_class(switch, port))
-    }
-
-    fn link_classes(&self) -> &'static [&'static str] {
-        each!(self, routing => routing.topology().link_classes())
-    }
-
-    #[inline]
-    fn switch_address(&self, switch: SwitchId) -> Address {
-        each!(self, routing => routing.topology().switch_address(switch))
-    }
-
-    #[inline]
-    fn endpoint_address(&self, endpoint: EndpointId) -> Address {
-        each!(self, routing => routing.topology().endpoint_address(endpoint))
-    }
-
-    #[inline]
-    fn reachable(&self, from: EndpointId, to: EndpointId) -> bool {
-        each!(self, routing => routing.topology().reachable(from, to))
-    }
-}
-
-impl Routing for Layout {
-    #[inline]
-    fn virtual_channels(&self) -> u32 {
-        each!(self, routing => routing.virtual_channels())
-    }
-
-    // A call less per hop: where it is compiled in, only that of the routing is left.
-    #[inline(always)]
-    fn route(&self, at: Position, to: Address, state: &mut RouteState, view: &mut impl View) -> Step {
-        each!(self, routing => routing.route(at, to, state, view))
-    }
-
-    fn is_deterministic(&self) -> bool {
-        each!(self, routing => routing.is_deterministic())
-    }
-}
-
-impl Ranked for Layout {
-    #[inline]
-    fn rank(&self, channel: Channel) -> u64 {
-        each!(self, routing => routing.rank(channel))
-    }
-
-    #[inline]
-    fn successors(&self, channel: Channel, visit: &mut impl FnMut(Channel)) {
-        each!(self, routing => routing.successors(channel, visit));
-    }
-
-    fn representatives(&self) -> Option<Vec<Channel>> {
-        each!(self, routing => routing.representatives())
-    }
 }

@@ -23,7 +23,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What a message is to the endpoints.
+/// The part that a message plays in a transfer: which others its arrival causes follows from it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessageClass {
@@ -44,7 +44,7 @@ impl MessageClass {
     pub const ALL: [MessageClass; 5] =
         [MessageClass::Rts, MessageClass::Cts, MessageClass::Data, MessageClass::Ack, MessageClass::Nack];
 
-    /// What its arrival makes an endpoint send.
+    /// The classes that its arrival makes an endpoint send.
     pub const fn causes(self) -> &'static [MessageClass] {
         match self {
             MessageClass::Rts => &[MessageClass::Cts],
@@ -74,8 +74,8 @@ pub struct ClassUse {
     pub class: MessageClass,
     /// The virtual channels on which it travels.
     pub virtual_channels: BTreeSet<u32>,
-    /// What an endpoint must be able to inject before it consumes a message of this class; empty: it
-    /// consumes whatever comes.
+    /// The classes that an endpoint must be able to inject before it consumes a message of this one;
+    /// empty: it consumes whatever comes.
     pub refused_until: BTreeSet<MessageClass>,
 }
 
@@ -133,8 +133,8 @@ impl fmt::Display for ClassProof {
             ),
             _ => write!(
                 f,
-                "{refusals} of {classes} classes of messages wait for others, over {networks} virtual networks and \
-                 in no circle"
+                "{refusals} of {classes} classes of messages wait for others, over {networks} virtual \
+                 networks and in no circle"
             ),
         }
     }
@@ -252,8 +252,8 @@ mod tests {
         assert_eq!(cycle.waits, [(Rts, Cts)]);
         assert_eq!(
             cycle.to_string(),
-            "classes of messages can wait for each other in a circle:\n  RTS is refused until CTS can be injected, \
-             which shares virtual channels with RTS"
+            "classes of messages can wait for each other in a circle:\n  RTS is refused until CTS can be \
+             injected, which shares virtual channels with RTS"
         );
         let own = |class| BTreeSet::from([class as u32]);
         let proof = prove_classes(&refusing(MessageClasses::consumed(1), &answers, own)).unwrap();
@@ -306,7 +306,8 @@ mod tests {
             }
             let components = tarjan_scc(&graph);
             let together = |one, other| {
-                components.iter().any(|c| c.contains(&nodes[one as usize]) && c.contains(&nodes[other as usize]))
+                let (one, other) = (&nodes[one as usize], &nodes[other as usize]);
+                components.iter().any(|component| component.contains(one) && component.contains(other))
             };
             let circle = refusals.iter().any(|&(refused, needed)| together(refused, needed));
             match prove_classes(&classes) {

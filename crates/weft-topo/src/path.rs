@@ -1,12 +1,12 @@
 //! The way of a single packet through an idle network.
 
-use crate::traits::{Attachment, Position, RouteState, Routing, Topology, View};
+use crate::traits::{AtSwitch, Attachment, LocalView, RouteState, Routing, Topology};
 use weft_units::{EndpointId, PortId, SwitchId, VcId};
 
 /// A view of a network without traffic, whose dice always show zero.
 struct Idle;
 
-impl View for Idle {
+impl LocalView for Idle {
     fn queued(&self, _port: PortId) -> u64 {
         0
     }
@@ -23,6 +23,16 @@ pub fn idle_path<L: Topology + Routing>(
     layout: &L,
     from: EndpointId,
     to: EndpointId,
+    visit: impl FnMut(SwitchId, PortId),
+) {
+    path(layout, (from, to), &mut Idle, visit);
+}
+
+/// [`idle_path`] where the routing sees `view` at every switch.
+pub(crate) fn path<L: Topology + Routing>(
+    layout: &L,
+    (from, to): (EndpointId, EndpointId),
+    view: &mut impl LocalView,
     mut visit: impl FnMut(SwitchId, PortId),
 ) {
     let target = layout.endpoint_address(to);
@@ -30,8 +40,8 @@ pub fn idle_path<L: Topology + Routing>(
     let mut vc = VcId(0);
     let mut state = RouteState::default();
     loop {
-        let at = Position { switch, address: layout.switch_address(switch), port, vc };
-        let step = layout.route(at, target, &mut state, &mut Idle);
+        let at = AtSwitch { switch, address: layout.switch_address(switch), port, vc };
+        let step = layout.route(at, target, &mut state, view);
         visit(switch, step.port);
         match layout.peer(switch, step.port) {
             Attachment::Switch(next, came_by) => (switch, port, vc) = (next, came_by, step.vc),

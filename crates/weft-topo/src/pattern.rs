@@ -7,7 +7,6 @@
 //! # Source
 //! W. J. Dally, B. Towles, "Principles and Practices of Interconnection Networks", 2004, §3.2, Table 3.1.
 
-use crate::layout::Layout;
 use crate::traits::Topology;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -34,7 +33,7 @@ impl Pattern {
 }
 
 impl fmt::Display for Pattern {
-    /// Its name as machine and command lines write it.
+    /// The name as machine files and command lines write it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Pattern::Uniform => "uniform",
@@ -79,27 +78,6 @@ pub struct Shape {
     pub sizes: Vec<u32>,
 }
 
-impl Shape {
-    /// The shape of a machine: its dimensions where it has a torus, else one ring of all endpoints.
-    pub fn of(layout: &Layout) -> Shape {
-        match layout {
-            Layout::Torus(routing) => {
-                let torus = routing.topology();
-                Shape { concentration: torus.concentration(), sizes: torus.sizes() }
-            }
-            Layout::Exanest(routing) => {
-                let machine = routing.topology();
-                let torus = &machine.subsystems()[0];
-                // Z is left out where it joins sub-systems of different size; it has two places there,
-                // and tornado does not move along a ring of two.
-                let dimensions = if machine.subsystems().len() > 1 { 2 } else { 3 };
-                Shape { concentration: torus.concentration(), sizes: torus.sizes()[..dimensions].to_vec() }
-            }
-            _ => Shape { concentration: 1, sizes: vec![layout.endpoints()] },
-        }
-    }
-}
-
 /// A pattern in which every endpoint has one destination.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Permutation {
@@ -126,8 +104,8 @@ impl Permutation {
     /// # Errors
     /// Where the pattern is uniform, the number of endpoints does not allow it, or it joins endpoints
     /// that cannot reach each other.
-    pub fn new(pattern: Pattern, layout: &Layout) -> Result<Permutation, Undefined> {
-        let endpoints = layout.endpoints();
+    pub fn new(pattern: Pattern, topology: &impl Topology) -> Result<Permutation, Undefined> {
+        let endpoints = topology.endpoints();
         let permutation = match pattern {
             Pattern::Uniform => return Err(Undefined::NoFixedDestination),
             Pattern::Transpose => {
@@ -139,19 +117,19 @@ impl Permutation {
                 }
                 Permutation::Transpose { side }
             }
-            Pattern::Tornado => Permutation::Tornado { shape: Shape::of(layout) },
+            Pattern::Tornado => Permutation::Tornado { shape: topology.shape() },
             Pattern::BitComplement => Permutation::BitComplement { endpoints },
         };
         for from in (0..endpoints).map(EndpointId) {
             let to = permutation.destination(from);
-            if !layout.reachable(from, to) {
+            if !topology.reachable(from, to) {
                 return Err(Undefined::Unreachable { from, to });
             }
         }
         Ok(permutation)
     }
 
-    /// Where an endpoint sends.
+    /// The endpoint that another sends to.
     pub fn destination(&self, source: EndpointId) -> EndpointId {
         match self {
             Permutation::Transpose { side } => transpose(*side, source),

@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Endpoints are sinks: they take every packet whatever it asks for, so that requests and the replies
-//! or data they cause share the channels ([`prove_classes`](crate::prove_classes) asks whether they do); and they are sources: no packet of the network waits for
-//! injection. Links to and from endpoints therefore lie on no cycle.
+//! or data they cause share the channels ([`prove_classes`](crate::prove_classes) asks whether they do); and
+//! they are sources: no packet of the network waits for injection. Links to and from endpoints therefore lie
+//! on no cycle.
 //!
 //! Where a turn does not raise the rank, the channel dependency graph is searched: either it has a
 //! cycle, which is returned, or the search is the proof.
@@ -43,7 +44,7 @@ impl fmt::Display for Channel {
     }
 }
 
-/// What the proof asks of a routing. Only channels between switches are meant.
+/// A routing that the deadlock proof can examine. Only channels between switches are meant.
 pub trait Ranked: Routing {
     /// The rank of a channel.
     fn rank(&self, channel: Channel) -> u64;

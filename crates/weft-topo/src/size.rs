@@ -20,7 +20,7 @@ pub enum SizeError {
     OutOfRange {
         /// The parameter, in words.
         parameter: &'static str,
-        /// Its value.
+        /// The value that was given.
         value: u64,
         /// The least value allowed.
         low: u64,
@@ -30,11 +30,11 @@ pub enum SizeError {
     /// More of something than a machine may have.
     #[error("the machine would have {count} {what}; the limit is {limit}")]
     TooMany {
-        /// What there is too much of.
+        /// The noun for what is counted, such as endpoints.
         what: &'static str,
-        /// How many there would be, no more than 2^128 - 1.
+        /// The number that there would be, no more than 2^128 - 1.
         count: u128,
-        /// How many are allowed.
+        /// The largest number allowed.
         limit: u64,
     },
     /// A number of mezzanines that does not fill the Y rings of an ExaNeSt machine.

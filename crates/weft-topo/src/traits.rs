@@ -1,5 +1,7 @@
-//! The seams: what a topology and a routing must answer.
+//! The traits of topologies and routings, and the views that routings get.
 
+use crate::names::{self, UnknownEndpoint};
+use crate::pattern::Shape;
 use serde::{Deserialize, Serialize};
 use weft_units::{EndpointId, PortId, SwitchId, VcId};
 
@@ -10,7 +12,7 @@ use weft_units::{EndpointId, PortId, SwitchId, VcId};
 #[serde(transparent)]
 pub struct Address(pub u64);
 
-/// What a port of a switch is joined to.
+/// The other end of the link at a port of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attachment {
     /// A port of another switch (links are full duplex; the relation is symmetric).
@@ -27,7 +29,7 @@ pub enum Attachment {
 #[serde(transparent)]
 pub struct LinkClass(pub u8);
 
-/// What is joined to what. Ports of a switch are numbered from 0 without gaps.
+/// A graph of switches and endpoints. Ports of a switch are numbered from 0 without gaps.
 pub trait Topology {
     /// Number of endpoints.
     fn endpoints(&self) -> u32;
@@ -35,7 +37,7 @@ pub trait Topology {
     fn switches(&self) -> u32;
     /// Number of ports of a switch, including those joined to nothing.
     fn ports(&self, switch: SwitchId) -> u32;
-    /// What a port is joined to.
+    /// The other end of the link at a port.
     fn peer(&self, switch: SwitchId, port: PortId) -> Attachment;
     /// The switch and port of an endpoint.
     fn attachment(&self, endpoint: EndpointId) -> (SwitchId, PortId);
@@ -52,20 +54,50 @@ pub trait Topology {
     fn reachable(&self, _from: EndpointId, _to: EndpointId) -> bool {
         true
     }
+    /// How its rings lie in the numbers of its endpoints. Where it has none: one ring of all endpoints.
+    fn shape(&self) -> Shape {
+        Shape { concentration: 1, sizes: vec![self.endpoints()] }
+    }
+    /// The name of an endpoint: its number, where the topology gives no other.
+    fn endpoint_name(&self, endpoint: EndpointId) -> String {
+        endpoint.to_string()
+    }
+    /// The kind of path from one endpoint to another, in the words of the machine's own documents; `None`:
+    /// they have none.
+    fn path_kind(&self, _from: EndpointId, _to: EndpointId) -> Option<String> {
+        None
+    }
+    /// The endpoint of a name, as [`Topology::endpoint_name`] writes it.
+    ///
+    /// # Errors
+    /// Where no endpoint has this name; the error carries the nearest that exists.
+    fn endpoint(&self, name: &str) -> Result<EndpointId, UnknownEndpoint> {
+        names::numbered_endpoint(self.endpoints(), name)
+    }
+    /// The name of a switch: after its endpoint where it has one alone, such as `switch of 3`; else its
+    /// number, such as `switch 7`.
+    fn switch_name(&self, switch: SwitchId) -> String {
+        names::switch_name(self, switch)
+    }
+    /// The switch of a name, as [`Topology::switch_name`] writes it, or of its number; `None`: no switch
+    /// has this name.
+    fn switch(&self, name: &str) -> Option<SwitchId> {
+        names::switch(self, name)
+    }
 }
 
-/// What a packet carries between routing decisions (an intermediate group, the dimension it travels
+/// The memory of a packet between routing decisions (an intermediate group, the dimension it travels
 /// in, whether it crossed a dateline); zero at injection. Its meaning belongs to the routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RouteState(pub u32);
 
-/// Where a packet stands when it is routed.
+/// A packet at a switch that routes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Position {
+pub struct AtSwitch {
     /// The switch.
     pub switch: SwitchId,
-    /// Its packed address.
+    /// The packed address of the switch.
     pub address: Address,
     /// The port the packet came in by.
     pub port: PortId,
@@ -73,32 +105,116 @@ pub struct Position {
     pub vc: VcId,
 }
 
-/// The next step of a packet.
+/// The next hop of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct NextHop {
     /// The port it leaves by.
     pub port: PortId,
     /// The virtual channel it takes on that port's link.
     pub vc: VcId,
 }
 
-/// What an adaptive routing may look at: the queues of its own switch, and dice.
-pub trait View {
+/// The view of an adaptive routing: the queues of its own switch, and dice.
+pub trait LocalView {
     /// Bytes that wait for or occupy the buffer behind a port, over all its virtual channels.
     fn queued(&self, port: PortId) -> u64;
     /// A random number, uniform over 64 bits, from the stream of this switch.
     fn random(&mut self) -> u64;
 }
 
-/// Which way a packet goes. A pure function of its arguments.
+/// Which way packets go. A pure function of its arguments.
 pub trait Routing {
     /// Virtual channels that the routing needs on links between switches; links to and from
     /// endpoints carry the same number, of which injection uses channel 0.
     fn virtual_channels(&self) -> u32;
-    /// The next step of a packet at `at` towards the endpoint at `to`. Must be a port of the switch
+    /// The next hop of a packet at `at` towards the endpoint at `to`. Must be a port of the switch
     /// that is joined to something; the endpoint's own port where `at` is its switch.
-    fn route(&self, at: Position, to: Address, state: &mut RouteState, view: &mut impl View) -> Step;
+    fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop;
     /// Whether every packet of a (source, destination) pair takes the same path, so that flows stay
     /// in order.
     fn is_deterministic(&self) -> bool;
+}
+
+/// A routing that owns the topology on which it routes. It answers for that topology: it implements
+/// [`Topology`] as well.
+pub trait RoutedTopology: Routing {
+    /// The topology.
+    type Topology: Topology;
+    /// The topology on which it routes.
+    fn topology(&self) -> &Self::Topology;
+}
+
+impl<R: RoutedTopology> Topology for R {
+    #[inline]
+    fn endpoints(&self) -> u32 {
+        self.topology().endpoints()
+    }
+
+    #[inline]
+    fn switches(&self) -> u32 {
+        self.topology().switches()
+    }
+
+    #[inline]
+    fn ports(&self, switch: SwitchId) -> u32 {
+        self.topology().ports(switch)
+    }
+
+    #[inline]
+    fn peer(&self, switch: SwitchId, port: PortId) -> Attachment {
+        self.topology().peer(switch, port)
+    }
+
+    #[inline]
+    fn attachment(&self, endpoint: EndpointId) -> (SwitchId, PortId) {
+        self.topology().attachment(endpoint)
+    }
+
+    #[inline]
+    fn link_class(&self, switch: SwitchId, port: PortId) -> LinkClass {
+        self.topology().link_class(switch, port)
+    }
+
+    fn link_classes(&self) -> &'static [&'static str] {
+        self.topology().link_classes()
+    }
+
+    #[inline]
+    fn switch_address(&self, switch: SwitchId) -> Address {
+        self.topology().switch_address(switch)
+    }
+
+    #[inline]
+    fn endpoint_address(&self, endpoint: EndpointId) -> Address {
+        self.topology().endpoint_address(endpoint)
+    }
+
+    #[inline]
+    fn reachable(&self, from: EndpointId, to: EndpointId) -> bool {
+        self.topology().reachable(from, to)
+    }
+
+    fn shape(&self) -> Shape {
+        self.topology().shape()
+    }
+
+    fn endpoint_name(&self, endpoint: EndpointId) -> String {
+        self.topology().endpoint_name(endpoint)
+    }
+
+    fn path_kind(&self, from: EndpointId, to: EndpointId) -> Option<String> {
+        self.topology().path_kind(from, to)
+    }
+
+    fn endpoint(&self, name: &str) -> Result<EndpointId, UnknownEndpoint> {
+        self.topology().endpoint(name)
+    }
+
+    fn switch_name(&self, switch: SwitchId) -> String {
+        self.topology().switch_name(switch)
+    }
+
+    fn switch(&self, name: &str) -> Option<SwitchId> {
+        self.topology().switch(name)
+    }
 }

@@ -4,12 +4,12 @@ use crate::column::{Columns, Lists, Place, Texts};
 use crate::error::TraceError;
 use crate::format::{Column, MAX_ENTRIES};
 use crate::kind::Kind;
-use crate::op::{CollectiveSizes, CommId, Op, RankRange, RequestId, WindowId};
-use crate::row::{Fault, MAX_BYTES, MAX_SPAN_PS, check_members, missing, ranges};
-use weft_units::{Bytes, RankId, Span};
+use crate::op::{CollectiveBuffers, CollectiveSizes, CommId, Op, RankRange, RequestId, WindowId};
+use crate::row::{MAX_BYTES, MAX_SPAN_PS, RowError, address, check_members, missing, ranges};
+use weft_units::{Address, Bytes, RankId, Span};
 
-/// Rows, the first of which is the next of its rank. Takes up to 50 bytes for each, and what its lists and texts
-/// take.
+/// Rows, the first of which is the next of its rank. Takes up to 90 bytes for each, mostly below
+/// 60, and what its lists and texts take.
 #[derive(Default)]
 pub(crate) struct Batch {
     kinds: Vec<Kind>,
@@ -32,21 +32,23 @@ pub(crate) struct Batch {
     send_counts: Lists<u64>,
     receive_counts: Lists<u64>,
     members: Lists<u64>,
+    buffer: Vec<u64>,
+    receive_buffer: Vec<u64>,
 }
 
 impl Batch {
-    /// How many rows there are.
+    /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         self.kinds.len()
     }
 
-    /// Reads rows anew: as many of `columns` as are not too long. `fault` makes an error of what is wrong with a
-    /// row.
+    /// Reads rows anew: as many of `columns` as are not too long. `fault` makes an error of what is wrong
+    /// with a row.
     pub(crate) fn read(
         &mut self,
         columns: &Columns<'_>,
         rank: RankId,
-        fault: impl Fn(usize, Fault) -> TraceError,
+        fault: impl Fn(usize, RowError) -> TraceError,
     ) -> Result<(), TraceError> {
         let len = columns.row_count();
         self.kinds.clear();
@@ -70,6 +72,8 @@ impl Batch {
         columns.scalars(Column::MatchedTag, &mut self.matched_tag, present)?;
         columns.scalars(Column::Completed, &mut self.completed, present)?;
         columns.scalars(Column::Window, &mut self.window, present)?;
+        columns.scalars(Column::Buffer, &mut self.buffer, present)?;
+        columns.scalars(Column::ReceiveBuffer, &mut self.receive_buffer, present)?;
         let mut places = Vec::new();
         let texts = columns.texts(Column::Text, &mut places, present)?;
         let complete = [
@@ -104,7 +108,7 @@ impl Batch {
         &mut self,
         names: Option<&Texts>,
         places: &[Place],
-        fault: impl Fn(usize, Fault) -> TraceError,
+        fault: impl Fn(usize, RowError) -> TraceError,
     ) -> Result<(), TraceError> {
         let Some(names) = names else { return Ok(()) };
         let known: Vec<Option<Kind>> = names.iter().map(Kind::from_name).collect();
@@ -120,9 +124,10 @@ impl Batch {
         Ok(())
     }
 
-    /// The operation of a row of a program of so many ranks. Columns that its kind does not have are not looked at.
+    /// The operation of a row of a program of so many ranks. Columns that its kind does not have are not
+    /// looked at.
     #[inline]
-    pub(crate) fn op(&self, row: usize, ranks: u32) -> Result<Op, Fault> {
+    pub(crate) fn op(&self, row: usize, ranks: u32) -> Result<Op, RowError> {
         RowOf { batch: self, row, present: self.present[row], ranks }.op(self.kinds[row])
     }
 }
@@ -138,7 +143,7 @@ struct RowOf<'a> {
 
 impl<'a> RowOf<'a> {
     #[inline(always)]
-    fn op(self, kind: Kind) -> Result<Op, Fault> {
+    fn op(self, kind: Kind) -> Result<Op, RowError> {
         let batch = self.batch;
         Ok(match kind {
             Kind::Compute => Op::Compute { span: self.span()? },
@@ -148,6 +153,7 @@ impl<'a> RowOf<'a> {
                 comm: self.comm()?,
                 bytes: self.bytes()?,
                 mode,
+                buffer: self.buffer()?,
                 request: need(self.request(), Column::Request)?,
             },
             Kind::Irecv => Op::Irecv {
@@ -156,6 +162,7 @@ impl<'a> RowOf<'a> {
                 comm: self.comm()?,
                 bytes: self.bytes()?,
                 matched: self.matched()?,
+                buffer: self.buffer()?,
                 request: need(self.request(), Column::Request)?,
             },
             Kind::Probe => Op::Probe {
@@ -188,14 +195,24 @@ impl<'a> RowOf<'a> {
                     send_counts: self.counts(&batch.send_counts, Column::SendCounts)?,
                     receive_counts: self.counts(&batch.receive_counts, Column::ReceiveCounts)?,
                 },
+                buffers: CollectiveBuffers {
+                    send: self.buffer()?,
+                    receive: self.address(&batch.receive_buffer, Column::ReceiveBuffer)?,
+                },
             },
             Kind::Communicator => Op::Communicator { comm: self.comm()?, members: self.members()? },
-            Kind::Window => Op::Window { window: self.window()?, comm: self.comm()?, bytes: self.bytes()? },
+            Kind::Window => Op::Window {
+                window: self.window()?,
+                comm: self.comm()?,
+                bytes: self.bytes()?,
+                buffer: self.buffer()?,
+            },
             Kind::OneSided(kind) => Op::OneSided {
                 kind,
                 window: self.window()?,
                 target: need(self.peer()?, Column::Peer)?,
                 bytes: self.bytes()?,
+                buffer: self.buffer()?,
                 request: self.request(),
             },
             Kind::Sync(kind) => Op::Sync { kind, window: self.window()?, target: self.peer()? },
@@ -213,7 +230,7 @@ impl<'a> RowOf<'a> {
     }
 
     #[inline(always)]
-    fn rank(self, ranks: &[u32], column: Column) -> Result<Option<RankId>, Fault> {
+    fn rank(self, ranks: &[u32], column: Column) -> Result<Option<RankId>, RowError> {
         match self.value(ranks, column) {
             Some(rank) if rank >= self.ranks => {
                 Err((column, format!("rank {rank} of a program of {} ranks", self.ranks)))
@@ -223,7 +240,7 @@ impl<'a> RowOf<'a> {
     }
 
     #[inline(always)]
-    fn size(self, sizes: &[u64], column: Column) -> Result<Bytes, Fault> {
+    fn size(self, sizes: &[u64], column: Column) -> Result<Bytes, RowError> {
         match need(self.value(sizes, column), column)? {
             size if size > MAX_BYTES => Err((column, format!("a size of {size} bytes; at most {MAX_BYTES}"))),
             size => Ok(Bytes::new(size)),
@@ -231,7 +248,7 @@ impl<'a> RowOf<'a> {
     }
 
     #[inline(always)]
-    fn span(self) -> Result<Span, Fault> {
+    fn span(self) -> Result<Span, RowError> {
         match need(self.value(&self.batch.span_ps, Column::SpanPs), Column::SpanPs)? {
             span if span > MAX_SPAN_PS => {
                 Err((Column::SpanPs, format!("a computation of more than {MAX_SPAN_PS} ps")))
@@ -241,7 +258,7 @@ impl<'a> RowOf<'a> {
     }
 
     #[inline(always)]
-    fn peer(self) -> Result<Option<RankId>, Fault> {
+    fn peer(self) -> Result<Option<RankId>, RowError> {
         self.rank(&self.batch.peer, Column::Peer)
     }
 
@@ -251,13 +268,23 @@ impl<'a> RowOf<'a> {
     }
 
     #[inline(always)]
-    fn comm(self) -> Result<CommId, Fault> {
+    fn comm(self) -> Result<CommId, RowError> {
         need(self.value(&self.batch.comm, Column::Comm), Column::Comm).map(CommId)
     }
 
     #[inline(always)]
-    fn bytes(self) -> Result<Bytes, Fault> {
+    fn bytes(self) -> Result<Bytes, RowError> {
         self.size(&self.batch.bytes, Column::Bytes)
+    }
+
+    #[inline(always)]
+    fn address(self, addresses: &[u64], column: Column) -> Result<Option<Address>, RowError> {
+        self.value(addresses, column).map(|value| address(value, column)).transpose()
+    }
+
+    #[inline(always)]
+    fn buffer(self) -> Result<Option<Address>, RowError> {
+        self.address(&self.batch.buffer, Column::Buffer)
     }
 
     #[inline(always)]
@@ -265,13 +292,13 @@ impl<'a> RowOf<'a> {
         self.value(&self.batch.request, Column::Request).map(RequestId)
     }
 
-    fn window(self) -> Result<WindowId, Fault> {
+    fn window(self) -> Result<WindowId, RowError> {
         need(self.value(&self.batch.window, Column::Window), Column::Window).map(WindowId)
     }
 
-    /// What a wildcard matched.
+    /// Source and tag of the message that a wildcard matched when the trace was recorded.
     #[inline(always)]
-    fn matched(self) -> Result<Option<(RankId, i32)>, Fault> {
+    fn matched(self) -> Result<Option<(RankId, i32)>, RowError> {
         let peer = self.rank(&self.batch.matched_peer, Column::MatchedPeer)?;
         let tag = self.value(&self.batch.matched_tag, Column::MatchedTag);
         match (peer, tag) {
@@ -282,7 +309,7 @@ impl<'a> RowOf<'a> {
         }
     }
 
-    fn list<T>(self, lists: &'a Lists<T>, column: Column) -> Result<&'a [T], Fault> {
+    fn list<T>(self, lists: &'a Lists<T>, column: Column) -> Result<&'a [T], RowError> {
         match lists.of(self.row) {
             list if list.len() > MAX_ENTRIES => {
                 Err((column, format!("{} entries; at most {MAX_ENTRIES}", list.len())))
@@ -291,12 +318,12 @@ impl<'a> RowOf<'a> {
         }
     }
 
-    fn requests(self) -> Result<Vec<RequestId>, Fault> {
+    fn requests(self) -> Result<Vec<RequestId>, RowError> {
         let requests = self.list(&self.batch.requests, Column::Requests)?;
         Ok(requests.iter().copied().map(RequestId).collect())
     }
 
-    fn counts(self, counts: &'a Lists<u64>, column: Column) -> Result<Vec<u64>, Fault> {
+    fn counts(self, counts: &'a Lists<u64>, column: Column) -> Result<Vec<u64>, RowError> {
         let counts = self.list(counts, column)?;
         match counts.iter().find(|&&size| size > MAX_BYTES) {
             Some(size) => Err((column, format!("a size of {size} bytes; at most {MAX_BYTES}"))),
@@ -304,14 +331,14 @@ impl<'a> RowOf<'a> {
         }
     }
 
-    fn members(self) -> Result<Vec<RankRange>, Fault> {
+    fn members(self) -> Result<Vec<RankRange>, RowError> {
         let members = self.list(&self.batch.members, Column::Members)?;
         let members: Vec<i64> = members.iter().map(|number| number.cast_signed()).collect();
         check_members(&members, self.ranks)?;
         ranges(&members)
     }
 
-    fn text(self) -> Result<String, Fault> {
+    fn text(self) -> Result<String, RowError> {
         if self.present & 1 << Column::Text as u32 == 0 {
             return Err(missing(Column::Text));
         }
@@ -321,6 +348,6 @@ impl<'a> RowOf<'a> {
 }
 
 #[inline(always)]
-fn need<T>(value: Option<T>, column: Column) -> Result<T, Fault> {
+fn need<T>(value: Option<T>, column: Column) -> Result<T, RowError> {
     value.ok_or_else(|| missing(column))
 }

@@ -20,7 +20,7 @@ use std::ops::Range;
 /// The definition level of an entry of a list; below it lie the empty list and null.
 const ENTRY: u8 = 2;
 
-/// What a dictionary holds, and the pages of most columns.
+/// A fixed-size entry of a dictionary. Pages of most columns hold the same type directly.
 pub(crate) trait Value: Copy + Default {
     /// The first `count` of them that lie one after the other.
     fn plain(bytes: &[u8], count: usize) -> Option<Vec<Self>>;
@@ -96,7 +96,7 @@ impl Texts {
 /// The lists of some rows, one after the other.
 #[derive(Default)]
 pub(crate) struct Lists<T> {
-    /// Where the list of each row ends; none at all: all lists are empty.
+    /// End of each row's list in `entries`; no ends at all: all lists are empty.
     pub(crate) ends: Vec<usize>,
     pub(crate) entries: Vec<T>,
 }
@@ -126,7 +126,7 @@ pub(crate) struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// How many rows there are.
+    /// Number of rows.
     pub(crate) fn row_count(&self) -> usize {
         (self.rows.end - self.rows.start) as usize
     }
@@ -140,9 +140,10 @@ impl Columns<'_> {
         present: &mut [u32],
     ) -> std::result::Result<(), TraceError> {
         values.clear();
+        let mut scalars = Scalars { column, values, present };
         self.read(column, |pages, skip| {
             let dictionary = dictionary::<T>(pages)?;
-            read_scalars(pages, skip, &dictionary, column, values, present)
+            scalars.read(pages, skip, &dictionary)
         })
         .map(|_| ())
     }
@@ -155,10 +156,11 @@ impl Columns<'_> {
         present: &mut [u32],
     ) -> std::result::Result<Option<Texts>, TraceError> {
         places.clear();
+        let mut scalars = Scalars { column, values: places, present };
         self.read(column, |pages, skip| {
             let texts = pages.dictionary.as_ref().and_then(Texts::of).ok_or_else(no_dictionary)?;
             let dictionary = dictionary::<Place>(pages)?;
-            read_scalars(pages, skip, &dictionary, column, places, present)?;
+            scalars.read(pages, skip, &dictionary)?;
             Ok(texts)
         })
     }
@@ -176,15 +178,56 @@ impl Columns<'_> {
             let rows = self.row_count();
             while lists.ends.len() < rows && lists.entries.len() <= self.entries {
                 let page = pages.next_data()?.ok_or_else(|| too_few(lists.ends.len(), rows))?;
-                skip = read_lists(&page, skip, &dictionary, (rows, self.entries), lists)?;
+                skip = self.read_lists(&page, skip, &dictionary, lists)?;
             }
             Ok(lists.ends.len())
         })?;
         Ok(read.unwrap_or(self.row_count()))
     }
 
-    /// Reads a column from its pages and the number of values that come before the first row; `None` where all
-    /// values are null.
+    /// Reads the lists of a page but the first `skip`, up to the number of rows and not much more than
+    /// `self.entries` entries. Returns the number of lists still to be skipped.
+    fn read_lists<T: Value>(
+        &self,
+        page: &Data,
+        skip: usize,
+        dictionary: &[T],
+        lists: &mut Lists<T>,
+    ) -> Result<usize> {
+        let rows = self.row_count();
+        let mut rest = &page.bytes[..];
+        let mut repetitions = levels(&mut rest, 1, page.count)?;
+        repetitions.push(0);
+        let definitions = levels(&mut rest, 2, page.count)?;
+        let Some((0, later)) = repetitions.split_first() else {
+            return Err(general("a page that begins within a row".to_owned()));
+        };
+        // Entries up to the end of each row. A row ends where the next entry repeats nothing, and with the
+        // page.
+        let (mut ends, mut entries) = (Vec::with_capacity(page.count), 0);
+        for (definition, next) in definitions.iter().zip(later) {
+            entries += usize::from(*definition == ENTRY);
+            if *next == 0 {
+                ends.push(entries);
+            }
+        }
+        let first = skip.min(ends.len());
+        let before = first.checked_sub(1).map_or(0, |last| ends[last]);
+        let known = lists.entries.len();
+        let mut end = before;
+        for &row_end in ends[first..].iter().take(rows - lists.ends.len()) {
+            end = row_end;
+            lists.ends.push(known + end - before);
+            if known + end - before > self.entries {
+                break;
+            }
+        }
+        lists.entries.extend(&read_values(page, rest, dictionary, end)?[before..]);
+        Ok(skip - first)
+    }
+
+    /// Reads a column from its pages and the number of values that come before the first row; `None` where
+    /// all values are null.
     fn read<R>(
         &self,
         column: Column,
@@ -200,93 +243,59 @@ impl Columns<'_> {
     }
 }
 
+/// A column without lists while it is read: values of the rows so far, and for all rows the columns that are
+/// not null.
+struct Scalars<'a, T> {
+    column: Column,
+    values: &'a mut Vec<T>,
+    /// For each row a bit per column.
+    present: &'a mut [u32],
+}
+
+impl<T: Value> Scalars<'_, T> {
+    /// Reads values, all but the first `skip`, until there is one for each row.
+    fn read(&mut self, pages: &mut Pages, mut skip: usize, dictionary: &[T]) -> Result<()> {
+        let Scalars { column, values, present } = self;
+        let (column, rows) = (*column, present.len());
+        while values.len() < rows {
+            let page = pages.next_data()?.ok_or_else(|| too_few(values.len(), rows))?;
+            let first = skip.min(page.count);
+            let end = page.count.min(first + rows - values.len());
+            skip -= first;
+            let mut rest = &page.bytes[..];
+            let levels = match column {
+                Column::Rank | Column::Operation => None,
+                _ => Some(levels(&mut rest, 1, page.count)?),
+            };
+            let present = &mut present[values.len()..][..end - first];
+            let Some(levels) = levels else {
+                values.extend(&read_values(&page, rest, dictionary, end)?[first..]);
+                present.iter_mut().for_each(|present| *present |= 1 << column as u32);
+                continue;
+            };
+            let count = |levels: &[u8]| levels.iter().map(|&level| u32::from(level)).sum::<u32>() as usize;
+            let (before, levels) = (count(&levels[..first]), &levels[first..end]);
+            for (present, &level) in present.iter_mut().zip(levels) {
+                *present |= u32::from(level) << column as u32;
+            }
+            let mut found = read_values(&page, rest, dictionary, before + count(levels))?;
+            // Without a branch: what stands where there is none does not matter.
+            found.push(T::default());
+            let mut at = before;
+            values.extend(levels.iter().map(|&level| {
+                let value = found[at];
+                at += usize::from(level);
+                value
+            }));
+        }
+        Ok(())
+    }
+}
+
 fn dictionary<T: Value>(pages: &Pages) -> Result<Vec<T>> {
     let Some(dictionary) = &pages.dictionary else { return Ok(Vec::new()) };
     T::dictionary(dictionary)
         .ok_or_else(|| general(format!("a dictionary of {} values that is none", dictionary.count)))
-}
-
-/// Reads values until there is one for each row.
-fn read_scalars<T: Value>(
-    pages: &mut Pages,
-    mut skip: usize,
-    dictionary: &[T],
-    column: Column,
-    values: &mut Vec<T>,
-    present: &mut [u32],
-) -> Result<()> {
-    let rows = present.len();
-    while values.len() < rows {
-        let page = pages.next_data()?.ok_or_else(|| too_few(values.len(), rows))?;
-        let first = skip.min(page.count);
-        let end = page.count.min(first + rows - values.len());
-        skip -= first;
-        let mut rest = &page.bytes[..];
-        let levels = match column {
-            Column::Rank | Column::Operation => None,
-            _ => Some(levels(&mut rest, 1, page.count)?),
-        };
-        let present = &mut present[values.len()..][..end - first];
-        let Some(levels) = levels else {
-            values.extend(&read_values(&page, rest, dictionary, end)?[first..]);
-            present.iter_mut().for_each(|present| *present |= 1 << column as u32);
-            continue;
-        };
-        let count = |levels: &[u8]| levels.iter().map(|&level| u32::from(level)).sum::<u32>() as usize;
-        let (before, levels) = (count(&levels[..first]), &levels[first..end]);
-        for (present, &level) in present.iter_mut().zip(levels) {
-            *present |= u32::from(level) << column as u32;
-        }
-        let mut found = read_values(&page, rest, dictionary, before + count(levels))?;
-        // Without a branch: what stands where there is none does not matter.
-        found.push(T::default());
-        let mut at = before;
-        values.extend(levels.iter().map(|&level| {
-            let value = found[at];
-            at += usize::from(level);
-            value
-        }));
-    }
-    Ok(())
-}
-
-/// Reads the lists of a page but the first `skip`, up to so many rows and not much more than so many entries.
-/// Returns how many are still to be skipped.
-fn read_lists<T: Value>(
-    page: &Data,
-    skip: usize,
-    dictionary: &[T],
-    (rows, most): (usize, usize),
-    lists: &mut Lists<T>,
-) -> Result<usize> {
-    let mut rest = &page.bytes[..];
-    let mut repetitions = levels(&mut rest, 1, page.count)?;
-    repetitions.push(0);
-    let definitions = levels(&mut rest, 2, page.count)?;
-    let Some((0, later)) = repetitions.split_first() else {
-        return Err(general("a page that begins within a row".to_owned()));
-    };
-    // Entries up to the end of each row. A row ends where the next entry repeats nothing, and with the page.
-    let (mut ends, mut entries) = (Vec::with_capacity(page.count), 0);
-    for (definition, next) in definitions.iter().zip(later) {
-        entries += usize::from(*definition == ENTRY);
-        if *next == 0 {
-            ends.push(entries);
-        }
-    }
-    let first = skip.min(ends.len());
-    let before = first.checked_sub(1).map_or(0, |last| ends[last]);
-    let known = lists.entries.len();
-    let mut end = before;
-    for &row_end in ends[first..].iter().take(rows - lists.ends.len()) {
-        end = row_end;
-        lists.ends.push(known + end - before);
-        if known + end - before > most {
-            break;
-        }
-    }
-    lists.entries.extend(&read_values(page, rest, dictionary, end)?[before..]);
-    Ok(skip - first)
 }
 
 /// The first values of a page, which lie in `bytes`.

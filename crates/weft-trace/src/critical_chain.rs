@@ -65,7 +65,7 @@ pub enum ChainError {
         rank: RankId,
         /// The operation of that rank, counted from 0.
         position: u64,
-        /// Its name.
+        /// The operation's name.
         operation: &'static str,
     },
     /// The ranks wait for each other, or for messages that nobody sends.
@@ -75,7 +75,7 @@ pub enum ChainError {
         rank: RankId,
         /// The operation of that rank, counted from 0.
         position: u64,
-        /// Its name.
+        /// The operation's name.
         operation: &'static str,
     },
 }
@@ -114,7 +114,7 @@ struct RankState {
     requests: BTreeMap<RequestKey, Option<Time>>,
     /// The operation that the rank waits in.
     waiting: Option<Op>,
-    /// How many collectives it has called on each communicator.
+    /// Number of collectives called on each communicator so far. Members pair their calls by it.
     calls: BTreeMap<CommId, u64>,
 }
 
@@ -126,19 +126,43 @@ struct Posted {
     open: bool,
 }
 
-/// The messages of one source, destination, communicator and tag. One side is always empty.
+/// Messages with the same key match in order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ChannelKey {
+    source: RankId,
+    destination: RankId,
+    comm: CommId,
+    tag: i32,
+}
+
+/// The messages of one key. One side is always empty.
 #[derive(Default)]
 struct Channel {
     sends: VecDeque<Posted>,
     receives: VecDeque<Posted>,
 }
 
+/// One collective call, the same for all members: the communicator, and the number of its calls before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct CallKey {
+    comm: CommId,
+    number: u64,
+}
+
+/// The arrival of a member in a collective.
+#[derive(Clone, Copy)]
+struct Arrival {
+    time: Time,
+    /// The request, until it has completed.
+    open: Option<RequestKey>,
+}
+
 /// A collective that not all members have called.
 struct Gathering {
     kind: Collective,
     root: Option<RankId>,
-    /// By the order of the communicator: arrival, and the request while it is open.
-    arrivals: Vec<Option<(Time, Option<RequestKey>)>>,
+    /// By the order of the communicator.
+    arrivals: Vec<Option<Arrival>>,
     arrived: usize,
 }
 
@@ -147,9 +171,9 @@ struct Chains {
     dependence: Dependence,
     ranks: Vec<RankState>,
     runnable: VecDeque<RankId>,
-    channels: BTreeMap<(RankId, RankId, CommId, i32), Channel>,
+    channels: BTreeMap<ChannelKey, Channel>,
     members: BTreeMap<CommId, Vec<RankId>>,
-    gatherings: BTreeMap<(CommId, u64), Gathering>,
+    gatherings: BTreeMap<CallKey, Gathering>,
 }
 
 impl Chains {
@@ -188,7 +212,8 @@ impl Chains {
                 }
             };
             if let Op::Probe { from, tag, comm } = op {
-                let channel = self.channels.get(&(from, rank, comm, tag));
+                let key = ChannelKey { source: from, destination: rank, comm, tag };
+                let channel = self.channels.get(&key);
                 let message = channel.and_then(|channel| channel.sends.front()).map(|send| send.time);
                 let state = &mut self.ranks[rank.index()];
                 let Some(sent) = message else {
@@ -219,7 +244,7 @@ impl Chains {
         }
     }
 
-    /// What an operation does before anything is waited for.
+    /// Starts an operation: everything that it does before it waits.
     fn post(&mut self, rank: RankId, op: &Op) -> Result<(), ChainError> {
         let state = &mut self.ranks[rank.index()];
         let time = state.chain.end;
@@ -233,14 +258,14 @@ impl Chains {
                 state.chain.end = time.saturating_add(*span);
                 state.chain.computation = state.chain.computation.saturating_add(*span);
             }
-            Op::Isend { to, tag, comm, bytes, mode, request } => {
+            Op::Isend { to, tag, comm, bytes, mode, request, .. } => {
                 let open = match mode {
                     SendMode::Synchronous => true,
                     SendMode::Standard | SendMode::Ready => *bytes > self.eager_limit,
                     SendMode::Buffered => false,
                 };
                 state.requests.insert(Some(*request), (!open).then_some(time));
-                let key = (rank, *to, *comm, *tag);
+                let key = ChannelKey { source: rank, destination: *to, comm: *comm, tag: *tag };
                 let send = Posted { request: *request, time, open };
                 self.channels.entry(key).or_default().sends.push_back(send);
                 self.meet(key);
@@ -251,7 +276,7 @@ impl Chains {
                     return Err(unsupported());
                 };
                 state.requests.insert(Some(*request), None);
-                let key = (from, rank, *comm, tag);
+                let key = ChannelKey { source: from, destination: rank, comm: *comm, tag };
                 let receive = Posted { request: *request, time, open: true };
                 self.channels.entry(key).or_default().receives.push_back(receive);
                 self.meet(key);
@@ -260,11 +285,13 @@ impl Chains {
                 if !self.members.contains_key(comm) || completion_needs_topology(*kind) {
                     return Err(unsupported());
                 }
-                let call = state.calls.entry(*comm).or_default();
-                let key = (*comm, *call);
-                *call += 1;
+                let calls = state.calls.entry(*comm).or_default();
+                let call = CallKey { comm: *comm, number: *calls };
+                *calls += 1;
                 state.requests.insert(*request, None);
-                self.arrive(key, rank, time, *kind, *root, *request);
+                let members = self.members[comm].len();
+                self.gatherings.entry(call).or_insert_with(|| Gathering::new(*kind, *root, members));
+                self.arrive(call, rank, Arrival { time, open: Some(*request) });
             }
             Op::Communicator { comm, members } => {
                 self.members.entry(*comm).or_insert_with(|| {
@@ -286,19 +313,20 @@ impl Chains {
 
     fn complete(&mut self, rank: RankId, request: RequestKey, time: Time) {
         self.ranks[rank.index()].requests.insert(request, Some(time));
-        // A rank is put in the queue for each request that completes; it looks for itself whether it may go on.
+        // A rank is put in the queue for each request that completes; it looks for itself whether it may go
+        // on.
         if self.ranks[rank.index()].waiting.is_some() {
             self.runnable.push_back(rank);
         }
     }
 
     /// Matches the first send of a channel with the first receive, where there are both.
-    fn meet(&mut self, key: (RankId, RankId, CommId, i32)) {
+    fn meet(&mut self, key: ChannelKey) {
         let Some(channel) = self.channels.get_mut(&key) else { return };
         if channel.receives.is_empty() {
             // The destination may be looking for it.
-            if matches!(self.ranks[key.1.index()].waiting, Some(Op::Probe { .. })) {
-                self.runnable.push_back(key.1);
+            if matches!(self.ranks[key.destination.index()].waiting, Some(Op::Probe { .. })) {
+                self.runnable.push_back(key.destination);
             }
             return;
         }
@@ -311,7 +339,7 @@ impl Chains {
         if channel.sends.is_empty() && channel.receives.is_empty() {
             self.channels.remove(&key);
         }
-        let (source, destination, ..) = key;
+        let ChannelKey { source, destination, .. } = key;
         let time = send.time.max(receive.time);
         if send.open {
             self.complete(source, Some(send.request), time);
@@ -319,38 +347,26 @@ impl Chains {
         self.complete(destination, Some(receive.request), time);
     }
 
-    fn arrive(
-        &mut self,
-        key: (CommId, u64),
-        rank: RankId,
-        time: Time,
-        kind: Collective,
-        root: Option<RankId>,
-        request: RequestKey,
-    ) {
-        let members = &self.members[&key.0];
-        let gathering = self.gatherings.entry(key).or_insert_with(|| Gathering {
-            kind,
-            root,
-            arrivals: vec![None; members.len()],
-            arrived: 0,
-        });
+    /// Adds a member to a collective and completes the calls that waited for it.
+    fn arrive(&mut self, call: CallKey, rank: RankId, arrival: Arrival) {
+        let members = &self.members[&call.comm];
+        let Some(gathering) = self.gatherings.get_mut(&call) else { return };
         let root = gathering.root.and_then(|root| members.iter().position(|&member| member == root));
         if let Some(own) = members.iter().position(|&member| member == rank) {
-            gathering.arrivals[own] = Some((time, Some(request)));
+            gathering.arrivals[own] = Some(arrival);
             gathering.arrived += 1;
         }
         let mut completed = Vec::new();
         for (index, &member) in members.iter().enumerate() {
             let time = gathering.completion(index, root, self.dependence);
-            if let (Some(time), Some((_, open))) = (time, &mut gathering.arrivals[index])
-                && let Some(request) = open.take()
+            if let (Some(time), Some(arrival)) = (time, &mut gathering.arrivals[index])
+                && let Some(request) = arrival.open.take()
             {
                 completed.push((member, request, time));
             }
         }
         if gathering.arrived == members.len() {
-            self.gatherings.remove(&key);
+            self.gatherings.remove(&call);
         }
         for (member, request, time) in completed {
             self.complete(member, request, time);
@@ -359,9 +375,13 @@ impl Chains {
 }
 
 impl Gathering {
-    /// When the member `index` is done, as far as that is known.
+    fn new(kind: Collective, root: Option<RankId>, members: usize) -> Gathering {
+        Gathering { kind, root, arrivals: vec![None; members], arrived: 0 }
+    }
+
+    /// The time at which the member `index` is done; `None`: not all that it awaits have arrived.
     fn completion(&self, index: usize, root: Option<usize>, dependence: Dependence) -> Option<Time> {
-        let arrival = |index: usize| self.arrivals[index].map(|(time, _)| time);
+        let arrival = |index: usize| self.arrivals[index].map(|arrival| arrival.time);
         let own = arrival(index)?;
         let awaited = match (dependence, self.kind) {
             (Dependence::Data, Collective::Broadcast | Collective::Scatter | Collective::Scatterv) => {
@@ -376,7 +396,7 @@ impl Gathering {
             _ if self.arrived < self.arrivals.len() => return None,
             _ => &self.arrivals[..],
         };
-        awaited.iter().try_fold(own, |latest, arrival| Some(latest.max((*arrival)?.0)))
+        awaited.iter().try_fold(own, |latest, arrival| Some(latest.max((*arrival)?.time)))
     }
 }
 

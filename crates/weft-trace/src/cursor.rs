@@ -36,7 +36,7 @@ impl RankCursor {
         self.rank
     }
 
-    /// How many operations of the rank lie before the next one. [`Trace::rank_at`] continues there.
+    /// Number of operations of the rank before the next one. [`Trace::rank_at`] continues there.
     pub fn position(&self) -> u64 {
         self.position
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace file: which file, where in it, and the mend.
+//! Errors of a trace file. Each names the file, the place in it, and the mend.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum TraceError {
     Read {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The file cannot be written. What was written has been removed.
@@ -20,7 +20,7 @@ pub enum TraceError {
     Write {
         /// The file that was to be made.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error, in words.
         reason: String,
     },
     /// The operations given to the writer do not make a trace.
@@ -28,7 +28,7 @@ pub enum TraceError {
     Misuse {
         /// The file that was to be made.
         path: PathBuf,
-        /// What is wrong with them.
+        /// The fault of the operations.
         reason: String,
     },
     /// No trace at all, or one that was cut short.
@@ -36,12 +36,21 @@ pub enum TraceError {
     NotATrace {
         /// The file.
         file: String,
-        /// What the Parquet reader says.
+        /// The Parquet reader's error.
+        reason: String,
+    },
+    /// A bit of it is not what was written.
+    #[error("{file}: damaged: {reason}; copy it again, or record it again with `weft record`")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// Which checksum does not fit.
         reason: String,
     },
     /// Written by a later weft.
     #[error(
-        "{file}: written in version {version} of the trace format, this weft reads up to {known}; use a newer weft"
+        "{file}: written in version {version} of the trace format, this weft reads up to {known}; \
+         use a newer weft"
     )]
     Version {
         /// The file.
@@ -53,7 +62,8 @@ pub enum TraceError {
     },
     /// The columns are not those of a trace.
     #[error(
-        "{file}: column {column}: expected `{expected}`, found {found}; convert the file with weft, not by hand"
+        "{file}: column {column}: expected `{expected}`, found {found}; \
+         convert the file with weft, not by hand"
     )]
     Schema {
         /// The file.
@@ -70,12 +80,13 @@ pub enum TraceError {
     Header {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault in the summary.
         reason: String,
     },
     /// A column of a row group cannot be decoded.
     #[error(
-        "{file}: row group {row_group}, column {column}: {reason}; the file is damaged, copy or record it again"
+        "{file}: row group {row_group}, column {column}: {reason}; \
+         the file is damaged, copy or record it again"
     )]
     Column {
         /// The file.
@@ -84,7 +95,7 @@ pub enum TraceError {
         row_group: usize,
         /// The column.
         column: &'static str,
-        /// What is wrong.
+        /// The fault in the column.
         reason: String,
     },
     /// An operation makes no sense.
@@ -98,21 +109,22 @@ pub enum TraceError {
         position: u64,
         /// The column.
         column: &'static str,
-        /// What is wrong, and the mend.
+        /// The fault in the operation, and the mend.
         reason: String,
     },
     /// The members of a communicator do not call the same collectives.
     #[error(
-        "{file}: communicator {comm}: its members call different collectives: {first}; {second}; record the trace again"
+        "{file}: communicator {comm}: its members call different collectives: {first}; {second}; \
+         record the trace again"
     )]
     Collectives {
         /// The file.
         file: String,
         /// The communicator.
         comm: u64,
-        /// What one member does where they first differ.
+        /// The call of one member where they first differ.
         first: String,
-        /// What another does there.
+        /// The call of another member at the same place.
         second: String,
     },
     /// The trace has no such rank.
@@ -122,7 +134,7 @@ pub enum TraceError {
         file: String,
         /// The rank asked for.
         rank: u32,
-        /// How many there are.
+        /// The number of ranks in the trace.
         ranks: u32,
     },
 }

@@ -4,7 +4,7 @@
 //!   rank 0: op op op … | rank 1: op op … | … | rank n-1: op op …      rows, in the order of each rank
 //!   [ row group ][ row group ][ row group ] …                          up to 64 Ki rows
 //!   [pg][pg][pg] …                                                     pages of 64 to 4096 rows
-//!   footer: where the pages are; JSON metadata with the number of rows of each rank
+//!   footer: where the pages are; JSON metadata with the number of rows of each rank; checksums
 //! ```
 //!
 //! The rows of a rank begin where those of the ranks before it end, so that a reader finds any operation
@@ -21,13 +21,13 @@
 //! | `rank` | world rank |
 //! | `operation` | [`crate::Kind::name`] |
 //! | `span_ps` | compute: CPU time, ps |
-//! | `peer` | isend: destination; irecv: source, null = any; collective: root; one-sided: target; all world ranks |
+//! | `peer` | world rank: isend destination, irecv source (null = any), collective root, one-sided target |
 //! | `tag` | isend, irecv; null = any |
 //! | `comm` | isend, irecv, collectives, communicator, window: the communicator |
 //! | `bytes` | payload, size of the receive buffer, bytes given to a collective, bytes exposed by a window |
 //! | `receive_bytes` | bytes taken from a collective |
 //! | `element_bytes` | size of one element of a collective |
-//! | `request` | the request that is started (isend, irecv, non-blocking collectives, one-sided) or waited for |
+//! | `request` | the request started (isend, irecv, non-blocking collectives, one-sided) or waited for |
 //! | `matched_peer`, `matched_tag` | irecv: what a wildcard matched when the trace was recorded |
 //! | `completed` | waitany: index into `requests` of the one that completed |
 //! | `window` | one-sided operations and synchronizations |
@@ -35,6 +35,10 @@
 //! | `requests` | waitall, waitany |
 //! | `send_counts`, `receive_counts` | v-variants of collectives: bytes per member |
 //! | `members` | communicator: first, stride, count of each range of world ranks, one after the other |
+//! | `buffer` | the rank's virtual address of what is sent, received, exposed, moved, given to a collective |
+//! | `receive_buffer` | that of what is taken from a collective |
+//!
+//! Files of earlier builds end with `members`: all buffers are null there.
 
 use crate::header::TraceHeader;
 use parquet::schema::parser::parse_message_type;
@@ -61,6 +65,8 @@ const SCHEMA: &str = "message weft_trace {
   optional group send_counts (LIST) { repeated group list { required int64 element (INTEGER(64,false)); } }
   optional group receive_counts (LIST) { repeated group list { required int64 element (INTEGER(64,false)); } }
   optional group members (LIST) { repeated group list { required int64 element; } }
+  optional int64 buffer (INTEGER(64,false));
+  optional int64 receive_buffer (INTEGER(64,false));
 }";
 
 /// The columns, in the order of the schema.
@@ -85,11 +91,13 @@ pub(crate) enum Column {
     SendCounts,
     ReceiveCounts,
     Members,
+    Buffer,
+    ReceiveBuffer,
 }
 
 impl Column {
     /// All columns; each lies at its own index.
-    pub(crate) const ALL: [Column; 19] = [
+    pub(crate) const ALL: [Column; 21] = [
         Column::Rank,
         Column::Operation,
         Column::SpanPs,
@@ -109,7 +117,12 @@ impl Column {
         Column::SendCounts,
         Column::ReceiveCounts,
         Column::Members,
+        Column::Buffer,
+        Column::ReceiveBuffer,
     ];
+
+    /// The first of the columns that files of earlier builds do not have.
+    pub(crate) const FIRST_ADDED: Column = Column::Buffer;
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -132,6 +145,8 @@ impl Column {
             Column::SendCounts => "send_counts",
             Column::ReceiveCounts => "receive_counts",
             Column::Members => "members",
+            Column::Buffer => "buffer",
+            Column::ReceiveBuffer => "receive_buffer",
         }
     }
 }
@@ -160,7 +175,7 @@ pub(crate) const MAX_GROUP_VALUES: usize = GROUP_ENTRIES + MAX_ENTRIES + GROUP_R
 pub(crate) const PAGE_BYTES: usize = 64 * 1024;
 
 /// Rows per page, which is also how many a cursor holds: fewer with more ranks, so that one cursor per rank
-/// costs about 100 MB at most up to 30,000 ranks and 4 KB per rank above.
+/// costs about 150 MB at most up to 30,000 ranks and 5 KB per rank above.
 pub(crate) fn page_rows(header: &TraceHeader) -> usize {
     let rows = (1usize << 21) / (header.ranks.max(1) as usize);
     rows.clamp(64, 4096).next_power_of_two().min(4096)

@@ -1,4 +1,4 @@
-//! What a trace says of itself: stored as one JSON text in the file's metadata, under [`METADATA_KEY`].
+//! The header of a trace: one JSON text in the file's metadata, under [`METADATA_KEY`].
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ pub const METADATA_KEY: &str = "weft.trace";
 /// The version of the format that is written, and the last that is read.
 pub const FORMAT_VERSION: u64 = 1;
 
-/// Where a trace comes from. Given by whoever records or converts it.
+/// The origin of a trace, given by whoever records or converts it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TraceHeader {
     /// Number of ranks of the world communicator.
@@ -17,7 +17,7 @@ pub struct TraceHeader {
     /// The program and its arguments.
     #[serde(default)]
     pub command: Vec<String>,
-    /// What recorded or converted the trace, with its version.
+    /// The recorder or converter that made the trace, with its version.
     #[serde(default)]
     pub recorder: String,
     /// The MPI library that the program ran on, with its version.
@@ -32,10 +32,12 @@ pub struct TraceHeader {
     /// When it was recorded, ISO 8601.
     #[serde(default)]
     pub date: Option<String>,
-    /// How computation moved clocks where the trace was recorded in virtual time, by `weft run`: its host model, such as `none`.
+    /// How computation moved clocks where the trace was recorded in virtual time, by `weft run`: its host
+    /// model, such as `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<String>,
-    /// Of such a trace: the largest standard send that its library keeps a copy of, so that it is complete at once.
+    /// Of such a trace: the largest standard send that its library keeps a copy of, so that it is complete at
+    /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffered_limit: Option<u64>,
     /// Calls that the recorder saw but does not record, with their number over all ranks.
@@ -51,7 +53,7 @@ pub struct TraceHeader {
 pub struct TraceMetadata {
     /// Version of the format.
     pub format_version: u64,
-    /// Where the trace comes from.
+    /// The origin of the trace.
     #[serde(flatten)]
     pub header: TraceHeader,
     /// Operations by name ([`crate::Kind::name`]); those that do not occur are left out.

@@ -5,8 +5,8 @@
 //!           odd:  (groups << 1 | 1), then groups of 8 numbers of `width` bits, the lowest bit first
 //! ```
 //! # Why here
-//! The Parquet library hands columns on in arrays of its own, which a replay would have to copy: reading a trace took two fifths of
-//! its time, and takes a quarter (`docs/src/performance.md`).
+//! The Parquet library hands columns on in arrays of its own, which a replay would have to copy: reading a
+//! trace took two fifths of its time, and takes a quarter (`docs/src/performance.md`).
 //!
 //! # Source
 //! parquet-format, *Encodings*: RLE = 3.
@@ -16,13 +16,13 @@ use parquet::errors::{ParquetError, Result};
 /// A number of an encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Run<'a> {
-    /// So many times the same.
+    /// A run length: one number, and the count of its repetitions.
     Same(u32, usize),
-    /// So many, packed.
+    /// Packed bits, and the count of numbers in them.
     Packed(&'a [u8], usize),
 }
 
-/// What `of` makes of the first `count` numbers of `width` bits that lie in `bytes`.
+/// The first `count` numbers of `width` bits that lie in `bytes`, each passed through `of`.
 ///
 /// # Errors
 /// Where there are fewer, and where they are wider than 32 bits.
@@ -225,7 +225,9 @@ mod tests {
     proptest! {
         /// Catches a number that is lost, doubled or cut, and reading beyond the end.
         #[test]
-        fn numbers_are_read_as_they_were_written((width, written) in some_numbers(), cut in any::<prop::sample::Index>()) {
+        fn numbers_are_read_as_they_were_written(
+            (width, written) in some_numbers(), cut in any::<prop::sample::Index>(),
+        ) {
             let bytes = encode(&written, width);
             prop_assert_eq!(&numbers(&bytes, width, written.len(), same).unwrap(), &written);
             let few = cut.index(written.len() + 1);
@@ -239,7 +241,9 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_numbers_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..40), width in 0u32..40) {
+        fn any_bytes_are_numbers_or_an_error(
+            bytes in prop::collection::vec(any::<u8>(), 0..40), width in 0u32..40,
+        ) {
             if let Ok(numbers) = numbers(&bytes, width, 100, same) {
                 prop_assert_eq!(numbers.len(), 100);
             }

@@ -1,4 +1,4 @@
-//! What a trace is: answered from its footer, however long it is.
+//! The summary of a trace. It is read from the footer alone, so a long trace costs no more than a short one.
 
 use crate::reader::Trace;
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub struct TraceInfo {
     pub format_version: u64,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What recorded or converted the trace.
+    /// The recorder or converter that made the trace.
     pub recorder: String,
     /// The MPI library.
     pub mpi_library: String,
@@ -23,7 +23,7 @@ pub struct TraceInfo {
     pub mpi_version: String,
     /// Cores of the host that it was recorded on.
     pub host_cores: Option<u32>,
-    /// When it was recorded.
+    /// The date of the recording, ISO 8601.
     pub date: Option<String>,
     /// How computation moved clocks where it was recorded in virtual time.
     pub virtual_time: Option<String>,
@@ -44,7 +44,7 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// Of an open trace.
+    /// The summary of an open trace.
     pub fn of(trace: &Trace) -> TraceInfo {
         let metadata = trace.metadata().clone();
         let header = metadata.header;

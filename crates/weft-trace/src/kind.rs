@@ -2,7 +2,7 @@
 
 use crate::op::{Collective, OneSided, Op, SendMode, WindowSync};
 
-/// What an operation is, without its arguments.
+/// The kind of an operation, without its arguments.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)] // Each is documented at the [`Op`] or enum of the same name.
 pub enum Kind {

@@ -1,4 +1,4 @@
-//! Operations of a rank, the trace format, readers and writers.
+//! Operations of a rank, the trace format, readers and writers; the virtual memory of a rank.
 //!
 //! A trace is what each rank of a parallel program did: computation, messages, collectives, in the
 //! order of the program. It says nothing of the network that it was recorded on.
@@ -9,8 +9,12 @@
 //!                                                                 ├──▶ TraceInfo, TraceStats
 //!                                                                 └──▶ critical_chain
 //! ```
+//!
+//! The addresses in it are virtual ([`AddressSpace`]): those of a real process never reach a trace.
 
+mod address_space;
 mod batch;
+mod checksum;
 mod column;
 pub mod critical_chain;
 mod cursor;
@@ -31,6 +35,7 @@ mod thrift;
 mod validate;
 mod writer;
 
+pub use address_space::AddressSpace;
 pub use cursor::RankCursor;
 pub use error::TraceError;
 pub use header::{FORMAT_VERSION, METADATA_KEY, TraceHeader, TraceMetadata};

@@ -5,7 +5,7 @@
 //! world communicator, also where the program named it within a smaller one.
 
 use serde::{Deserialize, Serialize};
-use weft_units::{Bytes, RankId, Span};
+use weft_units::{Address, Bytes, RankId, Span};
 
 /// A pending operation of one rank, numbered by that rank. A number may be used again once the
 /// request has completed.
@@ -33,14 +33,14 @@ pub struct RankRange {
     pub first: u32,
     /// The distance to the next; may be negative.
     pub stride: i32,
-    /// How many ranks.
+    /// Number of ranks.
     pub count: u32,
 }
 
 /// How a send completes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum SendMode {
-    /// When the buffer may be used again.
+    /// Complete when the buffer may be used again.
     Standard,
     /// Not before the receive has been matched.
     Synchronous,
@@ -76,7 +76,7 @@ pub enum Collective {
     NeighborAlltoallv,
 }
 
-/// What one rank contributes to and expects from a collective.
+/// The contribution of one rank to a collective, and the result that it expects.
 ///
 /// | collective | `send` | `receive` | `send_counts` | `receive_counts` |
 /// |---|---|---|---|---|
@@ -104,6 +104,16 @@ pub struct CollectiveSizes {
     pub receive_counts: Vec<u64>,
     /// Size of one element: reductions are split between elements only. 0 is read as 1.
     pub element: u32,
+}
+
+/// The places of a collective's buffers in the rank's memory; `None`: not known, or there is none, as where
+/// MPI works in place. The one buffer of a broadcast is both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CollectiveBuffers {
+    /// Of what the rank gives.
+    pub send: Option<Address>,
+    /// Of what it takes.
+    pub receive: Option<Address>,
 }
 
 /// The one-sided operations that move data.
@@ -156,6 +166,8 @@ pub enum Op {
         bytes: Bytes,
         /// How the send completes.
         mode: SendMode,
+        /// The place of the data in the rank's memory; `None`: not known.
+        buffer: Option<Address>,
         /// Completed by a wait.
         request: RequestId,
     },
@@ -171,16 +183,19 @@ pub enum Op {
         bytes: Bytes,
         /// For a wildcard: the source and tag that matched when the trace was recorded.
         matched: Option<(RankId, i32)>,
+        /// The place of the buffer in the rank's memory; `None`: not known.
+        buffer: Option<Address>,
         /// Completed by a wait.
         request: RequestId,
     },
-    /// Waits until a message is there that no receive has matched, which stays. Also a successful test for one.
+    /// Waits until a message is there that no receive has matched, which stays. Also a successful test for
+    /// one.
     Probe {
-        /// Its source, a world rank.
+        /// The message's source, a world rank.
         from: RankId,
-        /// Its tag.
+        /// The message's tag.
         tag: i32,
-        /// Its communicator.
+        /// The message's communicator.
         comm: CommId,
     },
     /// Waits until one request has completed. Also a successful test.
@@ -210,25 +225,29 @@ pub enum Op {
         root: Option<RankId>,
         /// Bytes given and taken.
         sizes: CollectiveSizes,
+        /// The buffers for them.
+        buffers: CollectiveBuffers,
         /// `None`: blocking; otherwise completed by a wait.
         request: Option<RequestId>,
     },
     /// A communicator that this rank is a member of exists from here on. Collective over its members
     /// (creation synchronizes as the recorded program's MPI did in operations of its own, or not at all).
     Communicator {
-        /// Its id, the same for all its members.
+        /// The communicator's id, the same for all its members.
         comm: CommId,
-        /// Its members in order.
+        /// The members in order.
         members: Vec<RankRange>,
     },
     /// A one-sided window exists from here on.
     Window {
-        /// Its id.
+        /// The window's id.
         window: WindowId,
         /// Among whom.
         comm: CommId,
         /// Bytes that this rank exposes.
         bytes: Bytes,
+        /// The place of what it exposes in its memory; `None`: not known.
+        buffer: Option<Address>,
     },
     /// A one-sided operation.
     OneSided {
@@ -240,6 +259,8 @@ pub enum Op {
         target: RankId,
         /// Payload.
         bytes: Bytes,
+        /// The place of the data in the rank's own memory, of the result if there is one; `None`: not known.
+        buffer: Option<Address>,
         /// For request-based operations.
         request: Option<RequestId>,
     },

@@ -19,9 +19,9 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use std::sync::Arc;
 
 /// Longest header of a page, in bytes: one of numbers alone has less than 64, and statistics are small.
-const LONGEST_HEADER: usize = 1024;
+const MAX_PAGE_HEADER_BYTES: usize = 1024;
 
-/// Where the pages of a column of a row group are.
+/// The locations of the pages of one column in one row group.
 pub(crate) struct PageIndex {
     dictionary: Option<PageLocation>,
     data: Vec<PageLocation>,
@@ -94,7 +94,7 @@ impl PageIndex {
 /// The values that those of a column's data refer to, one after the other.
 pub(crate) struct Dictionary {
     pub(crate) bytes: Bytes,
-    /// How many there should be.
+    /// Number of values that the page header promises.
     pub(crate) count: usize,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Dictionary {
 pub(crate) struct Data {
     /// Levels, and the values behind them.
     pub(crate) bytes: Bytes,
-    /// How many values there are, nulls included.
+    /// Number of values, nulls included.
     pub(crate) count: usize,
     /// Whether they are places in the dictionary.
     pub(crate) places: bool,
@@ -126,7 +126,7 @@ pub(crate) struct Pages {
 impl Pages {
     fn next_page(&mut self) -> Result<Option<Page>> {
         let Some(location) = self.left.next() else { return Ok(None) };
-        let length = (location.compressed_page_size as usize).min(LONGEST_HEADER);
+        let length = (location.compressed_page_size as usize).min(MAX_PAGE_HEADER_BYTES);
         let header = self.source.get_bytes(location.offset as u64, length)?;
         thrift::check(&thrift::PAGE_HEADER, &header)?;
         self.inner.get_next_page()

@@ -1,5 +1,7 @@
-//! Opens a trace: the footer is read and checked, operations are found when a cursor asks for them.
+//! Opens a trace: the footer is read and checked, operations are found when a cursor asks for them. Before
+//! the first of them is read, the checksum of all is checked.
 
+use crate::checksum::{self, ContentsSum, Footer};
 use crate::cursor::RankCursor;
 use crate::error::TraceError;
 use crate::format::{self, Column, GROUP_ROWS};
@@ -8,9 +10,8 @@ use crate::pages::PageIndex;
 use crate::source::Source;
 use crate::thrift;
 use parquet::errors::ParquetError;
-use parquet::file::FOOTER_SIZE;
-use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::Length;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use weft_units::{Bytes, RankId};
@@ -30,9 +31,15 @@ struct Inner {
     rank_starts: Vec<u64>,
     /// First row of each row group, and the number of rows at the end.
     group_starts: Vec<u64>,
-    /// Where the pages of each row group are; read when first needed.
+    /// The page index of each row group; read when first needed.
     groups: Vec<OnceLock<GroupIndex>>,
     page_rows: usize,
+    /// Number of the columns that it has; files of earlier builds lack the last ones.
+    columns: usize,
+    /// `None`: a trace of an earlier weft.
+    contents_sum: Option<ContentsSum>,
+    /// Whether the contents fit their checksum; found out when a row is first needed.
+    contents: OnceLock<Result<(), String>>,
 }
 
 /// The page index of each column of a row group; `None` where all values are null.
@@ -55,12 +62,16 @@ impl Trace {
     }
 
     fn from_source(file: String, source: Source) -> Result<Trace, TraceError> {
-        let parquet = check_footer(&source)
-            .and_then(|()| ParquetMetaDataReader::new().parse_and_finish(&source))
-            .map_err(|error| TraceError::NotATrace { file: file.clone(), reason: error.to_string() })?;
+        let not_a_trace =
+            |error: ParquetError| TraceError::NotATrace { file: file.clone(), reason: error.to_string() };
+        let footer = check_footer(&source).map_err(not_a_trace)?;
+        let parquet = ParquetMetaDataReader::new().parse_and_finish(&source).map_err(not_a_trace)?;
+        let contents_sum = footer.map_or(Ok(None), |footer| footer.check());
+        let contents_sum = contents_sum
+            .map_err(|reason| TraceError::Damaged { file: file.clone(), reason: reason.to_owned() })?;
         // The version comes first: a later one may have other columns.
         let metadata = read_metadata(&file, &parquet)?;
-        check_schema(&file, &parquet)?;
+        let columns = check_schema(&file, &parquet)?;
         let header = |reason: String| TraceError::Header { file: file.clone(), reason };
         if metadata.rank_operations.len() != metadata.header.ranks as usize {
             let (listed, ranks) = (metadata.rank_operations.len(), metadata.header.ranks);
@@ -84,7 +95,19 @@ impl Trace {
         let groups = parquet.row_groups().iter().map(|_| OnceLock::new()).collect();
         let page_rows = format::page_rows(&metadata.header);
         let source = Arc::new(source);
-        let inner = Inner { file, source, parquet, metadata, rank_starts, group_starts, groups, page_rows };
+        let inner = Inner {
+            file,
+            source,
+            parquet,
+            metadata,
+            rank_starts,
+            group_starts,
+            groups,
+            page_rows,
+            columns,
+            contents_sum,
+            contents: OnceLock::new(),
+        };
         Ok(Trace { inner: Arc::new(inner) })
     }
 
@@ -98,7 +121,7 @@ impl Trace {
         Bytes::new(self.inner.source.len())
     }
 
-    /// What the trace says of itself.
+    /// The header of the trace and the writer's counts.
     pub fn metadata(&self) -> &TraceMetadata {
         &self.inner.metadata
     }
@@ -152,16 +175,21 @@ impl Trace {
         self.inner.parquet.row_group(group).column(column as usize)
     }
 
-    /// Where the pages of a row group are.
+    /// The page index of a row group.
     pub(crate) fn group_index(&self, group: usize) -> Result<&GroupIndex, TraceError> {
         let cell = &self.inner.groups[group];
         if let Some(index) = cell.get() {
             return Ok(index);
         }
+        self.check_contents()?;
         let rows = self.inner.group_starts[group + 1] - self.inner.group_starts[group];
         let index = Column::ALL
             .into_iter()
             .map(|column| {
+                // Added since the file was written: null.
+                if column as usize >= self.inner.columns {
+                    return Ok(None);
+                }
                 let chunk = self.chunk(group, column);
                 let nulls = chunk.statistics().and_then(|statistics| statistics.null_count_opt());
                 let needed = matches!(column, Column::Rank | Column::Operation);
@@ -174,6 +202,14 @@ impl Trace {
             })
             .collect::<Result<_, _>>()?;
         Ok(cell.get_or_init(|| index))
+    }
+
+    /// Makes sure, once, that the rows are those that were written.
+    fn check_contents(&self) -> Result<(), TraceError> {
+        let Some(sum) = &self.inner.contents_sum else { return Ok(()) };
+        let checked = self.inner.contents.get_or_init(|| checksum::check_contents(self.source(), sum));
+        let damaged = |reason| TraceError::Damaged { file: self.inner.file.clone(), reason };
+        checked.clone().map_err(damaged)
     }
 
     pub(crate) fn column_error(&self, row_group: usize, column: Column, error: ParquetError) -> TraceError {
@@ -203,14 +239,13 @@ fn starts(counts: impl Iterator<Item = Option<u64>>) -> Option<Vec<u64>> {
     Some(starts)
 }
 
-/// Checks the footer, where it is as long as the file's end says; the library says what is wrong otherwise.
-fn check_footer(source: &Source) -> Result<(), ParquetError> {
-    let Some(tail) = source.len().checked_sub(FOOTER_SIZE as u64) else { return Ok(()) };
-    let length = FooterTail::try_from(&source.get_bytes(tail, FOOTER_SIZE)?[..])?.metadata_length();
-    match tail.checked_sub(length as u64) {
-        Some(start) => thrift::check(&thrift::FILE_METADATA, &source.get_bytes(start, length)?),
-        None => Ok(()),
+/// The footer, checked as far as the library trusts it; `None`: the library says what is wrong.
+fn check_footer(source: &Source) -> Result<Option<Footer>, ParquetError> {
+    let footer = Footer::read(source)?;
+    if let Some(footer) = &footer {
+        thrift::check(&thrift::FILE_METADATA, &footer.bytes)?;
     }
+    Ok(footer)
 }
 
 fn read_metadata(file: &str, parquet: &ParquetMetaData) -> Result<TraceMetadata, TraceError> {
@@ -238,7 +273,8 @@ fn read_metadata(file: &str, parquet: &ParquetMetaData) -> Result<TraceMetadata,
     serde_json::from_str(json).map_err(header)
 }
 
-fn check_schema(file: &str, parquet: &ParquetMetaData) -> Result<(), TraceError> {
+/// Checks the columns; those that were added to the format may be missing. Returns how many of them it has.
+fn check_schema(file: &str, parquet: &ParquetMetaData) -> Result<usize, TraceError> {
     let expected = format::schema();
     let found = parquet.file_metadata().schema_descr().root_schema().get_fields();
     for (index, expected) in expected.get_fields().iter().enumerate() {
@@ -251,10 +287,11 @@ fn check_schema(file: &str, parquet: &ParquetMetaData) -> Result<(), TraceError>
         match found.get(index) {
             Some(found) if found == expected => {}
             Some(found) => return Err(error(format!("`{}`", print(found)))),
+            None if index >= Column::FIRST_ADDED as usize => return Ok(index),
             None => return Err(error("nothing".to_owned())),
         }
     }
-    Ok(())
+    Ok(Column::ALL.len())
 }
 
 fn print(column: &parquet::schema::types::Type) -> String {

@@ -1,17 +1,20 @@
 //! An operation as one flat row of the trace's columns, and what such a row is checked for.
 
+use crate::address_space::AddressSpace;
 use crate::format::{Column, MAX_ENTRIES};
 use crate::kind::Kind;
 use crate::op::{Op, RankRange, RequestId};
 use std::borrow::Cow;
+use weft_units::Address;
+
 /// Largest size in bytes that is believed: a pebibyte.
 pub(crate) const MAX_BYTES: u64 = 1 << 50;
 
 /// Longest computation that is believed: 53 days. Sums of a few stay below 2^64 ps.
 pub(crate) const MAX_SPAN_PS: u64 = 1 << 62;
 
-/// What is wrong with a row: in which column, and what.
-pub(crate) type Fault = (Column, String);
+/// A fault in a row: the column, and the reason.
+pub(crate) type RowError = (Column, String);
 
 /// A row. Empty lists and null lists are the same.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(crate) struct Row<'a> {
     pub(crate) send_counts: Cow<'a, [u64]>,
     pub(crate) receive_counts: Cow<'a, [u64]>,
     pub(crate) members: Cow<'a, [i64]>,
+    pub(crate) buffer: Option<u64>,
+    pub(crate) receive_buffer: Option<u64>,
 }
 
 impl<'a> Row<'a> {
@@ -57,6 +62,8 @@ impl<'a> Row<'a> {
             send_counts: Cow::Borrowed(&[]),
             receive_counts: Cow::Borrowed(&[]),
             members: Cow::Borrowed(&[]),
+            buffer: None,
+            receive_buffer: None,
         }
     }
 
@@ -65,15 +72,16 @@ impl<'a> Row<'a> {
         let row = Row::empty(op.kind());
         match op {
             Op::Compute { span } => Row { span_ps: Some(span.as_ps()), ..row },
-            Op::Isend { to, tag, comm, bytes, mode: _, request } => Row {
+            Op::Isend { to, tag, comm, bytes, mode: _, buffer, request } => Row {
                 peer: Some(to.0),
                 tag: Some(*tag),
                 comm: Some(comm.0),
                 bytes: Some(bytes.get()),
                 request: Some(request.0),
+                buffer: number(buffer),
                 ..row
             },
-            Op::Irecv { from, tag, comm, bytes, matched, request } => Row {
+            Op::Irecv { from, tag, comm, bytes, matched, buffer, request } => Row {
                 peer: from.map(|rank| rank.0),
                 tag: *tag,
                 comm: Some(comm.0),
@@ -81,6 +89,7 @@ impl<'a> Row<'a> {
                 request: Some(request.0),
                 matched_peer: matched.map(|(rank, _)| rank.0),
                 matched_tag: matched.map(|(_, tag)| tag),
+                buffer: number(buffer),
                 ..row
             },
             Op::Probe { from, tag, comm } => {
@@ -91,7 +100,7 @@ impl<'a> Row<'a> {
             Op::Waitany { requests, completed } => {
                 Row { requests: numbers(requests), completed: Some(*completed), ..row }
             }
-            Op::Collective { kind: _, comm, root, sizes, request } => Row {
+            Op::Collective { kind: _, comm, root, sizes, buffers, request } => Row {
                 peer: root.map(|rank| rank.0),
                 comm: Some(comm.0),
                 bytes: Some(sizes.send.get()),
@@ -100,6 +109,8 @@ impl<'a> Row<'a> {
                 request: request.map(|request| request.0),
                 send_counts: Cow::Borrowed(&sizes.send_counts),
                 receive_counts: Cow::Borrowed(&sizes.receive_counts),
+                buffer: number(&buffers.send),
+                receive_buffer: number(&buffers.receive),
                 ..row
             },
             Op::Communicator { comm, members } => Row {
@@ -110,14 +121,19 @@ impl<'a> Row<'a> {
                     .collect(),
                 ..row
             },
-            Op::Window { window, comm, bytes } => {
-                Row { window: Some(window.0), comm: Some(comm.0), bytes: Some(bytes.get()), ..row }
-            }
-            Op::OneSided { kind: _, window, target, bytes, request } => Row {
+            Op::Window { window, comm, bytes, buffer } => Row {
+                window: Some(window.0),
+                comm: Some(comm.0),
+                bytes: Some(bytes.get()),
+                buffer: number(buffer),
+                ..row
+            },
+            Op::OneSided { kind: _, window, target, bytes, buffer, request } => Row {
                 window: Some(window.0),
                 peer: Some(target.0),
                 bytes: Some(bytes.get()),
                 request: request.map(|request| request.0),
+                buffer: number(buffer),
                 ..row
             },
             Op::Sync { kind: _, window, target } => {
@@ -128,7 +144,7 @@ impl<'a> Row<'a> {
     }
 
     /// Checks what a row can be checked for without its neighbours: ranks that exist, sizes that can be.
-    pub(crate) fn check(&self, ranks: u32) -> Result<(), Fault> {
+    pub(crate) fn check(&self, ranks: u32) -> Result<(), RowError> {
         if self.span_ps.is_some_and(|span| span > MAX_SPAN_PS) {
             return Err((Column::SpanPs, format!("a computation of more than {MAX_SPAN_PS} ps")));
         }
@@ -141,6 +157,10 @@ impl<'a> Row<'a> {
             if let Some(size) = size.filter(|&size| size > MAX_BYTES) {
                 return Err((column, format!("a size of {size} bytes; at most {MAX_BYTES}")));
             }
+        }
+        for (buffer, column) in [(self.buffer, Column::Buffer), (self.receive_buffer, Column::ReceiveBuffer)]
+        {
+            buffer.map_or(Ok(()), |buffer| address(buffer, column).map(drop))?;
         }
         let lists = [
             (self.requests.len(), Column::Requests),
@@ -179,13 +199,26 @@ fn numbers(requests: &[RequestId]) -> Cow<'static, [u32]> {
     requests.iter().map(|request| request.0).collect()
 }
 
+fn number(address: &Option<Address>) -> Option<u64> {
+    address.map(Address::get)
+}
+
+/// An address of so few bits as there are.
+#[inline]
+pub(crate) fn address(address: u64, column: Column) -> Result<Address, RowError> {
+    match address >> AddressSpace::BITS {
+        0 => Ok(Address::new(address)),
+        _ => Err((column, format!("the address {address:#x}; addresses have {} bits", AddressSpace::BITS))),
+    }
+}
+
 /// A null where there should be none.
-pub(crate) fn missing(column: Column) -> Fault {
+pub(crate) fn missing(column: Column) -> RowError {
     (column, "null where this operation needs a value".to_owned())
 }
 
 /// Members, of which each range lies as three numbers.
-pub(crate) fn ranges(members: &[i64]) -> Result<Vec<RankRange>, Fault> {
+pub(crate) fn ranges(members: &[i64]) -> Result<Vec<RankRange>, RowError> {
     let number = |value: i64| u32::try_from(value).ok();
     members
         .chunks(3)
@@ -202,7 +235,7 @@ pub(crate) fn ranges(members: &[i64]) -> Result<Vec<RankRange>, Fault> {
 }
 
 /// Members exist, and their number does not exceed that of the ranks.
-pub(crate) fn check_members(members: &[i64], ranks: u32) -> Result<(), Fault> {
+pub(crate) fn check_members(members: &[i64], ranks: u32) -> Result<(), RowError> {
     let mut total = 0u64;
     for range in ranges(members)? {
         let last = i64::from(range.first)

@@ -4,7 +4,7 @@ use bytes::{Buf, Bytes};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Error, ErrorKind};
 use std::os::unix::fs::FileExt;
 
 /// Bytes that many cursors read at once: nothing here has a position.
@@ -52,15 +52,15 @@ impl ChunkReader for Source {
 }
 
 impl Source {
-    /// Opens a file. A pipe or another file without a size is read into memory.
+    /// Opens a file. A device or a pipe is refused before it is opened: it may have no end, or nobody may
+    /// write.
     pub(crate) fn open(path: &std::path::Path) -> std::io::Result<Source> {
-        let mut file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if metadata.is_file() {
-            return Ok(Source::File { file, len: metadata.len() });
+        if !path.metadata()?.is_file() {
+            let why = "it is not a regular file; copy what it gives into one";
+            return Err(Error::new(ErrorKind::InvalidInput, why));
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(Source::Memory(bytes.into()))
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok(Source::File { file, len })
     }
 }

@@ -1,4 +1,4 @@
-//! What a trace holds: one pass over all operations, in memory for one rank at a time.
+//! Statistics of a trace: one pass over all operations, in memory for one rank at a time.
 
 use crate::error::TraceError;
 use crate::op::Op;
@@ -8,11 +8,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_units::{Bytes, RankId, Span};
 
-/// How many pairs of ranks [`TraceStats::top_pairs`] names.
-const TOP_PAIRS: usize = 20;
+/// Number of pairs of ranks in [`TraceStats::top_pairs`].
+const MAX_TOP_PAIRS: usize = 20;
 
-/// What a trace holds, as `weft trace stats --json` prints it. Sizes are those that the program gave;
-/// calls of collectives are counted once per rank that takes part.
+/// The contents of a trace in numbers, as `weft trace stats --json` prints them. Sizes are those that the
+/// program gave; calls of collectives are counted once per rank that takes part.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TraceStats {
     /// Number of ranks.
@@ -82,7 +82,7 @@ pub struct Pair {
 pub struct CollectiveStats {
     /// Calls, over all ranks.
     pub calls: u64,
-    /// How many of them were non-blocking.
+    /// The non-blocking calls among them.
     pub non_blocking_calls: u64,
     /// [`crate::op::CollectiveSizes::send`], summed.
     pub send_bytes: u64,
@@ -90,7 +90,7 @@ pub struct CollectiveStats {
     pub receive_bytes: u64,
 }
 
-/// What one rank does.
+/// The operations of one rank in numbers.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct RankStats {
@@ -228,6 +228,6 @@ impl Count {
             message_bytes,
         }));
         self.top_pairs.sort_by_key(|pair| (Reverse(pair.message_bytes), pair.from_rank, pair.to_rank));
-        self.top_pairs.truncate(TOP_PAIRS);
+        self.top_pairs.truncate(MAX_TOP_PAIRS);
     }
 }

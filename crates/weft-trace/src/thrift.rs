@@ -1,5 +1,5 @@
-//! What Parquet says of its parts is written in Thrift's compact protocol: the footer, the page index, the
-//! header of each page. [`check`] walks over it before the Parquet library does.
+//! Checks Parquet's descriptions of its parts: the footer, the page index, the header of each page. They are
+//! written in Thrift's compact protocol; [`check`] walks over them before the Parquet library does.
 //!
 //! ```text
 //!   struct: field field … 0        field: id and type in a byte, value     list: size and type, elements
@@ -15,7 +15,7 @@
 use Shape::{Binary, Bool, Byte, I16, I32, I64, List, Struct};
 use parquet::errors::{ParquetError, Result};
 
-/// What a value is. No list of booleans occurs.
+/// The type of a value. No list of booleans occurs.
 pub(crate) enum Shape {
     Bool,
     Byte,
@@ -103,11 +103,11 @@ pub(crate) const FILE_METADATA: Shape = Struct(&[
     (7, List(&Struct(&[(1, EMPTY)]))),
 ]);
 
-/// Where the pages of a column are.
+/// The offset index: the locations of a column's pages.
 pub(crate) const OFFSET_INDEX: Shape =
     Struct(&[(1, List(&Struct(&[(1, I64), (2, I32), (3, I64)]))), (2, List(&I64))]);
 
-/// What a page of version 1 says of itself.
+/// The header of a page of version 1.
 pub(crate) const PAGE_HEADER: Shape = Struct(&[
     (1, I32),
     (2, I32),

@@ -23,43 +23,119 @@ const MAX_MEMBER_RANGES: usize = 1 << 24;
 
 /// Checks a trace as a whole.
 pub fn validate(trace: &Trace) -> Result<(), TraceError> {
-    let world = vec![RankRange { first: 0, stride: 1, count: trace.ranks() }];
-    let mut communicators = BTreeMap::new();
-    communicators.insert(CommId::WORLD, Communicator { members: world, ..Communicator::default() });
+    let mut check = TraceCheck::new(trace);
     for rank in (0..trace.ranks()).map(RankId) {
-        let mut checked = RankCheck::new(trace, rank, &mut communicators);
+        check.rank(rank)?;
+    }
+    if trace.metadata().header.interrupted { Ok(()) } else { check.creations() }
+}
+
+/// The state of the check between ranks: communicators as the ranks read so far know them.
+struct TraceCheck<'t> {
+    trace: &'t Trace,
+    communicators: BTreeMap<CommId, Communicator>,
+}
+
+impl TraceCheck<'_> {
+    fn new(trace: &Trace) -> TraceCheck<'_> {
+        let world = vec![RankRange { first: 0, stride: 1, count: trace.ranks() }];
+        let world = Communicator { members: world, ..Communicator::default() };
+        TraceCheck { trace, communicators: [(CommId::WORLD, world)].into() }
+    }
+
+    /// Checks the operations of a rank by themselves, then its collectives against those of other ranks.
+    fn rank(&mut self, rank: RankId) -> Result<(), TraceError> {
+        let trace = self.trace;
+        let mut checked = RankCheck::new(trace, rank, &mut self.communicators);
         let mut cursor = trace.rank(rank)?;
         while let Some(op) = cursor.next() {
+            let op = op?;
             let position = cursor.position() - 1;
             checked
-                .op(&op?)
+                .op(&op)
                 .map_err(|(column, reason)| trace.operation_error(rank, position, column, reason))?;
         }
         let sequences = checked.sequences;
         for (comm, sequence) in sequences {
-            agree(trace, &mut communicators, comm, rank, sequence)?;
+            self.agree(comm, rank, sequence)?;
+        }
+        Ok(())
+    }
+
+    /// Compares the collectives of `rank` on a communicator with those of the first member that was read.
+    fn agree(&mut self, comm: CommId, rank: RankId, sequence: Sequence) -> Result<(), TraceError> {
+        let communicator = self.communicators.entry(comm).or_default();
+        match communicator.reference {
+            None => communicator.reference = Some((rank, sequence)),
+            Some((reference, expected)) if expected != sequence => {
+                return self.find_difference(comm, reference, rank);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Finds the first collective in which two members of a communicator differ. An interrupted recording may
+    /// have none: some members have come further than others.
+    fn find_difference(&self, comm: CommId, reference: RankId, rank: RankId) -> Result<(), TraceError> {
+        let trace = self.trace;
+        let interrupted = trace.metadata().header.interrupted;
+        let calls = |rank| -> Result<_, TraceError> {
+            let mut cursor = trace.rank(rank)?;
+            Ok(std::iter::from_fn(move || {
+                loop {
+                    match cursor.next()?.map(|op| Call::of(&op)) {
+                        Ok(Some((on, call))) if on == comm => return Some(Ok((cursor.position() - 1, call))),
+                        Ok(_) => {}
+                        Err(error) => return Some(Err(error)),
+                    }
+                }
+            }))
+        };
+        let (mut expected, mut found) = (calls(reference)?, calls(rank)?);
+        loop {
+            let (expected, found) = (expected.next().transpose()?, found.next().transpose()?);
+            match (expected, found) {
+                (Some((_, a)), Some((_, b))) if a == b => {}
+                (None, None) => return Ok(()),
+                (None, _) | (_, None) if interrupted => return Ok(()),
+                (expected, found) => {
+                    let describe = |rank: RankId, call: Option<(u64, Call)>| match call {
+                        Some((position, call)) => format!("rank {rank}, operation {position}: {call}"),
+                        None => format!("rank {rank}: no further collective"),
+                    };
+                    return Err(TraceError::Collectives {
+                        file: trace.file().to_owned(),
+                        comm: comm.0,
+                        first: describe(reference, expected),
+                        second: describe(rank, found),
+                    });
+                }
+            }
         }
     }
-    if !trace.metadata().header.interrupted {
-        for (comm, communicator) in &communicators {
+
+    /// Checks that all members of each communicator create it.
+    fn creations(&self) -> Result<(), TraceError> {
+        for (comm, communicator) in &self.communicators {
             let members: u64 = communicator.members.iter().map(|range| u64::from(range.count)).sum();
             if communicator.known_to != members {
                 let reason = format!(
                     "communicator {} has {members} members, {} of them create it; record the trace again",
                     comm.0, communicator.known_to
                 );
-                return Err(TraceError::Header { file: trace.file().to_owned(), reason });
+                return Err(TraceError::Header { file: self.trace.file().to_owned(), reason });
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A communicator as the first of its members to be read knows it.
 #[derive(Default)]
 struct Communicator {
     members: Vec<RankRange>,
-    /// How many ranks create it.
+    /// Number of ranks that create it.
     known_to: u64,
     /// The first member that was read, and its collectives.
     reference: Option<(RankId, Sequence)>,
@@ -84,7 +160,7 @@ impl Sequence {
     }
 }
 
-/// What the members of a communicator must agree on in a collective.
+/// The part of a collective call on which all members of a communicator must agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Call {
     kind: Collective,
@@ -96,7 +172,7 @@ struct Call {
 
 impl Call {
     fn of(op: &Op) -> Option<(CommId, Call)> {
-        let Op::Collective { kind, comm, root, sizes, request } = op else { return None };
+        let Op::Collective { kind, comm, root, sizes, request, .. } = op else { return None };
         let same_size = matches!(
             kind,
             Collective::Broadcast
@@ -147,9 +223,9 @@ fn contains(members: &[RankRange], rank: RankId) -> bool {
     })
 }
 
-type Fault = (&'static str, String);
+type RowError = (&'static str, String);
 
-/// What is known of a rank while its operations are read.
+/// The state of a rank while its operations are read.
 struct RankCheck<'a> {
     rank: RankId,
     interrupted: bool,
@@ -185,7 +261,7 @@ impl<'a> RankCheck<'a> {
         }
     }
 
-    fn op(&mut self, op: &Op) -> Result<(), Fault> {
+    fn op(&mut self, op: &Op) -> Result<(), RowError> {
         match op {
             Op::Compute { span } => {
                 let sum = self.computation.as_ps().saturating_add(span.as_ps());
@@ -238,7 +314,7 @@ impl<'a> RankCheck<'a> {
         Ok(())
     }
 
-    fn start(&mut self, request: RequestId) -> Result<(), Fault> {
+    fn start(&mut self, request: RequestId) -> Result<(), RowError> {
         if self.requests.insert(request) {
             return Ok(());
         }
@@ -246,11 +322,11 @@ impl<'a> RankCheck<'a> {
         Err(("request", reason + "; add the wait that is missing, or record the trace again"))
     }
 
-    fn complete(&mut self, request: RequestId, column: &'static str) -> Result<(), Fault> {
+    fn complete(&mut self, request: RequestId, column: &'static str) -> Result<(), RowError> {
         if self.requests.remove(&request) { Ok(()) } else { Err(unknown(request, column)) }
     }
 
-    fn member(&self, comm: CommId) -> Result<(), Fault> {
+    fn member(&self, comm: CommId) -> Result<(), RowError> {
         if self.sequences.contains_key(&comm) {
             return Ok(());
         }
@@ -258,14 +334,14 @@ impl<'a> RankCheck<'a> {
         Err(("comm", reason + "; a `communicator` operation must come first"))
     }
 
-    fn exists(&self, window: WindowId) -> Result<(), Fault> {
+    fn exists(&self, window: WindowId) -> Result<(), RowError> {
         if self.windows.contains(&window) {
             return Ok(());
         }
         Err(("window", format!("window {} does not exist; a `window` operation must come first", window.0)))
     }
 
-    fn create(&mut self, comm: CommId, members: &[RankRange]) -> Result<(), Fault> {
+    fn create(&mut self, comm: CommId, members: &[RankRange]) -> Result<(), RowError> {
         let wrong = |reason: &str| Err(("members", format!("communicator {}: {reason}", comm.0)));
         if self.sequences.insert(comm, Sequence::default()).is_some() {
             return wrong("created for the second time; each needs a number of its own");
@@ -290,7 +366,7 @@ impl<'a> RankCheck<'a> {
         }
     }
 
-    fn collective(&mut self, op: &Op) -> Result<(), Fault> {
+    fn collective(&mut self, op: &Op) -> Result<(), RowError> {
         let (Some((comm, call)), Op::Collective { sizes, root, .. }) = (Call::of(op), op) else {
             return Ok(());
         };
@@ -331,60 +407,7 @@ impl<'a> RankCheck<'a> {
     }
 }
 
-fn unknown(request: RequestId, column: &'static str) -> Fault {
+fn unknown(request: RequestId, column: &'static str) -> RowError {
     let reason = format!("request {} is waited for, but was not started or has completed", request.0);
     (column, reason + "; remove the wait, or record the trace again")
-}
-
-/// Compares the collectives of `rank` on a communicator with those of the first member that was read.
-fn agree(
-    trace: &Trace,
-    communicators: &mut BTreeMap<CommId, Communicator>,
-    comm: CommId,
-    rank: RankId,
-    sequence: Sequence,
-) -> Result<(), TraceError> {
-    let communicator = communicators.entry(comm).or_default();
-    let Some((reference, expected)) = communicator.reference else {
-        communicator.reference = Some((rank, sequence));
-        return Ok(());
-    };
-    if sequence == expected {
-        return Ok(());
-    }
-    // Where a recording was interrupted, some members have come further than others.
-    let interrupted = trace.metadata().header.interrupted;
-    let calls = |rank| -> Result<_, TraceError> {
-        let mut cursor = trace.rank(rank)?;
-        Ok(std::iter::from_fn(move || {
-            loop {
-                match cursor.next()?.map(|op| Call::of(&op)) {
-                    Ok(Some((on, call))) if on == comm => return Some(Ok((cursor.position() - 1, call))),
-                    Ok(_) => {}
-                    Err(error) => return Some(Err(error)),
-                }
-            }
-        }))
-    };
-    let (mut expected, mut found) = (calls(reference)?, calls(rank)?);
-    loop {
-        let (expected, found) = (expected.next().transpose()?, found.next().transpose()?);
-        match (expected, found) {
-            (Some((_, a)), Some((_, b))) if a == b => {}
-            (None, None) => return Ok(()),
-            (None, _) | (_, None) if interrupted => return Ok(()),
-            (expected, found) => {
-                let describe = |rank: RankId, call: Option<(u64, Call)>| match call {
-                    Some((position, call)) => format!("rank {rank}, operation {position}: {call}"),
-                    None => format!("rank {rank}: no further collective"),
-                };
-                return Err(TraceError::Collectives {
-                    file: trace.file().to_owned(),
-                    comm: comm.0,
-                    first: describe(reference, expected),
-                    second: describe(rank, found),
-                });
-            }
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Writes a trace: operations in, one Parquet file out, whole or not at all.
 
+use crate::checksum;
 use crate::error::TraceError;
 use crate::format::{self, Column, GROUP_ENTRIES, GROUP_ROWS, GROUP_ROWS_AT_END_OF_RANK, MAX_ENTRIES};
 use crate::header::{FORMAT_VERSION, METADATA_KEY, TraceHeader, TraceMetadata};
@@ -140,10 +141,12 @@ impl TraceWriter {
         };
         let json = serde_json::to_string(&metadata).expect("strings and numbers always make JSON");
         self.file.append_key_value_metadata(KeyValue::new(METADATA_KEY.to_owned(), json));
+        checksum::entries().into_iter().for_each(|entry| self.file.append_key_value_metadata(entry));
         let path = self.path;
         let mut buffer = self.file.into_inner().map_err(|error| unwritable(&path, error))?;
         buffer.flush().map_err(|error| unwritable(&path, error))?;
         let temporary = buffer.into_inner().map_err(|error| unwritable(&path, error.into_error()))?;
+        checksum::seal(temporary.as_file()).map_err(|error| unwritable(&path, error))?;
         temporary.as_file().sync_all().map_err(|error| unwritable(&path, error))?;
         temporary.persist(&path).map_err(|error| unwritable(&path, error.error))?;
         Ok(metadata)
@@ -210,6 +213,8 @@ struct Group {
     send_counts: Values<Int64Type>,
     receive_counts: Values<Int64Type>,
     members: Values<Int64Type>,
+    buffer: Values<Int64Type>,
+    receive_buffer: Values<Int64Type>,
 }
 
 impl Group {
@@ -235,6 +240,8 @@ impl Group {
         self.send_counts.push_list(row.send_counts.iter().map(|value| value.cast_signed()));
         self.receive_counts.push_list(row.receive_counts.iter().map(|value| value.cast_signed()));
         self.members.push_list(row.members.iter().copied());
+        self.buffer.push(int64(row.buffer));
+        self.receive_buffer.push(int64(row.receive_buffer));
         self.rows += 1;
         self.entries += row.entries();
     }
@@ -260,6 +267,8 @@ impl Group {
         self.send_counts.write(&mut group)?;
         self.receive_counts.write(&mut group)?;
         self.members.write(&mut group)?;
+        self.buffer.write(&mut group)?;
+        self.receive_buffer.write(&mut group)?;
         group.close()?;
         Ok(())
     }

@@ -15,12 +15,12 @@ fn compute(us: u64) -> Op {
 
 fn send(to: u32, bytes: u64, mode: SendMode) -> Op {
     let (tag, comm, request) = (1, CommId::WORLD, RequestId(0));
-    Op::Isend { to: RankId(to), tag, comm, bytes: Bytes::new(bytes), mode, request }
+    Op::Isend { to: RankId(to), tag, comm, bytes: Bytes::new(bytes), mode, request, buffer: None }
 }
 
 fn receive(from: u32) -> Op {
     let (tag, comm, bytes, request) = (Some(1), CommId::WORLD, Bytes::new(1 << 20), RequestId(1));
-    Op::Irecv { from: Some(RankId(from)), tag, comm, bytes, matched: None, request }
+    Op::Irecv { from: Some(RankId(from)), tag, comm, bytes, matched: None, request, buffer: None }
 }
 
 fn wait(request: u32) -> Op {
@@ -29,7 +29,7 @@ fn wait(request: u32) -> Op {
 
 fn collective(kind: Collective, root: Option<u32>) -> Op {
     let (sizes, comm) = (CollectiveSizes::default(), CommId::WORLD);
-    Op::Collective { kind, comm, root: root.map(RankId), sizes, request: None }
+    Op::Collective { kind, comm, root: root.map(RankId), sizes, request: None, buffers: Default::default() }
 }
 
 /// The times at which the ranks end, in µs, with an eager limit of 100 bytes.
@@ -83,7 +83,7 @@ fn wildcards_receive_what_they_received_before() {
     let any = |matched: u32| {
         let matched = Some((RankId(matched), 1));
         let Op::Irecv { comm, bytes, request, .. } = receive(0) else { unreachable!() };
-        Op::Irecv { from: None, tag: None, comm, bytes, matched, request }
+        Op::Irecv { from: None, tag: None, comm, bytes, matched, request, buffer: None }
     };
     let sender = |us| vec![compute(us), send(0, 8, SendMode::Standard), wait(0)];
     let receiver = vec![any(2), wait(1), compute(1), any(1), wait(1)];

@@ -1,4 +1,4 @@
-//! What is written is read back, from any position, and lies in the file in one way only.
+//! A trace reads back as it was written, from any position. One content gives one file, byte for byte.
 
 #![allow(clippy::unwrap_used)] // All of this is tests.
 
@@ -8,7 +8,7 @@ use common::*;
 use proptest::prelude::*;
 use weft_trace::op::*;
 use weft_trace::{Trace, TraceError, TraceHeader, TraceWriter};
-use weft_units::{Bytes, RankId, Span};
+use weft_units::{Address, Bytes, RankId, Span};
 
 fn read(trace: &Trace, rank: usize, position: u64) -> Vec<Op> {
     trace.rank_at(RankId::from(rank), position).unwrap().map(Result::unwrap).collect()
@@ -47,6 +47,41 @@ proptest! {
     }
 }
 
+/// Catches a reader that refuses the recordings of earlier builds, or reads their other columns shifted:
+/// these were made before there were columns of buffers.
+#[test]
+fn traces_without_buffers_are_read() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/trace");
+    let ops = |name: &str| -> Vec<Op> {
+        let trace = Trace::open(format!("{corpus}/{name}.weft")).unwrap();
+        (0..trace.ranks()).flat_map(|rank| read(&trace, rank as usize, 0)).collect()
+    };
+    for (name, operations) in [("newer", 40), ("sends", 47), ("windows", 84)] {
+        let ops = ops(name);
+        assert_eq!(ops.len(), operations, "{name}");
+        for op in ops {
+            let buffers = match op {
+                Op::Isend { buffer, .. } | Op::Irecv { buffer, .. } => [buffer, None],
+                Op::Window { buffer, .. } | Op::OneSided { buffer, .. } => [buffer, None],
+                Op::Collective { buffers, .. } => [buffers.send, buffers.receive],
+                _ => [None, None],
+            };
+            assert_eq!(buffers, [None, None]);
+        }
+    }
+    let first = ops("sends").into_iter().find(|op| matches!(op, Op::Isend { .. }));
+    let expected = Op::Isend {
+        to: RankId(1),
+        tag: 1,
+        comm: CommId::WORLD,
+        bytes: Bytes::new(12),
+        mode: SendMode::Standard,
+        buffer: None,
+        request: RequestId(0),
+    };
+    assert_eq!(first, Some(expected));
+}
+
 /// Operations over several row groups and pages, with long lists among them.
 fn long(ops: u64) -> Vec<Op> {
     let op = |i: u64| match i % 50 {
@@ -60,6 +95,7 @@ fn long(ops: u64) -> Vec<Op> {
             bytes: Bytes::new(i),
             mode: SendMode::Standard,
             request: RequestId(i as u32),
+            buffer: None,
         },
     };
     (0..ops).map(op).collect()
@@ -92,6 +128,7 @@ fn very_long_lists_are_read_in_smaller_chunks() {
             ..CollectiveSizes::default()
         },
         request: None,
+        buffers: Default::default(),
     };
     let ops: Vec<_> = (0..150).map(op).collect();
     let trace = trace_of(&[ops.clone(), ops.clone()]);
@@ -164,6 +201,17 @@ fn the_writer_refuses_what_makes_no_trace() {
     let error =
         writer.push(&Op::Sync { kind: WindowSync::Lock, window, target: Some(RankId(9)) }).unwrap_err();
     assert!(message(error).contains("rank 9 of a program of 1 ranks"));
+    for (send, receive, column) in [(1 << 39, 0, "buffer"), (0, u64::MAX, "receive_buffer")] {
+        let mut writer = create(1);
+        writer.begin_rank(RankId(0)).unwrap();
+        let buffers =
+            CollectiveBuffers { send: Some(Address::new(send)), receive: Some(Address::new(receive)) };
+        let (kind, comm, root) = (Collective::Allreduce, CommId::WORLD, None);
+        let op =
+            Op::Collective { kind, comm, root, sizes: CollectiveSizes::default(), buffers, request: None };
+        let error = message(writer.push(&op).unwrap_err());
+        assert!(error.contains(&format!("rank 0, operation 0, column {column}: the address 0x")), "{error}");
+    }
     let missing = directory.path().join("no such directory/x.weft");
     assert!(matches!(TraceWriter::create(missing, header(1)), Err(TraceError::Write { .. })));
     assert!(!path.exists());

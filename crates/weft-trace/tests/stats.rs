@@ -17,6 +17,7 @@ fn trace() -> weft_trace::Trace {
         bytes: Bytes::new(bytes),
         mode: SendMode::Standard,
         request: RequestId(0),
+        buffer: None,
     };
     let any = Op::Irecv {
         from: None,
@@ -25,6 +26,7 @@ fn trace() -> weft_trace::Trace {
         bytes: Bytes::ZERO,
         matched: None,
         request: RequestId(0),
+        buffer: None,
     };
     let allreduce = |request| Op::Collective {
         kind: Collective::Allreduce,
@@ -32,6 +34,7 @@ fn trace() -> weft_trace::Trace {
         root: None,
         sizes: CollectiveSizes { send: Bytes::new(8), receive: Bytes::new(8), ..CollectiveSizes::default() },
         request,
+        buffers: Default::default(),
     };
     let compute = |us| Op::Compute { span: Span::from_us(us) };
     trace_of(&[

@@ -14,7 +14,7 @@ const HALF: CommId = CommId(1);
 
 fn send(to: u32) -> Op {
     let (tag, comm, mode) = (0, CommId::WORLD, SendMode::Standard);
-    Op::Isend { to: RankId(to), tag, comm, bytes: Bytes::new(8), mode, request: REQUEST }
+    Op::Isend { to: RankId(to), tag, comm, bytes: Bytes::new(8), mode, request: REQUEST, buffer: None }
 }
 
 fn wait() -> Op {
@@ -23,7 +23,7 @@ fn wait() -> Op {
 
 fn collective(kind: Collective, comm: CommId, root: Option<u32>, bytes: u64) -> Op {
     let sizes = CollectiveSizes { send: Bytes::new(bytes), ..CollectiveSizes::default() };
-    Op::Collective { kind, comm, root: root.map(RankId), sizes, request: None }
+    Op::Collective { kind, comm, root: root.map(RankId), sizes, request: None, buffers: Default::default() }
 }
 
 fn half(members: u32) -> Op {
@@ -117,9 +117,9 @@ fn windows_exist() {
     let window = WindowId(3);
     let put = || {
         let (kind, target, bytes) = (OneSided::Put, RankId(0), Bytes::new(1));
-        Op::OneSided { kind, window, target, bytes, request: None }
+        Op::OneSided { kind, window, target, bytes, request: None, buffer: None }
     };
-    let create = || Op::Window { window, comm: CommId::WORLD, bytes: Bytes::new(64) };
+    let create = || Op::Window { window, comm: CommId::WORLD, bytes: Bytes::new(64), buffer: None };
     let free = || Op::Sync { kind: WindowSync::Free, window, target: None };
     validate(&trace_of(&[vec![create(), put(), free()]])).unwrap();
     assert!(refusal(&[vec![create(), free(), put()]]).contains("operation 2, column window"));

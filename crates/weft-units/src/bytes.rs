@@ -29,7 +29,7 @@ impl Bytes {
         self.0.saturating_mul(8)
     }
 
-    /// How many pieces of at most `piece` bytes hold this much. `piece` must not be zero.
+    /// Pieces of at most `piece` bytes that hold this much. `piece` must not be zero.
     pub const fn div_ceil(self, piece: Bytes) -> u64 {
         self.0.div_ceil(piece.0)
     }

@@ -61,7 +61,8 @@ impl Clock {
     }
 
     const fn of_period(numerator: u64, denominator: u64) -> Clock {
-        // By a reciprocal that is too large by up to 1, a quotient is exact of what is less than 2^64 / denominator.
+        // By a reciprocal that is too large by up to 1, a quotient is exact of what is less than 2^64 /
+        // denominator.
         let exact = (u64::MAX / denominator).saturating_sub(denominator);
         Clock {
             numerator,

@@ -9,6 +9,7 @@
 //! | [`Clock`] | a rational frequency, Hz | `150MHz` |
 //! | [`Bytes`] | bytes, binary multiples | `256`, `4K`, `1M` |
 //! | [`BitRate`] | bits per second, decimal multiples | `16Gb/s` |
+//! | [`Address`] | a place in the memory of a process, bytes | |
 //!
 //! Ids are distinct types, so that a switch never indexes an endpoint:
 //!
@@ -22,6 +23,7 @@
 //! let _ = Time::ZERO + Time::ZERO; // a point plus a point means nothing
 //! ```
 
+mod address;
 mod bytes;
 mod clock;
 mod id;
@@ -29,9 +31,10 @@ mod rate;
 mod text;
 mod time;
 
+pub use address::Address;
 pub use bytes::Bytes;
 pub use clock::Clock;
 pub use id::{EndpointId, LinkId, PortId, RankId, SwitchId, VcId};
-pub use rate::{BitRate, Line, LineCode, LineRate};
+pub use rate::{BitRate, LineCode};
 pub use text::{ParseQuantityError, as_text};
 pub use time::{Span, Time};

@@ -18,8 +18,11 @@ pub struct Span(u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than any event: "never".
+    /// The last point that can be written.
     pub const MAX: Time = Time(u64::MAX);
+    /// Later than any event. The same point as [`Time::MAX`], named for what it says of an event: that it is
+    /// not known to happen. The minimum of this and any other time is the other, without a branch.
+    pub const NEVER: Time = Time::MAX;
 
     /// The point `ps` picoseconds after the start.
     pub const fn from_ps(ps: u64) -> Time {

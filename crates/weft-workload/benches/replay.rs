@@ -14,7 +14,7 @@ use weft_engine::{Progress, Simulation};
 use weft_fabric::Ideal;
 use weft_fabric::parameters::IdealParameters;
 use weft_msg::Protocol;
-use weft_nic::{SimpleNic, SimpleParameters};
+use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
 use weft_trace::{Trace, TraceHeader, TraceWriter};
 use weft_units::{BitRate, Bytes, RankId, Span, Time};
@@ -40,11 +40,13 @@ fn write_halo(path: &std::path::Path, side: u32, rounds: u32) {
             writer.push(&Op::Compute { span: Span::from_us(1) }).unwrap();
             for (number, from) in (0..).zip(neighbours(rank, side)) {
                 let (from, tag, request) = (Some(RankId(from)), Some(tag), RequestId(number));
-                writer.push(&Op::Irecv { from, tag, comm, bytes, matched: None, request }).unwrap();
+                writer
+                    .push(&Op::Irecv { from, tag, comm, bytes, matched: None, request, buffer: None })
+                    .unwrap();
             }
             for (number, to) in (4..).zip(neighbours(rank, side)) {
                 let (to, mode, request) = (RankId(to), SendMode::Standard, RequestId(number));
-                writer.push(&Op::Isend { to, tag, comm, bytes, mode, request }).unwrap();
+                writer.push(&Op::Isend { to, tag, comm, bytes, mode, request, buffer: None }).unwrap();
             }
             writer.push(&Op::Waitall { requests: (0..8).map(RequestId).collect() }).unwrap();
         }
@@ -87,7 +89,7 @@ fn main() {
         protocol,
         ProgressRule::Call,
     );
-    let simple = SimpleParameters {
+    let simple = OverheadsParameters {
         send_message: Span::ZERO,
         send_write: Span::ZERO,
         message_gap: Span::ZERO,
@@ -102,12 +104,14 @@ fn main() {
         gap: Span::from_ns(10),
         rate: Some(BitRate::from_gigabits(100)),
     };
-    let mut nics = parameters.hosts(ranks).into_iter().map(SimpleNic::new);
-    let (model, sites, events, lookahead) =
-        Ideal::build(ideal, ranks, (simple, parameters), |_, _| nics.next().unwrap());
-    let mut simulation = Simulation::new(model, sites, events, lookahead, 1);
+    let mut nics = parameters.hosts(ranks).into_iter().map(OverheadsNic::new);
+    let initial =
+        Ideal::build(ideal, ranks, NicParameters { interface: simple, host: parameters }, |_, _| {
+            nics.next().unwrap()
+        });
+    let mut simulation = Simulation::new(initial, 1);
     let begun = processor_seconds();
-    assert_eq!(simulation.run_until(Time::MAX, &AtomicBool::new(false)), Progress::Dry);
+    assert_eq!(simulation.run_until(Time::NEVER, &AtomicBool::new(false)), Progress::Dry);
     let replaying = processor_seconds() - begun;
     let events = simulation.events_handled();
     let messages: u64 =

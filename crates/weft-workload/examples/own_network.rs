@@ -7,16 +7,16 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Simulation;
 use weft_fabric::parameters::*;
-use weft_fabric::{Built, Network, NetworkParameters};
-use weft_nic::{SimpleNic, SimpleParameters};
+use weft_fabric::{LinkParameters, Network, NetworkParameters};
+use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{
-    Address, Attachment, Channel, LinkClass, Position, Ranked, RouteState, Routing, Step, Topology, View,
-    prove,
+    Address, AtSwitch, Attachment, Channel, LinkClass, LocalView, NextHop, Ranked, RouteState, Routing,
+    Topology, prove,
 };
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, PortId, Span, SwitchId, Time, VcId};
 use weft_workload::arrival::{Arrival, Poisson};
 use weft_workload::pattern::{Pattern, Uniform};
-use weft_workload::traffic::{Source, TrafficOutput, TrafficParameters};
+use weft_workload::traffic::{TrafficOutput, TrafficParameters, TrafficSource};
 
 // ANCHOR: topology
 /// Switches that are all joined to each other. Ports of a switch: its endpoints, then the links to the
@@ -86,8 +86,8 @@ impl Routing for FullMesh<Direct> {
     fn virtual_channels(&self) -> u32 {
         1
     }
-    fn route(&self, at: Position, to: Address, _: &mut RouteState, _: &mut impl View) -> Step {
-        Step { port: self.towards(at.switch, to), vc: VcId(0) }
+    fn route(&self, at: AtSwitch, to: Address, _: &mut RouteState, _: &mut impl LocalView) -> NextHop {
+        NextHop { port: self.towards(at.switch, to), vc: VcId(0) }
     }
     fn is_deterministic(&self) -> bool {
         true
@@ -114,15 +114,15 @@ impl Routing for FullMesh<Valiant> {
     fn virtual_channels(&self) -> u32 {
         2
     }
-    fn route(&self, at: Position, to: Address, state: &mut RouteState, view: &mut impl View) -> Step {
+    fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         let is_first_switch = at.port.0 < self.endpoints_per_switch;
         if is_first_switch && *state == RouteState::default() {
             *state = RouteState(1 + (view.random() % u64::from(self.switches)) as u32);
         }
         let via = SwitchId(state.0 - 1);
         match is_first_switch && via != at.switch {
-            true => Step { port: self.port_to(at.switch, via), vc: VcId(0) },
-            false => Step { port: self.towards(at.switch, to), vc: VcId(1) },
+            true => NextHop { port: self.port_to(at.switch, via), vc: VcId(0) },
+            false => NextHop { port: self.towards(at.switch, to), vc: VcId(1) },
         }
     }
     fn is_deterministic(&self) -> bool {
@@ -148,7 +148,7 @@ impl Ranked for FullMesh<Valiant> {
 // ANCHOR_END: valiant
 
 // ANCHOR: run
-/// What 20 us of uniform traffic at a load of 0.4 bring, in packets of 250 bytes on links of 16 Gb/s.
+/// The output of 20 us of uniform traffic at a load of 0.4, in packets of 250 bytes on links of 16 Gb/s.
 fn run<R>(layout: FullMesh<R>) -> TrafficOutput
 where
     FullMesh<R>: Routing + Ranked + Sync,
@@ -163,6 +163,7 @@ where
         code: LineCode::NONE,
         latency: Span::from_ns(20),
         framing: nothing,
+        routing: Span::ZERO,
     };
     let switch = SwitchParameters {
         kind: SwitchKind::VirtualOutputQueued,
@@ -174,8 +175,9 @@ where
         buffer: Bytes::new(4096),
         credit: CreditUnit::Bytes,
         output_buffer: None,
+        buffer_per: weft_fabric::parameters::BufferPer::Channel,
     };
-    let interface = SimpleParameters {
+    let interface = OverheadsParameters {
         send_message: Span::from_ns(50),
         send_write: Span::from_ns(50),
         message_gap: Span::ZERO,
@@ -195,10 +197,10 @@ where
     };
     let format = PacketFormat { header: nothing, footer: nothing, payload: packet };
     let parameters = NetworkParameters { layout, format, links: vec![link; 2], switch, seed };
-    let source = |endpoint, _: &_| SimpleNic::new(Source::new(endpoint, arrival.clone(), &pattern, seed));
-    let Built { network, sites, events, lookahead } =
-        Network::build(parameters, (interface, traffic), source).unwrap();
-    let mut simulation = Simulation::new(network, sites, events, lookahead, 1);
+    let source =
+        |endpoint, _: &_| OverheadsNic::new(TrafficSource::new(endpoint, arrival.clone(), &pattern, seed));
+    let initial = Network::build(parameters, NicParameters { interface, host: traffic }, source).unwrap();
+    let mut simulation = Simulation::new(initial, 1);
     simulation.run_until(Time::ZERO + Span::from_us(20), &AtomicBool::new(false));
     std::mem::take(simulation.outputs_mut().next().unwrap())
 }

@@ -49,7 +49,7 @@ impl Arrival {
 pub struct Periodic {
     numerator: u64,
     denominator: u64,
-    /// What has been cut off so far, in 1/denominator ps; less than the denominator.
+    /// The remainder that rounding has cut off so far, in 1/denominator ps; less than the denominator.
     remainder: u64,
 }
 
@@ -83,7 +83,7 @@ pub struct Poisson {
     whole: u64,
     /// The rest of the mean, in 2⁻⁶⁴ ps.
     fraction: u64,
-    /// What has been cut off so far, in 2⁻⁵⁶ ps; less than one picosecond.
+    /// The remainder that rounding has cut off so far, in 2⁻⁵⁶ ps; less than one picosecond.
     carry: u64,
 }
 
@@ -125,7 +125,9 @@ mod tests {
     proptest! {
         /// Catches drift: after n gaps the time is floor(n · mean), whatever the mean.
         #[test]
-        fn periodic_arrivals_never_drift(numerator in 1u64..1 << 40, denominator in 1u64..1 << 20, n in 1u64..500) {
+        fn periodic_arrivals_never_drift(
+            numerator in 1u64..1 << 40, denominator in 1u64..1 << 20, n in 1u64..500,
+        ) {
             let mut process = Periodic::new(numerator, denominator).unwrap();
             let sum: u64 = (0..n).map(|_| process.next_gap().as_ps()).sum();
             prop_assert_eq!(u128::from(sum), u128::from(n) * u128::from(numerator) / u128::from(denominator));

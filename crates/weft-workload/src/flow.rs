@@ -9,9 +9,9 @@ use weft_units::{Bytes, Time};
 pub struct FlowReport {
     /// Payload delivered.
     pub bytes: Bytes,
-    /// When its first message was offered.
+    /// The time at which its first message was offered.
     pub first_start: Time,
-    /// When its last message was delivered.
+    /// The time at which its last message was delivered.
     pub last_completion: Time,
     /// Completion times, to 3 %.
     pub completion: Histogram<5>,
@@ -21,7 +21,7 @@ impl Default for FlowReport {
     fn default() -> FlowReport {
         FlowReport {
             bytes: Bytes::ZERO,
-            first_start: Time::MAX,
+            first_start: Time::NEVER,
             last_completion: Time::ZERO,
             completion: Histogram::default(),
         }

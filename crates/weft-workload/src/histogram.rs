@@ -83,7 +83,7 @@ impl<const BITS: u32> Histogram<BITS> {
         self.max = self.max.max(other.max);
     }
 
-    /// How many values were counted.
+    /// The number of values counted.
     pub fn count(&self) -> u64 {
         self.total
     }
@@ -125,7 +125,9 @@ mod tests {
     proptest! {
         /// Catches buckets that overlap, leave gaps or are wider than promised, and a merge that loses.
         #[test]
-        fn percentiles_are_within_a_bucket(values in prop::collection::vec(0u64..1 << 45, 1..300), at in 1u32..=100) {
+        fn percentiles_are_within_a_bucket(
+            values in prop::collection::vec(0u64..1 << 45, 1..300), at in 1u32..=100,
+        ) {
             let mut halves = [Histogram::<6>::default(), Histogram::<6>::default()];
             for (i, &value) in values.iter().enumerate() {
                 halves[i % 2].record(Span::from_ps(value));

@@ -15,7 +15,7 @@ use weft_units::EndpointId;
 /// The hosts of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hosts {
-    /// How many.
+    /// Number of hosts.
     pub hosts: u32,
     /// Cores of each.
     pub cores: u32,
@@ -37,8 +37,8 @@ pub struct Place {
 pub enum MappingError {
     /// More ranks than places.
     #[error(
-        "{ranks} ranks do not fit on {places} cores ({hosts} hosts with {per_host} ranks each); take a larger \
-         machine with --set{more}"
+        "{ranks} ranks do not fit on {places} cores ({hosts} hosts with {per_host} ranks each); \
+         take a larger machine with --set{more}"
     )]
     TooManyRanks {
         /// Ranks to be placed.
@@ -73,7 +73,7 @@ pub enum MappingError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong, and the mend.
+        /// The fault in the line, and the mend.
         reason: String,
     },
     /// A mapping file has another number of lines than there are ranks.
@@ -99,7 +99,7 @@ impl Hosts {
         self.place(host as u32, core as u32)
     }
 
-    /// How many ranks a host takes; checks that all find room.
+    /// The ranks per host, after a check that all ranks find room.
     fn per_host(&self, ranks: u64, per_host: Option<u32>) -> Result<u32, MappingError> {
         let (hosts, cores) = (self.hosts, self.cores);
         let per_host = match per_host {

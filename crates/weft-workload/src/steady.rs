@@ -11,11 +11,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many epochs one batch of MSER-5 holds.
-const MSER_BATCH: usize = 5;
+/// Number of epochs in one batch of MSER-5.
+const EPOCHS_PER_MSER_BATCH: usize = 5;
 
-/// How many batches [`batch_means`] makes. B. Schmeiser, "Batch size effects in the analysis of
-/// simulation output", Operations Research 30(3), 1982: 10 to 30 are enough, more only cost coverage.
+/// Number of batches of [`batch_means`]. B. Schmeiser, "Batch size effects in the analysis of simulation
+/// output", Operations Research 30(3), 1982: 10 to 30 are enough, more only cost coverage.
 const BATCHES: usize = 20;
 
 /// The epoch at which the steady state begins, or `None` where the series does not show that it has:
@@ -27,7 +27,7 @@ const BATCHES: usize = 20;
 /// half only, since near the end a few batches agree by chance; where the least error lies at the very
 /// end of that half, the transient is not over.
 pub fn warm_up(epoch_means: &[f64]) -> Option<usize> {
-    let batches: Vec<f64> = epoch_means.chunks_exact(MSER_BATCH).map(mean).collect();
+    let batches: Vec<f64> = epoch_means.chunks_exact(EPOCHS_PER_MSER_BATCH).map(mean).collect();
     if batches.len() < 10 {
         return None;
     }
@@ -45,7 +45,7 @@ pub fn warm_up(epoch_means: &[f64]) -> Option<usize> {
             best = (squares / (left * left), start);
         }
     }
-    (best.1 < half).then_some(best.1 * MSER_BATCH)
+    (best.1 < half).then_some(best.1 * EPOCHS_PER_MSER_BATCH)
 }
 
 /// A mean with its 95 % confidence interval.
@@ -147,25 +147,36 @@ mod tests {
 
     /// A first-order autoregressive series x' = ρ x + noise of unit variance, around `level`, after a
     /// start `jump` away from it.
-    fn autoregressive(seed: u64, rho: f64, level: f64, jump: f64, epochs: usize) -> Vec<f64> {
-        let mut random = dice(seed);
-        let mut uniform = move || random() as f64 / u64::MAX as f64 - 0.5;
-        let mut x = jump;
-        let mut step = || {
-            let noise: f64 = (0..12).map(|_| uniform()).sum();
-            x = rho * x + noise;
-            level + x
-        };
-        (0..epochs).map(|_| step()).collect()
+    #[derive(Clone, Copy, Default)]
+    struct Autoregressive {
+        rho: f64,
+        level: f64,
+        jump: f64,
     }
 
-    /// Catches an interval that promises too much (without batches: 74 %, by theory) or too little: the mean of
-    /// an AR(1) series is known, and 95 of 100 intervals must hold it.
+    impl Autoregressive {
+        fn series(self, seed: u64, epochs: usize) -> Vec<f64> {
+            let mut random = dice(seed);
+            let mut uniform = move || random() as f64 / u64::MAX as f64 - 0.5;
+            let mut x = self.jump;
+            let mut step = || {
+                let noise: f64 = (0..12).map(|_| uniform()).sum();
+                x = self.rho * x + noise;
+                self.level + x
+            };
+            (0..epochs).map(|_| step()).collect()
+        }
+    }
+
+    const AROUND_TEN: Autoregressive = Autoregressive { rho: 0.5, level: 10.0, jump: 0.0 };
+
+    /// Catches an interval that promises too much (without batches: 74 %, by theory) or too little: the mean
+    /// of an AR(1) series is known, and 95 of 100 intervals must hold it.
     #[test]
     fn ninety_five_of_a_hundred_intervals_hold_the_mean() {
         const RUNS: u64 = 1000;
         let held = (0..RUNS).filter(|&seed| {
-            let series = autoregressive(seed, 0.5, 10.0, 0.0, 2000);
+            let series = AROUND_TEN.series(seed, 2000);
             let Interval { mean, half_width } = batch_means(&series).unwrap().interval;
             (mean - 10.0).abs() <= half_width
         });
@@ -177,9 +188,8 @@ mod tests {
     /// Catches a wrong scale: the interval's width against theory, σ²/(1 − ρ)² / n for the mean.
     #[test]
     fn the_interval_is_as_wide_as_theory_says() {
-        let widths = (0..200).map(|seed| {
-            batch_means(&autoregressive(seed, 0.5, 10.0, 0.0, 20_000)).unwrap().interval.half_width.powi(2)
-        });
+        let widths = (0..200)
+            .map(|seed| batch_means(&AROUND_TEN.series(seed, 20_000)).unwrap().interval.half_width.powi(2));
         let measured = widths.sum::<f64>() / 200.0;
         let theory = student_t(19).powi(2) / (1.0 - 0.5f64).powi(2) / 20_000.0;
         assert!((measured / theory - 1.0).abs() < 0.1, "{measured} vs {theory}");
@@ -188,12 +198,12 @@ mod tests {
     /// Catches a transient that is left in, and a steady series that is thrown away.
     #[test]
     fn warm_up_is_cut_and_no_more() {
-        let settled: Vec<_> =
-            (0..50).map(|seed| warm_up(&autoregressive(seed, 0.9, 100.0, 80.0, 500)).unwrap()).collect();
+        let falling = Autoregressive { rho: 0.9, level: 100.0, jump: 80.0 };
+        let settled: Vec<_> = (0..50).map(|seed| warm_up(&falling.series(seed, 500)).unwrap()).collect();
         // 80 · 0.9^n is within the series' own spread of 2.3 after 34 epochs.
         assert!(settled.iter().all(|&cut| (20..=250).contains(&cut)), "{settled:?}");
-        let steady: usize =
-            (0..50).map(|seed| warm_up(&autoregressive(seed, 0.0, 100.0, 0.0, 500)).unwrap()).sum();
+        let steady = Autoregressive { rho: 0.0, level: 100.0, jump: 0.0 };
+        let steady: usize = (0..50).map(|seed| warm_up(&steady.series(seed, 500)).unwrap()).sum();
         assert!(steady / 50 < 75, "{}", steady / 50);
     }
 
@@ -209,9 +219,10 @@ mod tests {
     /// Catches batches that are too short going unnoticed.
     #[test]
     fn short_batches_of_a_slow_series_are_suspect() {
-        let slow = batch_means(&autoregressive(1, 0.99, 0.0, 0.0, 400)).unwrap();
+        let white_noise = Autoregressive::default();
+        let slow = batch_means(&Autoregressive { rho: 0.99, ..white_noise }.series(1, 400)).unwrap();
         assert!(slow.correlation > BatchMeans::SUSPECT, "{slow:?}");
-        let fast = batch_means(&autoregressive(1, 0.0, 0.0, 0.0, 400)).unwrap();
+        let fast = batch_means(&white_noise.series(1, 400)).unwrap();
         assert!(fast.correlation < BatchMeans::SUSPECT, "{fast:?}");
     }
 

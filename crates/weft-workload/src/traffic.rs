@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream};
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
-/// What all sources of a run share.
+/// The parameters that all sources of a run share.
 pub struct TrafficParameters {
-    /// Where messages go.
+    /// The pattern that chooses destinations.
     pub pattern: Pattern,
     /// Payload of a message.
     pub bytes: Bytes,
@@ -32,11 +32,11 @@ pub struct TrafficParameters {
 
 /// The host of one endpoint under synthetic traffic.
 #[derive(Serialize, Deserialize)]
-pub struct Source {
+pub struct TrafficSource {
     endpoint: EndpointId,
     arrival: Arrival,
     dice: Stream,
-    /// When the next message arrives; [`Time::MAX`]: this endpoint sends nothing.
+    /// The arrival of the next message; [`Time::NEVER`]: this endpoint sends nothing.
     next: Time,
     messages: u64,
 }
@@ -44,23 +44,23 @@ pub struct Source {
 /// A message that was delivered.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageReport {
-    /// When its last byte was delivered.
+    /// The time at which its last byte was delivered.
     pub delivered: Time,
-    /// Where it came from.
+    /// The endpoint that sent it.
     pub source: EndpointId,
-    /// Where it went.
+    /// The endpoint that received it.
     pub destination: EndpointId,
     /// Counts the messages of the source.
     pub number: u32,
     /// Payload.
     pub bytes: Bytes,
-    /// When it arrived at the source.
+    /// The time at which it arrived at the source.
     pub born: Time,
     /// Links crossed, injection and ejection included.
     pub hops: u8,
 }
 
-/// What the sources of a partition report. All of it adds up over partitions in any order.
+/// The output of the sources of a partition. All of it adds up over partitions in any order.
 #[derive(Default)]
 pub struct TrafficOutput {
     /// Latencies, to a thousandth.
@@ -93,16 +93,21 @@ impl Observer for TrafficOutput {
 
 const PURPOSE_TRAFFIC: u32 = 2;
 
-impl Source {
+impl TrafficSource {
     /// The source of `endpoint`, whose gaps `arrival` draws.
-    pub fn new(endpoint: EndpointId, mut arrival: Arrival, pattern: &Pattern, seed: u64) -> Source {
+    pub fn new(endpoint: EndpointId, mut arrival: Arrival, pattern: &Pattern, seed: u64) -> TrafficSource {
         let mut dice = Stream::new(seed, u64::from(endpoint.0), PURPOSE_TRAFFIC);
         let first = if pattern.sends(endpoint) {
             Time::ZERO + arrival.next_gap(&mut || dice.next_u64())
         } else {
-            Time::MAX
+            Time::NEVER
         };
-        Source { endpoint, arrival, dice, next: first, messages: 0 }
+        TrafficSource { endpoint, arrival, dice, next: first, messages: 0 }
+    }
+
+    /// Messages that the interface has taken.
+    pub fn taken(&self) -> u64 {
+        self.messages
     }
 
     /// How long the oldest message that the network has not taken has waited by `now`.
@@ -111,7 +116,7 @@ impl Source {
     }
 }
 
-impl Host for Source {
+impl Host for TrafficSource {
     type Parameters = TrafficParameters;
     type Timer = NoTimer;
     type Header = ();
@@ -120,7 +125,7 @@ impl Host for Source {
     const PASSIVE: bool = true;
 
     fn is_active(&self) -> bool {
-        self.next != Time::MAX
+        self.next != Time::NEVER
     }
 
     fn start(&mut self, _: &TrafficParameters, context: &mut impl HostContext<Self>) {
@@ -169,7 +174,7 @@ impl Host for Source {
     #[inline]
     fn offer(&mut self, parameters: &TrafficParameters, now: Time) -> Offer<()> {
         if self.next > now {
-            return if self.next == Time::MAX { Offer::Nothing } else { Offer::NotBefore(self.next) };
+            return if self.next == Time::NEVER { Offer::Nothing } else { Offer::NotBefore(self.next) };
         }
         let dice = &mut self.dice;
         let mut random = || dice.next_u64();
@@ -187,6 +192,7 @@ impl Host for Source {
             primitive: Primitive::Automatic,
             interface,
             to_interface: interface,
+            buffer: Address::default(),
             watch: false,
         })
     }

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* What is preloaded must show nothing but weft.h. */
+/* A preloaded library must show nothing but weft.h. */
 #pragma GCC visibility push(default)
 #include "weft.h"
 #pragma GCC visibility pop

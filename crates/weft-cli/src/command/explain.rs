@@ -3,16 +3,16 @@
 use super::rerun::check_trace;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
-use crate::options::{SayOptions, parse_positive_span};
+use crate::options::{ReportOptions, ThreadOptions, parse_positive_span};
 use crate::output::{self, percent};
 use crate::progress::Bar;
+use crate::standard_error::say;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
 use weft_sim::experiment::explain::{self, Explained};
 use weft_sim::experiment::path::CategoryRow;
-use weft_sim::experiment::{Context, Request};
-use weft_sim::results::{read_manifest, read_request};
+use weft_sim::experiment::{Control, Request, read_manifest, read_request};
 use weft_units::Span;
 
 /// Ranks in the text.
@@ -25,40 +25,35 @@ pub struct ExplainOptions {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
 
-    /// Explain only the last part of a replay, such as 1ms: the record of a long one takes much memory
+    /// Explain only the last part of a replay, such as 1ms; explaining all of a long one takes much memory
     #[arg(long, value_name = "TIME", value_parser = parse_positive_span)]
     last: Option<Span>,
 
-    /// Threads that simulate; what is explained does not depend on it
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    threads: u32,
-
-    /// No progress and no remarks on standard error
-    #[arg(long)]
-    quiet: bool,
+    #[command(flatten)]
+    threads: ThreadOptions,
 
     #[command(flatten)]
-    say: SayOptions,
+    report: ReportOptions,
 }
 
 impl ExplainOptions {
-    /// Explains it.
+    /// Explains the result.
     pub fn run(self) -> Result<Status, Failure> {
         let mut request = read_request(&self.directory)?;
         let manifest = read_manifest(&self.directory)?;
         request.traces_mut().iter_mut().try_for_each(check_trace)?;
         // Real processes were explained when they ended.
-        if !self.quiet && !matches!(request, Request::Run(_)) {
-            eprintln!("weft: runs {} again, recorded", self.directory.display());
+        if !self.report.quiet && !matches!(request, Request::Run(_)) {
+            say!("weft: running {} again, to record its critical path", self.directory.display());
         }
         let interrupt = on_ctrl_c()?;
-        let bar = Bar::new(self.quiet);
-        let context = Context { interrupt: &interrupt, progress: &bar };
-        let options = explain::ExplainOptions { last: self.last, threads: self.threads };
-        let explained = explain::run(&request, &manifest, options, context)?;
+        let bar = Bar::new(self.report.quiet);
+        let control = Control { interrupt: &interrupt, progress: &bar };
+        let options = explain::ExplainOptions { last: self.last, threads: self.threads.threads };
+        let explained = explain::run(&request, &manifest, options, control)?;
         drop(bar);
         let Some(runs) = explained else { return Ok(Status::Interrupted) };
-        if self.say.json {
+        if self.report.format.json {
             output::document(&Document::of(&self.directory.to_string_lossy(), &request, &runs))?;
         } else {
             let texts: Vec<String> = runs.iter().map(text).collect();
@@ -68,7 +63,7 @@ impl ExplainOptions {
     }
 }
 
-/// What `weft explain --json` says.
+/// The report of `weft explain --json`.
 #[derive(Serialize)]
 struct Document<'a> {
     command: &'static str,
@@ -76,7 +71,7 @@ struct Document<'a> {
     machine: &'a str,
     /// The categories of all views of all runs.
     rows: Vec<ViewRow<'a>>,
-    /// All there is to say.
+    /// The whole explanation.
     runs: &'a [Explained],
 }
 
@@ -102,13 +97,7 @@ fn views(explained: &Explained) -> [(&'static str, &[CategoryRow]); 3] {
 
 impl<'a> Document<'a> {
     fn of(directory: &'a str, request: &'a Request, runs: &'a [Explained]) -> Document<'a> {
-        let machine = match request {
-            Request::Replay(request) => request.machine.name.as_str(),
-            Request::Osu(request) => request.machine.name.as_str(),
-            Request::Run(request) => request.machine.name.as_str(),
-            // They have no explanation.
-            _ => "",
-        };
+        let machine = request.machine().name.as_str();
         let rows = runs.iter().flat_map(|explained| {
             let Explained { run, of, .. } = explained;
             let rows = move |(view, rows): (_, &'a [CategoryRow])| {

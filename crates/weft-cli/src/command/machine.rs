@@ -1,22 +1,24 @@
 //! `weft machine`: what there is to know of a machine without running anything on it.
 
 use crate::exit::{Failure, Status};
-use crate::options::{SayOptions, SetOptions};
+use crate::options::{FormatOptions, SetOptions};
 use crate::output;
 use clap::{Args, Subcommand};
 use weft_sim::experiment::machine::{
-    self, MachineCheck, MachineFigures, MachineValue, MessageClassLine, ShippedMachine,
+    self, EndpointName, MachineCheck, MachineFigures, MachineValue, MessageClassLine, ShippedMachine,
 };
 
 /// The subcommands of `weft machine`.
 #[derive(Subcommand)]
 pub enum MachineCommand {
-    /// The machines that ship with weft
-    List(SayOptions),
-    /// Every value with its source, and figures: diameter, bisection, channel-load bounds
+    /// List the machines that ship with weft
+    List(FormatOptions),
+    /// Show every value with its source, and figures: diameter, bisection, channel-load bounds
     Show(OneMachine),
-    /// The deadlock proof, and the values that no source gives
+    /// Show the deadlock proof, and the values that no source gives
     Check(OneMachine),
+    /// List the endpoints by name, as --from, --to and mapping files write them
+    Names(OneMachine),
 }
 
 /// One machine, named without -m.
@@ -30,23 +32,24 @@ pub struct OneMachine {
     sets: SetOptions,
 
     #[command(flatten)]
-    say: SayOptions,
+    format: FormatOptions,
 }
 
 impl MachineCommand {
     /// Does it.
     pub fn run(self) -> Result<Status, Failure> {
         match self {
-            MachineCommand::List(say) => list(say),
+            MachineCommand::List(format) => list(format),
             MachineCommand::Show(one) => show(&one),
             MachineCommand::Check(one) => check(&one),
+            MachineCommand::Names(one) => names(&one),
         }
     }
 }
 
-fn list(say: SayOptions) -> Result<Status, Failure> {
+fn list(format: FormatOptions) -> Result<Status, Failure> {
     let machines = machine::list();
-    if say.json {
+    if format.json {
         output::document(&serde_json::json!({ "command": "machine list", "rows": machines }))?;
     } else {
         let row = |m: ShippedMachine| [m.name, m.endpoints.to_string(), m.cores.to_string(), m.summary];
@@ -61,7 +64,7 @@ fn list(say: SayOptions) -> Result<Status, Failure> {
 
 fn show(one: &OneMachine) -> Result<Status, Failure> {
     let figures = machine::show(&machine::input(&one.machine, &one.sets.sets)?)?;
-    if one.say.json {
+    if one.format.json {
         output::document(&figures)?
     } else {
         output::text(&figures_text(&figures))?
@@ -104,9 +107,21 @@ fn values_text(values: &[MachineValue]) -> String {
     output::table(["key", "value", "kind", "source"], [false; 4], rows)
 }
 
+fn names(one: &OneMachine) -> Result<Status, Failure> {
+    let rows = machine::names(&machine::input(&one.machine, &one.sets.sets)?)?;
+    if one.format.json {
+        let rows: Vec<_> = rows.collect();
+        output::document(&serde_json::json!({ "command": "machine names", "rows": rows }))?;
+    } else {
+        let row = |row: EndpointName| [row.endpoint.to_string(), row.name, row.host.to_string()];
+        output::text(&output::table(["endpoint", "name", "host"], [true, false, true], rows.map(row)))?;
+    }
+    Ok(Status::Done)
+}
+
 fn check(one: &OneMachine) -> Result<Status, Failure> {
     let check = machine::check(&machine::input(&one.machine, &one.sets.sets)?)?;
-    if one.say.json {
+    if one.format.json {
         output::document(&check)?
     } else {
         output::text(&check_text(&check))?

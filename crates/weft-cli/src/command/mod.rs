@@ -4,6 +4,7 @@ mod breakdown;
 mod explain;
 mod machine;
 mod osu;
+mod pages;
 mod record;
 mod replay;
 mod rerun;
@@ -14,37 +15,40 @@ mod traffic;
 mod validate;
 
 use crate::exit::{Failure, Status};
-use clap::Subcommand;
+use clap::{CommandFactory as _, Subcommand};
 
-/// What weft does.
+/// The commands of weft.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Machines: what ships, every value with its source, figures, the deadlock proof
+    /// List, show and check machines: values with their sources, figures, the deadlock proof
     #[command(subcommand)]
     Machine(machine::MachineCommand),
-    /// Traffic patterns × loads: throughput and latency curves
+    /// Simulate traffic patterns at one or several loads: throughput and latency curves
     Traffic(traffic::TrafficOptions),
-    /// OSU micro-benchmarks on simulated ranks: latency, bandwidth, collectives
+    /// Run the OSU micro-benchmarks on simulated ranks: latency, bandwidth, collectives
     Osu(osu::OsuOptions),
-    /// Runs a real MPI program and records a trace
+    /// Run a real MPI program and record a trace of it
     Record(record::RecordOptions),
-    /// Runs a real MPI program in virtual time
+    /// Run a real MPI program in virtual time
     Run(run::RunOptions),
-    /// Traces: what they hold
+    /// Show what a trace holds, and make traces of what recordings have left
     #[command(subcommand)]
     Trace(trace::TraceCommand),
-    /// Replays one or several traces on a machine
+    /// Replay one or several traces on a machine
     Replay(replay::ReplayOptions),
-    /// Why a program takes as long as it does: its critical path, split exactly
+    /// Explain where the time of a program went: its critical path, split exactly
     Explain(explain::ExplainOptions),
-    /// Published measurements against the simulation, row by row
+    /// Compare simulated values with published measurements, row by row
     Validate(validate::ValidateOptions),
-    /// Runs the run of a result directory again and compares, or resumes it
+    /// Run a result directory's command again and compare the results, or resume an interrupted run
     Rerun(rerun::RerunOptions),
+    /// Write manual pages and shell completions below a folder, as `make install` does
+    #[command(hide = true)]
+    Pages(pages::PagesOptions),
 }
 
 impl Command {
-    /// Does it. `words` is the command as typed.
+    /// Runs the command. `words` is the command as typed.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         match self {
             Command::Machine(command) => command.run(),
@@ -57,6 +61,7 @@ impl Command {
             Command::Explain(options) => options.run(),
             Command::Validate(options) => options.run(),
             Command::Rerun(options) => options.run(words),
+            Command::Pages(options) => options.run(crate::Weft::command()),
         }
     }
 }

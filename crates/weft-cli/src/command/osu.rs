@@ -1,99 +1,99 @@
 //! `weft osu`: the OSU micro-benchmarks on simulated ranks.
 
-use super::simulation::run_and_show;
+use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
-use crate::options::{MachineOptions, PlaceOptions, SayOptions, SimulationOptions, mapping_name};
+use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
 use crate::output::{self, decimal, thousands};
-use crate::value::{Sizes, parse_sizes};
+use crate::value::{Sizes, parse_iterations, parse_sizes};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use weft_sim::experiment::Request;
 use weft_sim::experiment::osu::{
-    Benchmark, Breakdown, ExpectedBcastReport, ExpectedBcastRequest, Layer, OsuReport, OsuRequest, OsuRow,
-    Repetitions,
+    Benchmark, Breakdown, ExpectedBcastReport, ExpectedBcastRequest, Iterations, Layer, OsuReport,
+    OsuRequest, OsuRow, Repetitions,
 };
 
-/// The benchmark that is none of OSU's.
+/// The benchmark that is not one of OSU's.
 const EXPECTED_BCAST: &str = "expected-bcast";
 
 /// Options of `weft osu`.
 #[derive(Args)]
 pub struct OsuOptions {
     /// latency, bw, bibw, mbw_mr, one_way, bcast, allreduce, reduce, allgather, alltoall, barrier,
-    /// put_latency, put_bw, get_latency, get_bw, fop_latency; or expected-bcast, which holds
-    /// broadcasts against Eq. 1 of TR-488
+    /// put_latency, put_bw, get_latency, get_bw, fop_latency; or expected-bcast, which compares broadcasts
+    /// with Eq. 1 of TR-488
     #[arg(value_name = "BENCHMARK", value_parser = parse_what)]
     benchmark: What,
 
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// The endpoint of rank 0, such as M1QAF1, where the benchmark is for two ranks
+    /// Endpoint of rank 0, such as M1QAF1, in benchmarks of two ranks
     #[arg(long, value_name = "ENDPOINT", requires = "to")]
     from: Option<String>,
 
-    /// The endpoint of rank 1; that of rank 0 puts both on one host
+    /// Endpoint of rank 1; the same as --from puts both ranks on one host
     #[arg(long, value_name = "ENDPOINT", requires = "from", conflicts_with_all = ["ranks", "ppn"])]
     to: Option<String>,
 
-    /// Ranks; by default one per core, or 2 where the benchmark is for two. expected-bcast takes several
+    /// Number of ranks; by default one per core, or 2 in benchmarks of two ranks. expected-bcast takes a list
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32))]
     ranks: Vec<u32>,
 
     #[command(flatten)]
     places: PlaceOptions,
 
-    /// Sizes of messages, vectors or blocks: one, or FIRST:LAST, the powers of two between them; by
-    /// default 0:4M, of bandwidths 1:4M, of collectives 1:64K, by the accelerator 4:4K
-    #[arg(long, value_name = "BYTES", value_parser = parse_sizes)]
+    /// Sizes of messages, vectors or blocks: one, or FIRST:LAST, the first and the powers of two above it.
+    /// Default 0:4M; of bandwidths 1:4M, of collectives 1:64K, of the accelerator 4:4K
+    #[arg(long, value_name = "BYTES", value_parser = parse_sizes, allow_negative_numbers = true)]
     sizes: Option<Sizes>,
 
-    /// Measured iterations
-    #[arg(long, value_name = "I", default_value_t = Repetitions::default().iterations)]
-    iterations: u32,
+    /// Measured iterations: a number, or `osu` for OSU's own: 10000 of latencies, 100 of bandwidths, 1000 of
+    /// collectives, above 8 KB 1000, 20 and 100. Default 5; of mbw_mr OSU's up to 64 KB
+    #[arg(long, value_name = "I|osu", value_parser = parse_iterations, allow_negative_numbers = true)]
+    iterations: Option<Iterations>,
 
-    /// Iterations before them
-    #[arg(long, value_name = "I", default_value_t = Repetitions::default().warm_up)]
-    warm_up: u32,
+    /// Iterations before the measured ones; default 2, and OSU's own where the measured ones are
+    #[arg(long, value_name = "I")]
+    warm_up: Option<u32>,
 
-    /// No barrier after each iteration of a collective: the mean is over all iterations as one
+    /// Leave out the barrier after each iteration of a collective: the mean is over all iterations together
     #[arg(long)]
     no_barrier: bool,
 
-    /// What stands between the benchmark and the interface
+    /// The software between the benchmark and the interface
     #[arg(long, value_name = "LAYER", default_value = "mpi")]
     layer: LayerChoice,
 
-    /// The collective's algorithm, or all, each in rows of its own; by default that of the machine's table
+    /// Algorithm of the collective, or all of them, each in its own rows; by default the machine's table
+    /// chooses
     #[arg(long, value_name = "NAME|all")]
     algorithm: Option<String>,
 
-    /// Shows where every nanosecond of the last iteration of each size went
+    /// Show where every nanosecond of the last iteration of each size went
     #[arg(long)]
     breakdown: bool,
 
-    /// Messages carry real bytes, and the memory of source and target is compared at the end of each: a
+    /// Carry real bytes in messages, and compare the memory of source and target at the end of each: a
     /// difference ends the run as lost-data (exit status 1)
     #[arg(long)]
     data: bool,
 
-    /// Seed of the random mapping and of all random decisions
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Seed of the random mapping and of all other random decisions
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
+    #[arg(allow_negative_numbers = true)]
     seed: u64,
 
     #[command(flatten)]
     simulation: SimulationOptions,
-
-    #[command(flatten)]
-    say: SayOptions,
 }
 
-/// What stands between the benchmark and the interface.
+/// The software between the benchmark and the interface.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum LayerChoice {
     /// the machine's MPI library
     Mpi,
-    /// nothing: the interface's primitives, by calls that take no time
+    /// no software: the interface's primitives, by calls that take no time
     Nic,
 }
 
@@ -116,17 +116,18 @@ fn parse_what(text: &str) -> Result<What, String> {
 impl OsuOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
-        let options = self.simulation.run_options(words, false)?;
+        let inputs: Vec<_> = self.machine.file().into_iter().chain(self.places.file()).collect();
+        let options = self.simulation.experiment_options(words, false, &inputs)?;
         let request = match self.benchmark {
             What::Benchmark(benchmark) => Request::Osu(self.request(benchmark)?),
             What::ExpectedBcast => Request::ExpectedBcast(self.expected()?),
         };
-        run_and_show(&request, &options, self.simulation.quiet, self.say.json)
+        run_and_show(&request, &options, self.simulation.report)
     }
 
     fn repetitions(&self) -> Repetitions {
         let OsuOptions { warm_up, iterations, no_barrier, .. } = *self;
-        Repetitions { warm_up, iterations, barrier: !no_barrier }
+        Repetitions { warm_up, iterations: iterations.unwrap_or_default(), barrier: !no_barrier }
     }
 
     fn sizes(&self, default: &str) -> Result<Sizes, Failure> {
@@ -197,7 +198,7 @@ impl OsuOptions {
     }
 }
 
-/// What was asked for, at the top of the JSON document.
+/// The fields of the request, at the top of the JSON document.
 #[derive(Serialize)]
 pub struct Header<'a> {
     command: &'static str,
@@ -208,58 +209,48 @@ pub struct Header<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<&'a str>,
     map: &'static str,
-    warm_up: u32,
-    iterations: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warm_up: Option<u32>,
+    iterations: Iterations,
     barrier: bool,
     seed: u64,
 }
 
-/// The header of a benchmark.
-pub fn header(request: &OsuRequest) -> Header<'_> {
-    let [from, to] = match &request.between {
-        Some([from, to]) => [Some(from.as_str()), Some(to.as_str())],
-        None => [None; 2],
-    };
-    let Repetitions { warm_up, iterations, barrier } = request.repetitions;
-    Header {
-        command: "osu",
-        benchmark: request.benchmark.name(),
-        layer: request.layer,
-        from,
-        to,
-        map: mapping_name(&request.map),
-        warm_up,
-        iterations,
-        barrier,
-        seed: request.seed,
+impl Shown for OsuRequest {
+    type Header<'a> = Header<'a>;
+
+    fn header(&self) -> Header<'_> {
+        let [from, to] = match &self.between {
+            Some([from, to]) => [Some(from.as_str()), Some(to.as_str())],
+            None => [None; 2],
+        };
+        let Repetitions { warm_up, iterations, barrier } = self.repetitions;
+        Header {
+            command: "osu",
+            benchmark: self.benchmark.name(),
+            layer: self.layer,
+            from,
+            to,
+            map: mapping_name(&self.map),
+            warm_up,
+            iterations,
+            barrier,
+            seed: self.seed,
+        }
+    }
+
+    fn table(report: &OsuReport) -> String {
+        let rows = report.rows.iter().map(|measured| &measured.row);
+        let breakdowns = rows.filter_map(|row| Some((row, row.breakdown.as_ref()?)));
+        let path = report.rows.first().and_then(|measured| measured.row.path.as_ref());
+        let head = path.map_or(String::new(), |path| format!("path: {path}\n"));
+        breakdowns.fold(head + &columns(report), |text, (row, breakdown)| {
+            text + "\n" + &breakdown_text(row, breakdown)
+        })
     }
 }
 
-/// The header of `expected-bcast`.
-pub fn expected_header(request: &ExpectedBcastRequest) -> Header<'_> {
-    let Repetitions { warm_up, iterations, barrier } = request.repetitions;
-    Header {
-        command: "osu",
-        benchmark: EXPECTED_BCAST,
-        layer: Layer::Mpi,
-        from: None,
-        to: None,
-        map: "linear",
-        warm_up,
-        iterations,
-        barrier,
-        seed: request.seed,
-    }
-}
-
-/// The report for people: OSU's columns, then the breakdowns.
-pub fn table(report: &OsuReport) -> String {
-    let rows = report.rows.iter().map(|measured| &measured.row);
-    let breakdowns = rows.filter_map(|row| Some((row, row.breakdown.as_ref()?)));
-    breakdowns.fold(columns(report), |text, (row, breakdown)| text + "\n" + &breakdown_text(row, breakdown))
-}
-
-/// Where the time of an iteration went.
+/// The pieces of an iteration's time.
 fn breakdown_text(row: &OsuRow, breakdown: &Breakdown) -> String {
     let mut text = format!(
         "size {}, the last iteration on {}: {} ns",
@@ -319,19 +310,38 @@ fn columns(report: &OsuReport) -> String {
     )
 }
 
-/// The report of `expected-bcast` for people.
-pub fn expected_table(report: &ExpectedBcastReport) -> String {
-    let rows = report.rows.iter().map(|measured| {
-        let row = &measured.row;
-        [
-            row.size_bytes.to_string(),
-            row.ranks.to_string(),
-            format!("{} + {} + {}", row.steps_mpsoc, row.steps_qfdb, row.steps_mezzanine),
-            decimal(Some(row.expected_us)),
-            decimal(Some(row.observed_us)),
-            format!("{:+.1} %", row.relative_deviation * 100.0),
-        ]
-    });
-    let header = ["size", "ranks", "steps", "expected (us)", "observed (us)", "deviation"];
-    output::table(header, [true; 6], rows)
+impl Shown for ExpectedBcastRequest {
+    type Header<'a> = Header<'a>;
+
+    fn header(&self) -> Header<'_> {
+        let Repetitions { warm_up, iterations, barrier } = self.repetitions;
+        Header {
+            command: "osu",
+            benchmark: EXPECTED_BCAST,
+            layer: Layer::Mpi,
+            from: None,
+            to: None,
+            map: "linear",
+            warm_up,
+            iterations,
+            barrier,
+            seed: self.seed,
+        }
+    }
+
+    fn table(report: &ExpectedBcastReport) -> String {
+        let rows = report.rows.iter().map(|measured| {
+            let row = &measured.row;
+            [
+                row.size_bytes.to_string(),
+                row.ranks.to_string(),
+                format!("{} + {} + {}", row.steps_mpsoc, row.steps_qfdb, row.steps_mezzanine),
+                decimal(Some(row.expected_us)),
+                decimal(Some(row.observed_us)),
+                format!("{:+.1} %", row.relative_deviation * 100.0),
+            ]
+        });
+        let header = ["size", "ranks", "steps", "expected (us)", "observed (us)", "deviation"];
+        output::table(header, [true; 6], rows)
+    }
 }

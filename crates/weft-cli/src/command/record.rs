@@ -2,34 +2,35 @@
 
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
-use crate::options::SayOptions;
+use crate::options::FormatOptions;
 use crate::output;
+use crate::standard_error;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use weft_cli::record::{self, Mpi, RecordError, RecordRequest, RecordSummary};
-use weft_sim::results::date;
+use weft_host::record::{self, Mpi, RecordError, RecordRequest, RecordSummary};
+use weft_results::date;
 
 /// Options of `weft record`.
 #[derive(Args)]
 pub struct RecordOptions {
-    /// The trace to make
+    /// File of the trace
     #[arg(short, long, value_name = "FILE", default_value = "trace.weft", value_hint = ValueHint::FilePath)]
     output: PathBuf,
 
-    /// Write over a trace that is there, or over the parts that an earlier recording left
+    /// Replace a trace that is there, and the parts that an earlier recording left
     #[arg(long)]
     force: bool,
 
-    /// The MPI that the program is linked to; found from the launcher and the program where it is not given
+    /// MPI library that the program is linked to; by default found from the launcher and the program
     #[arg(long, value_parser = mpi_parser())]
     mpi: Option<Mpi>,
 
     #[command(flatten)]
-    say: SayOptions,
+    format: FormatOptions,
 
     /// The launcher, the program and their arguments: mpiexec -n 8 prog args
     #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
@@ -51,7 +52,7 @@ impl RecordOptions {
             mpi: self.mpi,
             recorder_folder: None,
             command: self.command,
-            output_to_error: self.say.json,
+            output_to_error: self.format.json,
             date: Some(date()),
         };
         let summary = match record::record(&request, || interrupt.is_requested()) {
@@ -61,11 +62,11 @@ impl RecordOptions {
             }
             other => other?,
         };
-        if self.say.json {
+        if self.format.json {
             output::document(&RecordReport::of(&summary))?;
         } else {
             // Standard output is the program's.
-            eprint!("{}", text(&RecordReport::of(&summary)));
+            standard_error::text(&text(&RecordReport::of(&summary)));
         }
         Ok(match summary {
             RecordSummary { interrupted: true, .. } => Status::Interrupted,
@@ -75,7 +76,7 @@ impl RecordOptions {
     }
 }
 
-/// What `weft record --json` says.
+/// The report of `weft record --json`.
 #[derive(Serialize)]
 struct RecordReport<'a> {
     /// The trace file.

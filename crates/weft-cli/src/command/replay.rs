@@ -1,16 +1,18 @@
 //! `weft replay`: recorded programs on a machine.
 
 use super::breakdown::size_classes;
-use super::simulation::run_and_show;
+use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
-use crate::options::{MachineOptions, PlaceOptions, SayOptions, SimulationOptions, mapping_name};
+use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
 use crate::output::{self, decimal, percent, thousands};
+use crate::standard_error::say;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
+use weft_results::Ending;
 use weft_sim::experiment::Request;
 use weft_sim::experiment::replay::{
-    BusyLink, Figures, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
+    BusyLink, ComputeScale, Figures, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
 };
 
 /// Options of `weft replay`.
@@ -19,39 +21,42 @@ pub struct ReplayOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Traces, as `weft record` makes them; several run side by side
+    /// Traces, as `weft record` makes them; several are replayed side by side
     #[arg(required = true, value_name = "TRACE", value_hint = ValueHint::FilePath)]
     traces: Vec<PathBuf>,
 
     #[command(flatten)]
     places: PlaceOptions,
 
-    /// Which message a wildcard receive takes
+    /// The message that a wildcard receive takes
     #[arg(long, value_name = "WHICH", default_value = "recorded")]
     wildcards: WildcardChoice,
 
-    /// Messages carry real bytes, and the memory of source and target is compared at the end of each: a
+    /// Carry real bytes in messages, and compare the memory of source and target at the end of each: a
     /// difference ends the run as lost-data (exit status 1)
     #[arg(long)]
     data: bool,
 
-    /// Show where the time of each message went, from its post to its delivery: means by size, and with -o every piece of every
-    /// message in the table pieces
+    /// Show where the time of each message went, from its post to its delivery: means by size, and with -o
+    /// every piece of every message in the table `pieces`
     #[arg(long, conflicts_with = "save_every")]
     breakdown: bool,
 
-    /// Seed of the random mapping and of all random decisions
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// A factor on the time of each computation of the traces: 0.25 for processors that are four times as
+    /// fast, 0 to leave computation out
+    #[arg(long, value_name = "FACTOR", default_value_t, allow_negative_numbers = true)]
+    compute_scale: ComputeScale,
+
+    /// Seed of the random mapping and of all other random decisions
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
+    #[arg(allow_negative_numbers = true)]
     seed: u64,
 
     #[command(flatten)]
     simulation: SimulationOptions,
-
-    #[command(flatten)]
-    say: SayOptions,
 }
 
-/// Which message a wildcard receive takes.
+/// The message that a wildcard receive takes.
 #[derive(Clone, Copy, ValueEnum)]
 enum WildcardChoice {
     /// the one that matched when the trace was recorded
@@ -64,15 +69,18 @@ impl ReplayOptions {
     /// Runs it.
     pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
         let others = self.machine.set_others(&as_recorded(&self.traces)?);
-        if !others.is_empty() && !self.simulation.quiet {
-            eprintln!(
-                "weft: recorded by weft run: replayed with its library, --set {}; give others with --set",
+        if !others.is_empty() && !self.simulation.report.quiet {
+            say!(
+                "weft: the trace is of weft run and is replayed with its library: --set {}; give others \
+                 with --set",
                 others.join(" --set ")
             );
         }
-        let options = self.simulation.run_options(words, self.breakdown)?;
+        let inputs = self.machine.file().into_iter().chain(self.places.file());
+        let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
+        let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
         let request = Request::Replay(self.request()?);
-        run_and_show(&request, &options, self.simulation.quiet, self.say.json)
+        run_and_show(&request, &options, self.simulation.report)
     }
 
     fn request(&self) -> Result<ReplayRequest, Failure> {
@@ -89,11 +97,12 @@ impl ReplayOptions {
             seed: self.seed,
             data: self.data,
             breakdown: self.breakdown,
+            compute_scale: self.compute_scale,
         })
     }
 }
 
-/// What was asked for, at the top of the JSON document.
+/// The fields of the request, at the top of the JSON document.
 #[derive(Serialize)]
 pub struct Header<'a> {
     command: &'static str,
@@ -103,52 +112,57 @@ pub struct Header<'a> {
     seed: u64,
 }
 
-/// The header of a request.
-pub fn header(request: &ReplayRequest) -> Header<'_> {
-    Header {
-        command: "replay",
-        traces: request.traces.iter().map(|trace| trace.name.as_str()).collect(),
-        map: mapping_name(&request.map),
-        wildcards: request.wildcards,
-        seed: request.seed,
-    }
-}
+impl Shown for ReplayRequest {
+    type Header<'a> = Header<'a>;
 
-/// The report for people.
-pub fn table(report: &ReplayReport) -> String {
-    let mut text = String::new();
-    for row in report.rows.iter().map(|measured| &measured.row) {
-        text += &figures_table("trace", &row.trace, &row.figures);
-        text += "\n";
-        if let Some(classes) = &row.figures.breakdown {
-            text += &size_classes(classes);
+    fn header(&self) -> Header<'_> {
+        Header {
+            command: "replay",
+            traces: self.traces.iter().map(|trace| trace.name.as_str()).collect(),
+            map: mapping_name(&self.map),
+            wildcards: self.wildcards,
+            seed: self.seed,
         }
     }
-    // All traces share the links.
-    if let Some(last) = report.rows.last() {
-        text += &links_table(&last.row.figures.busiest_links);
+
+    fn table(report: &ReplayReport) -> String {
+        // The figures of a replay that did not come to its end are not those of its programs.
+        let until = if report.ended == Ending::Interrupted { " until the interruption" } else { "" };
+        let mut text = String::new();
+        for row in report.rows.iter().map(|measured| &measured.row) {
+            text += &figures_table(&row.trace, &row.figures, until);
+            text += "\n";
+            if let Some(classes) = &row.figures.breakdown {
+                text += &size_classes(classes);
+            }
+        }
+        // All traces share the links.
+        if let Some(last) = report.rows.last() {
+            text += &links_table(&last.row.figures.busiest_links, until);
+        }
+        text
     }
-    text
 }
 
-/// What the ranks of a program did.
-fn figures_table(what: &str, name: &str, figures: &Figures) -> String {
+/// The figures of a trace, line by line; each says `until` when they hold.
+fn figures_table(trace: &str, figures: &Figures, until: &str) -> String {
     let share = percent(figures.communication_share);
+    let measured = |figure: String| figure + until;
     let lines = [
-        [what, name],
-        ["run time", &format!("{:.3} us", figures.run_time_us)],
+        ["trace", trace],
+        ["run time", &measured(format!("{:.3} us", figures.run_time_us))],
         ["ranks", &figures.ranks.to_string()],
-        ["computation", &percent(figures.computation_share)],
-        ["communication", &format!("{share}, of which wait {}", percent(figures.wait_share))],
-        ["messages", &figures.messages.to_string()],
-        ["bytes", &format!("{}B", thousands(figures.bytes as f64))],
-        ["completion time mean", &format!("{} us", decimal(figures.completion_time_mean_us))],
-        ["completion time p99", &format!("{} us", decimal(figures.completion_time_p99_us))],
+        ["computation", &measured(percent(figures.computation_share))],
+        ["communication", &measured(format!("{share}, of which wait {}", percent(figures.wait_share)))],
+        ["messages", &measured(figures.messages.to_string())],
+        ["bytes", &measured(format!("{}B", thousands(figures.bytes as f64)))],
+        ["completion time mean", &measured(format!("{} us", decimal(figures.completion_time_mean_us)))],
+        ["completion time p99", &measured(format!("{} us", decimal(figures.completion_time_p99_us)))],
     ];
     output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)))
 }
 
-fn links_table(links: &[BusyLink]) -> String {
+fn links_table(links: &[BusyLink], until: &str) -> String {
     let links = links.iter().map(|link| {
         [
             link.name.clone(),
@@ -159,8 +173,29 @@ fn links_table(links: &[BusyLink]) -> String {
         ]
     });
     output::table(
-        ["busiest links", "class", "utilization", "packets", "stall (us)"],
+        [&format!("busiest links{until}"), "class", "utilization", "packets", "stall (us)"],
         [false, false, true, true, true],
         links,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches figures of a part of a program that look like those of all of it.
+    #[test]
+    fn figures_until_an_interruption_say_so() {
+        let figures = serde_json::json!({
+            "run_time_us": 1.0, "first_rank": 0, "ranks": 2, "computation_share": 0.5,
+            "communication_share": 0.5, "wait_share": 0.1, "messages": 3, "bytes": 4,
+            "completion_time_mean_us": null, "completion_time_p99_us": null, "packet_hops": 1,
+            "packets_dropped": 0, "seed": 1, "busiest_links": [],
+        });
+        let figures: Figures = serde_json::from_value(figures).unwrap();
+        let text = figures_table("ring.weft", &figures, " until the interruption");
+        let marked = text.lines().filter(|line| line.ends_with("until the interruption")).count();
+        assert_eq!(marked, 7, "{text}");
+        assert!(!figures_table("ring.weft", &figures, "").contains("until"));
+    }
 }

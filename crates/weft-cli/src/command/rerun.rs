@@ -1,14 +1,15 @@
 //! `weft rerun`: the same again, or onwards from where it was saved.
 
-use super::simulation::{run_and_show, run_quietly};
+use super::simulation::{run_and_show, run_unshown};
 use crate::exit::{Failure, Status};
-use crate::options::{SayOptions, parse_positive_span};
+use crate::options::{ReportOptions, ThreadOptions, parse_positive_span};
 use crate::output;
+use crate::standard_error::say;
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
+use weft_results::{Ending, Existing, check_files, digest};
 use weft_sim::experiment::replay::TraceInput;
-use weft_sim::experiment::{Output, Request, RunOptions, Start};
-use weft_sim::results::{Ending, Existing, digest, read_manifest, read_request};
+use weft_sim::experiment::{ExperimentOptions, Output, Request, Start, read_manifest, read_request};
 use weft_units::Span;
 
 /// Options of `weft rerun`.
@@ -22,28 +23,23 @@ pub struct RerunOptions {
     #[arg(long, conflicts_with_all = ["output", "force"])]
     resume: bool,
 
-    /// With --resume: save the whole state again whenever so much virtual time has passed
+    /// With --resume: save the whole state each time this much virtual time has passed
     #[arg(long, value_name = "TIME", value_parser = parse_positive_span, requires = "resume")]
     save_every: Option<Span>,
 
-    /// Where the second result goes; by default it is compared and removed
+    /// Directory for the second result; by default the result is compared and removed
     #[arg(short, long, value_name = "DIR2", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
-    /// Write over results that are in DIR2
+    /// Replace results that are in DIR2 already
     #[arg(long, requires = "output")]
     force: bool,
 
-    /// Threads that simulate; results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    threads: u32,
-
-    /// No progress and no estimate on standard error
-    #[arg(long)]
-    quiet: bool,
+    #[command(flatten)]
+    threads: ThreadOptions,
 
     #[command(flatten)]
-    say: SayOptions,
+    report: ReportOptions,
 }
 
 impl RerunOptions {
@@ -54,9 +50,9 @@ impl RerunOptions {
         if self.resume { self.resume(&request, words) } else { self.repeat(&request, words) }
     }
 
-    fn options(&self, output: Output, words: &[String]) -> RunOptions {
-        RunOptions {
-            threads: self.threads,
+    fn options(&self, output: Output, words: &[String]) -> ExperimentOptions {
+        ExperimentOptions {
+            threads: self.threads.threads,
             output: Some(output),
             save_every: self.save_every,
             timeline: None,
@@ -67,17 +63,19 @@ impl RerunOptions {
 
     fn resume(&self, request: &Request, words: &[String]) -> Result<Status, Failure> {
         let output = Output { directory: self.directory.clone(), tables: Vec::new(), start: Start::Resume };
-        run_and_show(request, &self.options(output, words), self.quiet, self.say.json)
+        run_and_show(request, &self.options(output, words), self.report)
     }
 
     fn repeat(&self, request: &Request, words: &[String]) -> Result<Status, Failure> {
         let manifest = read_manifest(&self.directory)?;
         if manifest.ended == Ending::Interrupted {
             return Err(Failure::input(format!(
-                "{} was interrupted, and where exactly cannot be repeated; continue it with --resume",
+                "{} was interrupted, at a point that cannot be repeated exactly; continue it with --resume",
                 self.directory.display()
             )));
         }
+        // Before a simulation whose result would be compared with something else.
+        check_files(&self.directory, &manifest.tables)?;
         let temporary;
         let (directory, existing) = match &self.output {
             Some(directory) => {
@@ -92,7 +90,7 @@ impl RerunOptions {
         };
         let tables = manifest.tables.keys().copied().collect();
         let output = Output { directory: directory.to_owned(), tables, start: Start::Fresh(existing) };
-        let status = run_quietly(request, &self.options(output, words), self.quiet)?;
+        let status = run_unshown(request, &self.options(output, words), self.report.quiet)?;
         if status == Status::Interrupted {
             return Ok(status);
         }
@@ -102,7 +100,7 @@ impl RerunOptions {
     fn compare(&self, second: &Path, first_version: &str) -> Result<Status, Failure> {
         let (first, second) = (digest(&self.directory)?, digest(second)?);
         let same = first == second;
-        if self.say.json {
+        if self.report.format.json {
             output::document(&serde_json::json!({
                 "command": "rerun",
                 "same": same,
@@ -117,11 +115,11 @@ impl RerunOptions {
         if !same {
             let version = env!("CARGO_PKG_VERSION");
             let why = if first_version == version {
-                "the same weft must give the same: please report this".to_owned()
+                "one version of weft must give the same results: please report this".to_owned()
             } else {
                 format!("it was made by weft {first_version}, and this is {version}")
             };
-            eprintln!("weft: the results differ: {why}");
+            say!("weft: the results differ: {why}");
         }
         Ok(if same { Status::Done } else { Status::EndedBadly })
     }

@@ -4,16 +4,18 @@ use super::breakdown::size_classes;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::{
-    MachineOptions, PlaceOptions, ResultOptions, SayOptions, mapping_name, parse_positive_span,
+    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, mapping_name, parse_positive_span, parse_seed,
 };
 use crate::output;
+use crate::place::{OutputFile, located};
+use crate::standard_error::{self, say};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weft_cli::record::{self, Recording};
-use weft_host::{Execution, HostModel, INJECT_LIMIT, Outcome, Recorder, Request, execute};
+use weft_host::record::{self, Recording};
+use weft_host::{Execution, HostModel, INJECT_LIMIT, LiveEnd, Recorder, Request, execute};
 use weft_sim::experiment::Measured;
 use weft_sim::experiment::live::{RunRequest, RunRow};
 use weft_units::{Span, Time};
@@ -27,72 +29,83 @@ pub struct RunOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Ranks, each a process
+    /// Number of ranks; each is a process
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     ranks: u32,
 
     #[command(flatten)]
     places: PlaceOptions,
 
-    /// How computation moves clocks: none (it takes no time), cpu[:SCALE] (CPU time of the rank, times SCALE; not the
-    /// same twice), fixed:TIME (so much before each call)
-    #[arg(long, value_name = "none|cpu[:SCALE]|fixed:TIME", default_value = "none", value_parser = parse_host)]
+    /// How computation advances the clock of a rank: none (not at all), cpu[:SCALE] (by its CPU time, times
+    /// SCALE; not reproducible), fixed:TIME (by TIME per call)
+    #[arg(
+        long,
+        value_name = "none|cpu[:SCALE]|fixed:TIME",
+        default_value = "none",
+        value_parser = parse_host
+    )]
     host: HostModel,
 
-    /// Seed of the random mapping and of all random decisions
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Seed of the random mapping and of all other random decisions
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
+    #[arg(allow_negative_numbers = true)]
     seed: u64,
 
-    /// Begin every line of output with its rank
+    /// Protection domains of the job, such as 7 or 7,8: interfaces are of the first, unless a program asks
+    /// weft_interface_allocate for another of them. Without it, the job is of domain 1
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pdid: Vec<u16>,
+
+    /// Begin every line of output with the number of its rank
     #[arg(long)]
     label: bool,
 
-    /// End when virtual time reaches this
+    /// End the run when virtual time reaches this
     #[arg(long, value_name = "TIME", value_parser = parse_positive_span)]
     time_limit: Option<Span>,
 
-    /// End when so much real time has passed, such as 90s
+    /// End the run after this much real time, such as 90s
     #[arg(long, value_name = "TIME", value_parser = parse_wall)]
     wall_limit: Option<Duration>,
 
-    /// End when a rank computes, or waits outside MPI, for so much real time without a break
+    /// End the run when a rank computes, or waits outside MPI, for this much real time without a break
     #[arg(long, value_name = "TIME", default_value = WATCHDOG, value_parser = parse_wall)]
     watchdog: Duration,
 
-    /// Take a rank that polls in vain to wait until something comes: faster for programs that test in loops; a program
-    /// that counts its polls or waits for the clock sees the difference
+    /// Let a rank that polls in vain wait until something arrives: faster for programs that test in loops.
+    /// Programs that count their polls, or wait for the clock, see the difference
     #[arg(long)]
     fast_polling: bool,
 
-    /// Show where the time of each message went, from its post to its delivery: means by size, and with -o every piece of every
-    /// message in the table pieces
+    /// Show where the time of each message went, from its post to its delivery: means by size, and with -o
+    /// every piece of every message in the table `pieces`
     #[arg(long)]
     breakdown: bool,
 
     #[command(flatten)]
     results: ResultOptions,
 
-    /// Record what the ranks do as a trace, which weft replay replays
+    /// Record what the ranks do as a trace, for weft replay
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     record: Option<PathBuf>,
 
     #[command(flatten)]
-    say: SayOptions,
-
-    /// Nothing of weft's own on standard error but errors
-    #[arg(long)]
-    quiet: bool,
+    report: ReportOptions,
 
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 
+/// Launchers of MPI programs elsewhere.
+const LAUNCHERS: [&str; 8] =
+    ["mpiexec", "mpirun", "mpiexec.hydra", "srun", "orterun", "prterun", "aprun", "jsrun"];
+
 /// The most that a call may cost.
 const LONGEST_CALL: Span = Span::from_ns(1_000_000_000);
 
 fn parse_host(text: &str) -> Result<HostModel, String> {
-    let wrong = || format!("`{text}` is no host model; write none, cpu, cpu:2.5 or fixed:200ns");
+    let wrong = || format!("`{text}` is not a host model; write none, cpu, cpu:2.5 or fixed:200ns");
     match text.split_once(':') {
         None if text == "none" => Ok(HostModel::None),
         None if text == "cpu" => Ok(HostModel::Cpu(1_000_000)),
@@ -124,7 +137,7 @@ fn parse_wall(text: &str) -> Result<Duration, String> {
         .find_map(|(unit, size)| text.strip_suffix(unit).map(|number| seconds(number, size)));
     match parsed.flatten().map(Duration::try_from_secs_f64) {
         Some(Ok(duration)) if !duration.is_zero() => Ok(duration),
-        _ => Err(format!("`{text}` is no real time; write 90s, 1.5min or 2h")),
+        _ => Err(format!("`{text}` is not a real time; write 90s, 1.5min or 2h")),
     }
 }
 
@@ -137,7 +150,7 @@ fn host_name(host: HostModel) -> String {
     }
 }
 
-/// What `weft run --json` says.
+/// The report of `weft run --json`.
 #[derive(Serialize)]
 struct Document<'a> {
     command: &'static str,
@@ -165,45 +178,14 @@ struct Document<'a> {
 impl RunOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+        self.refuse_launcher()?;
         let recording = self.recording()?;
-        let request = Request {
-            run: RunRequest {
-                machine: self.machine.input()?,
-                program: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-                ranks: self.ranks,
-                map: self.places.mapping()?,
-                ranks_per_host: self.places.ppn,
-                host: host_name(self.host),
-                fast_polling: self.fast_polling,
-                seed: self.seed,
-                breakdown: self.breakdown,
-            },
-            options: self.results.run_options(words, self.breakdown)?,
-            recorder: recording.as_ref().map(recorder),
-            host: self.host,
-            label: self.label,
-            output_to_error: self.say.json,
-            time_limit: self.time_limit,
-            wall_limit: self.wall_limit,
-            watchdog: Some(self.watchdog),
-            command: self.command,
-        };
+        let (quiet, json) = (self.report.quiet, self.report.format.json);
+        let request = self.request(words, recording.as_ref())?;
         let interrupt = on_ctrl_c()?;
-        let quiet = self.quiet;
         let execution = execute(&request, &interrupt, &mut |program| {
             if !quiet {
-                eprintln!(
-                    "weft: {} ranks of {} on {}, --host {}{}",
-                    request.run.ranks,
-                    program.display(),
-                    request.run.machine.name,
-                    request.run.host,
-                    match request.host {
-                        HostModel::None => ": computation takes no time",
-                        HostModel::Cpu(_) => ": CPU time is measured, so that no two runs are the same",
-                        HostModel::Fixed(_) => "",
-                    }
-                );
+                announce(&request, program);
             }
         });
         let execution = match (execution, recording) {
@@ -218,33 +200,12 @@ impl RunOptions {
                 return Err(error.into());
             }
         };
-        let status = execution.outcome.exit_status();
-        let name = execution.outcome.name();
-        if !execution.detail.is_empty() {
-            eprintln!("weft: {name}: {}", execution.detail);
-        } else if quiet && status != 0 && execution.outcome != Outcome::Finished {
-            // Otherwise the last line says so.
-            eprintln!("weft: {name}: {:.3} us of virtual time", microseconds(&execution));
-        }
-        if !execution.others.is_empty() {
-            eprintln!("{}", execution.others);
-        }
-        if self.say.json {
+        let status = execution.end.exit_status();
+        explain_end(&execution, quiet);
+        if json {
             output::document(&document(&request, &execution, status))?;
         } else if !quiet {
-            let rows = execution.report.rows.iter().filter_map(|row| row.row.figures.breakdown.as_deref());
-            rows.for_each(|classes| eprint!("{}", size_classes(classes)));
-            eprintln!(
-                "weft: {}: {:.3} us of virtual time, {} messages, {}B, {:.1} s of real time",
-                execution.outcome.name(),
-                microseconds(&execution),
-                execution.messages,
-                output::thousands(execution.bytes.get() as f64),
-                execution.wall.as_secs_f64(),
-            );
-            if let Some(output) = &request.options.output {
-                eprintln!("weft: results in {}", output.directory.display());
-            }
+            summarize(&request, &execution);
         }
         if let Some(error) = &execution.unwritten {
             return Err(Failure::input(format!(
@@ -259,22 +220,64 @@ impl RunOptions {
 }
 
 impl RunOptions {
+    /// Refuses a launcher of MPI in the place of the program: its ranks would not be those of weft.
+    fn refuse_launcher(&self) -> Result<(), Failure> {
+        let name = self.command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+        if !LAUNCHERS.iter().any(|launcher| name == *launcher) {
+            return Ok(());
+        }
+        let name = name.to_string_lossy();
+        Err(Failure::input(format!(
+            "weft starts the ranks itself: leave {name} and its options out, as in weft run -m {} -n {} -- \
+             ./program",
+            self.machine.machine, self.ranks
+        )))
+    }
+
+    /// The request to the host: the program, its machine, and the limits of the run.
+    fn request(self, words: &[String], recording: Option<&Recording>) -> Result<Request, Failure> {
+        Ok(Request {
+            run: RunRequest {
+                machine: self.machine.input()?,
+                program: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+                ranks: self.ranks,
+                map: self.places.mapping()?,
+                ranks_per_host: self.places.ppn,
+                host: host_name(self.host),
+                fast_polling: self.fast_polling,
+                seed: self.seed,
+                domains: self.pdid.clone(),
+                breakdown: self.breakdown,
+            },
+            options: self.results.experiment_options(words, self.breakdown, &self.inputs())?,
+            recorder: recording.map(recorder),
+            host: self.host,
+            label: self.label,
+            output_to_error: self.report.format.json,
+            time_limit: self.time_limit,
+            wall_limit: self.wall_limit,
+            watchdog: Some(self.watchdog),
+            command: self.command,
+        })
+    }
+
+    /// The files that the run reads.
+    fn inputs(&self) -> Vec<&Path> {
+        let files = self.machine.file().into_iter().chain(self.places.file());
+        files.chain(self.command.first().map(Path::new)).collect()
+    }
+
     /// The recording that is asked for.
     fn recording(&self) -> Result<Option<Recording>, Failure> {
         let Some(trace) = &self.record else { return Ok(None) };
-        let place = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        if self.results.timeline.as_deref().is_some_and(|timeline| place(timeline) == place(trace)) {
+        if self.results.timeline.as_deref().is_some_and(|timeline| located(timeline) == located(trace)) {
             return Err(Failure::input(format!(
                 "--record and --timeline both name {}; name two files",
                 trace.display()
             )));
         }
-        if self.results.output.as_deref().is_some_and(|output| place(trace).starts_with(place(output))) {
-            return Err(Failure::input(format!(
-                "--record {} lies in the directory of --output, which holds nothing but results; write the trace beside it",
-                trace.display()
-            )));
-        }
+        let file = OutputFile { option: "--record", contents: "trace", path: trace };
+        self.results.check_file(file, &self.inputs())?;
         let mpi = record::mpi_of_ranks(&self.command);
         Ok(Some(Recording::prepare(trace, self.results.force, mpi, None)?))
     }
@@ -293,26 +296,83 @@ fn finish_recording(
     quiet: bool,
 ) -> Result<(), Failure> {
     let trace = recording.trace().display().to_string();
-    let ended_well = execution.outcome == Outcome::Finished;
+    let ended_well = execution.end == LiveEnd::Finished;
     let recorded = recording.finish(|header| {
         header.interrupted |= !ended_well;
         header.virtual_time = Some(host.to_owned());
         header.buffered_limit = Some(INJECT_LIMIT as u64);
     })?;
     match recorded {
-        None => eprintln!("weft: nothing was recorded: no process called MPI_Init through its C interface"),
+        None => say!("weft: nothing was recorded: no process called MPI_Init through its C interface"),
         Some(metadata) => {
             let operations: u64 = metadata.rank_operations.iter().sum();
             let cut = if metadata.header.interrupted { "; it ends where the ranks were stopped" } else { "" };
             if !quiet {
-                eprintln!("weft: {trace}: {} ranks, {operations} operations{cut}", metadata.header.ranks);
+                say!("weft: {trace}: {} ranks, {operations} operations{cut}", metadata.header.ranks);
             }
             for (call, count) in metadata.header.unrecorded.iter().filter(|_| !quiet) {
-                eprintln!("weft: not recorded: {count} × {call}");
+                say!("weft: not recorded: {count} × {call}");
             }
         }
     }
     Ok(())
+}
+
+/// Names the run before it begins: a long one prints nothing else for a while.
+fn announce(request: &Request, program: &Path) {
+    say!(
+        "weft: {} ranks of {} on {}, --host {}{}",
+        request.run.ranks,
+        program.display(),
+        request.run.machine.name,
+        request.run.host,
+        match request.host {
+            HostModel::None => ": computation takes no time",
+            HostModel::Cpu(_) => ": CPU time is measured, so that no two runs are the same",
+            HostModel::Fixed(_) => "",
+        }
+    );
+}
+
+/// Explains a run that did not end well, also where the user wants no other words.
+fn explain_end(execution: &Execution, quiet: bool) {
+    let name = end_name(execution);
+    if !execution.detail.is_empty() {
+        say!("weft: {name}: {}", execution.detail);
+    } else if quiet && execution.end.exit_status() != 0 && execution.end != LiveEnd::Finished {
+        // Otherwise the summary says so.
+        say!("weft: {name}: {:.3} us of virtual time", microseconds(execution));
+    }
+    if !execution.others.is_empty() {
+        say!("{}", execution.others);
+    }
+}
+
+/// Prints the end of a run in a few lines.
+fn summarize(request: &Request, execution: &Execution) {
+    let rows = execution.report.rows.iter().filter_map(|row| row.row.figures.breakdown.as_deref());
+    rows.for_each(|classes| standard_error::text(&size_classes(classes)));
+    say!(
+        "weft: {}: {:.3} us of virtual time, {} messages, {}B, {:.1} s of real time",
+        end_name(execution),
+        microseconds(execution),
+        execution.messages,
+        output::thousands(execution.bytes.get() as f64),
+        execution.wall.as_secs_f64(),
+    );
+    if let Some(output) = &request.options.output {
+        say!("weft: results in {}", output.directory.display());
+    }
+}
+
+/// The end, with the option that chose it.
+fn end_name(execution: &Execution) -> String {
+    let name = execution.end.name();
+    match execution.end {
+        LiveEnd::TimeLimit => format!("{name} (--time-limit)"),
+        LiveEnd::WallLimit => format!("{name} (--wall-limit)"),
+        _ => name.to_owned(),
+    }
 }
 
 fn microseconds(execution: &Execution) -> f64 {
@@ -330,7 +390,7 @@ fn document<'a>(request: &'a Request, execution: &'a Execution, exit_status: u8)
         map: mapping_name(&run.map),
         host: &run.host,
         seed: run.seed,
-        ended: execution.outcome.ending().name(),
+        ended: execution.end.ending().name(),
         detail: Some(execution.detail.as_str()).filter(|detail| !detail.is_empty()),
         virtual_time_us: microseconds(execution),
         messages: execution.messages,

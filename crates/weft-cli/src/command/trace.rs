@@ -1,7 +1,7 @@
-//! `weft trace`: what traces hold.
+//! `weft trace`: what traces hold, and traces of what a recording has left.
 
 use crate::exit::{Failure, Status};
-use crate::options::SayOptions;
+use crate::options::FormatOptions;
 use crate::output;
 use clap::{Args, Subcommand, ValueHint};
 use std::collections::BTreeMap;
@@ -11,21 +11,42 @@ use weft_sim::experiment::trace::{self, TraceInfo, TraceStats};
 /// The subcommands of `weft trace`.
 #[derive(Subcommand)]
 pub enum TraceCommand {
-    /// What recorded it, ranks, operations, what is missing; does not read the operations
+    /// Show program, recorder, ranks and counts of operations, and what is missing; operations are not read
     Info(OneTrace),
-    /// Operations and bytes by kind, computation
+    /// Count operations and bytes by kind, and add up computation
     Stats(OneTrace),
+    /// Make one trace of the parts of a recording that was cut off; the parts stay
+    Convert(Conversion),
+}
+
+/// Parts, and the trace that they become.
+#[derive(Args)]
+pub struct Conversion {
+    /// The folder of the parts, or the trace that they were to become
+    #[arg(value_name = "PARTS", value_hint = ValueHint::DirPath)]
+    parts: PathBuf,
+
+    /// The trace
+    #[arg(short, long, value_name = "TRACE", value_hint = ValueHint::FilePath)]
+    output: PathBuf,
+
+    /// Write over a trace that exists
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 /// One trace.
 #[derive(Args)]
 pub struct OneTrace {
-    /// A trace, as `weft record` makes it, or the folder of parts of one that is being recorded
+    /// A trace, as `weft record` makes it, or the folder of parts of a recording that is under way
     #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
     trace: PathBuf,
 
     #[command(flatten)]
-    say: SayOptions,
+    format: FormatOptions,
 }
 
 impl TraceCommand {
@@ -34,11 +55,15 @@ impl TraceCommand {
         match self {
             TraceCommand::Info(one) => {
                 let info = trace::info(&one.trace)?;
-                if one.say.json { output::document(&info)? } else { output::text(&info_text(&info))? }
+                if one.format.json { output::document(&info)? } else { output::text(&info_text(&info))? }
             }
             TraceCommand::Stats(one) => {
                 let stats = trace::stats(&one.trace)?;
-                if one.say.json { output::document(&stats)? } else { output::text(&stats_text(&stats))? }
+                if one.format.json { output::document(&stats)? } else { output::text(&stats_text(&stats))? }
+            }
+            TraceCommand::Convert(Conversion { parts, output, force, format }) => {
+                let info = trace::convert(&parts, &output, force)?;
+                if format.json { output::document(&info)? } else { output::text(&info_text(&info))? }
             }
         }
         Ok(Status::Done)
@@ -86,7 +111,8 @@ fn stats_text(stats: &TraceStats) -> String {
     });
     let sizes = output::table(["message size (B)", "messages", "bytes"], [false, true, true], sizes);
     format!(
-        "{kinds}\n{sizes}\n{} ranks, {} pairs that send; {:.3} us of computation, {:.3} to {:.3} us in one rank\n{}",
+        "{kinds}\n{sizes}\n{} ranks, {} pairs that send; {:.3} us of computation, {:.3} to {:.3} us in one \
+         rank\n{}",
         stats.ranks,
         stats.pairs,
         stats.computation_sum_us,

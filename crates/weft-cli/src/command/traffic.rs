@@ -1,15 +1,17 @@
 //! `weft traffic`: patterns × loads.
 
-use super::simulation::run_and_show;
+use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
-use crate::options::{MachineOptions, SayOptions, SimulationOptions, parse_positive_span};
-use crate::output::{self, decimal};
+use crate::options::{MachineOptions, SimulationOptions, parse_positive_span, parse_seed};
+use crate::output::{self, decimal, percent};
 use crate::value::{Loads, Sizes, parse_loads, parse_sizes};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use weft_sim::experiment::Request;
 use weft_sim::experiment::load::Load;
-use weft_sim::experiment::traffic::{Interval, LoadOf, TrafficReport, TrafficRequest};
+use weft_sim::experiment::traffic::{
+    Interval, Layer, LoadOf, Part, TrafficReport, TrafficRequest, TrafficRow,
+};
 use weft_units::{Bytes, Span};
 
 /// Options of `weft traffic`.
@@ -18,47 +20,51 @@ pub struct TrafficOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// uniform, permutation, transpose, tornado, bit-complement, hotspot, incast, all-to-all or
-    /// nearest-neighbour
+    /// Traffic pattern: uniform, permutation, transpose, tornado, bit-complement, hotspot, incast, all-to-all
+    /// or nearest-neighbour
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pattern: String,
 
     /// Load offered per endpoint: a share such as 0.6, or FIRST:LAST:STEP such as 0.1:1.0:0.1
-    #[arg(long, value_name = "LOAD", value_parser = parse_loads)]
+    #[arg(long, value_name = "LOAD", value_parser = parse_loads, allow_negative_numbers = true)]
     load: Loads,
 
-    /// What loads are shares of
-    #[arg(long, value_name = "WHAT", default_value = "injection")]
+    /// The rate that loads are shares of
+    #[arg(long, value_name = "RATE", default_value = "injection")]
     load_of: Share,
 
-    /// Message size, or FIRST:LAST, the powers of two between them
+    /// The place at which messages enter the machine
+    #[arg(long, value_name = "LAYER", default_value = "nic")]
+    layer: LayerChoice,
+
+    /// Size of a message, or FIRST:LAST: the first, then the powers of two above it up to the last
     #[arg(long, value_name = "BYTES", default_value = "256", value_parser = parse_sizes)]
+    #[arg(allow_negative_numbers = true)]
     size: Sizes,
 
-    /// Measured virtual time, after warm-up
+    /// Measured virtual time, after the warm-up
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = parse_positive_span)]
     time: Span,
 
-    /// Warm-up; by default until its end is found
+    /// Length of the warm-up; by default it lasts until its end is found
     #[arg(long, value_name = "TIME")]
     warm_up: Option<Span>,
 
     /// Seed of all random decisions
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
+    #[arg(allow_negative_numbers = true)]
     seed: u64,
 
-    /// Seeds per point, counted up from --seed; several give intervals
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of seeds, counted up from --seed; several give confidence intervals
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
 
     #[command(flatten)]
     simulation: SimulationOptions,
-
-    #[command(flatten)]
-    say: SayOptions,
 }
 
-/// What loads are shares of.
+/// The rate that loads are shares of.
 #[derive(Clone, Copy, ValueEnum)]
 enum Share {
     /// the endpoint link's payload rate
@@ -67,12 +73,22 @@ enum Share {
     Capacity,
 }
 
+/// The place at which messages enter the machine.
+#[derive(Clone, Copy, ValueEnum)]
+enum LayerChoice {
+    /// at the network interface
+    Nic,
+    /// at the endpoint's link, past the interface, as if that cost nothing
+    Fabric,
+}
+
 impl TrafficOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
-        let options = self.simulation.run_options(words, false)?;
+        let inputs: Vec<_> = self.machine.file().into_iter().collect();
+        let options = self.simulation.experiment_options(words, false, &inputs)?;
         let request = Request::Traffic(self.request()?);
-        run_and_show(&request, &options, self.simulation.quiet, self.say.json)
+        run_and_show(&request, &options, self.simulation.report)
     }
 
     fn request(&self) -> Result<TrafficRequest, Failure> {
@@ -87,13 +103,13 @@ impl TrafficOptions {
             (load_of, self.load.0.iter().find(|load| **load > Load::FULL))
         {
             return Err(Failure::input(format!(
-                "--load {load} is more than an endpoint's link carries; write at most 1.0, or --load-of capacity \
-                 for shares of what the pattern allows"
+                "--load {load} is more than an endpoint's link carries; write at most 1.0, or --load-of \
+                 capacity for shares of what the pattern allows"
             )));
         }
         if self.size.0.contains(&Bytes::ZERO) {
             return Err(Failure::input(
-                "--size 0 makes no load: messages without payload would have to come infinitely often; write 1 or more",
+                "--size 0 makes no load, since messages without payload add nothing to it; write 1 or more",
             ));
         }
         Ok(TrafficRequest {
@@ -102,6 +118,10 @@ impl TrafficOptions {
             sizes: self.size.0.clone(),
             loads: self.load.0.clone(),
             load_of,
+            layer: match self.layer {
+                LayerChoice::Nic => Layer::Nic,
+                LayerChoice::Fabric => Layer::Fabric,
+            },
             time: self.time,
             warm_up: self.warm_up,
             seeds: (self.seed..=last).collect(),
@@ -109,48 +129,80 @@ impl TrafficOptions {
     }
 }
 
-/// What was asked for, at the top of the JSON document.
+/// The fields of the request, at the top of the JSON document.
 #[derive(Serialize)]
 pub struct Header<'a> {
     command: &'static str,
     pattern: &'a str,
     load_of: LoadOf,
+    layer: Layer,
     time_us: f64,
     seed: Option<u64>,
     seeds: usize,
 }
 
-/// The header of a request.
-pub fn header(request: &TrafficRequest) -> Header<'_> {
-    Header {
-        command: "traffic",
-        pattern: &request.pattern,
-        load_of: request.load_of,
-        time_us: request.time.as_us_f64(),
-        seed: request.seeds.first().copied(),
-        seeds: request.seeds.len(),
+impl Shown for TrafficRequest {
+    type Header<'a> = Header<'a>;
+
+    fn header(&self) -> Header<'_> {
+        Header {
+            command: "traffic",
+            pattern: &self.pattern,
+            load_of: self.load_of,
+            layer: self.layer,
+            time_us: self.time.as_us_f64(),
+            seed: self.seeds.first().copied(),
+            seeds: self.seeds.len(),
+        }
+    }
+
+    fn table(report: &TrafficReport) -> String {
+        let rows = report.rows.iter().map(|measured| {
+            let row = &measured.row;
+            [
+                row.size_bytes.to_string(),
+                decimal(Some(row.offered_load)),
+                with_interval(Some(row.accepted_load), row.accepted_load_interval),
+                with_interval(row.latency_mean_ns, row.latency_mean_interval_ns),
+                with_interval(row.latency_p99_ns, row.latency_p99_interval_ns),
+                decimal(Some(row.warm_up_us)),
+                limit(row),
+                if row.saturated { "saturated".to_owned() } else { String::new() },
+            ]
+        });
+        let table = output::table(
+            ["size", "offered", "accepted", "latency mean (ns)", "p99 (ns)", "warm-up (us)", "limit", ""],
+            [true, true, true, true, true, true, false, false],
+            rows,
+        );
+        report.rows.iter().fold(table, |text, measured| text + &remarks(&measured.row))
     }
 }
 
-/// The report for people.
-pub fn table(report: &TrafficReport) -> String {
-    let rows = report.rows.iter().map(|measured| {
-        let row = &measured.row;
-        [
-            row.size_bytes.to_string(),
-            decimal(Some(row.offered_load)),
-            with_interval(Some(row.accepted_load), row.accepted_load_interval),
-            with_interval(row.latency_mean_ns, row.latency_mean_interval_ns),
-            with_interval(row.latency_p99_ns, row.latency_p99_interval_ns),
-            decimal(Some(row.warm_up_us)),
-            if row.saturated { "saturated".to_owned() } else { String::new() },
-        ]
-    });
-    output::table(
-        ["size", "offered", "accepted", "latency mean (ns)", "p99 (ns)", "warm-up (us)", ""],
-        [true, true, true, true, true, true, false],
-        rows,
-    )
+/// The block that takes no more; below saturation the host, which offers no more.
+fn limit(row: &TrafficRow) -> String {
+    match row.limit.part {
+        Part::Host if !row.saturated => "host".to_owned(),
+        part => format!("{}: {}", part.name(), row.limit.block),
+    }
+}
+
+/// Lines about a row whose numbers are missing, or are those of a part of its packets.
+fn remarks(row: &TrafficRow) -> String {
+    let of = format!("{} at load {}", row.size_bytes, decimal(Some(row.offered_load)));
+    let (lost, delivered) = (row.packets_dropped, row.packets_delivered);
+    let mut text = String::new();
+    if row.messages == 0 && row.offered_load > 0.0 {
+        let time = Span::from_ps((row.run_time_us * 1e6).round() as u64);
+        let longer = Span::from_ps(time.as_ps().saturating_mul(100));
+        text += &format!("{of}: no message was delivered in {time}");
+        text += &if lost == 0 { format!(": --time {longer}\n") } else { "\n".to_owned() };
+    }
+    if lost > 0 {
+        let share = percent(lost as f64 / (lost + delivered) as f64);
+        text += &format!("{of}: links lost {lost} packets ({share})\n");
+    }
+    text
 }
 
 /// `0.600 ± 0.002`, where the interval is known.

@@ -2,53 +2,56 @@
 
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
-use crate::options::{SayOptions, SetOptions};
+use crate::options::{ReportOptions, SetOptions};
 use crate::output;
 use crate::progress::Bar;
 use clap::Args;
-use weft_sim::experiment::Context;
+use weft_sim::experiment::Control;
 use weft_sim::experiment::validate::{self, Role, ValidateRequest, ValidationReport};
 
 /// Options of `weft validate`.
 #[derive(Args)]
 pub struct ValidateOptions {
-    /// Only rows whose id contains this
+    /// Compare only the rows of this machine; with --set needed where rows of two machines are left
+    #[arg(short, long, value_name = "NAME")]
+    machine: Option<String>,
+
+    /// Compare only rows whose id contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 
-    /// Shows how each row moves when each constant that no source fixes is 10 % smaller or larger
+    /// Show how each row changes when each constant that no source fixes is 10 % smaller or larger
     #[arg(long)]
     vary: bool,
 
-    /// Threads that vary constants; what comes out does not depend on it
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "vary", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Threads that vary constants; the results do not depend on their number
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "vary")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     threads: u32,
 
     #[command(flatten)]
     sets: SetOptions,
 
-    /// No progress on standard error
-    #[arg(long)]
-    quiet: bool,
-
     #[command(flatten)]
-    say: SayOptions,
+    report: ReportOptions,
 }
 
 impl ValidateOptions {
     /// Does it.
     pub fn run(self) -> Result<Status, Failure> {
         let interrupt = on_ctrl_c()?;
-        let bar = Bar::new(self.quiet);
-        let context = Context { interrupt: &interrupt, progress: &bar };
-        let ValidateOptions { only, vary, threads, .. } = self;
-        let request = ValidateRequest { sets: self.sets.sets, only, vary, threads };
-        let report = validate::run(&request, context)?;
+        let bar = Bar::new(self.report.quiet);
+        let control = Control { interrupt: &interrupt, progress: &bar };
+        let ValidateOptions { machine, only, vary, threads, .. } = self;
+        let request = ValidateRequest { sets: self.sets.sets, machine, only, vary, threads };
+        let report = validate::run(&request, control);
         drop(bar);
+        // Whatever went wrong then, it was by the user's wish.
         if interrupt.is_requested() {
-            return Ok(Status::Interrupted);
+            return Err(Failure::interrupted("interrupted before every row was compared"));
         }
-        if self.say.json {
+        let report = report?;
+        if self.report.format.json {
             output::document(&report)?;
         } else {
             output::text(&text(&report))?;
@@ -63,34 +66,22 @@ fn signed_percent(fraction: f64) -> String {
 
 fn text(report: &ValidationReport) -> String {
     let rows = report.rows.iter().map(|row| {
-        let published = match row.bound {
-            Some(bound) => format!("{bound} {}", row.published),
-            None => row.published.to_string(),
-        };
-        let role = match row.role {
-            Role::Calibrated => "calibrated",
-            Role::Predicted => "predicted",
-        };
-        let error = if row.relative_error == 0.0 && row.bound.is_some() {
-            "met".to_owned()
-        } else {
-            signed_percent(row.relative_error)
-        };
-        [row.id.clone(), published, format!("{:.3}", row.simulated), row.unit.clone(), error, role.to_owned()]
+        [
+            row.id.clone(),
+            row.published_text(),
+            format!("{:.3}", row.simulated),
+            row.unit.clone(),
+            row.error_text(),
+            row.role.name().to_owned(),
+        ]
     });
     let mut text = output::table(
         ["row", "published", "simulated", "", "error", "role"],
         [false, true, true, false, true, false],
         rows,
     );
-    for (name, mean) in [
-        ("calibrated rows", report.mean_error_calibrated),
-        ("predicted rows", report.mean_error_predicted),
-        ("predicted rows that are no limits", report.mean_error_predicted_without_limits),
-    ] {
-        if let Some(mean) = mean {
-            text += &format!("mean error of {name}: {:.1} %\n", 100.0 * mean);
-        }
+    for summary in Role::ALL.into_iter().filter_map(|role| report.summary(role)) {
+        text += &format!("{summary}\n");
     }
     if !report.sensitivity.is_empty() {
         let rows = report.sensitivity.iter().map(|s| {
@@ -107,6 +98,16 @@ fn text(report: &ValidationReport) -> String {
         text += &output::table(
             ["constant", "value", "", "row", "at -10 %", "at +10 %"],
             [false, true, false, false, true, true],
+            rows,
+        );
+    }
+    if !report.ranges.is_empty() {
+        let rows = report.ranges.iter();
+        let rows = rows.map(|r| [r.constant.clone(), r.value.clone(), r.range.clone(), r.source.clone()]);
+        text += "\n";
+        text += &output::table(
+            ["calibrated constant", "value", "range", "source of the range"],
+            [false, true, false, false],
             rows,
         );
     }

@@ -19,9 +19,11 @@ pub fn parse_loads(text: &str) -> Result<Loads, String> {
     };
     let zero = Load::from_millionths(0);
     if first == zero {
-        return Err("a load of 0 offers no traffic; start above it, such as 0.1:1.0:0.1, or write --load 0 for the idle \
-                    machine"
-            .to_owned());
+        return Err(
+            "a load of 0 offers no traffic; start above it, such as 0.1:1.0:0.1, or write --load 0 for \
+                    the idle machine"
+                .to_owned(),
+        );
     }
     if step == zero {
         return Err(format!("a step of 0 never gets from {first} to {last}; write {first}:{last}:0.1"));

@@ -1,7 +1,9 @@
 //! Values of options that are more than one quantity.
 
+mod iterations;
 mod loads;
 mod sizes;
 
+pub use iterations::parse_iterations;
 pub use loads::{Loads, parse_loads};
 pub use sizes::{Sizes, parse_sizes};

@@ -8,6 +8,9 @@ pub struct Sizes(pub Vec<Bytes>);
 
 /// Reads sizes: `a:b` is a, then the powers of two above it up to b; `0:b` is 0, then 1, 2, 4 … up to b.
 pub fn parse_sizes(text: &str) -> Result<Sizes, String> {
+    if text.contains(',') {
+        return Err("sizes are no list; write one, or FIRST:LAST such as 1:4M".to_owned());
+    }
     let read = |text: &str| text.parse::<Bytes>().map_err(|error| error.to_string());
     let parts = text.split(':').map(read).collect::<Result<Vec<_>, _>>()?;
     let (first, last) = match parts[..] {
@@ -43,7 +46,13 @@ mod tests {
 
     #[test]
     fn wrong_sizes_show_the_mend() {
-        for (text, mend) in [("8:4", "write 4:8"), ("1:2:3", "write 1:4M"), ("4k", "4K"), ("-1", "256, 4K")] {
+        for (text, mend) in [
+            ("8:4", "write 4:8"),
+            ("1,2,4", "such as 1:4M"),
+            ("1:2:3", "write 1:4M"),
+            ("4k", "4K"),
+            ("-1", "256, 4K"),
+        ] {
             let error = parse_sizes(text).unwrap_err();
             assert!(error.contains(mend), "{text}: {error}");
         }

@@ -1,4 +1,4 @@
-/* What jobs do, well or badly: job WHAT. */
+/* Jobs that run well or badly, one per argument: job WHAT. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -40,14 +40,15 @@ static void talk(void)
     printf("rank %d of %d: sum %d at %.3f us\n", rank, size, sum, (MPI_Wtime() - 1000) * 1e6);
 }
 
-/* Sums and neighbours' data, by the functions that the program is linked to or by the library's own, before which nothing stands. */
+/* Sums and neighbours' data: by the functions that the program is linked to, or by the library's own, which nothing
+ * precedes. */
 static void exchange(int own)
 {
     static char mine[1 << 18], theirs[1 << 18];
     void *library = own ? dlopen("libmpi.so.12", RTLD_NOW | RTLD_NOLOAD) : RTLD_DEFAULT;
     int (*sum)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm) = dlsym(library, "MPI_Allreduce");
-    int (*swap)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *) =
-        dlsym(library, "MPI_Sendrecv");
+    int (*swap)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm,
+                MPI_Status *) = dlsym(library, "MPI_Sendrecv");
     for (int bytes = 4; bytes <= (int)sizeof mine; bytes *= 4) {
         int to = (rank + bytes / 4) % size, from = (rank + size - bytes / 4 % size) % size;
         sum(mine, theirs, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
@@ -125,8 +126,9 @@ static void waits_for_any(void)
     MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
 }
 
-/* Rank 0 takes what rank 1 sends one after the other, each when the one before has been answered, out of many that it has open: by
- * MPI_Waitany and MPI_Waitsome, the last with tests in vain and a send that is complete at once before. */
+/* Rank 0 has many receives open. Rank 1 sends one message after the other, each when the one before has been answered.
+ * Rank 0 takes them by MPI_Waitany and MPI_Waitsome. Before the last come tests in vain and a send that is complete at
+ * once. */
 static void many_requests(int count)
 {
     enum { MOST = 200 };
@@ -281,6 +283,68 @@ static void one_sided(int bytes, int rounds)
     free(own);
 }
 
+/* An exchange with the next rank from one buffer, and with the one before into another. */
+static void pass_on(char *given, char *taken, int bytes)
+{
+    MPI_Sendrecv(given, bytes, MPI_CHAR, (rank + 1) % size, 1, taken, bytes, MPI_CHAR, (rank + size - 1) % size, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Buffers everywhere: on the stack, static, between small pieces of the heap, and in mappings of their own. */
+static void buffers(int rounds)
+{
+    enum { BYTES = 40000 };
+    static char fixed[2 * BYTES];
+    char on_stack[2 * BYTES];
+    memset(on_stack, 1, sizeof on_stack);
+    char *own = calloc(1 << 20, 1), *window;
+    MPI_Win win;
+    MPI_Win_create(fixed, sizeof fixed, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win allocated;
+    MPI_Win_allocate(1 << 18, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &allocated);
+    for (int round = 0; round < rounds; round++) {
+        char *small = calloc(BYTES + 1000 * round, 1), *other = calloc(BYTES, 1);
+        pass_on(on_stack + 8 * round, fixed + BYTES, BYTES - 8 * round);
+        pass_on(fixed, small + 100, BYTES - 100);
+        pass_on(small, own + 10000 * round, BYTES);
+        pass_on(own + (1 << 19), on_stack + BYTES, BYTES);
+        pass_on(own, other, BYTES);
+        MPI_Allreduce(MPI_IN_PLACE, other, BYTES / 8, MPI_LONG, MPI_BOR, MPI_COMM_WORLD);
+        MPI_Win_fence(0, win);
+        MPI_Put(on_stack, BYTES, MPI_CHAR, (rank + 1) % size, 0, BYTES, MPI_CHAR, win);
+        MPI_Get(small, BYTES, MPI_CHAR, (rank + 2) % size, BYTES, BYTES, MPI_CHAR, win);
+        MPI_Win_fence(0, win);
+        MPI_Win_fence(0, allocated);
+        MPI_Put(own, BYTES, MPI_CHAR, (rank + 1) % size, 100000, BYTES, MPI_CHAR, allocated);
+        MPI_Win_fence(0, allocated);
+        free(small);
+        free(other);
+    }
+    MPI_Win_free(&allocated);
+    MPI_Win_free(&win);
+    free(own);
+}
+
+/* Rank 0 puts into so many parts of rank 1's window in turn, 64 KB apart, or gets from them. */
+static void spread_window(int gets, int count, int rounds)
+{
+    enum { BYTES = 32 << 10 };
+    char *own = calloc(BYTES, 1), *window;
+    MPI_Win win;
+    MPI_Win_allocate((MPI_Aint)count * 2 * BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+    MPI_Win_fence(0, win);
+    for (int round = 0; round < rounds; round++) {
+        MPI_Aint part = (MPI_Aint)(round % count) * 2 * BYTES;
+        if (rank == 0 && gets)
+            MPI_Get(own, BYTES, MPI_CHAR, 1, part, BYTES, MPI_CHAR, win);
+        else if (rank == 0)
+            MPI_Put(own, BYTES, MPI_CHAR, 1, part, BYTES, MPI_CHAR, win);
+        MPI_Win_fence(0, win);
+    }
+    MPI_Win_free(&win);
+    free(own);
+}
+
 /* Computes between two looks at the clock. */
 static void computes(void)
 {
@@ -410,6 +474,10 @@ int main(int argc, char **argv)
         allreduce(first, second);
     else if (!strcmp(what, "sleeps"))
         sleeps();
+    else if (!strcmp(what, "buffers"))
+        buffers(first);
+    else if (!strcmp(what, "spread puts") || !strcmp(what, "spread gets"))
+        spread_window(!strcmp(what, "spread gets"), first, second);
     else if (!strcmp(what, "one-sided"))
         one_sided(first, second);
     else if (!strcmp(what, "computes"))

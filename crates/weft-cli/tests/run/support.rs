@@ -1,5 +1,9 @@
 //! The program of the tests of `weft run`, and how it is run.
 
+#[path = "../common/skipped.rs"]
+pub mod skipped;
+
+use skipped::skip;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Once;
@@ -9,11 +13,11 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The program of the tests, built with the wheel's MPICH; `None`: it is not there.
+/// The program of the tests, built with the wheel's MPICH; `None`: without MPICH the test is skipped.
 pub fn job() -> Option<PathBuf> {
     let compiler = root().join("build/venv/bin/mpicc");
     if !compiler.exists() {
-        eprintln!("skipped: no MPICH in build/venv; `make test` installs it");
+        skip("no MPICH in build/venv; `make test` installs it");
         return None;
     }
     // Several tests build at a time: each its own.
@@ -42,7 +46,7 @@ pub fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// What was said on standard output, and on standard error.
+/// The texts on standard output and on standard error.
 pub fn texts(output: &Output) -> (String, String) {
     (
         String::from_utf8_lossy(&output.stdout).into_owned(),

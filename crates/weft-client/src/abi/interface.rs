@@ -1,8 +1,9 @@
 //! Virtual interfaces in `weft.h`.
 
 use super::{Handle, of};
-use crate::interface::{Address, InterfaceCompletion};
-use crate::operation::{Lent, flag};
+use crate::interface::{Address, InterfaceCompletion, WantedDomain};
+use crate::operation::Lent;
+use crate::rank::Transfer;
 use std::ffi::{c_int, c_void};
 
 /// A virtual interface of this process.
@@ -14,7 +15,8 @@ pub struct InterfaceHandle {
 /// The interface behind a handle: its rank, and its number if it is still open.
 ///
 /// # Safety
-/// A handle of `weft_interface_allocate` that has not been freed, and no other call of the library is under way.
+/// A handle of `weft_interface_allocate` that has not been freed, and no other call of the library is under
+/// way.
 unsafe fn behind<'a>(handle: *const InterfaceHandle) -> (&'a mut Handle, u16) {
     assert!(!handle.is_null(), "weft.h: the interface is NULL; allocate it with weft_interface_allocate");
     // SAFETY: the caller's promise; the rank is never freed.
@@ -26,7 +28,8 @@ fn is_lent(memory: Lent) -> bool {
     memory.length == 0 || memory.address != 0
 }
 
-/// The same for a call that passes memory: its interface must be open, its memory some. The error is an errno.
+/// The same for a call that passes memory: its interface must be open, its memory some. The error is an
+/// errno.
 ///
 /// # Safety
 /// As of [`behind`].
@@ -47,20 +50,25 @@ unsafe fn with_memory<'a>(
     }
 }
 
-/// Allocates a virtual interface of this node: pages of packetizer and RDMA, and a mailbox. With
-/// WEFT_INTERFACE_PRIVATE in a protection domain of the process's own, otherwise in the job's. The only call, with
-/// weft_interface_free, that goes through the system software. -ENOSPC: the node has no more.
+/// Allocates a virtual interface of this node: a page of the packetizer, a mailbox, and, as long as the node
+/// has them, a page of RDMA channels. The only call, with weft_interface_free, that goes through the system
+/// software. `domain` is its protection domain: WEFT_DOMAIN_JOB, WEFT_DOMAIN_PRIVATE, or the number of one
+/// that the job has been given (`weft run --pdid`). Whoever is in the domain reaches all memory of this
+/// process. -EINVAL: `domain` is above 65535. -EPERM: the job has not been given it. -ENOSPC: the node has no
+/// more interfaces, or there is no more private domain. -EOVERFLOW: no global address names this process,
+/// since its node is numbered above 4194303, or more than seven processes of the job come before it on the
+/// node.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_allocate(
     rank: *mut Handle,
-    flags: u64,
+    domain: u32,
     interface: *mut *mut InterfaceHandle,
 ) -> c_int {
-    if interface.is_null() || flags & !flag::INTERFACE_PRIVATE != 0 {
+    let Some(domain) = WantedDomain::of(domain.into()).filter(|_| !interface.is_null()) else {
         return -libc::EINVAL;
-    }
+    };
     // SAFETY: the header's contract.
-    let opened = unsafe { of(rank) }.rank.open_interface(flags & flag::INTERFACE_PRIVATE != 0);
+    let opened = unsafe { of(rank) }.rank.open_interface(domain);
     match opened {
         Ok(Address { interface: number, .. }) => {
             // SAFETY: not null; the header says that it points to room for a pointer.
@@ -71,7 +79,7 @@ pub unsafe extern "C" fn weft_interface_allocate(
     }
 }
 
-/// Gives it back. What is under way is forgotten, what it shared is not reachable any more.
+/// Gives it back. What is under way is forgotten, and nothing is reached by it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_free(interface: *mut InterfaceHandle) {
     if interface.is_null() {
@@ -86,8 +94,8 @@ pub unsafe extern "C" fn weft_interface_free(interface: *mut InterfaceHandle) {
     }
 }
 
-/// The global address of memory of this process behind the interface; of the interface itself with NULL. Peers learn it
-/// by messages.
+/// The global address of memory of this process behind the interface; of the interface itself with NULL.
+/// Peers learn it by messages.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_address(
     interface: *const InterfaceHandle,
@@ -106,9 +114,9 @@ pub unsafe extern "C" fn weft_interface_limit(interface: *const InterfaceHandle)
     unsafe { behind(interface) }.0.rank.largest_small()
 }
 
-/// Sends a small message, as one packet, to the mailbox of another interface. The bytes are taken at once. There is no
-/// completion unless it fails: then one with WEFT_SENT and the error. -EMSGSIZE: it is too large. -EBADF: the
-/// interface is not open any more, as of all calls on interfaces.
+/// Sends a small message, as one packet, to the mailbox of another interface. The bytes are taken at once.
+/// There is no completion unless it fails: then one with WEFT_SENT and the error. -EMSGSIZE: it is too large.
+/// -EBADF: the interface is not open any more, as of all calls on interfaces.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_send(
     interface: *mut InterfaceHandle,
@@ -128,9 +136,9 @@ pub unsafe extern "C" fn weft_interface_send(
     }
 }
 
-/// Takes the oldest message out of the interface's mailbox: its length, and in `from`, unless that is NULL, who sent it. What
-/// does not fit into `length` bytes is lost. -EAGAIN: there is none; that poll costs virtual time and may hand over to
-/// others.
+/// Takes the oldest message out of the interface's mailbox: its length, and in `from`, unless that is NULL,
+/// who sent it. What does not fit into `length` bytes is lost. -EAGAIN: there is none; that poll costs
+/// virtual time and may hand over to others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_receive(
     interface: *mut InterfaceHandle,
@@ -155,42 +163,10 @@ pub unsafe extern "C" fn weft_interface_receive(
     }
 }
 
-/// Lets interfaces of the same protection domain reach memory through this one: WEFT_ACCESS_READ, WEFT_ACCESS_WRITE.
-/// `share`, unless it is NULL, names it for weft_interface_unshare.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn weft_interface_share(
-    interface: *mut InterfaceHandle,
-    base: *mut c_void,
-    length: usize,
-    access: u64,
-    share: *mut u64,
-) -> c_int {
-    // SAFETY: the header's contract.
-    let (handle, number) = unsafe { behind(interface) };
-    let memory = Lent { address: base as usize, length };
-    if !is_lent(memory) {
-        return -libc::EINVAL;
-    }
-    let (may_read, may_write) = (access & flag::ACCESS_READ != 0, access & flag::ACCESS_WRITE != 0);
-    let Some(key) = handle.rank.share(number, memory, may_read, may_write) else { return -libc::EBADF };
-    if !share.is_null() {
-        // SAFETY: not null; the header says that it points to room for a number.
-        unsafe { *share = key };
-    }
-    0
-}
-
-/// Lets them no more. -ENOENT: it is not shared.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn weft_interface_unshare(interface: *mut InterfaceHandle, share: u64) -> c_int {
-    // SAFETY: the header's contract.
-    let (handle, number) = unsafe { behind(interface) };
-    if handle.rank.unshare(number, share) { 0 } else { -libc::ENOENT }
-}
-
-/// RDMA write: `length` bytes of `local` to the memory that `to` names, and behind them, unless `notify` is 0, the
-/// eight bytes of `word` to that address in the same process, where its owner may wait for them. The buffer must stay as it is
-/// until the completion, WEFT_WRITTEN.
+/// RDMA write: `length` bytes of `local` to the memory that `to` names, any that its process has mapped and
+/// may write, and behind them, unless `notify` is 0, the eight bytes of `word` to that address in the same
+/// process, where its owner may wait for them. The buffer must stay as it is until the completion,
+/// WEFT_WRITTEN. Needs a page of RDMA channels of `interface`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_write(
     interface: *mut InterfaceHandle,
@@ -206,11 +182,14 @@ pub unsafe extern "C" fn weft_interface_write(
         Ok(found) => found,
         Err(error) => return -error,
     };
-    handle.rank.put(number, local, to, (notify != 0).then_some((notify, word)), context as usize);
+    let transfer = Transfer { local, remote: to, context: context as usize };
+    handle.rank.put(number, transfer, (notify != 0).then_some((notify, word)));
     0
 }
 
-/// RDMA read: `length` bytes of the memory that `from` names into `local`. They are there with the completion, WEFT_READ.
+/// RDMA read: `length` bytes of the memory that `from` names, any that its process has mapped and may read,
+/// into `local`. They are there with the completion, WEFT_READ. Needs a page of RDMA channels of the
+/// interface that `from` names, by which the data comes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_read(
     interface: *mut InterfaceHandle,
@@ -224,12 +203,12 @@ pub unsafe extern "C" fn weft_interface_read(
         Ok(found) => found,
         Err(error) => return -error,
     };
-    handle.rank.get(number, local, from, context as usize);
+    handle.rank.get(number, Transfer { local, remote: from, context: context as usize });
     0
 }
 
-/// Makes progress and takes up to `count` completions of the interface, in order. A poll that finds none costs virtual time
-/// and may hand over to others: so does one that waits for a word in memory.
+/// Makes progress and takes up to `count` completions of the interface, in order. A poll that finds none
+/// costs virtual time and may hand over to others: so does one that waits for a word in memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_poll(
     interface: *mut InterfaceHandle,

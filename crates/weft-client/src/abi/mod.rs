@@ -1,7 +1,8 @@
 //! `weft.h`: the calls of the header, each a thin step to [`Rank`].
 //!
-//! The header is made of the doc comments and declarations here, in [`interface`], and of the records and flags in
-//! `operation` and `interface`; `tests/header.rs` makes it and holds it against the one that is there.
+//! The header is made of the doc comments and declarations here, in [`interface`], and of the records and
+//! flags in `operation` and `interface`; `tests/header.rs` makes it and holds it against the one that is
+//! there.
 
 #![expect(
     unsafe_code,
@@ -13,12 +14,15 @@ mod interface;
 use crate::blocking;
 use crate::clock;
 use crate::device::Shared;
+use crate::hook::{self, Event};
 use crate::lifeline;
 use crate::operation::{Completion, Lent, flag};
-use crate::rank::{INJECT_LIMIT, Rank, RemotePlace};
+use crate::rank::{CallOptions, INJECT_LIMIT, OutgoingMessage, Rank, RemotePlace, Selector};
+use crate::rank_thread;
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use weft_msg::Envelope;
 
@@ -44,49 +48,42 @@ impl Handle {
     }
 }
 
-/// The rank has yielded.
-pub(crate) fn yielded() {
+/// The process's rank between two calls of the library, for its own thread; `None`: there is none, or other
+/// threads call the library too.
+///
+/// # Safety
+/// The calling thread is the rank's and outside any call of the library; the reference ends before the next
+/// call.
+unsafe fn between_calls<'a>() -> Option<&'a mut Rank> {
     let handle = RANK.load(Ordering::Acquire);
-    if !handle.is_null() {
-        // SAFETY: set by `weft_open` from a leaked box. sched_yield comes from the rank's own thread
-        // (`clock::device` says so) between calls of the library, never within one.
-        unsafe { (*handle).rank.yields() };
+    if handle.is_null() || rank_thread::several_threads() {
+        return None;
+    }
+    // SAFETY: set by `weft_open` from a leaked box. No other thread is a caller, and the caller promises the
+    // rest.
+    Some(unsafe { &mut (*handle).rank })
+}
+
+/// The rank's thread has done something outside the library's calls.
+fn on_event(event: Event) {
+    // A poll is put off only between calls of the library: most looks find none.
+    if event == Event::Looks && !blocking::is_put_off() {
+        return;
+    }
+    // SAFETY: only the rank's own thread is in virtual time, and it yields, reads its clock, sleeps and ends
+    // its process outside any call of the library. If the library ends the process, the rank does not have
+    // its turn.
+    let Some(rank) = (unsafe { between_calls() }) else { return };
+    match event {
+        Event::Yields => rank.yields(),
+        Event::Looks => rank.make_up(),
+        Event::Settles => rank.settle(),
+        Event::Slept => rank.slept(),
     }
 }
 
-/// A poll that the rank has put off is made now.
-pub(crate) fn make_up() {
-    let handle = RANK.load(Ordering::Acquire);
-    if !handle.is_null() && blocking::is_put_off() && !clock::several_threads() {
-        // SAFETY: set by `weft_open` from a leaked box. A poll is put off only between calls of the library, and by the rank's own
-        // thread: whoever looks at the rank's clock or returns to its program is that thread, outside of any call.
-        unsafe { (*handle).rank.make_up() };
-    }
-}
-
-/// What the rank has computed so far moves its clock now, where computing is measured.
-pub(crate) fn settle() {
-    let handle = RANK.load(Ordering::Acquire);
-    if !handle.is_null() && !clock::several_threads() {
-        // SAFETY: set by `weft_open` from a leaked box. No other thread is a caller. Only the rank's own thread is in virtual time, and it
-        // looks at its clock, sleeps and ends its process outside of any call of the library; where the library ends it, the rank does not
-        // have its turn.
-        unsafe { (*handle).rank.settle() };
-    }
-}
-
-/// The program has slept.
-pub(crate) fn slept() {
-    let handle = RANK.load(Ordering::Acquire);
-    if !handle.is_null() && !clock::several_threads() {
-        // SAFETY: set by `weft_open` from a leaked box. No other thread is a caller, and the rank's own sleeps outside of any call of the
-        // library.
-        unsafe { (*handle).rank.slept() };
-    }
-}
-
-/// The device of this process, from its environment: by its path, so that it is there for programs whose launchers close all
-/// that they inherit. The error is an errno.
+/// The device of this process, from its environment: by its path, so that it is there for programs whose
+/// launchers close all that they inherit. The error is an errno.
 fn device() -> Result<(&'static Shared, Shared), c_int> {
     let path = std::env::var_os("WEFT_DEVICE").ok_or(libc::ENOENT)?;
     let open = || {
@@ -99,7 +96,8 @@ fn device() -> Result<(&'static Shared, Shared), c_int> {
 }
 
 /// Joins the job that the environment names (WEFT_JOB, the same for all its ranks, and WEFT_DEVICE).
-/// -ENOENT: there is none, the process was not started by `weft run` or weft is gone. -EPROTO: its device is of another version.
+/// -ENOENT: there is none, the process was not started by `weft run` or weft is gone. -EPROTO: its device is
+/// of another version.
 ///
 /// Does not enter virtual time: the first call that sends, receives or polls does. A second call
 /// returns the same rank.
@@ -116,7 +114,8 @@ pub unsafe extern "C" fn weft_open(rank: *mut *mut Handle) -> c_int {
         };
         let Some(new) = Rank::new(shared, lists) else { return -libc::EPROTO };
         shared.set_process(std::process::id());
-        clock::belongs_to(shared);
+        hook::register(on_event);
+        rank_thread::claim(shared);
         lifeline::hold(shared);
         handle = Box::into_raw(Box::new(Handle::of(new)));
         RANK.store(handle, Ordering::Release);
@@ -137,13 +136,16 @@ pub unsafe extern "C" fn weft_close(rank: *mut Handle) {
     handle.keys.clear();
 }
 
-/// Tells the user once that another thread than the rank's calls the library: which of them comes first is the system's choice.
+/// Warns the user once that another thread than the rank's calls the library: the system chooses which of
+/// them comes first.
 fn warn_of_other_threads() {
     static WARNED: AtomicBool = AtomicBool::new(false);
-    if clock::several_threads() && !WARNED.swap(true, Ordering::Relaxed) {
-        eprintln!(
-            "weft: several threads of this rank call the MPI library or weft.h; their order is the system's, so the run is not \
-             deterministic, and only the thread that joined the job sees virtual time"
+    if rank_thread::several_threads() && !WARNED.swap(true, Ordering::Relaxed) {
+        // A warning only: a standard error that takes nothing must not end the rank.
+        let _ = writeln!(
+            std::io::stderr(),
+            "weft: several threads of this rank call the MPI library or weft.h; their order is the system's, \
+             so the run is not deterministic, and only the thread that joined the job sees virtual time"
         );
     }
 }
@@ -166,7 +168,7 @@ pub unsafe extern "C" fn weft_number(rank: *const Handle) -> u32 {
     unsafe { of(rank.cast_mut()) }.rank.number()
 }
 
-/// How many ranks there are in the job.
+/// The number of ranks in the job.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_count(rank: *const Handle) -> u32 {
     // SAFETY: the header's contract.
@@ -176,14 +178,14 @@ pub unsafe extern "C" fn weft_count(rank: *const Handle) -> u32 {
 /// The virtual clock in picoseconds since the job began.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
-    make_up();
+    on_event(Event::Looks);
     // SAFETY: the header's contract.
     unsafe { of(rank.cast_mut()) }.rank.clock()
 }
 
-/// For recorders: the virtual clock in picoseconds, and how much of it the program itself has taken, that is computing by the
-/// host model of `weft run`, sleeping and looking at the clock. Takes no time and needs no rank: 0 before the process is one.
-/// Either may be NULL.
+/// For recorders: the virtual clock in picoseconds, and how much of it the program itself has taken, that is
+/// computing by the host model of `weft run`, sleeping and looking at the clock. Takes no time and needs no
+/// rank: 0 before the process is one. Either may be NULL.
 ///
 /// # Safety
 /// Places that are not null have room for a number; no other call is under way.
@@ -191,11 +193,11 @@ pub unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
 pub unsafe extern "C" fn weft_times(clock_ps: *mut u64, program_ps: *mut u64) {
     let handle = RANK.load(Ordering::Acquire);
     let mut clock = 0;
-    make_up();
+    on_event(Event::Looks);
     if !handle.is_null() {
         // SAFETY: set by `weft_open` from a leaked box; the header says that no other call is under way.
         let rank = unsafe { &mut (*handle).rank };
-        if clock::is_in_virtual_time() {
+        if rank_thread::is_in_virtual_time() {
             rank.settle();
         }
         clock = rank.clock();
@@ -234,9 +236,9 @@ pub unsafe extern "C" fn weft_send(
     flags: u64,
     context: *mut c_void,
 ) -> c_int {
-    let buffer = Lent { address: buffer as usize, length };
+    let message = OutgoingMessage { to, tag, buffer: Lent { address: buffer as usize, length }, data };
     // SAFETY: the header's contract.
-    match unsafe { of(rank) }.rank.send(to, tag, buffer, data, flags, context as usize) {
+    match unsafe { of(rank) }.rank.send(message, CallOptions { flags, context: context as usize }) {
         Ok(()) => 0,
         Err(error) => -error,
     }
@@ -260,6 +262,7 @@ pub unsafe extern "C" fn weft_receive(
     context: *mut c_void,
 ) -> c_int {
     let (buffer, context) = (Lent { address: buffer as usize, length }, context as usize);
+    let options = CallOptions { flags, context };
     // SAFETY: the header's contract.
     let handle = unsafe { of(rank) };
     if flags & (flag::CLAIM | flag::DISCARD) != 0 {
@@ -267,15 +270,15 @@ pub unsafe extern "C" fn weft_receive(
             return -libc::ENOENT;
         };
         let Some((_, envelope)) = handle.claimed.remove(place) else { return -libc::ENOENT };
-        handle.rank.receive_claimed(&envelope, buffer, flags, context);
+        handle.rank.receive_claimed(&envelope, buffer, options);
         return 0;
     }
-    handle.rank.receive(source(from), tag, ignore, buffer, flags, context);
+    handle.rank.receive(Selector { from: source(from), tag, ignore }, buffer, options);
     0
 }
 
-/// Looks for a message that has come and no receive has matched: 1 and its description in `found`, or 0. Makes
-/// progress, never blocks.
+/// Looks for a message that has come and no receive has matched: 1 and its description in `found`, or 0.
+/// Makes progress, never blocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_peek(
     rank: *mut Handle,
@@ -288,8 +291,9 @@ pub unsafe extern "C" fn weft_peek(
 ) -> c_int {
     // SAFETY: the header's contract.
     let handle = unsafe { of(rank) };
-    let Some((completion, claimed)) = handle.rank.peek(source(from), tag, ignore, flags, context as usize)
-    else {
+    let selector = Selector { from: source(from), tag, ignore };
+    let options = CallOptions { flags, context: context as usize };
+    let Some((completion, claimed)) = handle.rank.peek(selector, options) else {
         return 0;
     };
     handle.claimed.extend(claimed.map(|envelope| (context as usize, envelope)));
@@ -307,8 +311,8 @@ pub unsafe extern "C" fn weft_cancel(rank: *mut Handle, context: *mut c_void) ->
     if unsafe { of(rank) }.rank.cancel(context as usize) { 0 } else { -libc::ENOENT }
 }
 
-/// Makes progress and takes up to `count` completions, in order. An empty poll costs virtual time and may hand
-/// over to others.
+/// Makes progress and takes up to `count` completions, in order. An empty poll costs virtual time and may
+/// hand over to others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_poll(rank: *mut Handle, completions: *mut Completion, count: usize) -> isize {
     let mut taken = 0;
@@ -357,7 +361,8 @@ pub unsafe extern "C" fn weft_register(
     if !handle.keys.insert(chosen) {
         return -libc::EEXIST;
     }
-    handle.rank.register(Lent { address: base as usize, length }, chosen, access & 1 != 0, access & 2 != 0);
+    let (may_read, may_write) = (access & flag::ACCESS_READ != 0, access & flag::ACCESS_WRITE != 0);
+    handle.rank.register(Lent { address: base as usize, length }, chosen, may_read, may_write);
     // SAFETY: as above.
     unsafe { *key = chosen };
     0
@@ -395,7 +400,7 @@ pub unsafe extern "C" fn weft_write(
     }
     let place = RemotePlace { rank: to, address: remote, key };
     let local = Lent { address: local as usize, length };
-    handle.rank.write(place, local, data, flags, context as usize);
+    handle.rank.write(place, local, data, CallOptions { flags, context: context as usize });
     0
 }
 
@@ -417,6 +422,7 @@ pub unsafe extern "C" fn weft_read(
         return -libc::EINVAL;
     }
     let place = RemotePlace { rank: from, address: remote, key };
-    handle.rank.read(place, Lent { address: local as usize, length }, flags, context as usize);
+    let local = Lent { address: local as usize, length };
+    handle.rank.read(place, local, CallOptions { flags, context: context as usize });
     0
 }

@@ -123,11 +123,15 @@ impl Shared {
         taken
     }
 
-    /// The simulator's side: adds a notice with its bytes; says whether it found room.
+    /// The simulator's side: adds a notice with its bytes; says whether it found room. `used` counts the
+    /// bytes of the inbox's arena since the rank last emptied it: it may have several turns before.
     pub fn notify(&mut self, mut notice: Notice, bytes: &[u8], used: &mut usize) -> bool {
         let (_, notices) = self.counts();
         if notices == NOTICES {
             return false;
+        }
+        if notices == 0 {
+            *used = 0;
         }
         let Some(at) = self.put_bytes(IN_ARENA, used, bytes) else { return false };
         (notice.bytes_at, notice.bytes) = (at, bytes.len() as u32);

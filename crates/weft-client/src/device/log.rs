@@ -1,13 +1,14 @@
-//! What a rank's clock has moved for, told to the simulator turn by turn.
+//! The log of a rank's clock: the reasons for which the clock has moved, handed to the simulator turn by
+//! turn.
 //!
 //! ```text
 //!   clock  ──┬─ send call ─┬─ copy in ─┬──── polls ────┬─ receive message ─┬──►
 //!            until         until       until  takes    until
 //! ```
-//! An entry says until when its reason holds; it begins where the one before ends. So all of a rank's time is in the log,
-//! whatever it contains. Neighbours of one reason are one entry, unless a post stands between them: a post is made at the
-//! end of an entry. The log never makes a rank give its turn away, which could change what a poll sees: where it is full,
-//! entries are added to the last one.
+//! An entry says until when its reason holds; it begins where the one before ends. So all of a rank's time is
+//! in the log, whatever it contains. Neighbours of one reason are one entry, unless a post stands between
+//! them: a post is made at the end of an entry. The log never makes a rank give its turn away, which could
+//! change what a poll sees: where it is full, entries are added to the last one.
 
 use super::{LOG_AT, Shared};
 use crate::within;
@@ -113,7 +114,7 @@ impl From<RawEntry> for Entry {
     }
 }
 
-/// What a rank's clock has moved by outside the library, in ps.
+/// The time by which a rank's clock has moved outside the library, in ps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outside {
     /// The program slept.
@@ -152,18 +153,19 @@ impl Log {
         (self.call, self.begins) = (call, true);
     }
 
-    /// What was told is the simulator's.
+    /// The entries told so far belong to the simulator: the next one begins a new log.
     pub fn handed_over(&mut self) {
         (self.last, self.sealed) = (None, false);
     }
 
-    /// A post is made now: how many entries stand before it.
+    /// Seals the log for a post that is made now, and returns the number of entries that stand before it.
     pub fn seal(&mut self, device: &Shared) -> u32 {
         self.sealed = true;
         device.logged() as u32
     }
 
-    /// What has moved the clock outside the library is told: of the program itself, each reason by itself.
+    /// Logs the time by which the clock has moved outside the library. The program was in no call: each
+    /// reason has an entry of its own.
     pub fn tell_outside(&mut self, device: &mut Shared) {
         let Outside { slept, looked } = device.take_outside();
         let clock = device.clock();
@@ -235,7 +237,7 @@ impl Shared {
         taken
     }
 
-    /// What the clock has moved by outside the library since this was last asked.
+    /// Takes the time by which the clock has moved outside the library since the last call.
     pub fn take_outside(&self) -> Outside {
         let OutsideCounts { slept, looked } = &self.page().outside;
         Outside { slept: slept.swap(0, Ordering::AcqRel), looked: looked.swap(0, Ordering::AcqRel) }
@@ -267,8 +269,8 @@ mod tests {
         Reason::Works(work)
     }
 
-    /// Catches time that is told twice or not at all, entries that are joined across a post, and a full log that loses
-    /// time.
+    /// Catches time that is told twice or not at all, entries that are joined across a post, and a full log
+    /// that loses time.
     #[test]
     fn all_of_the_clock_is_in_the_log() {
         let (mut simulator, file) = Shared::create(&identity(), &[]).unwrap();

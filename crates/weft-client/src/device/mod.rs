@@ -11,8 +11,8 @@
 //! ```
 //! Exactly one side has the turn; the other sleeps on [`Shared::turn`] and touches nothing. So the lists need
 //! no locks: each is a count and an array, filled during one side's turn and emptied in the other's. The
-//! simulator believes nothing that it finds: see [`Shared::take_posts`]. Nor can a rank make the file shorter, which would
-//! end whoever looks at what was there: its size is sealed.
+//! simulator believes nothing that it finds: see [`Shared::take_posts`]. Nor can a rank make the file
+//! shorter, which would end whoever looks at what was there: its size is sealed.
 
 mod lists;
 mod log;
@@ -37,7 +37,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
+/// The beginning of the name of a device's memory file, by which the mappings of a process tell its device
+/// from memory.
+pub const NAME: &str = "weft-rank-";
 /// Posts of one turn; a rank with more gives its turn away in between.
 pub const POSTS: usize = 256;
 /// Notices of one turn; more wait at the simulator.
@@ -72,8 +75,8 @@ const _: () = assert!(
 pub enum DeviceError {
     /// The system refuses.
     #[error(
-        "shared memory for a rank cannot be {0}: {1}; free some memory, start fewer ranks, or raise the limits of open files, \
-         memory and the size of files (ulimit -n, -v, -f)"
+        "shared memory for a rank cannot be {0}: {1}; free some memory, start fewer ranks, or raise the \
+         limits of open files, memory and the size of files (ulimit -n, -v, -f)"
     )]
     System(&'static str, std::io::Error),
     /// It is not a device of this version.
@@ -117,7 +120,7 @@ impl Shared {
         if protocol.len() > PROTOCOL {
             return Err(DeviceError::Protocol(protocol.len()));
         }
-        let name = format!("weft-rank-{}", identity.rank);
+        let name = format!("{NAME}{}", identity.rank);
         // Closed on exec: a rank opens its own by its path, and inherits none of its peers'.
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
             .map_err(|error| DeviceError::System("created", error.into()))?;
@@ -161,6 +164,7 @@ impl Shared {
             notices: 0,
             awaited: 0,
             within: AtomicU32::new(0),
+            calls: AtomicU32::new(0),
             open_receives: AtomicU32::new(open::UNTOLD),
             open_sends: AtomicU32::new(0),
             logged: 0,
@@ -243,7 +247,7 @@ impl Shared {
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering;
-    use weft_msg::{Envelope, SendToken, TaggedSend};
+    use weft_msg::{Envelope, TaggedSend};
     use weft_units::{Bytes, RankId, Span};
 
     pub(super) fn identity() -> Identity {
@@ -317,17 +321,17 @@ mod tests {
             key: Some(1),
         };
         struct Catch(Vec<Envelope>);
-        impl weft_msg::Nic for Catch {
+        impl weft_msg::Transport for Catch {
             fn spend(&mut self, _: weft_msg::Work, _: Span) {}
-            fn post(&mut self, _: RankId, envelope: Envelope, _: Bytes, _: SendToken) {
-                self.0.push(envelope);
+            fn post(&mut self, posting: weft_msg::Posting) {
+                self.0.push(posting.envelope);
             }
         }
         let mut caught = Catch(Vec::new());
-        process.send_tagged(&send, &weft_msg::Protocol::zero(), &mut caught);
+        process.on(&weft_msg::Protocol::zero(), &mut caught).send_tagged(&send);
         let back = RawEnvelope::from(&caught.0[0]).envelope().unwrap();
         assert_eq!(back, caught.0[0]);
-        assert_eq!(back.tag64(), send.tag);
+        assert_eq!(back.matching().map(|matching| matching.tag64()), Some(send.tag));
         assert!(RawEnvelope { kind: 9, ..RawEnvelope::default() }.envelope().is_none());
     }
 }

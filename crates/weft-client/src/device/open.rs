@@ -1,16 +1,17 @@
-//! What a rank that waits has open: so much of its messaging that the simulator can [answer](crate::stand_in) in its place.
+//! The open receives and announced sends of a rank that waits: the part of its messaging with which the
+//! simulator can answer in its place.
 //!
-//! The rank writes it before it gives its turn away, and only where nothing but notices can make it go on otherwise than by
-//! polling. A rank with more than there is room for says nothing, and takes its turns.
+//! The rank writes it before it gives its turn away, and only where nothing but notices can make it go on
+//! otherwise than by polling. A rank with more than there is room for says nothing, and takes its turns.
 
 use super::{OPEN_AT, OPEN_SENDS_AT, Shared};
 use std::sync::atomic::Ordering;
-use weft_msg::{AnnouncedSend, Envelope, TaggedReceive};
+use weft_msg::{AnnouncedSend, Envelope, SendEntry, TaggedReceive};
 use weft_units::{Bytes, RankId};
 
 /// Receives, and sends, of a waiting rank that there is room for.
 pub const OPEN: usize = 64;
-/// Where nothing is told.
+/// The count of a list that the rank has not written.
 pub(super) const UNTOLD: u32 = u32::MAX;
 const REPEATS: u32 = 1;
 const UNTAGGED: u32 = 2;
@@ -22,12 +23,12 @@ pub struct OpenReceive {
     tag: u64,
     ignore: u64,
     bytes: u64,
-    /// Its buffer, in the rank's memory.
+    /// Address of the buffer, in the rank's memory.
     pub address: u64,
     /// Length there.
     pub length: u64,
     from: u32,
-    /// What the rank calls it.
+    /// The rank's name for the receive.
     pub key: u32,
     /// The number of the announced message that is the so-manieth to meet a receive.
     pub number: u32,
@@ -35,7 +36,8 @@ pub struct OpenReceive {
 }
 
 impl OpenReceive {
-    /// A receive with its buffer. `number`: that of the announced message that is the so-manieth to meet a receive.
+    /// A receive with its buffer. `number`: that of the announced message that is the so-manieth to meet a
+    /// receive.
     pub fn new(receive: &TaggedReceive, (address, length): (u64, u64), number: u32) -> OpenReceive {
         let TaggedReceive { from, tagged, tag, ignore, bytes, repeats, key } = *receive;
         let from = from.map_or(u32::MAX, |from| from.0);
@@ -62,11 +64,11 @@ impl OpenReceive {
 #[repr(C)]
 pub struct OpenSend {
     bytes: u64,
-    /// Its data, in the rank's memory.
+    /// Address of the data, in the rank's memory.
     pub address: u64,
     /// Length there.
     pub length: u64,
-    /// Its number.
+    /// The send's number in messaging.
     pub number: u32,
     to: u32,
 }
@@ -74,12 +76,16 @@ pub struct OpenSend {
 impl OpenSend {
     /// A send with its data.
     pub fn new(send: &AnnouncedSend, (address, length): (u64, u64)) -> OpenSend {
-        OpenSend { bytes: send.bytes.get(), address, length, number: send.number, to: send.to.0 }
+        OpenSend { bytes: send.bytes.get(), address, length, number: send.send.index(), to: send.to.0 }
     }
 
     /// The send.
     pub fn send(&self) -> AnnouncedSend {
-        AnnouncedSend { number: self.number, to: RankId(self.to), bytes: Bytes::new(self.bytes) }
+        AnnouncedSend {
+            send: SendEntry::new(self.number),
+            to: RankId(self.to),
+            bytes: Bytes::new(self.bytes),
+        }
     }
 }
 
@@ -114,7 +120,8 @@ impl Shared {
         self.page().open_receives.store(UNTOLD, Ordering::Release);
     }
 
-    /// The simulator's side: whether a receive that a waiting rank says it has open takes a message. Not to be believed.
+    /// The simulator's side: whether a receive that a waiting rank says it has open takes a message. Not to
+    /// be believed.
     pub fn may_receive(&self, envelope: &Envelope) -> bool {
         let receives = self.page().open_receives.load(Ordering::Acquire) as usize;
         let receive =

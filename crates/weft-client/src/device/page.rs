@@ -6,8 +6,8 @@ use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use weft_units::Span;
 
-/// How often a side without the turn looks whether it has it before it sleeps, since waking takes longer than most
-/// turns last.
+/// How often a side without the turn looks whether it has it before it sleeps, since waking takes longer than
+/// most turns last.
 #[derive(Clone, Copy)]
 struct Looks {
     /// So often without giving its core to others,
@@ -17,10 +17,11 @@ struct Looks {
 }
 
 impl Looks {
-    /// At once to sleep: on the core of the simulator nobody can give a rank its turn before it sleeps, on one of many ranks others
-    /// wait for the core, and a rank outside virtual time has long to wait.
+    /// At once to sleep: on the core of the simulator nobody can give a rank its turn before it sleeps, on
+    /// one of many ranks others wait for the core, and a rank outside virtual time has long to wait.
     const NONE: Looks = Looks { with_core: 1, all: 1 };
-    /// Of the simulator on the core of the ranks: only the rank whose turn it is wants the core, and need not wake it afterwards.
+    /// Of the simulator on the core of the ranks: only the rank whose turn it is wants the core, and need not
+    /// wake it afterwards.
     const YIELDS: Looks = Looks { with_core: 1, all: 200 };
     /// Of the simulator on a core of its own.
     const ALONE: Looks = Looks { with_core: 2000, all: 2200 };
@@ -59,7 +60,7 @@ pub enum Turn {
     Rank = 1,
 }
 
-/// What a rank that does not have the turn wants.
+/// The condition under which a rank without the turn goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum State {
@@ -75,7 +76,8 @@ pub enum State {
     Fence = 4,
     /// It has left.
     Exit = 5,
-    /// It polls: to go on at its clock if there is a notice by then, and else, a poll later, as [`State::Wait`].
+    /// It polls: to go on at its clock if there is a notice by then, and else, a poll later, as
+    /// [`State::Wait`].
     Poll = 6,
 }
 
@@ -94,7 +96,7 @@ pub enum HostModel {
     None,
     /// The thread's CPU time, times a scale in millionths.
     Cpu(u32),
-    /// So much for each call of the library.
+    /// This span for each call of the library.
     Fixed(Span),
 }
 
@@ -115,7 +117,8 @@ pub(super) struct Page {
     /// Of [`HostModel`]: millionths, or picoseconds.
     pub host_value: u64,
     pub turn: AtomicU32,
-    /// How many sleep until the turn changes: who gives it away need not wake anybody where nobody sleeps.
+    /// The number of processes that sleep until the turn changes: where it is 0, who gives the turn away
+    /// wakes nobody.
     pub asleep: AtomicU32,
     /// The core on which all ranks run, plus one; 0: wherever the system puts them.
     pub core: AtomicU32,
@@ -139,23 +142,27 @@ pub(super) struct Page {
     /// Entries of the log.
     pub logged: u32,
     pub outside: OutsideCounts,
-    /// What the rank waits for: how many of the entries behind the page's beginning count.
+    /// The operations that the rank waits for: the number of valid entries in the list behind the page's
+    /// beginning.
     pub awaited: u32,
     /// The number of the MPI call in which it waits.
     pub within: AtomicU32,
-    /// What it has open while it waits: entries of the two lists.
+    /// MPI calls that the rank had made when it last waited.
+    pub calls: AtomicU32,
+    /// The receives and sends that are open while the rank waits: the numbers of valid entries in the two
+    /// lists.
     pub open_receives: AtomicU32,
     pub open_sends: AtomicU32,
 }
 
-/// What a device tells its rank for good.
+/// The properties of a rank and its machine that never change.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
     /// The rank's number.
     pub rank: u32,
     /// Ranks of the job.
     pub ranks: u32,
-    /// Its endpoint.
+    /// The rank's endpoint.
     pub endpoint: u32,
     /// The job's protection domain.
     pub domain: u16,
@@ -172,7 +179,7 @@ pub struct Identity {
 }
 
 impl Shared {
-    /// What the device tells its rank for good.
+    /// The properties of the rank that never change.
     pub fn identity(&self) -> Identity {
         let page = self.page();
         Identity {
@@ -222,9 +229,16 @@ impl Shared {
         self.page().within.load(Ordering::Acquire)
     }
 
-    /// Says in which MPI call the rank waits.
-    pub fn set_within(&self, call: u32) {
+    /// MPI calls that the rank had made when it last waited, as it says: a rank that has made more since has
+    /// gone on.
+    pub fn calls(&self) -> u32 {
+        self.page().calls.load(Ordering::Acquire)
+    }
+
+    /// Says in which MPI call the rank waits, by its number, and how many calls it has made.
+    pub fn set_within(&self, call: u32, calls: u32) {
         self.page().within.store(call, Ordering::Release);
+        self.page().calls.store(calls, Ordering::Release);
     }
 
     /// The rank's state; `None`: it has written nonsense there.
@@ -296,8 +310,8 @@ impl Shared {
         let _ = futex::wake(&self.page().turn, futex::Flags::empty(), u32::MAX);
     }
 
-    /// Looks and then sleeps until the turn is not `not` any more, or for so long; says whether it has given its core away meanwhile.
-    /// A sleep that somebody disturbs ends early.
+    /// Looks and then sleeps until the turn is not `not` any more, or for so long; says whether it has given
+    /// its core away meanwhile. A sleep that somebody disturbs ends early.
     pub fn sleep_while(&self, not: Turn, at_most: Option<std::time::Duration>) -> bool {
         let Page { turn, asleep, sharing, .. } = self.page();
         let looks = match (self.core(), Sharing::of(sharing.load(Ordering::Acquire)), not) {

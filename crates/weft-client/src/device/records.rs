@@ -1,10 +1,10 @@
-//! What the two sides write into the lists: plain numbers, of which any bits are valid.
+//! Entries of the lists that the two sides write: plain numbers, of which any bits are valid.
 
 use std::num::NonZeroU32;
-use weft_msg::{Envelope, EnvelopeKind, SendToken};
+use weft_msg::{Body, Envelope, Match, ReceiveEntry, SendEntry, SendToken};
 use weft_units::{Bytes, RankId};
 
-/// What an outbox entry asks for.
+/// The request of an outbox entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum PostKind {
@@ -20,7 +20,8 @@ pub enum PostKind {
     Read = 5,
     /// Buffers of announced messages and registered memory are the program's again.
     Forget = 6,
-    /// A virtual interface is wanted. With `PRIVATE`: of a domain of the rank's own.
+    /// A virtual interface is wanted, in the protection domain that `data` says: as of `weft.h`, a number or
+    /// WEFT_DOMAIN_JOB, WEFT_DOMAIN_PRIVATE.
     Open = 7,
     /// And no more.
     Close = 8,
@@ -28,24 +29,17 @@ pub enum PostKind {
     Small = 9,
     /// The program has taken a small message: its place in the mailbox is free.
     Take = 10,
-    /// Memory becomes reachable for peers of a virtual interface's domain, under `key`.
-    Share = 11,
-    /// And no more.
-    Unshare = 12,
-    /// RDMA write from a virtual interface to the memory of another.
-    Put = 13,
+    /// RDMA write from a virtual interface to memory of the process that has another.
+    Put = 11,
     /// RDMA read.
-    Get = 14,
+    Get = 12,
 }
 
 impl PostKind {
     /// The kind of that number.
     pub fn of(kind: u32) -> Option<PostKind> {
         use PostKind::*;
-        let all = [
-            Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Share, Unshare,
-            Put, Get,
-        ];
+        let all = [Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get];
         all.into_iter().find(|known| *known as u32 == kind)
     }
 }
@@ -60,7 +54,7 @@ pub struct Post {
     pub to: u32,
     /// The rank's clock, in ps.
     pub at: u64,
-    /// Its clock when the call began in which it posts, in ps.
+    /// The rank's clock when the call began in which it posts, in ps.
     pub begun: u64,
     /// Of a message.
     pub envelope: RawEnvelope,
@@ -68,9 +62,9 @@ pub struct Post {
     pub token: u32,
     /// Bits: see `Post::WITH_DATA`, …
     pub flags: u32,
-    /// Where in the outbox's arena the bytes lie.
+    /// Offset of the bytes in the outbox's arena.
     pub bytes_at: u32,
-    /// How many.
+    /// The number of bytes there.
     pub bytes: u32,
     /// An address in the rank's memory: the source of announced data, the buffer of a clear to send.
     pub local: u64,
@@ -80,15 +74,15 @@ pub struct Post {
     pub remote: u64,
     /// Of registered memory.
     pub key: u64,
-    /// Travels into the receiver's completion.
+    /// Travels into the receiver's completion. Of `Open`: the protection domain.
     pub data: u64,
     /// A virtual interface of this rank.
     pub interface: u32,
     /// One at the peer's node.
     pub to_interface: u32,
-    /// Where at the peer `data` is written behind an RDMA write; with `NOTIFIES`.
+    /// The address at the peer to which `data` is written after an RDMA write; with `NOTIFIES`.
     pub notify: u64,
-    /// What the program calls an operation of a virtual interface: comes back when it has ended.
+    /// The program's name for an operation of a virtual interface: comes back when it has ended.
     pub context: u64,
     /// Entries of the log before it.
     pub logged: u32,
@@ -103,8 +97,6 @@ impl Post {
     pub const MAY_WRITE: u32 = 4;
     /// [`Post::notify`] counts.
     pub const NOTIFIES: u32 = 8;
-    /// A virtual interface of a protection domain that no other rank is in.
-    pub const PRIVATE: u32 = 16;
 }
 
 impl Post {
@@ -151,7 +143,7 @@ impl Post {
     }
 }
 
-/// What kind of operation a rank waits for.
+/// The kind of operation that a rank waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum AwaitedKind {
@@ -181,7 +173,7 @@ pub struct Awaited {
     pub bytes: u64,
 }
 
-/// What an inbox entry tells.
+/// The event that an inbox entry reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum NoticeKind {
@@ -222,9 +214,9 @@ pub struct Notice {
     pub at: u64,
     /// Of a message.
     pub envelope: RawEnvelope,
-    /// Where in the inbox's arena the bytes lie.
+    /// Offset of the bytes in the inbox's arena.
     pub bytes_at: u32,
-    /// How many.
+    /// The number of bytes there.
     pub bytes: u32,
     /// Travelled with it.
     pub data: u64,
@@ -243,7 +235,8 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// In [`Notice::flags`]: it was [answered](crate::stand_in) while the rank waited, at its time and by its clock. Such notices come first.
+    /// In [`Notice::flags`]: it was answered while the rank waited, at its time and by its
+    /// clock. Such notices come first.
     pub const ANSWERED: u32 = 1 << 31;
 
     /// Whether it was answered while the rank waited.
@@ -258,54 +251,68 @@ impl Notice {
 pub struct RawEnvelope {
     /// Eager, request to send, clear to send, data, acknowledgement: 0 to 4.
     pub kind: u32,
-    /// Not 0: matched by source alone.
+    /// Not 0: matched by source alone. Of an eager message or a request to send.
     pub untagged: u32,
-    /// The tag.
+    /// The tag of an eager message or a request to send.
     pub tag: u64,
     /// The program's payload.
     pub bytes: u64,
     /// Who has posted it. The simulator knows better.
     pub source: u32,
-    /// The send's number at the rank that sends the data.
+    /// The send's entry at the rank that sends the data. Of all kinds but eager messages.
     pub send: u32,
-    /// The receive's number at the rank that receives it.
+    /// The receive's entry at the rank that receives it. Of a clear to send, data and an acknowledgement.
     pub receive: u32,
     /// Fills the record up.
     pub unused: u32,
 }
 
-const KINDS: [EnvelopeKind; 5] = [
-    EnvelopeKind::Eager,
-    EnvelopeKind::RequestToSend,
-    EnvelopeKind::ClearToSend,
-    EnvelopeKind::Data,
-    EnvelopeKind::Ack,
-];
+impl RawEnvelope {
+    const EAGER: u32 = 0;
+    const REQUEST_TO_SEND: u32 = 1;
+    const CLEAR_TO_SEND: u32 = 2;
+    const DATA: u32 = 3;
+    const ACK: u32 = 4;
+    /// The program above a real rank does without the other kinds.
+    const NONE: u32 = u32::MAX;
 
-impl From<&Envelope> for RawEnvelope {
-    fn from(envelope: &Envelope) -> RawEnvelope {
-        let kind = KINDS.iter().position(|kind| *kind == envelope.kind).map_or(u32::MAX, |k| k as u32);
-        RawEnvelope {
-            kind,
-            untagged: u32::from(!envelope.is_tagged()),
-            tag: envelope.tag64(),
-            bytes: envelope.bytes.get(),
-            source: envelope.source.0,
-            send: envelope.send,
-            receive: envelope.receive,
-            unused: 0,
-        }
+    /// The envelope; `None`: it is of no kind.
+    pub fn envelope(&self) -> Option<Envelope> {
+        let matching = Match::of_real_rank(self.untagged == 0, self.tag);
+        let (send, receive) = (SendEntry::new(self.send), ReceiveEntry(self.receive));
+        let body = match self.kind {
+            RawEnvelope::EAGER => Body::Eager { matching, receipt: None },
+            RawEnvelope::REQUEST_TO_SEND => Body::RequestToSend { matching, send, receipt: false },
+            RawEnvelope::CLEAR_TO_SEND => Body::ClearToSend { send, receive },
+            RawEnvelope::DATA => Body::Data { send, receive },
+            RawEnvelope::ACK => Body::Ack { send, receive },
+            _ => return None,
+        };
+        Some(Envelope::new(RankId(self.source), Bytes::new(self.bytes), body))
     }
 }
 
-impl RawEnvelope {
-    /// The envelope; `None`: it is of no kind.
-    pub fn envelope(&self) -> Option<Envelope> {
-        let kind = *KINDS.get(self.kind as usize)?;
-        let (tagged, bytes) = (self.untagged == 0, Bytes::new(self.bytes));
-        let mut envelope = Envelope::of_real_rank(kind, tagged, RankId(self.source), self.tag, bytes);
-        (envelope.send, envelope.receive) = (self.send, self.receive);
-        Some(envelope)
+impl From<&Envelope> for RawEnvelope {
+    fn from(envelope: &Envelope) -> RawEnvelope {
+        let matching = envelope.matching();
+        let (kind, send, receive) = match envelope.body {
+            Body::Eager { .. } => (RawEnvelope::EAGER, None, None),
+            Body::RequestToSend { send, .. } => (RawEnvelope::REQUEST_TO_SEND, Some(send), None),
+            Body::ClearToSend { send, receive } => (RawEnvelope::CLEAR_TO_SEND, Some(send), Some(receive)),
+            Body::Data { send, receive } => (RawEnvelope::DATA, Some(send), Some(receive)),
+            Body::Ack { send, receive } => (RawEnvelope::ACK, Some(send), Some(receive)),
+            _ => (RawEnvelope::NONE, None, None),
+        };
+        RawEnvelope {
+            kind,
+            untagged: u32::from(matching.is_some_and(|matching| !matching.is_tagged())),
+            tag: matching.map_or(0, |matching| matching.tag64()),
+            bytes: envelope.bytes.get(),
+            source: envelope.source.0,
+            send: send.map_or(0, SendEntry::index),
+            receive: receive.map_or(0, |receive| receive.0),
+            unused: 0,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::next_from;
 
 /// The first of `requests` from `turn` on, around the end, that `is_eligible` accepts.
-#[inline]
+#[inline(always)]
 pub(crate) fn choose(
     requests: &[u64],
     turn: usize,

@@ -3,20 +3,20 @@
 //! Only the head of a queue is routed and requests an output; what stands behind it waits although its
 //! own output may be free (head-of-line blocking, Karol, Hluchyj, Morgan 1987).
 
+use super::buffer::Queue;
 use super::crossbar::InputBuffers;
-use super::pool::Queue;
 use weft_engine::prefetch;
 
 /// A queue per input and virtual channel.
-pub(crate) struct InputQueues {
+pub(crate) struct InputQueued {
     queues: Box<[Queue]>,
 }
 
-impl InputBuffers for InputQueues {
+impl InputBuffers for InputQueued {
     const ROUTES_ON_ARRIVAL: bool = false;
 
-    fn new(requests: usize, _outputs: usize) -> InputQueues {
-        InputQueues { queues: vec![Queue::EMPTY; requests].into() }
+    fn new(requests: usize, _outputs: usize) -> InputQueued {
+        InputQueued { queues: vec![Queue::EMPTY; requests].into() }
     }
 
     #[inline]

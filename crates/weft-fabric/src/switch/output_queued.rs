@@ -6,10 +6,12 @@
 //! turn (round robin). Each virtual channel has an output buffer of its own: in a common one the packets
 //! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
-use super::pool::{Buffered, NONE, Pool, Queue};
-use super::port::{Hop, Ports, Sink};
-use super::rules::Rules;
+use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
+use super::port::{Crossing, Ports};
+use super::{BlockedHead, Sink, SwitchContext};
 use crate::arbiter::{next_from, round_robin};
+use crate::channel::{Channel, Channels};
+use crate::constants::Constants;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use weft_topo::Routing;
@@ -29,7 +31,7 @@ struct Output {
 #[repr(C)]
 pub(crate) struct OutputQueued {
     pub(crate) ports: Ports,
-    pub(crate) pool: Pool,
+    pub(crate) buffer: PacketBuffer,
     /// Per input and virtual channel: what has arrived and not moved yet.
     arrived: Vec<Queue>,
     /// Per output and virtual channel a bit for each of them whose head wants to go there: `words` words.
@@ -47,9 +49,9 @@ pub(crate) struct OutputQueued {
 }
 
 impl OutputQueued {
-    pub(crate) fn new(ports: Ports, vc_shift: u32) -> OutputQueued {
-        let outputs = ports.port.len();
-        let channels = outputs << vc_shift;
+    pub(crate) fn new(ports: Ports, numbers: Channels) -> OutputQueued {
+        let outputs = ports.ports.len();
+        let channels = numbers.of_ports(outputs);
         OutputQueued {
             arrived: vec![Queue::EMPTY; channels],
             requests: vec![0; channels * channels.div_ceil(64)],
@@ -59,7 +61,7 @@ impl OutputQueued {
             queues: vec![Queue::EMPTY; channels],
             filled: vec![0; channels],
             outputs: (0..outputs).map(|_| Output { packets: 0, turn: 0 }).collect(),
-            pool: Pool::new(),
+            buffer: PacketBuffer::new(),
             ports,
         }
     }
@@ -69,100 +71,96 @@ impl OutputQueued {
     pub(crate) fn prefetch(&self) {
         self.ports.prefetch();
         self.ports.prefetch_for_arbitration();
-        self.pool.prefetch();
+        self.buffer.prefetch();
     }
 
     /// The head of a packet has come.
-    pub(crate) fn arrive<T: Routing>(&mut self, packet: &Packet, now: Time, rules: &Rules<T>) {
-        let (port, vc) = (usize::from(packet.port), packet.vc);
-        let channel = port << rules.vc_shift | usize::from(vc);
-        let handle = self.pool.insert(&Buffered::new(packet, now, rules.room(packet)));
-        self.ports.route(self.pool.get_mut(handle), (port, vc), now, rules);
-        if self.arrived[channel].append(&mut self.pool, handle) {
-            self.request(channel, handle, rules);
+    pub(crate) fn arrive<T: Routing, S>(&mut self, packet: &Packet, context: &mut SwitchContext<'_, T, S>) {
+        let SwitchContext { now, constants, .. } = *context;
+        let from = packet.channel();
+        let channel = constants.channels.number(from);
+        let handle = self.buffer.insert(&Buffered::new(packet, now, constants.room(packet)));
+        self.ports.route(self.buffer.get_mut(handle), from, context);
+        if self.arrived[channel].append(&mut self.buffer, handle) {
+            self.request(channel, handle, constants);
         }
-        self.ports.arbitrate_at_or_after(now, rules);
+        self.ports.arbitrate_at_or_after(now, constants);
     }
 
-    /// Moves what has arrived, then serves the lines, at the clock edge `now`.
+    /// Moves what has arrived, then serves the lines, at the present clock edge.
     #[inline(never)]
-    pub(crate) fn decide<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
-        self.ports.decision = Time::MAX;
-        self.move_arrivals(now, rules, sink);
-        let mut wake = Time::MAX;
+    pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
+        let SwitchContext { now, constants, .. } = *context;
+        self.ports.decision = Time::NEVER;
+        self.move_arrivals(context);
+        let mut wake = Time::NEVER;
         let mut freed = false;
         for output in 0..self.outputs.len() {
             if self.outputs[output].packets == 0 {
                 continue;
             }
-            let ready = self.ports.port[output].output_ready;
+            let ready = self.ports.ports[output].output_ready;
             if ready > now {
                 wake = wake.min(ready);
                 continue;
             }
-            self.ports.collect_credits(output, now, rules);
-            match self.choose(output, now, rules) {
+            self.ports.collect_credits(output, now, constants);
+            match self.choose(output, now, constants) {
                 Choice::Send(vc) => {
-                    self.send(output, vc, now, rules, sink);
+                    self.send(output, vc, context);
                     freed = true;
                     if self.outputs[output].packets > 0 {
-                        wake = wake.min(self.ports.port[output].output_ready);
+                        wake = wake.min(self.ports.ports[output].output_ready);
                     }
                 }
                 Choice::NotBefore(time) => {
-                    wake = wake.min(rules.switch.clock.edge_at_or_after(time));
+                    wake = wake.min(constants.switch.clock.edge_at_or_after(time));
                 }
                 Choice::LacksCredit => {
                     self.ports.stall(output, now);
-                    wake = wake.min(self.ports.next_credit(output, rules));
+                    wake = wake.min(self.ports.next_credit(output, constants));
                 }
             }
         }
         if freed && self.wanted.iter().any(|&word| word != 0) {
-            wake = wake.min(rules.switch.clock.edge_after(now));
+            wake = wake.min(constants.switch.clock.edge_after(now));
         }
         self.ports.decision = self.ports.decision.min(wake);
     }
 
-    /// Enters the wish of a packet that has come to the head of its input queue.
-    fn request<T>(&mut self, channel: usize, handle: u32, rules: &Rules<T>) {
-        let packet = &self.pool.get(handle).packet;
-        let to = usize::from(packet.port) << rules.vc_shift | usize::from(packet.vc);
+    /// Enters the request of a packet that has come to the head of its input queue.
+    fn request(&mut self, channel: usize, handle: Handle, constants: &Constants) {
+        let to = constants.channels.number(self.buffer.get(handle).packet.channel());
         self.requests[to * self.words as usize + channel / 64] |= 1 << (channel % 64);
         self.wanted[to / 64] |= 1 << (to % 64);
     }
 
     /// Moves from the inputs all that the output buffers take. A packet may bring to the head of its
     /// queue one for an output that was looked at before, so that the outputs are gone through again.
-    fn move_arrivals<T: Routing>(&mut self, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
+    fn move_arrivals<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         let mut moved = true;
         while moved {
             moved = false;
             let mut at = 0;
             while let Some(to) = next_from(&self.wanted, at) {
                 at = to + 1;
-                while self.move_next(to, now, rules, sink) {
+                while self.move_next(to, context) {
                     moved = true;
                 }
             }
         }
     }
 
-    /// Moves a packet of the input whose turn it is to the output and virtual channel `to`, if it fits.
-    fn move_next<T: Routing>(
-        &mut self,
-        to: usize,
-        now: Time,
-        rules: &Rules<T>,
-        sink: &mut impl Sink,
-    ) -> bool {
+    /// Moves a packet of the input that is next in turn to the output and virtual channel `to`, if it fits.
+    fn move_next<T: Routing>(&mut self, to: usize, context: &mut SwitchContext<'_, T, impl Sink>) -> bool {
+        let SwitchContext { now, constants, .. } = *context;
         let words = self.words as usize;
         let requests = &mut self.requests[to * words..(to + 1) * words];
         let Some(channel) = round_robin::choose(requests, self.turns[to].into(), |_| true) else {
             return false;
         };
-        let bytes = rules.packet_bytes(&self.pool.get(self.arrived[channel].head).packet).get();
-        let limit = rules.switch.output_buffer.map_or(u64::MAX, |bytes| bytes.get());
+        let bytes = constants.packet_bytes(&self.buffer.get(self.arrived[channel].head).packet).get();
+        let limit = constants.switch.output_buffer.map_or(u64::MAX, |bytes| bytes.get());
         if self.filled[to] + bytes > limit {
             return false;
         }
@@ -171,39 +169,39 @@ impl OutputQueued {
             self.wanted[to / 64] &= !(1 << (to % 64));
         }
         self.turns[to] = channel as u16 + 1;
-        let moved = self.arrived[channel].pop(&mut self.pool);
+        let moved = self.arrived[channel].pop(&mut self.buffer);
         let next = self.arrived[channel].head;
-        if next != NONE {
-            self.request(channel, next, rules);
+        if !next.is_none() {
+            self.request(channel, next, constants);
         }
         self.filled[to] += bytes;
-        self.outputs[to >> rules.vc_shift].packets += 1;
-        self.queues[to].append(&mut self.pool, moved);
-        let buffered = self.pool.get(moved);
-        let port = &self.ports.port[channel >> rules.vc_shift];
-        let latency = rules.links[usize::from(port.class.0)].latency;
-        let vc = (channel & ((1 << rules.vc_shift) - 1)) as u8;
-        sink.credit(port.peer, vc, buffered.room, buffered.tail().max(now) + latency);
+        self.outputs[constants.channels.port(to)].packets += 1;
+        self.queues[to].append(&mut self.buffer, moved);
+        let buffered = self.buffer.get(moved);
+        let from = constants.channels.channel(channel);
+        let port = &self.ports.ports[usize::from(from.port)];
+        let at = buffered.tail().max(now) + constants.link(port.class).latency;
+        context.sink.credit(port.peer, from.vc, buffered.room, at);
         true
     }
 
     /// The virtual channel of an output that is served next.
-    fn choose<T>(&self, output: usize, now: Time, rules: &Rules<T>) -> Choice {
+    fn choose(&self, output: usize, now: Time, constants: &Constants) -> Choice {
         let mut choice = Choice::LacksCredit;
         let turn = u32::from(self.outputs[output].turn);
-        for step in 0..rules.vcs {
-            let vc = (turn + step) % rules.vcs;
-            let channel = output << rules.vc_shift | vc as usize;
-            if self.queues[channel].head == NONE {
+        for step in 0..constants.vcs {
+            let vc = ((turn + step) % constants.vcs) as u8;
+            let channel = constants.channels.at(output, vc);
+            if self.queues[channel].is_empty() {
                 continue;
             }
-            let buffered = self.pool.get(self.queues[channel].head);
-            if self.ports.credits[channel] < buffered.room {
+            let buffered = self.buffer.get(self.queues[channel].head);
+            if !self.ports.credits[channel].cover(buffered.room) {
                 continue;
             }
-            let not_before = self.ports.not_before(buffered, rules);
+            let not_before = self.ports.not_before(buffered, constants);
             if not_before <= now {
-                return Choice::Send(vc as u8);
+                return Choice::Send(vc);
             }
             if !matches!(choice, Choice::NotBefore(earlier) if earlier <= not_before) {
                 choice = Choice::NotBefore(not_before);
@@ -212,47 +210,44 @@ impl OutputQueued {
         choice
     }
 
-    fn send<T: Routing>(&mut self, output: usize, vc: u8, now: Time, rules: &Rules<T>, sink: &mut impl Sink) {
-        let channel = output << rules.vc_shift | usize::from(vc);
-        let handle = self.queues[channel].pop(&mut self.pool);
-        let buffered = self.pool.get(handle);
-        self.filled[channel] -= rules.packet_bytes(&buffered.packet).get();
+    /// Sends the first packet of a virtual channel of an output.
+    fn send<T: Routing>(&mut self, output: usize, vc: u8, context: &mut SwitchContext<'_, T, impl Sink>) {
+        let SwitchContext { now, constants, .. } = *context;
+        let channel = constants.channels.at(output, vc);
+        let handle = self.queues[channel].pop(&mut self.buffer);
+        let buffered = self.buffer.get(handle);
+        self.filled[channel] -= constants.packet_bytes(&buffered.packet).get();
         self.outputs[output].packets -= 1;
-        self.outputs[output].turn = ((u32::from(vc) + 1) % rules.vcs) as u8;
+        self.outputs[output].turn = ((u32::from(vc) + 1) % constants.vcs) as u8;
         // Its credit went back when it moved.
-        self.ports.transmit(&Hop { now, output, input: None }, buffered, rules, sink);
-        self.pool.remove(handle);
+        self.ports.transmit(&Crossing { edge: now, output, input: None }, buffered, context);
+        self.buffer.remove(handle);
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).
-    pub(crate) fn occupancy(&self, vc_shift: u32) -> Vec<(u16, u8, u32)> {
-        let mut held = Vec::new();
-        for (channel, queue) in self.arrived.iter().enumerate() {
-            let mut handle = queue.head;
-            while handle != NONE {
-                let buffered = self.pool.get(handle);
-                let vc = (channel & ((1 << vc_shift) - 1)) as u8;
-                held.push(((channel >> vc_shift) as u16, vc, buffered.room));
-                handle = buffered.next;
-            }
-        }
-        held
+    pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
+        let held = self.arrived.iter().enumerate().flat_map(|(channel, queue)| {
+            queue.packets(&self.buffer).map(move |buffered| (channels.channel(channel), buffered.room))
+        });
+        held.collect()
     }
 
-    /// See [`Switch::waiting`](super::Switch::waiting).
-    pub(crate) fn waiting(&self, vc_shift: u32) -> Vec<(u16, u8, u16, u8, Packet)> {
-        let entry = |(channel, queue): (usize, &Queue)| {
-            let packet = self.pool.get(queue.head).packet;
-            let vc = (channel & ((1 << vc_shift) - 1)) as u8;
-            ((channel >> vc_shift) as u16, vc, packet.port, packet.vc, packet)
+    /// See [`Switch::blocked_heads`](super::Switch::blocked_heads).
+    pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
+        let head = |(channel, queue): (usize, &Queue)| {
+            let packet = self.buffer.get(queue.head).packet;
+            BlockedHead { buffer: channels.channel(channel), wants: packet.channel(), packet }
         };
-        let holding = self.arrived.iter().enumerate().filter(|(_, queue)| queue.head != NONE);
-        holding.map(entry).collect()
+        self.arrived.iter().enumerate().filter(|(_, queue)| !queue.is_empty()).map(head).collect()
     }
 }
 
+/// The outcome of a look at an output's queues.
 enum Choice {
+    /// The first packet of this virtual channel goes.
     Send(u8),
+    /// None goes before this time.
     NotBefore(Time),
+    /// None goes before a credit returns.
     LacksCredit,
 }

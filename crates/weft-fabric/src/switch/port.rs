@@ -1,38 +1,45 @@
-//! The ports of a switch: lines, credits, and what leaves.
+//! The ports of a switch: their lines and credits, routing, and the sending of packets.
+//!
+//! ```text
+//!   input                                              output
+//!   input_ready ─ edge from which the buffer's         output_ready ─ edge from which another packet
+//!                 read port is free                                   may be granted
+//!
+//!   edge      pipeline          line                     latency
+//!    ├───────────────────┤▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇├──────────────────────► far end
+//!  grant               began                    ended
+//!                           ├───── pipeline ────┤
+//!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
+//! ```
+//! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
+//! gives the credit for its room back to the previous sender.
 
-use super::expected::Expected;
-use super::pool::Buffered;
-use super::rules::Rules;
+use super::buffer::Buffered;
+use super::{Sink, SwitchContext};
+use crate::channel::{Channel, Channels};
+use crate::constants::Constants;
+use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault};
-use crate::hop::HopRecord;
-use crate::network::LinkEnd;
-use crate::packet::{Credit, Packet};
+use crate::hop::{Crossed, HopRecord, Instants};
+use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
 use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_engine::{Stream, prefetch};
-use weft_topo::{Address, LinkClass, Position, Routing, Step, View};
-use weft_units::{Bytes, Line, PortId, Span, SwitchId, Time, VcId};
+use weft_topo::{Address, AtSwitch, LinkClass, LocalView, NextHop, Routing};
+use weft_units::{PortId, SwitchId, Time, VcId};
 
-/// Credits of a link whose far end always consumes: never spent.
-pub(crate) const UNLIMITED: u32 = u32::MAX;
-
-/// What a port is joined to.
+/// The other end of a port's link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Peer {
-    Switch { site: u32, port: u16 },
-    Endpoint { entity: u32 },
+    /// A port of another switch, which is the site of that number.
+    Switch {
+        site: u32,
+        port: u16,
+    },
+    /// An endpoint, by its place among those of the site.
+    Endpoint(u32),
     Nothing,
-}
-
-/// Where packets and credits that leave a switch go.
-pub(crate) trait Sink {
-    /// A packet leaves by a port: its head is at the far end at `head`, its tail at `tail`.
-    fn packet(&mut self, peer: Peer, packet: Packet, head: Time, tail: Time);
-    /// Room in an input buffer has become free; whoever sends into that port learns of it at `at`.
-    fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
-    /// A watched packet has been put on a link.
-    fn hop(&mut self, hop: HopRecord);
 }
 
 /// A port: all that a hop asks of it, in one cache line.
@@ -52,10 +59,8 @@ pub(crate) struct Port {
     pub(crate) class: LinkClass,
     /// Whether the output could send but for credits.
     pub(crate) stalls: bool,
-    /// Packets that the output has sent, modulo 2^32: [`Counters`] has the rest.
-    packets: u32,
-    /// Their payload.
-    payload: u64,
+    /// Packets that the output has sent.
+    carried: Carried,
 }
 
 impl Port {
@@ -69,21 +74,9 @@ impl Port {
             turn: 0,
             class,
             stalls: false,
-            packets: 0,
-            payload: 0,
+            carried: Carried::default(),
         }
     }
-}
-
-/// What an output has done, but for what changes with every packet.
-#[derive(Default, Serialize, Deserialize)]
-struct Counters {
-    /// Multiples of 2^32 packets.
-    packets: u64,
-    /// How long it could have sent but for credits.
-    stalled: Span,
-    /// Since when it could, while it does.
-    stalled_since: Time,
 }
 
 /// The ports of one switch. First lies what every hop asks for.
@@ -92,62 +85,64 @@ struct Counters {
 pub(crate) struct Ports {
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
-    pub(crate) port: Box<[Port]>,
-    /// Per output and virtual channel (`output << vc_shift | vc`): room in the buffer behind the link, but for what
-    /// of the [expected](Self::expected) has come and was not needed.
-    pub(crate) credits: Box<[u32]>,
-    /// Credits that are known to come.
-    pub(crate) expected: Expected,
-    /// What had come by then has been taken account of.
+    pub(crate) ports: Box<[Port]>,
+    /// By number of the output's channel: room in the buffer behind the link. Credits that have returned are
+    /// still missing here as long as nothing depended on them.
+    pub(crate) credits: Box<[Credits]>,
+    /// Credits that are known to return, or have returned and are not counted yet.
+    pub(crate) returning: ReturningCredits,
+    /// Time up to which all returned credits have been counted.
     collected: Time,
     /// Outputs that could send but for credits.
     stalling: u32,
     pub(crate) switch: SwitchId,
     pub(crate) address: Address,
-    /// How the links of its outputs fail; empty where none does.
+    /// Faults of the links of the outputs; empty where none fails.
     pub(crate) faults: Box<[Fault]>,
-    /// Per output: the first clock edge at which it is worth looking at its requests; [`Time::MAX`]: when
-    /// something comes. Until then the last look holds: all of them wait for an output, an input or
-    /// credits, and it is known from when on none does. Apart from the ports, because arbitration goes
+    /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
+    /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
+    /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
     /// through all of these.
     pub(crate) look_at: Box<[Time]>,
-    /// A bit for each output that has such a time.
+    /// A bit for each output that has such an edge.
     pub(crate) awaited: Box<[u64]>,
-    counters: Box<[Counters]>,
-    /// How many of the packets that its outputs have sent were acknowledgements.
+    /// Per output: stalls for lack of credits.
+    stalls: Box<[Stall]>,
+    /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     pub(crate) dice: Stream,
 }
 
-/// A grant that is being carried out.
-pub(crate) struct Hop {
-    pub(crate) now: Time,
+/// A packet's way through the crossbar: a grant that is carried out.
+pub(crate) struct Crossing {
+    /// The clock edge at which it was granted.
+    pub(crate) edge: Time,
     pub(crate) output: usize,
-    /// Input port and virtual channel whose buffer the packet leaves; `None`: it left it before.
-    pub(crate) input: Option<(usize, u8)>,
+    /// Channel whose buffer the packet leaves; `None`: it has left it before.
+    pub(crate) input: Option<Channel>,
 }
 
-/// What a routing sees of its switch.
+/// The view that a routing has of its switch.
 struct Queues<'a> {
     now: Time,
     ports: &'a [Port],
-    credits: &'a [u32],
-    expected: &'a Expected,
+    credits: &'a [Credits],
+    returning: &'a ReturningCredits,
     /// Room of an empty buffer.
     room: u32,
-    vc_shift: u32,
+    channels: Channels,
     unit: CreditUnit,
     dice: &'a mut Stream,
 }
 
-impl View for Queues<'_> {
+impl LocalView for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
         let output = port.index();
-        let channels = &self.credits[output << self.vc_shift..][..1 << self.vc_shift];
-        let taken = channels.iter().map(|&credit| self.room.saturating_sub(credit)).sum::<u32>();
-        let come = self.expected.of(output).filter(|(time, _)| *time <= self.now);
-        let freed = come.map(|(_, credit)| credit.amount).sum::<u32>();
+        let credits = &self.credits[self.channels.of_port(output)];
+        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
+        let returned = self.returning.of(output).filter(|(time, _)| *time <= self.now);
+        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
         self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
     }
 
@@ -159,42 +154,45 @@ impl View for Queues<'_> {
 
 impl Ports {
     pub(crate) fn new(
-        switch: SwitchId,
-        address: Address,
-        port: Vec<Port>,
-        credits: Vec<u32>,
+        (switch, address): (SwitchId, Address),
+        ports: Vec<Port>,
+        credits: Vec<Credits>,
         dice: Stream,
     ) -> Ports {
-        let outputs = port.len();
+        let outputs = ports.len();
         Ports {
-            decision: Time::MAX,
-            port: port.into(),
+            decision: Time::NEVER,
+            ports: ports.into(),
             credits: credits.into(),
-            expected: Expected::default(),
+            returning: ReturningCredits::default(),
             collected: Time::ZERO,
             stalling: 0,
             switch,
             address,
             faults: Box::default(),
-            look_at: vec![Time::MAX; outputs].into(),
+            look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
-            counters: std::iter::repeat_with(Counters::default).take(outputs).collect(),
+            stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
             dice,
         }
     }
 
-    /// What an output has sent since the counters were last reset: packets and their payload.
-    pub(crate) fn sent(&self, output: usize) -> (u64, Bytes) {
-        let port = &self.port[output];
-        (self.counters[output].packets + u64::from(port.packets), Bytes::new(port.payload))
-    }
-
-    /// How long an output could have sent but for credits until `now`, since the counters were last reset.
-    pub(crate) fn stalled(&self, output: usize, now: Time) -> Span {
-        let counters = &self.counters[output];
-        let since = counters.stalled_since;
-        counters.stalled + if self.port[output].stalls { now.saturating_since(since) } else { Span::ZERO }
+    /// The link of an output, to be reported at `now`.
+    pub(crate) fn sender_state<'a>(
+        &'a self,
+        output: usize,
+        constants: &'a Constants,
+        now: Time,
+    ) -> SenderState<'a> {
+        let port = &self.ports[output];
+        SenderState {
+            kind: constants.link(port.class),
+            class: port.class,
+            carried: port.carried,
+            stalled: self.stalls[output].total(port.stalls, now),
+            fault: self.faults.get(output),
+        }
     }
 
     /// Links that acknowledgements have crossed since the counters were last reset.
@@ -202,22 +200,20 @@ impl Ports {
         self.acknowledgements
     }
 
-    /// Sets all counters to zero. What is stalled then counts from `now`.
+    /// Sets all counters to zero. A stall that is running then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.acknowledgements = 0;
         self.faults.iter_mut().for_each(Fault::reset);
-        for (port, counters) in self.port.iter_mut().zip(&mut self.counters) {
-            (port.packets, port.payload) = (0, 0);
-            *counters = Counters { packets: 0, stalled: Span::ZERO, stalled_since: now };
-        }
+        self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
+        self.stalls.iter_mut().for_each(|stall| stall.reset(now));
     }
 
     /// Asks for the memory that every hop touches.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch(&*self.port);
+        prefetch(&*self.ports);
         prefetch(&*self.credits);
-        self.expected.prefetch();
+        self.returning.prefetch();
     }
 
     /// Asks for the memory that arbitration touches.
@@ -227,71 +223,71 @@ impl Ports {
         prefetch(&*self.awaited);
     }
 
-    /// Chooses the way of a packet that came in by `port` and `vc`, and notes it in the packet.
+    /// Routes a packet that came in by the channel `from`: from now on the packet's channel is that of its
+    /// output.
     #[inline(always)]
-    pub(crate) fn route<T: Routing>(
+    pub(crate) fn route<T: Routing, S>(
         &mut self,
         buffered: &mut Buffered,
-        (port, vc): (usize, u8),
-        now: Time,
-        rules: &Rules<T>,
+        from: Channel,
+        context: &SwitchContext<'_, T, S>,
     ) {
-        let position = Position {
+        let SwitchContext { constants, topology, now, .. } = *context;
+        let position = AtSwitch {
             switch: self.switch,
             address: self.address,
-            port: PortId(port as u32),
-            vc: VcId(u32::from(vc)),
+            port: PortId(from.port.into()),
+            vc: VcId(from.vc.into()),
         };
         let mut view = Queues {
             now,
-            ports: &self.port,
+            ports: &self.ports,
             credits: &self.credits,
-            expected: &self.expected,
-            room: rules.buffer,
-            vc_shift: rules.vc_shift,
-            unit: rules.switch.credit,
+            returning: &self.returning,
+            room: constants.buffer,
+            channels: constants.channels,
+            unit: constants.switch.credit,
             dice: &mut self.dice,
         };
         let packet = &mut buffered.packet;
-        let Step { port, vc } = rules.topology.route(position, packet.address, &mut packet.route, &mut view);
-        debug_assert!(self.port[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
-        packet.port = port.0 as u16;
-        packet.vc = vc.0 as u8;
-        self.port[port.index()].waiting += rules.packet_bytes(packet).get() as u32;
+        let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
+        debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
+        packet.set_channel(Channel { port: port.0 as u16, vc: vc.0 as u8 });
+        self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
     }
 
-    /// Room will become free behind an output at `time`, as is learnt when a window begins at `start`.
+    /// A credit will return at `time`, which lies in the window that begins at `start`.
     #[inline]
-    pub(crate) fn learn_of_credit<T>(&mut self, start: Time, time: Time, credit: Credit, rules: &Rules<T>) {
+    pub(crate) fn learn_of_credit(&mut self, start: Time, time: Time, credit: Credit, constants: &Constants) {
         if start > self.collected {
-            self.collect_all_credits(start, rules);
+            self.collect_all_credits(start, constants);
         }
-        self.expect_credit(time, credit, rules);
+        self.expect_credit(time, credit, constants);
     }
 
-    /// Room will become free behind an output at `time`.
+    /// A credit will return at `time`.
     #[inline]
-    pub(crate) fn expect_credit<T>(&mut self, time: Time, credit: Credit, rules: &Rules<T>) {
-        let output = usize::from(credit.port);
-        self.expected.push(time, credit);
-        // Whoever waits for it without knowing when it comes.
-        if self.stalling > 0 && self.port[output].stalls {
-            self.look_no_later_than(output, rules.switch.clock.edge_at_or_after(time));
+    pub(crate) fn expect_credit(&mut self, time: Time, credit: Credit, constants: &Constants) {
+        let output = usize::from(credit.channel.port);
+        self.returning.push(time, credit);
+        // An output that waits for credits did not know of this one.
+        if self.stalling > 0 && self.ports[output].stalls {
+            self.look_no_later_than(output, constants.switch.clock.edge_at_or_after(time));
         }
     }
 
     /// A packet at `input` now wants `output`.
     #[inline(always)]
-    pub(crate) fn look_again<T>(&mut self, output: usize, input: usize, now: Time, rules: &Rules<T>) {
-        let edge = self.both_free(output, input, now, rules);
+    pub(crate) fn look_again(&mut self, output: usize, input: usize, now: Time, constants: &Constants) {
+        let edge = self.both_free(output, input, now, constants);
         self.look_no_later_than(output, edge);
     }
 
     /// The first clock edge from `now` on at which both an output and an input are free.
     #[inline(always)]
-    pub(crate) fn both_free<T>(&self, output: usize, input: usize, now: Time, rules: &Rules<T>) -> Time {
-        let both_free = self.port[output].output_ready.max(self.port[input].input_ready);
-        select_unpredictable(both_free > now, both_free, rules.switch.clock.edge_at_or_after(now))
+    pub(crate) fn both_free(&self, output: usize, input: usize, now: Time, constants: &Constants) -> Time {
+        let both_free = self.ports[output].output_ready.max(self.ports[input].input_ready);
+        select_unpredictable(both_free > now, both_free, constants.switch.clock.edge_at_or_after(now))
     }
 
     /// Makes sure that the requests of an output are looked at by `edge`.
@@ -307,54 +303,58 @@ impl Ports {
     pub(crate) fn look_only_at(&mut self, output: usize, edge: Time) {
         self.look_at[output] = edge;
         let awaited = &mut self.awaited[output / 64];
-        *awaited = *awaited & !(1 << (output % 64)) | u64::from(edge != Time::MAX) << (output % 64);
+        *awaited = *awaited & !(1 << (output % 64)) | u64::from(edge != Time::NEVER) << (output % 64);
     }
 
-    /// Takes account of the credits of an output that have come by `now`. Must be called before anything finds that
+    /// Counts the credits of an output that have returned by `now`. Must be called before anything finds that
     /// there are too few.
     #[inline]
-    pub(crate) fn collect_credits<T>(&mut self, output: usize, now: Time, rules: &Rules<T>) {
-        let channels = &self.credits[output << rules.vc_shift..][..1 << rules.vc_shift];
-        // Where any packet could go, nothing hangs on more.
-        if channels.iter().any(|&credits| credits < rules.largest_room) {
-            let credits = &mut self.credits;
-            self.expected
-                .take(output, now, |credit| credits[credit.channel(rules.vc_shift)] += credit.amount);
+    pub(crate) fn collect_credits(&mut self, output: usize, now: Time, constants: &Constants) {
+        let of_output = &self.credits[constants.channels.of_port(output)];
+        // Where the largest packet could go, nothing depends on more.
+        if of_output.iter().any(|credits| !credits.cover(constants.largest_room)) {
+            let (credits, channels) = (&mut self.credits, constants.channels);
+            self.returning.take(output, now, |credit| {
+                credits[channels.number(credit.channel)].give_back(credit.amount);
+            });
         }
     }
 
-    /// Takes account of all credits that have come by `now`.
+    /// Counts all credits that have returned by `now`.
     #[inline]
-    pub(crate) fn collect_all_credits<T>(&mut self, now: Time, rules: &Rules<T>) {
+    pub(crate) fn collect_all_credits(&mut self, now: Time, constants: &Constants) {
         self.collected = now;
-        let credits = &mut self.credits;
-        self.expected.take_all(now, |credit| credits[credit.channel(rules.vc_shift)] += credit.amount);
+        let (credits, channels) = (&mut self.credits, constants.channels);
+        self.returning.take_all(now, |credit| {
+            credits[channels.number(credit.channel)].give_back(credit.amount);
+        });
     }
 
     /// An output could send at `now` but for credits.
     #[inline]
     pub(crate) fn stall(&mut self, output: usize, now: Time) {
-        let port = &mut self.port[output];
+        let port = &mut self.ports[output];
         if !port.stalls {
             port.stalls = true;
             self.stalling += 1;
-            self.counters[output].stalled_since = now;
+            self.stalls[output].begin(now);
         }
     }
 
-    /// The edge at which the next credit of an output will have come, if one is known to come.
-    pub(crate) fn next_credit<T>(&self, output: usize, rules: &Rules<T>) -> Time {
-        match self.expected.first(output) {
-            Time::MAX => Time::MAX,
-            time => rules.switch.clock.edge_at_or_after(time),
+    /// The edge at which the next credit of an output will have returned; [`Time::NEVER`]: none is known to
+    /// return.
+    pub(crate) fn next_credit(&self, output: usize, constants: &Constants) -> Time {
+        match self.returning.first(output) {
+            Time::NEVER => Time::NEVER,
+            time => constants.switch.clock.edge_at_or_after(time),
         }
     }
 
     /// Makes sure that arbitration happens at the first edge from `time` on.
     #[inline]
-    pub(crate) fn arbitrate_at_or_after<T>(&mut self, time: Time, rules: &Rules<T>) {
+    pub(crate) fn arbitrate_at_or_after(&mut self, time: Time, constants: &Constants) {
         if time < self.decision {
-            self.decision = self.decision.min(rules.switch.clock.edge_at_or_after(time));
+            self.decision = self.decision.min(constants.switch.clock.edge_at_or_after(time));
         }
     }
 
@@ -363,14 +363,15 @@ impl Ports {
     /// Whether the output is faster is read off the packet: its tail follows its head later than it
     /// would on the output's line.
     #[inline]
-    pub(crate) fn not_before<T>(&self, buffered: &Buffered, rules: &Rules<T>) -> Time {
-        match (rules.switch.forwarding, rules.switch.faster_link) {
+    pub(crate) fn not_before(&self, buffered: &Buffered, constants: &Constants) -> Time {
+        match (constants.switch.forwarding, constants.switch.faster_link) {
             (Forwarding::StoreAndForward, _) => buffered.tail(),
             (_, FasterLink::Bubble) => Time::ZERO,
             (_, mode) => {
-                let link = &rules.links[usize::from(self.port[usize::from(buffered.packet.port)].class.0)];
-                let span = link.rate.span(rules.packet_bytes(&buffered.packet) + link.framing);
-                if span >= buffered.packet.stretch() {
+                let packet = &buffered.packet;
+                let link = constants.link(self.ports[usize::from(packet.channel().port)].class);
+                let span = link.rate.span(constants.packet_bytes(packet) + link.framing);
+                if span >= packet.stretch() {
                     Time::ZERO
                 } else if mode == FasterLink::Store {
                     buffered.tail()
@@ -381,158 +382,139 @@ impl Ports {
         }
     }
 
-    /// Sends a packet that has won: through the crossbar, onto the line, with its credit back.
+    /// Sends a packet that has won: through the crossbar and over the link, with its credit back.
     #[inline(always)]
-    pub(crate) fn transmit<T>(
+    pub(crate) fn transmit<T, S: Sink>(
         &mut self,
-        hop: &Hop,
+        crossing: &Crossing,
         buffered: &Buffered,
-        rules: &Rules<T>,
-        sink: &mut impl Sink,
+        context: &mut SwitchContext<'_, T, S>,
     ) {
         // Apart, so that what few runs ask for takes no registers from the others.
         if buffered.packet.watch || !self.faults.is_empty() {
-            self.transmit_with_care(hop, buffered, rules, sink);
+            self.transmit_with_care(crossing, buffered, context.constants, context.sink);
         } else {
-            self.transmit_packet::<false, T>(hop, buffered, rules, sink);
+            self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
     /// The same for a packet that is watched or may be lost.
     #[inline(never)]
-    fn transmit_with_care<T>(
+    fn transmit_with_care(
         &mut self,
-        hop: &Hop,
+        crossing: &Crossing,
         buffered: &Buffered,
-        rules: &Rules<T>,
+        constants: &Constants,
         sink: &mut impl Sink,
     ) {
-        self.transmit_packet::<true, T>(hop, buffered, rules, sink);
+        self.transmit_packet::<true>(crossing, buffered, constants, sink);
     }
 
+    /// `CARE`: the packet may be watched, and the link may fail.
     #[inline(always)]
-    fn transmit_packet<const CARE: bool, T>(
+    fn transmit_packet<const CARE: bool>(
         &mut self,
-        hop: &Hop,
+        crossing: &Crossing,
         buffered: &Buffered,
-        rules: &Rules<T>,
+        constants: &Constants,
         sink: &mut impl Sink,
     ) {
-        let ready = if CARE && buffered.packet.watch { self.not_before(buffered, rules) } else { Time::ZERO };
         // The packet stays where it is until all of it is copied at once.
-        let Buffered { packet, room, .. } = buffered;
-        let (vc, room) = (packet.vc, *room);
-        let bytes = rules.packet_bytes(packet);
-        let output = &mut self.port[hop.output];
-        let link = &rules.links[usize::from(output.class.0)];
-        let through = rules.through_pipeline(hop.now);
-        let pipeline = through - hop.now;
-        let begin = through.max(output.line.busy_until());
-        output.line.send(&link.rate, begin, bytes + link.framing);
+        let packet = &buffered.packet;
+        let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
+        let through = constants.through_pipeline(crossing.edge);
+        let pipeline = through - crossing.edge;
         // The tail cannot leave before it has come.
-        output.line.hold(buffered.tail() + pipeline);
-        let end = output.line.busy_until();
-        // The next decision for this output may fall a pipeline's latency before the line is free, and
-        // no two on one edge.
-        let clock = &rules.switch.clock;
-        let mut next = clock.edge_at_or_before(end - pipeline);
-        if next <= hop.now {
-            next = clock.later_edge(hop.now, 1);
-        }
-        output.output_ready = next;
-        output.waiting -= bytes.get() as u32;
-        output.payload += u64::from(packet.bytes);
-        output.packets = output.packets.wrapping_add(1);
-        if output.packets == 0 {
-            self.counters[hop.output].packets += 1 << 32;
-        }
-        if packet.acknowledges() != 0 {
-            self.acknowledgements += 1;
-        }
-        if output.stalls {
-            let counters = &mut self.counters[hop.output];
-            counters.stalled += hop.now - counters.stalled_since;
-            output.stalls = false;
+        let earliest = Earliest { head: through, tail: buffered.tail() + pipeline };
+        // One borrow of the port for all that concerns the output.
+        let port = &mut self.ports[crossing.output];
+        let sender = Sender {
+            kind: constants.link(port.class),
+            line: &mut port.line,
+            credits: &mut self.credits[constants.channels.number(packet.channel())],
+            carried: &mut port.carried,
+            acknowledgements: &mut self.acknowledgements,
+            fault: if CARE { self.faults.get_mut(crossing.output) } else { None },
+        };
+        let sent = sender.send(packet, size, earliest);
+        let next = next_grant(crossing.edge, sent.ended - pipeline, constants);
+        port.output_ready = next;
+        port.waiting -= size.bytes.get() as u32;
+        if port.stalls {
+            port.stalls = false;
+            self.stalls[crossing.output].end(crossing.edge);
             self.stalling -= 1;
         }
-        let credits = &mut self.credits[hop.output << rules.vc_shift | usize::from(vc)];
-        if *credits != UNLIMITED {
-            *credits -= room;
-        }
-        let latency = link.latency;
-        let (peer, class) = (output.peer, output.class);
+        let peer = port.peer;
         if CARE && packet.watch {
-            let Packet { source, message, label, .. } = *packet;
-            let came = buffered.head;
-            let ready = ready.max(came);
-            sink.hop(HopRecord {
-                source,
-                message,
-                label,
-                from: LinkEnd::Port(self.switch, PortId(hop.output as u32)),
-                to: match peer {
-                    Peer::Switch { site, .. } => Some(SwitchId(site)),
-                    Peer::Endpoint { .. } | Peer::Nothing => None,
-                },
-                class,
-                came,
-                ready,
-                could: rules.through_pipeline(rules.switch.clock.edge_at_or_after(ready)),
-                began: begin,
-                ended: end,
-                free: end,
-                latency,
-            });
+            sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
-        if let Some((input_port, input_vc)) = hop.input {
-            let input = &mut self.port[input_port];
+        if let Some(from) = crossing.input {
+            let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = next;
-            let in_latency = rules.links[usize::from(input.class.0)].latency;
             // The buffer's room is free when the tail has left it for the crossbar.
-            sink.credit(input.peer, input_vc, room, (end - pipeline) + in_latency);
+            let back = sent.ended - pipeline + constants.link(input.class).latency;
+            sink.credit(input.peer, from.vc, size.room, back);
+        }
+        if CARE && sent.fate == Fate::Lost {
+            return self.lose(crossing.output, buffered, &sent, constants);
         }
         let mut packet = *packet;
-        packet.stretch = (end - begin).as_ps() as u32;
-        packet.hops = packet.hops.saturating_add(1);
-        if CARE
-            && !self.faults.is_empty()
-            && self.is_lost(hop.output, &mut packet, room, end + latency, rules)
-        {
-            return;
-        }
-        sink.packet(peer, packet, begin + latency, end + latency);
+        sent.stamp(&mut packet);
+        sink.packet(peer, packet, &sent);
     }
 
-    /// Whether the link of an output loses a packet whose tail would arrive at `tail`. Its credit then comes
-    /// back a latency later.
+    /// The record of a watched packet that an output has sent.
     #[cold]
-    fn is_lost<T>(
-        &mut self,
-        output: usize,
-        packet: &mut Packet,
-        room: u32,
-        tail: Time,
-        rules: &Rules<T>,
-    ) -> bool {
-        if self.faults[output].strike(packet, tail) == Fate::Arrives {
-            return false;
-        }
-        if self.credits[output << rules.vc_shift | usize::from(packet.vc)] != UNLIMITED {
-            let back = tail + rules.links[usize::from(self.port[output].class.0)].latency;
-            let credit = Credit { port: output as u16, vc: packet.vc, amount: room };
-            self.expect_credit(back, credit, rules);
-        }
-        true
+    fn record(&self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) -> HopRecord {
+        let port = &self.ports[output];
+        let &LinkKind { latency, routing, .. } = constants.link(port.class);
+        let link = Crossed {
+            from: LinkEnd::Port(self.switch, PortId(output as u32)),
+            to: match port.peer {
+                Peer::Switch { site, .. } => Some(SwitchId(site)),
+                Peer::Endpoint(_) | Peer::Nothing => None,
+            },
+            class: port.class,
+            latency,
+            routing,
+        };
+        let came = buffered.head;
+        let ready = self.not_before(buffered, constants).max(came);
+        let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
+        let Sent { began, ended, .. } = *sent;
+        HopRecord::new(&buffered.packet, link, Instants { came, ready, could, began, ended, free: ended })
     }
+
+    /// The link of an output has lost a packet: its credit returns.
+    #[cold]
+    fn lose(&mut self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) {
+        let channel = buffered.packet.channel();
+        if !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
+            let credit = Credit { channel, amount: buffered.room };
+            self.expect_credit(sent.credit_back(), credit, constants);
+        }
+    }
+}
+
+/// The edge at which input and output may be granted again, after a grant at `edge` of a packet whose tail
+/// leaves the input at `read`: it may fall a pipeline's latency before the line is free, and no two grants
+/// fall on one edge.
+#[inline(always)]
+fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
+    let clock = &constants.switch.clock;
+    let next = clock.edge_at_or_before(read);
+    if next <= edge { clock.later_edge(edge, 1) } else { next }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Part;
+    use crate::link::{LineRate, LinkKind};
+    use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
-    use crate::switch::LinkKind;
-    use weft_units::{Clock, EndpointId, LineRate};
+    use weft_topo::Attachment;
+    use weft_units::{Bytes, Clock, EndpointId, Span};
 
     /// Catches a field that pushes a port over a cache line.
     #[test]
@@ -543,17 +525,21 @@ mod tests {
     struct Nowhere;
 
     impl Sink for Nowhere {
-        fn packet(&mut self, _: Peer, _: Packet, _: Time, _: Time) {}
+        fn packet(&mut self, _: Peer, _: Packet, _: &Sent) {}
         fn credit(&mut self, _: Peer, _: u8, _: u32, _: Time) {}
         fn hop(&mut self, _: HopRecord) {}
     }
 
-    /// Catches packets that are lost count of where a port's 32 bits end, and a reset that leaves some.
+    /// Catches packets that are lost count of where 32 bits end, and a reset that leaves some.
     #[test]
     fn packets_are_counted_beyond_32_bits() {
-        let link = LinkKind { rate: LineRate::INSTANT, latency: Span::ZERO, framing: Bytes::ZERO };
-        let rules = Rules {
-            topology: (),
+        let link = LinkKind {
+            rate: LineRate::INSTANT,
+            latency: Span::ZERO,
+            framing: Bytes::ZERO,
+            routing: Span::ZERO,
+        };
+        let constants = Constants {
             links: vec![link],
             format: PacketFormat { header: Bytes::ZERO, footer: Bytes::ZERO, payload: Bytes::new(64) },
             switch: SwitchParameters {
@@ -566,26 +552,38 @@ mod tests {
                 buffer: Bytes::new(64),
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
+                buffer_per: crate::parameters::BufferPer::Channel,
             },
             vcs: 1,
+            channels: Channels::new(1),
             buffer: 64,
             largest_room: 64,
             cuts_through: true,
             passes: true,
-            vc_shift: 0,
         };
         let dice = Stream::new(1, 2, 3);
-        let port = Port::new(Peer::Endpoint { entity: 1 }, LinkClass(0));
-        let mut ports = Ports::new(SwitchId(0), Address(0), vec![port], vec![UNLIMITED], dice);
-        let packet = Packet::new(EndpointId(0), EndpointId(1), 0, 64, Time::ZERO, Part::Whole);
+        let port = Port::new(Peer::Endpoint(0), LinkClass(0));
+        let credits = vec![Credits::UNLIMITED];
+        let mut ports = Ports::new((SwitchId(0), Address(0)), vec![port], credits, dice);
+        let ends = Addressing { source: EndpointId(0), destination: EndpointId(1), message: 0 };
+        let packet = Packet::new(ends, 64, HeaderBits::EMPTY, Part::Whole);
         let buffered = Buffered::new(&packet, Time::ZERO, 64);
-        ports.port[0].packets = u32::MAX - 1;
+        ports.ports[0].carried.packets = u64::from(u32::MAX) - 1;
+        let counted = |ports: &Ports| {
+            let to = Attachment::Endpoint(EndpointId(1));
+            let state = ports.sender_state(0, &constants, Time::ZERO);
+            let report = state.report(LinkEnd::Port(SwitchId(0), PortId(0)), to, Bytes::ZERO);
+            (report.packets, report.payload)
+        };
         for sent in 0..3 {
-            ports.port[0].waiting = 64;
-            ports.transmit(&Hop { now: Time::ZERO, output: 0, input: None }, &buffered, &rules, &mut Nowhere);
-            assert_eq!(ports.sent(0), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
+            ports.ports[0].waiting = 64;
+            let sink = &mut Nowhere;
+            let mut context = SwitchContext { now: Time::ZERO, topology: &(), constants: &constants, sink };
+            let crossing = Crossing { edge: Time::ZERO, output: 0, input: None };
+            ports.transmit(&crossing, &buffered, &mut context);
+            assert_eq!(counted(&ports), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
         }
         ports.reset_counters(Time::ZERO);
-        assert_eq!(ports.sent(0), (0, Bytes::ZERO));
+        assert_eq!(counted(&ports), (0, Bytes::ZERO));
     }
 }

@@ -2,20 +2,20 @@
 //! a packet for another output. Packets are routed when they arrive. The queues of an input and
 //! virtual channel share its buffer and its credits.
 
+use super::buffer::Queue;
 use super::crossbar::InputBuffers;
-use super::pool::Queue;
 
 /// A queue per input, virtual channel and output.
-pub(crate) struct VirtualOutputQueues {
+pub(crate) struct VirtualOutputQueued {
     outputs: usize,
     queues: Box<[Queue]>,
 }
 
-impl InputBuffers for VirtualOutputQueues {
+impl InputBuffers for VirtualOutputQueued {
     const ROUTES_ON_ARRIVAL: bool = true;
 
-    fn new(requests: usize, outputs: usize) -> VirtualOutputQueues {
-        VirtualOutputQueues { outputs, queues: vec![Queue::EMPTY; requests * outputs].into() }
+    fn new(requests: usize, outputs: usize) -> VirtualOutputQueued {
+        VirtualOutputQueued { outputs, queues: vec![Queue::EMPTY; requests * outputs].into() }
     }
 
     #[inline]

@@ -2,9 +2,9 @@
 
 use crate::machines::{ARBITERS, plain, torus};
 use crate::scripted::{Machine, Planned, Script, take_arrivals, until};
-use weft_engine::{Ending, Progress, Stream};
+use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::SwitchKind;
-use weft_fabric::{check_credits, stuck};
+use weft_fabric::{Stuck, check_credits, stuck};
 use weft_topo::{Attachment, Topology, prove};
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, Time};
 
@@ -52,11 +52,11 @@ fn a_ring_without_datelines_deadlocks_and_the_circle_is_one() {
                 assert!(prove(&machine.layout).is_err());
                 let script = pressure(&machine, 300, 4);
                 let mut run = machine.begin(&script, 1);
-                assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+                assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
                 assert_eq!(check_credits(&run), Ok(()));
                 let delivered = take_arrivals(&mut run).len();
                 assert!(delivered > 0 && delivered < script.iter().map(Vec::len).sum());
-                let Some(Ending::Deadlock { cycle }) = stuck(&run) else {
+                let Some(Stuck::Deadlock { cycle }) = stuck(&run) else {
                     panic!("{sizes:?} {kind:?} {arbiter:?}: no circle found: {:?}", stuck(&run))
                 };
                 let waits: Vec<_> = cycle.iter().map(|line| read(line, &machine.layout)).collect();
@@ -90,7 +90,7 @@ fn with_datelines_the_same_pressure_ends() {
                 machine.switch.output_buffer = output_buffer;
                 let script = pressure(&machine, 300, seed);
                 let mut run = machine.begin(&script, 1);
-                assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+                assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
                 assert_eq!(stuck(&run), None, "{sizes:?} {kind:?} {output_buffer:?}");
                 let sent: usize = script.iter().map(Vec::len).sum();
                 assert_eq!(take_arrivals(&mut run).len(), sent);

@@ -66,7 +66,7 @@ fn what_outputs_are_called_changes_no_latency() {
             let arrived = machine.arrivals(&script);
             // The mean beyond what a packet takes alone, to the output that is called first.
             let of_first = || arrived.iter().filter(|a| a.destination.0 == outputs[0]);
-            let sum: u64 = of_first().map(|a| (a.at - a.born).as_ps()).sum();
+            let sum: u64 = of_first().map(|a| (a.at - a.offered).as_ps()).sum();
             sum as f64 / of_first().count() as f64 - 190_000.0
         });
         let (least, most) = waits.iter().fold((f64::MAX, 0f64), |(l, m), &w| (l.min(w), m.max(w)));
@@ -74,8 +74,9 @@ fn what_outputs_are_called_changes_no_latency() {
     }
 }
 
-/// Catches a packet that waits for as long as others have packets: its output is always busy with those of another input when its
-/// own input is free, and its input with packets for another output when the output is.
+/// Catches a packet that waits for as long as others have packets: its output is always busy with those of
+/// another input when its own input is free, and its input with packets for another output when the output
+/// is.
 #[test]
 fn nobody_waits_for_ever() {
     for arbiter in [ArbiterKind::RoundRobin, ArbiterKind::Random] {

@@ -10,12 +10,20 @@ use weft_units::{BitRate, EndpointId, Span, Time};
 
 fn arrivals(parameters: IdealParameters, script: &[Vec<Planned>], threads: usize) -> Vec<Arrived> {
     let make = |endpoint: EndpointId, _: &()| Scripted::new(script[endpoint.index()].clone());
-    let (model, sites, events, lookahead) = Ideal::build(parameters, script.len() as u32, (), make);
-    let mut run = Simulation::new(model, sites, events, lookahead, threads);
-    run.run_until(Time::MAX, &AtomicBool::new(false));
+    let mut run = Simulation::new(Ideal::build(parameters, script.len() as u32, (), make), threads);
+    run.run_until(Time::NEVER, &AtomicBool::new(false));
     let mut arrived: Vec<Arrived> = run.outputs_mut().flat_map(std::mem::take).collect();
     arrived.sort_unstable();
     arrived
+}
+
+fn any_parameters() -> impl Strategy<Value = IdealParameters> {
+    let rate = prop::option::of(1_000_000_000u64..400_000_000_000);
+    (0u64..2_000_000, 0u64..500_000, rate).prop_map(|(latency, gap, rate)| IdealParameters {
+        latency: Span::from_ps(latency),
+        gap: Span::from_ps(gap),
+        rate: rate.map(BitRate::from_bits_per_second),
+    })
 }
 
 proptest! {
@@ -24,8 +32,8 @@ proptest! {
     /// the rate divides it, within one where it does not.
     #[test]
     fn messages_take_latency_gap_and_bytes(
-        latency in 0u64..2_000_000, gap in 0u64..500_000, rate in prop::option::of(1_000_000_000u64..400_000_000_000),
-        sizes in prop::collection::vec((0u32..4096, 0u64..300_000), 1..30), endpoints in 1u32..70,
+        parameters in any_parameters(), sizes in prop::collection::vec((0u32..4096, 0u64..300_000), 1..30),
+        endpoints in 1u32..70,
     ) {
         let mut at = 0;
         let mut plan = Vec::new();
@@ -35,11 +43,8 @@ proptest! {
         }
         // Every endpoint follows the same script: nothing that one does may slow another.
         let script = vec![plan.clone(); endpoints as usize];
-        let parameters = IdealParameters {
-            latency: Span::from_ps(latency),
-            gap: Span::from_ps(gap),
-            rate: rate.map(BitRate::from_bits_per_second),
-        };
+        let (latency, gap) = (parameters.latency.as_ps(), parameters.gap.as_ps());
+        let rate = parameters.rate.map(BitRate::bits_per_second);
         let arrived = arrivals(parameters, &script, 1);
         prop_assert_eq!(arrived.len(), plan.len() * endpoints as usize);
         // In units of 1/rate ps, so that nothing is rounded.

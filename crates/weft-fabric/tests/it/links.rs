@@ -1,6 +1,6 @@
-//! What links report of themselves.
+//! Reports of links.
 
-use crate::machines::{KINDS, link, plain, torus};
+use crate::machines::{KINDS, Load, link, plain, random_script, torus};
 use crate::scripted::{Planned, Run, Script, until};
 use weft_engine::Progress;
 use weft_fabric::parameters::{Forwarding, SwitchKind};
@@ -53,7 +53,7 @@ fn a_link_stalls_for_the_time_that_it_lacks_credits() {
 #[test]
 fn the_links_of_a_deadlock_stall_for_ever() {
     let machine = plain(torus(&[5], true, 2, false), SwitchKind::InputQueued, 1);
-    let script = crate::machines::random_script(&machine.layout, 300, 256, 0, 4);
+    let script = random_script(&machine.layout, 256, Load { packets: 300, gap_ps: 0, seed: 4 });
     let mut run = machine.begin(&script, 1);
     let hour = Time::ZERO + Span::from_us(3_600_000_000);
     assert_eq!(until(&mut run, hour), Progress::Dry);

@@ -2,13 +2,13 @@
 
 use crate::scripted::{Machine, Planned, Script};
 use weft_engine::Stream;
+use weft_fabric::LinkParameters;
 use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
 use weft_topo::{
-    Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyMinimal, Exanest, ExanestOrder, GlobalLinks,
-    KaryTree, Layout, Star, StarRouting, Topology, Torus, Ugal, UpDown,
+    Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflySize, Exanest,
+    ExanestOrder, GlobalLinks, KaryTree, Layout, Star, StarRouting, Topology, Torus, Ugal, UpDown,
 };
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
@@ -30,12 +30,13 @@ pub fn tree(k: u64, n: u64, ascent: Ascent) -> Layout {
 }
 
 pub fn dragonfly(p: u64, a: u64, h: u64, g: u64) -> Layout {
-    let dragonfly = Dragonfly::new(p, a, h, g, GlobalLinks::Palmtree).unwrap();
-    Layout::DragonflyMinimal(DragonflyMinimal::new(dragonfly))
+    let dragonfly = Dragonfly::new(DragonflySize { p, a, h, g }, GlobalLinks::Palmtree).unwrap();
+    Layout::Dragonfly(DragonflyLayout::Minimal(DragonflyMinimal::new(dragonfly)))
 }
 
 pub fn ugal(p: u64, a: u64, h: u64, g: u64) -> Layout {
-    Layout::DragonflyUgal(Ugal::new(Dragonfly::new(p, a, h, g, GlobalLinks::Absolute).unwrap(), 0))
+    let dragonfly = Dragonfly::new(DragonflySize { p, a, h, g }, GlobalLinks::Absolute).unwrap();
+    Layout::Dragonfly(DragonflyLayout::Ugal(Ugal::new(dragonfly, 0)))
 }
 
 pub fn star(endpoints: u64) -> Layout {
@@ -48,6 +49,7 @@ pub fn link(megabits: u64, code: LineCode, latency_ps: u64, framing: u64) -> Lin
         code,
         latency: Span::from_ps(latency_ps),
         framing: Bytes::new(framing),
+        routing: Span::ZERO,
     }
 }
 
@@ -65,6 +67,7 @@ pub fn plain(layout: Layout, kind: SwitchKind, packets: u64) -> Machine {
             pipeline_cycles: 2,
             forwarding: Forwarding::VirtualCutThrough,
             faster_link: FasterLink::Bubble,
+            buffer_per: BufferPer::Channel,
             buffer: Bytes::new(packets * 288),
             credit: CreditUnit::Bytes,
             output_buffer: None,
@@ -73,9 +76,19 @@ pub fn plain(layout: Layout, kind: SwitchKind, packets: u64) -> Machine {
     }
 }
 
-/// `packets` of random size per endpoint to random reachable others, with random gaps of at most
-/// `gap_ps` between the times before which they must not go.
-pub fn random_script(layout: &Layout, packets: u32, largest: u32, gap_ps: u32, seed: u64) -> Script {
+/// Packets of random size from every endpoint to random reachable others.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Packets per endpoint.
+    pub packets: u32,
+    /// The largest gap between the times before which two packets must not go, in picoseconds.
+    pub gap_ps: u32,
+    pub seed: u64,
+}
+
+/// A script under `load` with packets of at most `largest` bytes.
+pub fn random_script(layout: &Layout, largest: u32, load: Load) -> Script {
+    let Load { packets, gap_ps, seed } = load;
     let endpoints = layout.endpoints();
     let plan = |from: u32| {
         let mut dice = Stream::new(seed, u64::from(from), 77);

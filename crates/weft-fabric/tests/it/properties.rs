@@ -1,13 +1,15 @@
-//! What must hold on every machine under any load: nothing is lost, doubled or overtaken, credits are
+//! Properties of every machine under any load: nothing is lost, doubled or overtaken, credits are
 //! conserved at all times and home at the end, and nothing stands still where the proof holds.
 
-use crate::machines::{ARBITERS, KINDS, dragonfly, exanest, link, random_script, star, torus, tree, ugal};
+use crate::machines::{
+    ARBITERS, KINDS, Load, dragonfly, exanest, link, random_script, star, torus, tree, ugal,
+};
 use crate::scripted::{Machine, Script, take_arrivals, until};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{check_credits, stuck};
 use weft_topo::{Ascent, Layout, Routing, Topology, prove};
@@ -48,6 +50,7 @@ fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
             pipeline_cycles: cycles,
             forwarding: if store { Forwarding::StoreAndForward } else { Forwarding::VirtualCutThrough },
             faster_link: [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store][faster],
+            buffer_per: BufferPer::Channel,
             buffer: Bytes::new(whole + spare.saturating_sub(largest)),
             credit: unit,
             output_buffer: output.map(|spare| Bytes::new(largest + spare)),
@@ -117,17 +120,29 @@ fn check_deliveries(
     Ok(())
 }
 
+fn loads() -> impl Strategy<Value = Load> {
+    (1u32..40, 0u32..400_000, any::<u64>()).prop_map(|(packets, gap_ps, seed)| Load { packets, gap_ps, seed })
+}
+
+fn twenty_packets(seed: u64) -> Load {
+    Load { packets: 20, gap_ps: 100_000, seed }
+}
+
+/// The largest payload of a packet, in bytes.
+fn largest_payload(machine: &Machine) -> u32 {
+    machine.format.payload.get() as u32
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     /// Catches a packet lost, doubled or overtaken, credits that leak or double, a wake-up that is
     /// forgotten (the run is dry with packets in buffers), and a deadlock that the proof excludes.
     #[test]
     fn everything_arrives_and_all_credits_come_home(
-        machine in machines(), load_seed in any::<u64>(), packets in 1u32..40, gap in 0u32..400_000,
-        looks in prop::collection::vec(0u64..4_000_000, 0..6),
+        machine in machines(), load in loads(), looks in prop::collection::vec(0u64..4_000_000, 0..6),
     ) {
         prop_assert!(prove(&machine.layout).is_ok());
-        let script = random_script(&machine.layout, packets, machine.format.payload.get() as u32, gap, load_seed);
+        let script = random_script(&machine.layout, largest_payload(&machine), load);
         let mut run = machine.begin(&script, 1);
         let mut at = Time::ZERO;
         for look in looks {
@@ -135,7 +150,7 @@ proptest! {
             until(&mut run, at);
             prop_assert_eq!(check_credits(&run), Ok(()));
         }
-        prop_assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        prop_assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
         prop_assert_eq!(stuck(&run), None);
         prop_assert_eq!(run.sites().map(|(_, site)| site.buffered()).sum::<usize>(), 0);
         // Nothing is pending or buffered, so that conserved credits are all at their senders.
@@ -147,25 +162,26 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
-    /// Catches a packet that passes a switch although another could have come before its output was granted, or
-    /// although it lacked credits, or past others: whoever queues instead arrives at the same time.
+    /// Catches a packet that passes a switch although another could have come before its output was granted,
+    /// or although it lacked credits, or past others: whoever queues instead arrives at the same time.
     #[test]
     fn packets_that_pass_arrive_when_they_would_have_by_queueing(
-        mut machine in machines(), seed in any::<u64>(), packets in 1u32..40, gap in 0u32..400_000,
+        mut machine in machines(), load in loads(),
     ) {
         machine.switch.arbiter = ArbiterKind::RoundRobin;
         machine.switch.forwarding = Forwarding::VirtualCutThrough;
         machine.switch.faster_link = FasterLink::Bubble;
-        let script = random_script(&machine.layout, packets, machine.format.payload.get() as u32, gap, seed);
+        let script = random_script(&machine.layout, largest_payload(&machine), load);
         let mut passing = machine.begin(&script, 1);
         let mut queueing = machine.begin_queueing(&script);
-        until(&mut passing, Time::MAX);
-        until(&mut queueing, Time::MAX);
+        until(&mut passing, Time::NEVER);
+        until(&mut queueing, Time::NEVER);
         prop_assert_eq!(take_arrivals(&mut passing), take_arrivals(&mut queueing));
         for ((id, one), (_, other)) in passing.sites().zip(queueing.sites()) {
-            let links = passing.model().links_of(id, one, Time::MAX);
-            for (one, other) in links.zip(queueing.model().links_of(id, other, Time::MAX)) {
-                prop_assert_eq!((one.packets, one.busy, one.stalled), (other.packets, other.busy, other.stalled));
+            let links = passing.model().links_of(id, one, Time::NEVER);
+            for (one, other) in links.zip(queueing.model().links_of(id, other, Time::NEVER)) {
+                let [one, other] = [one, other].map(|link| (link.packets, link.busy, link.stalled));
+                prop_assert_eq!(one, other);
             }
         }
     }
@@ -175,16 +191,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Catches state that a snapshot leaves out: saved at any time, the rest of the run is the same.
     #[test]
-    fn a_resumed_run_ends_as_it_would_have(machine in machines(), seed in any::<u64>(), at in 0u64..20_000_000) {
-        let script = random_script(&machine.layout, 20, machine.format.payload.get() as u32, 100_000, seed);
+    fn a_resumed_run_ends_as_it_would_have(
+        machine in machines(), seed in any::<u64>(), at in 0u64..20_000_000,
+    ) {
+        let script = random_script(&machine.layout, largest_payload(&machine), twenty_packets(seed));
         let mut whole = machine.begin(&script, 1);
         until(&mut whole, Time::from_ps(at));
         let before = take_arrivals(&mut whole);
         let bytes = whole.save().unwrap();
         let mut resumed = machine.resume(&script, &bytes, 1);
         prop_assert_eq!(check_credits(&resumed), Ok(()));
-        until(&mut whole, Time::MAX);
-        until(&mut resumed, Time::MAX);
+        until(&mut whole, Time::NEVER);
+        until(&mut resumed, Time::NEVER);
         let after = take_arrivals(&mut whole);
         prop_assert_eq!(before.len() + after.len(), script.iter().map(Vec::len).sum::<usize>());
         prop_assert_eq!(take_arrivals(&mut resumed), after);
@@ -197,10 +215,10 @@ proptest! {
     /// Catches a damaged snapshot that is read with a panic, or with all memory.
     #[test]
     fn a_damaged_snapshot_does_no_harm(
-        machine in machines(), seed in any::<u64>(), at in 0u64..5_000_000, place in any::<prop::sample::Index>(),
-        byte in any::<u8>(),
+        machine in machines(), seed in any::<u64>(), at in 0u64..5_000_000,
+        (place, byte) in any::<(prop::sample::Index, u8)>(),
     ) {
-        let script = random_script(&machine.layout, 20, machine.format.payload.get() as u32, 100_000, seed);
+        let script = random_script(&machine.layout, largest_payload(&machine), twenty_packets(seed));
         let mut run = machine.begin(&script, 1);
         until(&mut run, Time::from_ps(at));
         let mut bytes = run.save().unwrap();

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
-use weft_engine::{Payload, Progress, Simulation, SnapshotError};
-use weft_fabric::parameters::{LinkParameters, PacketFormat, SwitchParameters};
+use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
+use weft_fabric::parameters::{PacketFormat, SwitchParameters};
 use weft_fabric::{
-    BuildError, Built, Interface, InterfaceContext, Network, NetworkParameters, Packet, Part, Supply,
+    Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, LinkParameters,
+    Network, NetworkParameters, Packet, Part,
 };
 use weft_topo::{Layout, Routing, Topology};
 use weft_units::{EndpointId, Time};
@@ -21,7 +22,7 @@ pub struct Planned {
 /// The packets of every endpoint.
 pub type Script = Vec<Vec<Planned>>;
 
-/// A packet that has arrived. `born` is when the fabric asked for it; `message` counts the packets of
+/// A packet that has arrived. `offered` is when the fabric asked for it; `message` counts the packets of
 /// its source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Arrived {
@@ -30,7 +31,7 @@ pub struct Arrived {
     pub message: u32,
     pub destination: EndpointId,
     pub bytes: u32,
-    pub born: Time,
+    pub offered: Time,
     pub hops: u8,
 }
 
@@ -68,36 +69,38 @@ impl Interface for Scripted {
     }
 
     fn start(&mut self, _: &(), context: &mut InterfaceContext<'_, '_, Self>) {
-        context.request_pump();
+        context.request_injection();
     }
 
     fn timer(&mut self, timer: NoTimer, _: &(), _: &mut InterfaceContext<'_, '_, Self>) {
         match timer {}
     }
 
-    fn announced(&mut self, _: EndpointId, _: u32, (): (), _: &(), _: &mut InterfaceContext<'_, '_, Self>) {}
+    fn announced(&mut self, _: Announced<()>, _: &(), _: &mut InterfaceContext<'_, '_, Self>) {}
 
     fn received(&mut self, packet: &Packet, _: &(), context: &mut InterfaceContext<'_, '_, Self>) {
-        let Packet { source, message, bytes, born, hops, .. } = *packet;
+        let Packet { source, message, bytes, carried, hops, .. } = *packet;
+        let offered = carried.time_offered();
         let (at, destination) = (context.now(), context.endpoint());
         assert_eq!(packet.destination, destination, "delivered to the wrong endpoint");
-        context.output().push(Arrived { at, source, message, destination, bytes, born, hops });
+        context.output().push(Arrived { at, source, message, destination, bytes, offered, hops });
     }
 
-    fn next_supply(&mut self, _: Time, (): &()) -> Time {
-        self.plan.get(self.next as usize).map_or(Time::MAX, |planned| planned.at)
+    fn next_injection(&mut self, _: Time, (): &()) -> Time {
+        self.plan.get(self.next as usize).map_or(Time::NEVER, |planned| planned.at)
     }
 
-    fn supply(&mut self, _: &(), context: &mut InterfaceContext<'_, '_, Self>) -> Supply {
+    fn inject(&mut self, _: &(), context: &mut InterfaceContext<'_, '_, Self>) -> Injection {
         let Some(&Planned { at, to, bytes }) = self.plan.get(self.next as usize) else {
-            return Supply::Nothing;
+            return Injection::Nothing;
         };
         if at > context.now() {
-            return Supply::NotBefore(at);
+            return Injection::NotBefore(at);
         }
         let number = self.next;
         self.next += 1;
-        Supply::Packet(Packet::new(context.endpoint(), to, number, bytes, context.now(), Part::Whole))
+        let addressing = Addressing { source: context.endpoint(), destination: to, message: number };
+        Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole))
     }
 }
 
@@ -114,7 +117,7 @@ pub struct Machine<T = Layout> {
 pub type Run<T = Layout> = Simulation<Network<T, Scripted>>;
 
 impl<T: Topology + Routing + Clone + Sync> Machine<T> {
-    pub fn build(&self, script: &Script) -> Result<Built<T, Scripted>, BuildError> {
+    pub fn build(&self, script: &Script) -> Result<InitialState<Network<T, Scripted>>, BuildError> {
         let parameters = NetworkParameters {
             layout: self.layout.clone(),
             format: self.format,
@@ -127,14 +130,13 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
 
     /// A run of `script` that is about to begin.
     pub fn begin(&self, script: &Script, threads: usize) -> Run<T> {
-        let Built { network, sites, events, lookahead } = self.build(script).unwrap();
-        Simulation::new(network, sites, events, lookahead, threads)
+        Simulation::new(self.build(script).unwrap(), threads)
     }
 
     /// The same run with every packet queued in every switch.
     pub fn begin_queueing(&self, script: &Script) -> Run<T> {
-        let Built { network, sites, events, lookahead } = self.build(script).unwrap();
-        Simulation::new(network.queueing_always(), sites, events, lookahead, 1)
+        let initial = self.build(script).unwrap();
+        Simulation::new(InitialState { model: initial.model.queueing_always(), ..initial }, 1)
     }
 
     /// A run that goes on from a snapshot.
@@ -144,14 +146,13 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
 
     /// The same, from bytes that may be none.
     pub fn try_resume(&self, script: &Script, bytes: &[u8], threads: usize) -> Result<Run<T>, SnapshotError> {
-        let Built { network, sites, lookahead, .. } = self.build(script).unwrap();
-        Simulation::resume(network, bytes, sites.len(), lookahead, threads)
+        Simulation::resume(self.build(script).unwrap(), bytes, threads)
     }
 
     /// Everything that arrives when `script` is run to its end, in the order of [`Arrived`].
     pub fn arrivals(&self, script: &Script) -> Vec<Arrived> {
         let mut run = self.begin(script, 1);
-        assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
         take_arrivals(&mut run)
     }
 }
@@ -161,7 +162,7 @@ pub fn until<T: Topology + Routing + Sync>(run: &mut Run<T>, time: Time) -> Prog
     run.run_until(time, &AtomicBool::new(false))
 }
 
-/// What has arrived since this was last called.
+/// Packets that have arrived since this was last called.
 pub fn take_arrivals<T: Topology + Routing + Sync>(run: &mut Run<T>) -> Vec<Arrived> {
     let mut arrived: Vec<Arrived> = run.outputs_mut().flat_map(std::mem::take).collect();
     arrived.sort_unstable();

@@ -1,6 +1,6 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
-use crate::machines::{dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal};
+use crate::machines::{Load, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal};
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
 use weft_fabric::check_credits;
@@ -43,9 +43,9 @@ fn machines() -> Vec<(Machine, usize)> {
 #[test]
 fn threads_epochs_and_resumes_change_nothing() {
     for (index, (machine, partitions)) in machines().into_iter().enumerate() {
-        let script = random_script(&machine.layout, 12, 256, 300_000, 9);
+        let script = random_script(&machine.layout, 256, Load { packets: 12, gap_ps: 300_000, seed: 9 });
         let mut alone = machine.begin(&script, 1);
-        assert_eq!(until(&mut alone, Time::MAX), Progress::Dry);
+        assert_eq!(until(&mut alone, Time::NEVER), Progress::Dry);
         let expected = take_arrivals(&mut alone);
         assert_eq!(expected.len(), script.iter().map(Vec::len).sum());
         let last = expected[expected.len() - 1].at.as_ps();
@@ -63,7 +63,7 @@ fn threads_epochs_and_resumes_change_nothing() {
                 let saved = run.save().unwrap();
                 run = machine.resume(&script, &saved, if epoch % 2 == 1 { next } else { threads });
             }
-            assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+            assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
             arrived.extend(take_arrivals(&mut run));
             arrived.sort_unstable();
             assert!(arrived == expected, "machine {index} on {threads} threads");
@@ -72,14 +72,14 @@ fn threads_epochs_and_resumes_change_nothing() {
     }
 }
 
-/// Catches a packet that passes a switch although it would have had to queue, or the other way round: in steps
-/// shorter than a clock cycle none passes, since a step may always end before it is granted its output.
+/// Catches a packet that passes a switch although it would have had to queue, or the other way round: in
+/// steps shorter than a clock cycle none passes, since a step may always end before it is granted its output.
 #[test]
 fn steps_shorter_than_a_cycle_change_nothing() {
     for (index, (machine, _)) in machines().into_iter().enumerate() {
-        let script = random_script(&machine.layout, 12, 256, 30_000, 9);
+        let script = random_script(&machine.layout, 256, Load { packets: 12, gap_ps: 30_000, seed: 9 });
         let mut at_once = machine.begin(&script, 1);
-        assert_eq!(until(&mut at_once, Time::MAX), Progress::Dry);
+        assert_eq!(until(&mut at_once, Time::NEVER), Progress::Dry);
         let expected = take_arrivals(&mut at_once);
         // The last part at once: how far a run has come is part of its state.
         let most = Time::from_ps(expected[expected.len() - 1].at.as_ps() / 10 * 9);
@@ -97,7 +97,7 @@ fn steps_shorter_than_a_cycle_change_nothing() {
                 );
             }
         }
-        assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
         assert!(take_arrivals(&mut run) == expected, "machine {index}");
         assert!(run.save().unwrap() == at_once.save().unwrap(), "machine {index}: the final state");
     }
@@ -107,7 +107,7 @@ fn steps_shorter_than_a_cycle_change_nothing() {
 #[test]
 fn a_snapshot_is_the_same_for_any_number_of_threads() {
     let (machine, _) = machines().swap_remove(0);
-    let script = random_script(&machine.layout, 12, 256, 300_000, 9);
+    let script = random_script(&machine.layout, 256, Load { packets: 12, gap_ps: 300_000, seed: 9 });
     let snapshot = |threads| {
         let mut run = machine.begin(&script, threads);
         until(&mut run, Time::ZERO + Span::from_ps(1_234_567));

@@ -5,7 +5,8 @@ use crate::machines::{ARBITERS, KINDS, dragonfly, exanest, link, plain, star, to
 use crate::scripted::{Arrived, Machine, Planned, Script};
 use proptest::prelude::*;
 use weft_engine::Stream;
-use weft_fabric::parameters::{FasterLink, Forwarding, LinkParameters};
+use weft_fabric::LinkParameters;
+use weft_fabric::parameters::{FasterLink, Forwarding};
 use weft_topo::{Ascent, Layout, Topology, idle_path};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
 
@@ -36,13 +37,14 @@ impl Timing {
         (bits * 1_000_000_000_000).div_ceil(per_second) as u64
     }
 
-    /// When the tail arrives of a packet that starts at `start` over `links`.
+    /// Time at which the tail arrives of a packet that starts at `start` over `links`.
     ///
     /// Injection starts at once. At every switch the decision falls on the first edge at which the
     /// packet may go; after the pipeline its head is on the line, and its tail follows at the line's
     /// rate, but not before it has come and crossed in turn.
     fn delivery(&self, links: &[LinkParameters], start: u64, payload: u32) -> u64 {
-        let mut head = start + links[0].latency.as_ps();
+        let to_arbiter = |link: &LinkParameters| (link.latency + link.routing).as_ps();
+        let mut head = start + to_arbiter(&links[0]);
         let mut tail = head + self.span(&links[0], payload);
         for link in &links[1..] {
             let span = self.span(link, payload);
@@ -56,7 +58,7 @@ impl Timing {
             let decision = self.edge(edge);
             let begin = self.edge(edge + u128::from(self.pipeline_cycles));
             let end = (begin + span).max(tail + begin - decision);
-            (head, tail) = (begin + link.latency.as_ps(), end + link.latency.as_ps());
+            (head, tail) = (begin + to_arbiter(link), end + to_arbiter(link));
         }
         tail
     }
@@ -100,11 +102,11 @@ fn check(machine: &Machine, hertz: u64, count: u64, seed: u64) -> Result<(), Tes
         let bytes = [0, 1, 256, dice.below(257)][dice.below(4) as usize];
         let links = links_of(machine, from, to);
         let message = script[from.index()].len() as u32;
-        let born = Time::from_ps(at);
-        script[from.index()].push(Planned { at: born, to, bytes });
+        let offered = Time::from_ps(at);
+        script[from.index()].push(Planned { at: offered, to, bytes });
         let arrives = Time::from_ps(timing.delivery(&links, at, bytes));
         let hops = links.len() as u8;
-        expected.push(Arrived { at: arrives, source: from, message, destination: to, bytes, born, hops });
+        expected.push(Arrived { at: arrives, source: from, message, destination: to, bytes, offered, hops });
     }
     prop_assert_eq!(machine.arrivals(&script), expected);
     Ok(())
@@ -142,15 +144,16 @@ fn a_lone_packet_takes_what_the_timing_says() {
 }
 
 /// Catches a mistake where links of different rate meet: the ExaNeSt rack's 16 Gb/s inside a QFDB and
-/// 10 Gb/s between them, 64B/66B, with each way of entering the faster link.
+/// 10 Gb/s between them, 64B/66B, with each way of entering the faster link; and routing logic behind links.
 #[test]
 fn rates_meet_on_the_exanest_rack() {
     for kind in KINDS {
         for mode in [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store] {
             for hertz in [150_000_000, 200_000_000] {
                 let mut machine = plain(exanest(8), kind, 4);
-                let (fast, slow) =
-                    (link(16_000, LineCode::B64_66, 120_000, 8), link(10_000, LineCode::B64_66, 241_001, 8));
+                let fast = link(16_000, LineCode::B64_66, 120_000, 8);
+                let slow = link(10_000, LineCode::B64_66, 120_001, 8);
+                let slow = LinkParameters { routing: Span::from_ps(121_000), ..slow };
                 machine.links = vec![fast, fast, fast, slow, slow, slow];
                 (machine.switch.faster_link, machine.switch.clock) =
                     (mode, Clock::from_hertz(hertz).unwrap());
@@ -160,9 +163,9 @@ fn rates_meet_on_the_exanest_rack() {
     }
 }
 
-/// Numbers worked out on paper, so that the closed form above is itself checked once: M1QAF2 to M1QBF1
-/// (16 Gb/s inside the QFDB to F1 and to its router, 10 Gb/s on the X ring), 200 MHz, pipeline of two cycles, 256 B of
-/// payload in 288 B, latencies of 100 ns, no code and no framing.
+/// Numbers worked out on paper, so that the closed form above is itself checked once: M1QAF2 to M1QBF1 (16
+/// Gb/s inside the QFDB to F1 and to its router, 10 Gb/s on the X ring), 200 MHz, pipeline of two cycles, 256
+/// B of payload in 288 B, latencies of 100 ns, no code and no framing.
 ///
 /// ```text
 ///  injection     0                 144 ns on 16 Gb/s: head at 100, tail at 244
@@ -199,20 +202,24 @@ proptest! {
     /// each class different.
     #[test]
     fn a_lone_packet_on_any_machine(
-        which in 0usize..8, kind in 0usize..3, hertz in 1_000_000u64..3_000_000_000, cycles in 0u32..6,
-        store in any::<bool>(), mode in 0usize..3, overhead in 0u64..40, seed in any::<u64>(),
+        (which, kind) in (0usize..8, 0usize..3), (hertz, cycles) in (1_000_000u64..3_000_000_000, 0u32..6),
+        (store, mode) in (any::<bool>(), 0usize..3), (overhead, seed) in (0u64..40, any::<u64>()),
     ) {
         let mut machine = plain(layouts().swap_remove(which), KINDS[kind], 4);
         let mut dice = Stream::new(seed, 1, 2);
         for class in &mut machine.links {
             let code = [LineCode::NONE, LineCode::B64_66, LineCode::B8_10][dice.below(3) as usize];
-            *class = link(200 + u64::from(dice.below(40_000)), code, 1 + u64::from(dice.below(200_000)), dice.below(20).into());
+            let (megabits, latency) = (200 + dice.below(40_000), 1 + dice.below(200_000));
+            *class = link(megabits.into(), code, latency.into(), dice.below(20).into());
         }
         machine.format.header = Bytes::new(overhead);
         machine.switch.buffer = Bytes::new(1024);
         machine.switch.clock = Clock::from_hertz(hertz).unwrap();
         machine.switch.pipeline_cycles = cycles;
-        machine.switch.forwarding = if store { Forwarding::StoreAndForward } else { Forwarding::VirtualCutThrough };
+        machine.switch.forwarding = match store {
+            true => Forwarding::StoreAndForward,
+            false => Forwarding::VirtualCutThrough,
+        };
         machine.switch.faster_link = [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store][mode];
         check(&machine, hertz, 12, seed)?;
     }

@@ -1,11 +1,13 @@
-//! Where ranks come in whose launchers have closed what they inherited: a socket without a file.
+//! The door for ranks whose launchers have closed the descriptors that they inherited: a socket without a
+//! file.
 //!
 //! ```text
 //!   rank ─ connects ─► door ─ "weft rank=3 secret=…" ─► admitted: its stream of PMI from now on
 //!                        └─ anything else ─► closed
 //! ```
-//! The socket lies in the abstract namespace and goes with weft. Any user may connect to it: the secret, which stands in the environment
-//! of ranks alone, says who is a rank of this job. Nothing here waits for anybody.
+//! The socket lies in the abstract namespace and goes with weft. Any user may connect to it: the secret,
+//! which stands in the environment of ranks alone, says who is a rank of this job. Nothing here waits for
+//! anybody.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -38,12 +40,12 @@ impl Door {
         Ok(Door { listener, name, secret, guests: Vec::new() })
     }
 
-    /// What a rank must know to come in.
+    /// The name and the secret that a rank must know to come in.
     pub fn place(&self) -> String {
         format!("{}:{}", self.name, self.secret)
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub fn descriptors(&self) -> impl Iterator<Item = i32> {
         let guests = self.guests.iter().map(|(guest, _)| guest.as_raw_fd());
         std::iter::once(self.listener.as_raw_fd()).chain(guests)
@@ -108,8 +110,8 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// Catches a stranger who is let in, a rank that is not, bytes behind a greeting that are lost, and a guest who says nothing and keeps others
-    /// out.
+    /// Catches a stranger who is let in, a rank that is not, bytes behind a greeting that are lost, and a
+    /// guest who says nothing and keeps others out.
     #[test]
     fn only_who_knows_the_secret_comes_in() {
         let mut door = Door::open().unwrap();

@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`door`] | where ranks find that whose launchers have closed what they inherited |
-//! | [`output`] | what ranks print, in the order of virtual time |
+//! | `output` | what ranks print, in the order of virtual time |
 //! | [`pmi`] | the text protocol by which ranks find each other |
 //! | [`program`] | is it one that can be a rank? |
 //! | [`processes`] | starting, watching, ending |
@@ -16,12 +16,22 @@ pub mod program;
 
 use std::path::{Path, PathBuf};
 
-/// What ranks load.
+/// A recorder of MPI calls, preloaded into the ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recorder {
+    /// The library.
+    pub library: PathBuf,
+    /// The setting that it reads from the environment: a variable and its value.
+    pub variable: (&'static str, PathBuf),
+}
+
+/// The libraries that ranks load.
 #[derive(Clone, Debug)]
 pub struct Libraries {
     /// The client library, preloaded.
     pub client: PathBuf,
-    /// What tells it in which MPI call the rank is, preloaded; without it calls have no names.
+    /// The library that tells the client in which MPI call the rank is, preloaded; without it calls have no
+    /// names.
     pub calls: Option<PathBuf>,
     /// The folder of the libfabric provider.
     pub provider_folder: PathBuf,
@@ -29,7 +39,10 @@ pub struct Libraries {
 
 /// A library that is not there.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} was not found in {}; build it with `{mend}`, or name its folder in WEFT_LIBRARIES", places(.looked))]
+#[error(
+    "{what} was not found in {}; build it with `{mend}`, or name its folder in WEFT_LIBRARIES",
+    places(.looked)
+)]
 pub struct Missing {
     what: &'static str,
     mend: &'static str,
@@ -41,7 +54,8 @@ fn places(looked: &[PathBuf]) -> String {
 }
 
 impl Libraries {
-    /// Finds them: in the folder that WEFT_LIBRARIES names, beside the command, or in the project's build folder.
+    /// Finds them: in the folder that WEFT_LIBRARIES names, beside the command, or in the project's build
+    /// folder.
     ///
     /// # Errors
     /// What is missing, and where it was looked for.
@@ -63,7 +77,7 @@ impl Libraries {
         let client = find(
             &["libweft.so", "libweft_client.so"],
             "the library of ranks, libweft.so,",
-            "cargo build --release -p weft-client",
+            "make quick` or `make release",
         )?;
         let provider =
             find(&["libweft-fi.so"], "the libfabric provider, libweft-fi.so,", "make -C libfabric")?;

@@ -1,21 +1,24 @@
-//! What ranks print, passed on in the order of virtual time: the same in every run, whatever the order in which the system lets
-//! ranks run.
+//! The output of ranks, passed on in the order of virtual time. It is the same in every run, whatever the
+//! order in which the system lets ranks run.
 //!
 //! ```text
 //!   rank ══ pipes ══► collected, so that no rank waits for room
-//!                        └─► passed on, whole lines: when a turn of the rank ends, or while all wait for this rank only
+//!                        └─► passed on, whole lines: when a turn of the rank ends, or while all wait
+//!                            for this rank only
 //! ```
 //! Outside virtual time ranks run side by side: what they print there is passed on rank by rank.
 
 use super::processes::Watch;
+use crate::lock::lock;
 use rustix::event::{Timespec, epoll};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-/// Of a rank that nobody waits for, so many bytes are collected before it must wait; a longer line is passed on in pieces.
-const MOST: usize = 1 << 20;
+/// Bytes that are collected of a rank that nobody waits for, before it must wait; a longer line is passed on
+/// in pieces.
+const MAX_COLLECTED_BYTES: usize = 1 << 20;
 /// In place of a rank: all wait for none of them, or for all.
 const NOBODY: u32 = u32::MAX;
 const EVERYBODY: u32 = u32::MAX - 1;
@@ -23,7 +26,7 @@ const EVERYBODY: u32 = u32::MAX - 1;
 /// Standard output and standard error of a rank.
 pub(super) type Pipes = [OwnedFd; 2];
 
-/// What a collected pipe can still give.
+/// The state of a collected pipe: whether it can still give something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Left {
     /// More, when it comes.
@@ -37,7 +40,7 @@ pub(super) enum Left {
 struct Pipe {
     from: std::fs::File,
     collected: Vec<u8>,
-    /// So much of that is whole lines.
+    /// The bytes at the beginning of `collected` that are whole lines.
     whole: usize,
     left: Left,
 }
@@ -91,11 +94,6 @@ pub(crate) struct Output {
     all: OwnedFd,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Poisoned by a panic of the other thread, which ends the run anyway.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Output {
     /// Of ranks with these pipes, for these ears.
     ///
@@ -126,7 +124,7 @@ impl Output {
     /// Collects what a rank has printed, and passes it on if that is what all wait for.
     pub(super) fn collect(&self, rank: u32) -> [Left; 2] {
         let mut pipes = lock(&self.ranks[rank as usize]);
-        self.read(&mut pipes, MOST);
+        self.read(&mut pipes, MAX_COLLECTED_BYTES);
         let next = self.next.load(Ordering::Acquire);
         if next == rank || next == EVERYBODY {
             self.say(rank, &mut pipes);
@@ -134,12 +132,13 @@ impl Output {
         pipes.each_ref().map(|pipe| pipe.left)
     }
 
-    /// What a rank has printed until now comes next.
+    /// Passes on what a rank has printed until now, before the output of others.
     pub(crate) fn pass_on(&self, rank: u32) {
         let mut pipes = lock(&self.ranks[rank as usize]);
-        // What was collected, and then what its pipes hold, which is no more: what it has started may print without end.
+        // What was collected, and then what its pipes hold, which is no more: what it has started may print
+        // without end.
         for _ in 0..2 {
-            self.read(&mut pipes, MOST);
+            self.read(&mut pipes, MAX_COLLECTED_BYTES);
             self.say(rank, &mut pipes);
             if pipes.iter().all(|pipe| pipe.left != Left::Full) {
                 return;
@@ -147,9 +146,9 @@ impl Output {
         }
     }
 
-    /// A turn of a rank is over: what it has printed comes next.
-    pub(crate) fn turn_is_over(&self, rank: u32) {
-        self.goes_on();
+    /// Passes on the lines of a rank whose turn has ended.
+    pub(crate) fn end_turn(&self, rank: u32) {
+        self.wait_for_nobody();
         let has_collected = || lock(&self.ranks[rank as usize]).iter().any(|pipe| pipe.whole > 0);
         if self.has_any() || has_collected() {
             self.pass_on(rank);
@@ -163,22 +162,22 @@ impl Output {
         epoll::wait(&self.all, &mut one, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) != Ok(0)
     }
 
-    /// All wait for this rank: what it prints comes next, as it comes. Until [`Output::goes_on`].
-    pub(crate) fn waits_for(&self, rank: u32) {
+    /// All wait for this rank: its lines are passed on as they come, until [`Output::wait_for_nobody`].
+    pub(crate) fn wait_for(&self, rank: u32) {
         if self.next.swap(rank, Ordering::AcqRel) != rank {
             self.pass_on(rank);
         }
     }
 
     /// Nobody waits for a rank any more.
-    pub(crate) fn goes_on(&self) {
+    pub(crate) fn wait_for_nobody(&self) {
         if self.next.load(Ordering::Relaxed) != NOBODY {
             self.next.store(NOBODY, Ordering::Release);
         }
     }
 
-    /// The simulation is over: what is there comes now, and then what comes.
-    pub(crate) fn is_over(&self) {
+    /// Passes on the lines of all ranks, and from now on each line as it comes: the simulation is over.
+    pub(crate) fn flush(&self) {
         self.next.store(EVERYBODY, Ordering::Release);
         (0..self.ranks.len() as u32).for_each(|rank| self.pass_on(rank));
     }
@@ -212,7 +211,7 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Death;
+    use crate::live_end::Death;
     use std::io::Write;
 
     #[derive(Clone, Default)]
@@ -239,7 +238,7 @@ mod tests {
         (output, ends, ears)
     }
 
-    /// What has been heard since the last time: rank, whether as an error, lines.
+    /// Takes what has been heard since the last call: rank, whether as an error, lines.
     fn heard(ears: &Ears) -> Vec<(u32, bool, String)> {
         std::mem::take(&mut *ears.0.lock().unwrap())
     }
@@ -248,8 +247,8 @@ mod tests {
         (rank, error, lines.to_owned())
     }
 
-    /// Catches lines in the order in which they were written instead of that of turns, halves of lines, and lines that are lost
-    /// because they were collected before.
+    /// Catches lines in the order in which they were written instead of that of turns, halves of lines, and
+    /// lines that are lost because they were collected before.
     #[test]
     fn lines_come_in_the_order_of_turns() {
         let (output, mut ends, ears) = output(2, false);
@@ -258,15 +257,15 @@ mod tests {
         ends[0][0].write_all(b"first\n").unwrap();
         ends[0][1].write_all(b"wrong\n").unwrap();
         assert!(heard(&ears).is_empty());
-        output.turn_is_over(0);
-        output.turn_is_over(1);
+        output.end_turn(0);
+        output.end_turn(1);
         assert_eq!(
             heard(&ears),
             [said(0, false, "first\n"), said(0, true, "wrong\n"), said(1, false, "second\n")]
         );
         ends[1][0].write_all(b" and half\n").unwrap();
-        output.turn_is_over(0);
-        output.turn_is_over(1);
+        output.end_turn(0);
+        output.end_turn(1);
         assert_eq!(heard(&ears), [said(1, false, "half and half\n")]);
     }
 
@@ -274,16 +273,16 @@ mod tests {
     #[test]
     fn what_all_wait_for_comes_at_once() {
         let (output, mut ends, ears) = output(2, true);
-        output.waits_for(1);
+        output.wait_for(1);
         ends[0][0].write_all(b"later\n").unwrap();
         ends[1][0].write_all(b"a\nb\n").unwrap();
         assert_eq!([0, 1].map(|rank| output.collect(rank)), [[Left::More; 2]; 2]);
         assert_eq!(heard(&ears), [said(1, false, "[1] a\n[1] b\n")]);
-        output.goes_on();
+        output.wait_for_nobody();
         ends[1][0].write_all(b"c").unwrap();
         drop(ends);
         assert_eq!(output.collect(1), [Left::Nothing; 2]);
-        output.is_over();
+        output.flush();
         assert_eq!(heard(&ears), [said(0, false, "[0] later\n"), said(1, false, "[1] c")]);
     }
 
@@ -291,13 +290,14 @@ mod tests {
     #[test]
     fn a_rank_that_prints_too_much_waits() {
         let (output, mut ends, ears) = output(1, false);
-        let writer = std::thread::spawn(move || ends[0][0].write_all(&vec![b'x'; 3 * MOST]).unwrap());
+        let writer =
+            std::thread::spawn(move || ends[0][0].write_all(&vec![b'x'; 3 * MAX_COLLECTED_BYTES]).unwrap());
         while output.collect(0)[0] != Left::Full {
             std::thread::yield_now();
         }
         assert!(!writer.is_finished() && heard(&ears).is_empty());
         let mut bytes = 0;
-        while bytes < 3 * MOST {
+        while bytes < 3 * MAX_COLLECTED_BYTES {
             output.pass_on(0);
             bytes += heard(&ears).iter().map(|(_, _, lines)| lines.len()).sum::<usize>();
         }

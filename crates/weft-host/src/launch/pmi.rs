@@ -9,20 +9,21 @@
 //!                                  ◄──  cmd=barrier_out, when the run releases all
 //! ```
 //! # Source
-//! MPICH, `src/pmi/src/pmi_v1.c`, and P. Balaji et al., "PMI: a scalable parallel process-management interface
-//! for extreme-scale systems", EuroMPI 2010.
+//! MPICH, `src/pmi/src/pmi_v1.c`, and P. Balaji et al., "PMI: a scalable parallel process-management
+//! interface for extreme-scale systems", EuroMPI 2010.
 //!
 //! # Not modelled
 //! Spawning and publishing names, which are refused; PMI-2 and PMIx.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 
 /// Longest line of a rank that is read; a longer one ends the connection.
 pub const LONGEST_LINE: usize = 64 << 10;
 const KEY: usize = 64;
 const VALUE: usize = 1024;
 
-/// What a line of a rank asks its process manager for.
+/// The request that a rank's line makes of its process manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
     /// To be answered with this line.
@@ -49,8 +50,9 @@ pub struct Pmi {
 }
 
 impl Pmi {
-    /// The process manager of so many ranks, each on a node of its own as far as MPI is concerned. The name of the job must be its
-    /// own: MPICH names shared memory after it, which another job of the same name would take for its.
+    /// The process manager of so many ranks, each on a node of its own as far as MPI is concerned. The name
+    /// of the job must be its own: MPICH names shared memory after it, which another job of the same name
+    /// would take for its.
     pub fn new(ranks: u32, job: &str) -> Pmi {
         let mapping = format!("(vector,(0,{ranks},1))");
         let values = BTreeMap::from([("PMI_process_mapping".to_owned(), mapping)]);
@@ -75,8 +77,11 @@ impl Pmi {
                 return Asked::Answer(String::new());
             }
             self.spawning.remove(&rank);
-            eprintln!(
-                "weft: rank {rank}: MPI_Comm_spawn does not work under weft run: a job has the ranks that it was started with (-n)"
+            // Where standard error takes nothing, the program hears it from its own call.
+            let _ = writeln!(
+                std::io::stderr(),
+                "weft: rank {rank}: MPI_Comm_spawn does not work under weft run: a job has the ranks that it \
+                 was started with (-n)"
             );
             return Asked::Answer("cmd=spawn_result rc=-1 msg=weft_does_not_spawn\n".to_owned());
         }
@@ -172,7 +177,8 @@ mod tests {
             for line in &lines {
                 pmi.line(2, line);
             }
-            prop_assert!(answer(&mut pmi, "cmd=get_maxes").contains("keylen_max") || lines.iter().any(|l| l == "mcmd=spawn"));
+            let spawning = lines.iter().any(|line| line == "mcmd=spawn");
+            prop_assert!(answer(&mut pmi, "cmd=get_maxes").contains("keylen_max") || spawning);
         }
     }
 }

@@ -8,11 +8,13 @@
 //! One thread watches them all. A child dies with the thread that started it, even if weft is killed: its
 //! parent-death signal says so. Nothing lies in a file system: devices are memory files.
 
+use super::Recorder;
 use super::door::Door;
 use super::output::{Left, Output, Pipes};
 use super::pmi::{Asked, LONGEST_LINE, Pmi};
-use crate::execute::Recorder;
-use crate::job::{Death, Job};
+use crate::job::Job;
+use crate::live_end::Death;
+use crate::lock::lock;
 use crate::wall::Stopwatch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -24,25 +26,26 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The number of the descriptor by which a rank speaks PMI.
 const PMI_DESCRIPTOR: i32 = 3;
 
-/// How long nobody looks after a rank that has printed more than is collected, or after those that have ended.
+/// How long nobody looks after a rank that has printed more than is collected, or after those that have
+/// ended.
 const SHORT: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// So long what a rank has started may print when all ranks have ended.
 const LINGER: Duration = Duration::from_secs(1);
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// What is to be started.
+/// A program to start, and how its ranks are started.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The program, found.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The program's arguments.
     pub arguments: Vec<OsString>,
     /// Added to the environment of every rank.
     pub environment: Vec<(OsString, OsString)>,
@@ -52,7 +55,7 @@ pub struct Start {
     pub input: bool,
 }
 
-/// What is said about the processes beside their output.
+/// An observer of the processes: it gets their output and their ends.
 pub trait Watch: Send {
     /// Whole lines that a rank has printed, their ends included where there were some.
     fn lines(&mut self, rank: u32, error: bool, lines: &[u8]);
@@ -69,16 +72,11 @@ pub struct Processes {
     ids: Vec<u32>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Poisoned by a panic of the other thread, which ends the run anyway.
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 struct Watched {
     rank: u32,
     child: Child,
     pidfd: OwnedFd,
-    /// What it asks its process manager.
+    /// The stream of the rank's requests to its process manager.
     asks: Option<Asks>,
     /// The descriptors of its pipes, and what can come of them.
     prints: [(RawFd, Left); 2],
@@ -240,7 +238,7 @@ impl Watcher {
         for watched in &mut children {
             watched.prints = output.descriptors(watched.rank).map(|pipe| (pipe, Left::More));
         }
-        job.prints_to(&output);
+        job.set_output(&output);
         let server = Pmi::new(children.len() as u32, &job.name());
         let (pmi, in_barrier) = (Arc::new(Mutex::new(sockets)), Arc::new(Mutex::new(Vec::new())));
         Ok((Watcher { job, pmi, in_barrier, server, door, watch, output }, children))
@@ -255,8 +253,8 @@ impl Watcher {
         }
     }
 
-    /// Watches until all have ended and all is said; not for longer than they live by much, since what they have started may hold
-    /// their pipes for ever.
+    /// Watches until all have ended and all is said; not for longer than they live by much, since what they
+    /// have started may hold their pipes for ever.
     fn watch(mut self, mut children: Vec<Watched>) {
         let mut ended = None;
         loop {
@@ -327,7 +325,8 @@ impl Watcher {
             None => Death::Killed(status.signal().unwrap_or(0)),
         };
         watched.death = Some(death);
-        // What it has said before comes first, to the process manager too: that it aborts, and is killed for it.
+        // What it has said before comes first, to the process manager too: that it aborts, and is killed for
+        // it.
         self.collect(watched);
         // What it has started may hold its end open and say nothing.
         if watched.asks.as_ref().is_some_and(|asks| ready(&[asks.from.as_raw_fd()], Some(NOW)) == [true]) {
@@ -397,7 +396,7 @@ fn ready(descriptors: &[i32], at_most: Option<Timespec>) -> Vec<bool> {
     waits.iter().map(|wait| !wait.revents().is_empty()).collect()
 }
 
-/// What ranks of one program share in their environment, by name.
+/// The environment that the ranks of one program share, by name.
 pub fn environment_of(
     libraries: &super::Libraries,
     recorder: Option<&Recorder>,
@@ -432,7 +431,8 @@ pub fn environment_of(
         ("MPIR_CVAR_CH4_NUM_VCIS", "1"),
         ("MPIR_CVAR_ENABLE_GPU", "0"),
         ("MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS", "0"),
-        // UCX, which MPICH brings along and does not use here, would wait thousands of yields long for its hooks in every process.
+        // UCX, which MPICH brings along and does not use here, would wait thousands of yields long for its
+        // hooks in every process.
         ("UCX_MEM_MMAP_HOOK_MODE", "none"),
     ] {
         environment.insert(key.into(), value.into());

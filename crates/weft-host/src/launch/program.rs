@@ -21,12 +21,13 @@ pub enum ProgramError {
     NotFound {
         /// As given.
         program: String,
-        /// Where it was looked for.
+        /// The places where it was looked for, as the message says them.
         place: &'static str,
     },
     /// It may not be run.
     #[error(
-        "{0} cannot be run: it is {1}; make it an executable file (chmod +x), or write its interpreter before it"
+        "{0} cannot be run: it is {1}; make it an executable file (chmod +x), or write its interpreter \
+         before it"
     )]
     NotExecutable(PathBuf, &'static str),
     /// It cannot be read.
@@ -34,19 +35,19 @@ pub enum ProgramError {
     Unreadable(PathBuf, io::Error),
     /// It loads no libraries.
     #[error(
-        "{0} is statically linked: it loads no libraries, so its messages and its clock cannot be taken over; link it \
-         dynamically (without -static)"
+        "{0} is statically linked: it loads no libraries, so its messages and its clock cannot be taken \
+         over; link it dynamically (without -static)"
     )]
     Static(PathBuf),
-    /// Its MPI cannot be used yet.
+    /// A program of Open MPI, which cannot be used yet.
     #[error(
-        "{0} is linked to Open MPI (libmpi.so.40), which runs in real time beside the network and cannot run in virtual \
-         time yet; build it with MPICH: build/venv/bin/mpicc"
+        "{0} is linked to Open MPI (libmpi.so.40), which runs in real time beside the network and cannot run \
+         in virtual time yet; build it with MPICH: build/venv/bin/mpicc"
     )]
     OpenMpi(PathBuf),
 }
 
-/// What a program is.
+/// The way in which a program is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Linked {
     /// No ELF file: a script.
@@ -94,8 +95,8 @@ fn locate(program: &OsStr) -> Result<PathBuf, ProgramError> {
     places.find(executable).ok_or_else(|| not_found(" in the folders of PATH"))
 }
 
-/// How a program is linked: an ELF file of 64 bits (little-endian, as all that weft runs on) with or without a program
-/// header PT_INTERP.
+/// How a program is linked: an ELF file of 64 bits (little-endian, as all that weft runs on) with or without
+/// a program header PT_INTERP.
 fn linked(bytes: &[u8]) -> Linked {
     const INTERPRETER: u32 = 3;
     if !bytes.starts_with(b"\x7fELF\x02") {

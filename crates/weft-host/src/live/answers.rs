@@ -1,21 +1,23 @@
-//! What is answered in the places of ranks that wait: see [`weft_client::stand_in`].
+//! Answers in the places of ranks that wait: see [`crate::stand_in`].
 //!
 //! ```text
-//!   notice ──► the rank waits, in a blocking call ──► stand-in ─┬─ posts, log, clock ──► as if it had been its turn
-//!                                                              └─ it ends something ──► its turn, with all notices
+//!   notice ──► the rank waits, in a blocking call ──► stand-in ─┬─ posts, log, clock ──► as if in its turn
+//!                                                              └─ it ends something ──► its turn, with
+//!                                                                                       all notices
 //! ```
 
-use super::{LiveHost, LiveParameters, LiveRank, Resume};
+use super::{Handler, LiveHost, LiveParameters, LiveRank, Resume};
+use crate::stand_in::StandIn;
 use weft_client::device::{Notice, State};
-use weft_client::stand_in::StandIn;
-use weft_msg::EnvelopeKind;
+use weft_msg::Body;
 use weft_nic::HostContext;
 use weft_units::Time;
 
-/// Notices that may be answered before the rank takes them, a small part of what its inbox holds,
-const MOST: usize = 32;
-/// and bytes with each.
-const MOST_BYTES: usize = 4 << 10;
+/// The largest number of notices that may be answered before the rank takes them: a small part of what its
+/// inbox holds.
+const MAX_ANSWERED_NOTICES: usize = 32;
+/// The largest number of bytes that come with an answered notice.
+const MAX_ANSWERED_BYTES: usize = 4 << 10;
 
 /// Who answers in a rank's place while it waits.
 #[derive(Default)]
@@ -39,7 +41,8 @@ impl LiveRank {
     fn next_answer(&self) -> Option<usize> {
         let index = self.notices.iter().position(|(notice, ..)| !notice.is_answered())?;
         let (notice, bytes, _) = &self.notices[index];
-        (index < MOST && bytes.len() <= MOST_BYTES && StandIn::may_answer(notice)).then_some(index)
+        (index < MAX_ANSWERED_NOTICES && bytes.len() <= MAX_ANSWERED_BYTES && StandIn::may_answer(notice))
+            .then_some(index)
     }
 
     /// Looks for somebody who answers in its place.
@@ -51,63 +54,54 @@ impl LiveRank {
     }
 }
 
-impl LiveHost {
-    /// Answers in the place of a rank that waits what it has not taken; says whether that is all. If it is not, it is the rank's turn.
-    pub(super) fn answer_in_place(
-        &mut self,
-        seat: usize,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
-    ) -> bool {
-        let before = self.ranks[seat].clock;
-        while self.ranks[seat].has_unanswered() {
-            if parameters.job.is_stopping() || !self.answer_one(seat, parameters, context) {
-                let rank = &self.ranks[seat];
+impl<C: HostContext<LiveHost>> Handler<'_, C> {
+    /// Answers in the place of a rank that waits what it has not taken; says whether that is all. If it is
+    /// not, it is the rank's turn.
+    pub(super) fn answer_in_place(&mut self, seat: usize) -> bool {
+        let before = self.host.ranks[seat].clock;
+        while self.host.ranks[seat].has_unanswered() {
+            if self.parameters.job.is_stopping() || !self.answer_one(seat) {
+                let rank = &self.host.ranks[seat];
                 if rank.clock != before {
-                    parameters.job.polls_on(rank.rank, rank.clock, State::Wait);
+                    self.parameters.job.set_polled(rank.rank, rank.clock, State::Wait);
                 }
                 return false;
             }
         }
-        let rank = &mut self.ranks[seat];
+        let rank = &mut self.host.ranks[seat];
         if let Place::Taken(stand_in) = &rank.place {
             let polls = stand_in.polls(rank.clock);
-            rank.ledger.enter(&polls, &mut parameters.told(context.output()));
+            rank.ledger.enter(&polls, &mut self.parameters.told(self.context.output()));
             (rank.wants, rank.clock) = (State::Poll, polls.until);
-            parameters.job.polls_on(rank.rank, rank.clock, State::Poll);
-            let at = Time::from_ps(rank.clock).max(context.now());
-            context.set_timer(at, Resume::Seat(seat as u32));
+            self.parameters.job.set_polled(rank.rank, rank.clock, State::Poll);
+            let at = Time::from_ps(rank.clock).max(self.context.now());
+            self.context.set_timer(at, Resume::Seat(seat as u32));
         }
         true
     }
 
     /// Answers the next of its notices, if that ends nothing.
-    fn answer_one(
-        &mut self,
-        seat: usize,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
-    ) -> bool {
-        let rank = &mut self.ranks[seat];
+    fn answer_one(&mut self, seat: usize) -> bool {
+        let rank = &mut self.host.ranks[seat];
         let Some(index) = rank.next_answer() else { return false };
         // What is received ends something: most small messages are, for which nobody need be looked for.
         if let (Place::Unknown, Some(envelope)) = (&rank.place, rank.notices[index].0.envelope.envelope())
-            && envelope.kind == EnvelopeKind::Eager
-            && parameters.job.may_receive(rank.rank, &envelope)
+            && matches!(envelope.body, Body::Eager { .. })
+            && self.parameters.job.may_receive(rank.rank, &envelope)
         {
             return false;
         }
-        rank.find_stand_in(parameters);
+        rank.find_stand_in(self.parameters);
         let Place::Taken(stand_in) = &mut rank.place else { return false };
         let (notice, bytes, cause) = &mut rank.notices[index];
-        let answer = stand_in.answer(rank.clock, notice, bytes.len(), &parameters.protocol);
+        let answer = stand_in.answer(rank.clock, notice, bytes.len(), &self.parameters.protocol);
         let Some(answer) = answer else { return false };
         notice.flags |= Notice::ANSWERED;
         rank.clock = answer.clock;
         rank.ledger.gives(Time::from_ps(notice.at), *cause);
-        rank.empty_mailbox(seat, context);
+        rank.empty_mailbox(seat, self.context);
         let posts = answer.posts.into_iter().map(|post| (post, Vec::new())).collect();
-        self.carry_all(seat, posts, &answer.log, parameters, context);
+        self.carry_all(seat, posts, &answer.log);
         true
     }
 }

@@ -1,11 +1,11 @@
-//! What travels with the messages of real ranks.
+//! Headers that travel with the messages of real ranks.
 
 use crate::virtual_interfaces::Carried;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
-use weft_msg::{Envelope, EnvelopeKind};
+use weft_msg::Envelope;
 
-/// What a live rank's message is.
+/// The kind of a live rank's message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Kind {
     /// Of messaging.
@@ -16,13 +16,13 @@ pub(super) enum Kind {
     Done { token: u32, error: i32 },
     /// A request to write so many bytes back.
     Read { remote: u64, key: u64, length: u64, local: u64, opening: u32 },
-    /// What was read, for the memory of that opening.
+    /// The data that was read, for the memory of that opening.
     Answer { local: u64, token: u32, opening: u32 },
     /// Between virtual interfaces.
     Interface(Carried),
 }
 
-/// What travels with a message.
+/// The header that travels with a message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct LiveHeader {
     pub(super) kind: Kind,
@@ -31,7 +31,9 @@ pub struct LiveHeader {
     pub(super) seat: u32,
     /// Counts the messages from rank to rank that are to be matched.
     pub(super) number: u32,
-    /// Its bytes in the job's store.
+    /// The 64-bit tag, of a message of messaging that is matched by one.
+    pub(super) tag: Option<u64>,
+    /// The message's bytes in the job's store.
     pub(super) payload: Option<u32>,
     pub(super) data: u64,
     pub(super) with_data: bool,
@@ -40,8 +42,7 @@ pub struct LiveHeader {
 
 impl LiveHeader {
     pub(super) fn is_matched(&self) -> bool {
-        matches!(&self.kind, Kind::Message(envelope)
-            if matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend))
+        matches!(&self.kind, Kind::Message(envelope) if envelope.is_ordered())
     }
 }
 

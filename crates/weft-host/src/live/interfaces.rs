@@ -1,45 +1,72 @@
-//! Virtual interfaces of live ranks: their posts, and what comes to them. The table is in [`crate::virtual_interfaces`].
+//! Virtual interfaces of live ranks: their posts, and the messages that arrive for them. The table is in
+//! [`crate::virtual_interfaces`].
 
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
-use super::posts::{Outgoing, Sender};
-use super::{LiveHost, LiveParameters};
+use super::posts::{Outgoing, Sender, Taken};
+use super::{Handler, LiveHost};
 use crate::nonsense::Nonsense;
-use crate::virtual_interfaces::{Carried, JOB_DOMAIN, What, ended, errno};
+use crate::rank_memory::{PageFault, RankMemory};
+use crate::virtual_interfaces::{Carried, What, ended, errno, field_errno, put};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
+use weft_client::interface::WantedDomain;
 use weft_msg::EnvelopeKind;
-use weft_nic::gvas::Pdid;
+use weft_nic::gvas::{Gvas, Pdid};
 use weft_nic::{Delivered, Failure, HostContext, Message, Primitive};
-use weft_units::{Bytes, EndpointId, RankId, Time};
+use weft_units::{Address, Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::{self, Cause, MessageId};
 
-/// What a machine has for virtual interfaces.
+/// The limits of a machine's virtual interfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct InterfaceLimits {
-    /// How many a node has, those of its ranks' messaging included.
+    /// Virtual interfaces of a node, those of its ranks' messaging included.
     pub interfaces: u32,
-    /// The largest small message.
+    /// Those of them that have a page of RDMA channels: the first so many.
+    pub pages: u32,
+    /// Bytes of the largest small message.
     pub small: Bytes,
+}
+
+/// An operation of a virtual interface: whoever began it hears of its failure.
+#[derive(Clone, Copy)]
+struct Operation {
+    /// The seat of the rank that began it.
+    seat: usize,
+    /// The virtual interface that it began on.
+    interface: u16,
+    /// The kind of post that it is.
+    kind: u32,
+    /// The program's own number for it.
+    context: u64,
 }
 
 /// A message between virtual interfaces that has not arrived.
 pub(super) struct InFlight {
-    /// Whom its failure is told: the seat, the interface, the kind of operation, its context. `None`: nobody, it is an answer.
-    tells: Option<(usize, u16, u32, u64)>,
+    /// The operation that fails with it; `None`: it is an answer.
+    operation: Option<Operation>,
     payload: Option<u32>,
 }
 
-/// A message on its way out of an interface.
-struct Way {
+/// A message from one virtual interface to another.
+struct Outbound {
+    carried: Carried,
     to: EndpointId,
     to_interface: u16,
     bytes: Bytes,
+    /// The place of the data in the memory of the rank, if it lies there.
+    buffer: Address,
     primitive: Primitive,
     payload: Option<u32>,
-    token: Option<u32>,
+    /// Key of the entry that waits until the interface has taken the data.
+    outgoing: Option<u32>,
+    /// The seat of the rank that sends, and whether its interface does so in its place.
+    seat: usize,
+    sender: Sender,
+    /// The operation that fails with the message.
+    operation: Option<Operation>,
 }
 
-impl LiveHost {
+impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// Carries a post of a rank's virtual interfaces.
     pub(super) fn carry_interface(
         &mut self,
@@ -47,183 +74,219 @@ impl LiveHost {
         post: &Post,
         bytes: Vec<u8>,
         at: Time,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
     ) -> Result<(), Nonsense> {
         let kind = PostKind::of(post.kind).ok_or(Nonsense::PostKind(post.kind))?;
-        match kind {
-            PostKind::Open => {
-                let notice = self.open(seat, post.flags & Post::PRIVATE != 0, parameters, context);
-                // Where the rank waits for it, it goes on by itself.
-                let at = context.now().as_ps();
-                let rank = &mut self.ranks[seat];
-                rank.notices.push_back((Notice { at, ..notice }, Vec::new(), rank.ledger.last()));
-                return Ok(());
-            }
-            PostKind::Close => {
-                let (number, _) = self.interfaces.of_post(post, seat)?;
-                self.close(number, context);
-                return Ok(());
-            }
-            _ => {}
-        }
-        let (number, open) = self.interfaces.of_post(post, seat)?;
-        let domain = open.domain;
-        match kind {
-            PostKind::Take => {
-                // Messages of the simple interface lie in no mailbox.
-                if open.in_mailbox > 0 {
-                    open.in_mailbox -= 1;
-                    context.taken(number, at);
-                }
-                return Ok(());
-            }
-            PostKind::Share => return open.share(post),
-            PostKind::Unshare => {
-                open.unshare(post.key);
-                return Ok(());
-            }
-            _ => {}
-        }
-        let rank = self.ranks[seat].rank;
-        let carried = |what| Carried { what, from: number, domain, context: post.context };
-        let to = EndpointId(post.to);
-        let to_interface = u16::try_from(post.to_interface).unwrap_or(u16::MAX);
-        let too_large = kind == PostKind::Small && post.length > parameters.limits.small.get();
-        let error = if post.to >= parameters.nodes {
-            libc::ENETUNREACH
-        } else if u32::from(to_interface) >= parameters.limits.interfaces {
-            libc::ENXIO
-        } else if too_large {
-            libc::EMSGSIZE
-        } else {
-            0
-        };
-        if error != 0 {
-            let notice = ended(number, kind as u32, post.context, error);
-            let rank = &mut self.ranks[seat];
-            let notice = Notice { at: at.as_ps(), ..notice };
-            rank.notices.push_back((notice, Vec::new(), rank.ledger.last()));
+        if kind == PostKind::Open {
+            let notice = self.open(seat, post.data);
+            self.keep_for(seat, notice, self.context.now());
             return Ok(());
         }
-        let (carried, way) = match kind {
-            PostKind::Small => {
+        let (number, open) = self.host.interfaces.of_post(post, seat)?;
+        match kind {
+            PostKind::Close => self.close(number),
+            PostKind::Take => {
+                // Messages of the overheads interface lie in no mailbox.
+                if open.in_mailbox > 0 {
+                    open.in_mailbox -= 1;
+                    self.context.taken(number, at);
+                }
+            }
+            _ => match self.refusal(seat, kind, post) {
+                0 => return self.carry_operation(seat, post, bytes, at),
+                errno => self.keep_for(seat, ended(number, kind as u32, post.context, errno), at),
+            },
+        }
+        Ok(())
+    }
+
+    /// Keeps a notice until the rank takes it: a rank that waits for it goes on by itself.
+    fn keep_for(&mut self, seat: usize, notice: Notice, at: Time) {
+        let rank = &mut self.host.ranks[seat];
+        let notice = Notice { at: at.as_ps(), ..notice };
+        rank.notices.push_back((notice, Vec::new(), rank.ledger.last()));
+    }
+
+    /// The errno with which the interface refuses a descriptor, or 0.
+    fn refusal(&self, seat: usize, kind: PostKind, post: &Post) -> i32 {
+        let limits = self.parameters.limits;
+        // A read comes back by channels of the interface that is read from.
+        let served = if kind == PostKind::Get { limits.pages } else { limits.interfaces };
+        // The rank of the address is known at the target: the interface says it.
+        if let Err(error) = Gvas::new(Pdid::default(), post.to, 0, 0) {
+            field_errno(&error)
+        } else if post.to >= self.parameters.nodes {
+            libc::ENETUNREACH
+        } else if target_interface(post) >= served {
+            libc::ENXIO
+        } else if kind == PostKind::Small && post.length > limits.small.get() {
+            libc::EMSGSIZE
+        } else if kind == PostKind::Get && !self.has_room(seat, post) {
+            PageFault::ERRNO
+        } else {
+            0
+        }
+    }
+
+    /// Whether a rank has the memory that it wants to read into.
+    fn has_room(&self, seat: usize, post: &Post) -> bool {
+        let rank = self.host.ranks[seat].rank;
+        RankMemory::of(&self.parameters.job, rank).contains(post.local, post.length)
+    }
+
+    /// Carries a small message, an RDMA write or an RDMA read.
+    fn carry_operation(
+        &mut self,
+        seat: usize,
+        post: &Post,
+        bytes: Vec<u8>,
+        at: Time,
+    ) -> Result<(), Nonsense> {
+        let (number, open) = self.host.interfaces.of_post(post, seat)?;
+        let domain = open.place.domain();
+        let rank = self.host.ranks[seat].rank;
+        let carried = |what| Carried { what, from: number, domain, context: post.context };
+        let operation = Operation { seat, interface: number, kind: post.kind, context: post.context };
+        let mut outbound = Outbound {
+            carried: carried(What::Small),
+            to: EndpointId(post.to),
+            to_interface: target_interface(post) as u16,
+            bytes: Bytes::new(post.length),
+            buffer: Address::default(),
+            primitive: Primitive::Small,
+            payload: None,
+            outgoing: None,
+            seat,
+            sender: Sender::Rank,
+            operation: Some(operation),
+        };
+        match PostKind::of(post.kind) {
+            Some(PostKind::Small) => {
                 if bytes.len() as u64 != post.length {
                     return Err(Nonsense::Length { said: post.length, carried: bytes.len() as u64 });
                 }
-                let (size, primitive) = (Bytes::new(post.length), Primitive::Small);
-                let payload = Some(parameters.store(Data::Posted(bytes)));
-                (carried(What::Small), Way { to, to_interface, bytes: size, primitive, payload, token: None })
+                outbound.payload = Some(self.parameters.store(Data::Posted(bytes)));
             }
-            PostKind::Put => {
-                parameters.check_memory(rank, post.local, post.length)?;
-                let notify = (post.flags & Post::NOTIFIES != 0).then_some((post.notify, post.data));
+            Some(PostKind::Put) => {
                 let (address, length) = (post.local, post.length);
-                let place = parameters.store(Data::At { rank, address, length });
-                let outgoing = Outgoing { seat: seat as u32, number: 0, token: 0, capture: Some(place) };
-                let token = Some(self.outgoing.insert(outgoing) as u32);
-                let (bytes, primitive) = (Bytes::new(length), Primitive::Write);
-                let way = Way { to, to_interface, bytes, primitive, payload: Some(place), token };
-                (carried(What::Put { remote: post.remote, notify }), way)
+                self.parameters.check_memory(rank, address, length)?;
+                let notify = (post.flags & Post::NOTIFIES != 0).then_some((post.notify, post.data));
+                let place = self.parameters.store(Data::At { rank, address, length });
+                let taken = Taken { token: None, capture: Some(place) };
+                let outgoing = Outgoing { seat: seat as u32, number: 0, taken };
+                outbound.carried = carried(What::Put { remote: post.remote, notify });
+                outbound.outgoing = Some(self.host.outgoing.insert(outgoing) as u32);
+                outbound.buffer = self.parameters.job.reach(rank).place(address, length);
+                outbound.primitive = Primitive::Write;
+                outbound.payload = Some(place);
             }
             _ => {
                 let (remote, length, local) = (post.remote, post.length, post.local);
                 // A request is a descriptor in the mailbox of the target's send unit.
-                let bytes = parameters.control.min(parameters.limits.small);
-                let (primitive, payload, token) = (Primitive::Small, None, None);
-                let way = Way { to, to_interface, bytes, primitive, payload, token };
-                (carried(What::Get { remote, length, local }), way)
+                outbound.carried = carried(What::Get { remote, length, local });
+                outbound.bytes = self.parameters.control.min(self.parameters.limits.small);
             }
-        };
-        self.ranks[seat].messages_sent += 1;
-        self.ranks[seat].sent += Bytes::new(post.length);
-        let tells = Some((seat, number, kind as u32, post.context));
-        self.send_between(carried, way, (seat, Sender::Rank), tells, at, parameters, context);
+        }
+        self.host.ranks[seat].counts_sent(Bytes::new(post.length));
+        self.send_between(outbound, at);
         Ok(())
     }
 
-    fn open(
-        &mut self,
-        seat: usize,
-        private: bool,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
-    ) -> Notice {
+    /// Opens an interface for a rank in the domain that it names, and tells it which it has got.
+    fn open(&mut self, seat: usize, domain: u64) -> Notice {
         let opened = Notice { kind: NoticeKind::Opened as u32, ..Notice::default() };
-        let domain = match private {
-            false => Some(JOB_DOMAIN),
-            true => {
-                u16::try_from(self.ranks[seat].rank).ok().and_then(|rank| rank.checked_add(JOB_DOMAIN + 1))
+        match self.allocate(seat, domain) {
+            Ok((number, place)) => {
+                self.context.open(number, place.domain());
+                let (node, data) = (place.node().0, place.domain().0.into());
+                Notice { interface: number.into(), node, data, ..opened }
             }
-        };
-        let Some(domain) = domain else { return Notice { error: libc::ENOSPC, ..opened } };
-        let number = self.interfaces.open(self.ranks.len(), parameters.limits.interfaces, seat, Pdid(domain));
-        let Some(number) = number else { return Notice { error: libc::ENOSPC, ..opened } };
-        context.open(number, Pdid(domain));
-        Notice { interface: number.into(), node: context.endpoint().0, data: domain.into(), ..opened }
+            Err(error) => Notice { error, ..opened },
+        }
     }
 
-    fn close(&mut self, number: u16, context: &mut impl HostContext<LiveHost>) {
-        let Some(open) = self.interfaces.close(number) else { return };
+    /// Allocates an interface: its number, and where its process is in the global address space. The error is
+    /// an errno.
+    fn allocate(&mut self, seat: usize, domain: u64) -> Result<(u16, Gvas), i32> {
+        let wanted = WantedDomain::of(domain).ok_or(libc::EINVAL)?;
+        let domain = self.parameters.domains.open(wanted, self.host.ranks[seat].rank)?;
+        let rank = u8::try_from(seat).map_err(|_| libc::EOVERFLOW)?;
+        let node = self.context.endpoint().0;
+        let place = Gvas::new(domain, node, rank, 0).map_err(|_| libc::EOVERFLOW)?;
+        let (ranks, all) = (self.host.ranks.len(), self.parameters.limits.interfaces);
+        let number = self.host.interfaces.open(ranks, all, seat, place).ok_or(libc::ENOSPC)?;
+        Ok((number, place))
+    }
+
+    fn close(&mut self, number: u16) {
+        let Some(open) = self.host.interfaces.close(number) else { return };
         for _ in 0..open.in_mailbox {
-            context.taken(number, context.now());
+            self.context.taken(number, self.context.now());
         }
-        // Of the domain of nobody.
-        context.open(number, Pdid(0));
+        // As one that nobody has opened: whoever is of domain 0 finds none in the table.
+        self.context.open(number, Pdid(0));
     }
 
     /// The program has closed its rank.
-    pub(super) fn close_all(&mut self, seat: usize, context: &mut impl HostContext<LiveHost>) {
-        for number in self.interfaces.of_seat(seat) {
-            self.close(number, context);
+    pub(super) fn close_all(&mut self, seat: usize) {
+        for number in self.host.interfaces.of_seat(seat) {
+            self.close(number);
         }
     }
 
-    /// Something has come for a virtual interface.
+    /// A message for a virtual interface has arrived.
     pub(super) fn interface_delivered(
         &mut self,
         message: &Delivered<LiveHeader>,
         header: &LiveHeader,
         carried: &Carried,
-        own: MessageId,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
     ) {
-        let (number, now) = (message.interface, context.now());
-        parameters.in_flight().remove(&(message.from, message.number));
-        let bytes = parameters.take(header.payload);
-        let kind = carried.what.kind();
-        let open = self.interfaces.get_mut(number);
+        let number = message.interface;
+        self.parameters.in_flight().remove(&(message.from, message.number));
+        let bytes = self.parameters.take(header.payload);
+        let open = self.host.interfaces.get_mut(number);
         let keeps = matches!(carried.what, What::Small)
-            && open.as_ref().is_some_and(|open| open.domain == carried.domain);
+            && open.as_ref().is_some_and(|open| open.place.domain() == carried.domain);
         if message.in_mailbox && !keeps {
-            context.taken(number, now);
+            self.context.taken(number, self.context.now());
         }
-        // What answers an operation of this node's, and may come too late.
-        let answered = match carried.what {
+        match carried.what {
+            What::Got { .. } | What::Ended { .. } => self.operation_ended(message, carried, &bytes),
+            What::Small | What::Put { .. } | What::Get { .. } => self.serve(message, carried, bytes),
+        }
+    }
+
+    /// The answer to an operation of this endpoint's has arrived, which may be too late.
+    fn operation_ended(&mut self, message: &Delivered<LiveHeader>, carried: &Carried, bytes: &[u8]) {
+        let Some(open) = self.host.interfaces.get_mut(message.interface) else { return };
+        let seat = open.seat;
+        let error = match carried.what {
             What::Got { local } => {
-                let Some(open) = open else { return };
-                let written = parameters.job.write(self.ranks[open.seat].rank, local, &bytes);
-                Some((open.seat, if written { 0 } else { libc::EFAULT }))
+                let rank = self.host.ranks[seat].rank;
+                put(&RankMemory::of(&self.parameters.job, rank), local, None, bytes)
             }
-            What::Ended { error, .. } => {
-                let Some(open) = open else { return };
-                Some((open.seat, error))
-            }
-            _ => None,
+            What::Ended { error, .. } => error,
+            What::Small | What::Put { .. } | What::Get { .. } => return,
         };
-        if let Some((seat, error)) = answered {
-            let notice = ended(number, kind, carried.context, error);
-            return self.tell(seat, notice, Vec::new(), Cause::Arrived(own), parameters, context);
-        }
+        let notice = ended(message.interface, carried.what.kind(), carried.context, error);
+        let cause = MessageId { source: message.from, number: message.number };
+        self.tell(seat, notice, Vec::new(), Cause::Arrived(cause));
+    }
+
+    /// Serves an operation of a peer: a small message goes to the program, the others are answered by the
+    /// interface.
+    fn serve(&mut self, message: &Delivered<LiveHeader>, carried: &Carried, bytes: Vec<u8>) {
+        let number = message.interface;
+        let cause = MessageId { source: message.from, number: message.number };
+        let kind = carried.what.kind();
         let mut written_for = None;
-        let open = self.interfaces.get_mut(number);
+        let open = self.host.interfaces.get_mut(number);
         let refused = if open.is_some() { libc::EACCES } else { libc::ENXIO };
-        let open = open.filter(|open| open.domain == carried.domain);
-        let domain = open.as_ref().map_or(carried.domain, |open| open.domain);
+        let open = open.filter(|open| open.place.domain() == carried.domain);
         // Where nothing is open, the node answers, whose first rank stands for it.
         let seat = open.as_ref().map_or(0, |open| open.seat);
-        let rank = self.ranks.get(seat).map_or(0, |rank| rank.rank);
+        let rank = self.host.ranks.get(seat).map_or(0, |rank| rank.rank);
+        let memory = RankMemory::of(&self.parameters.job, rank);
+        let (mut read, mut buffer) = (None, Address::default());
         let what = match (carried.what, open) {
             (What::Small, Some(open)) => {
                 open.in_mailbox += u32::from(message.in_mailbox);
@@ -235,95 +298,78 @@ impl LiveHost {
                     data: carried.domain.0.into(),
                     ..Notice::default()
                 };
-                return self.tell(seat, notice, bytes, Cause::Arrived(own), parameters, context);
+                return self.tell(seat, notice, bytes, Cause::Arrived(cause));
             }
-            (What::Put { remote, notify }, Some(open)) => {
-                let error = open.put(&parameters.job, rank, remote, notify, &bytes);
-                written_for = (error == 0).then_some(open.seat);
+            (What::Put { remote, notify }, Some(_)) => {
+                let error = put(&memory, remote, notify, &bytes);
+                written_for = (error == 0).then_some(seat);
                 What::Ended { kind, error }
             }
-            (What::Get { remote, length, local }, Some(open)) => {
-                match open.get(&parameters.job, rank, remote, length) {
-                    Some(bytes) => {
-                        let way = Way {
-                            to: message.from,
-                            to_interface: carried.from,
-                            bytes: Bytes::new(length),
-                            primitive: Primitive::WriteBack,
-                            payload: Some(parameters.store(Data::Bytes(bytes))),
-                            token: None,
-                        };
-                        let back = Carried { what: What::Got { local }, from: number, domain, ..*carried };
-                        let by = (seat, Sender::Interface(own));
-                        return self.send_between(back, way, by, None, now, parameters, context);
-                    }
-                    None => What::Ended { kind, error: libc::EACCES },
+            (What::Get { remote, length, local }, Some(_)) => match memory.get(remote, length) {
+                Ok(bytes) => {
+                    read = Some(bytes);
+                    buffer = self.parameters.job.reach(rank).place(remote, length);
+                    What::Got { local }
                 }
-            }
+                Err(PageFault) => What::Ended { kind, error: PageFault::ERRNO },
+            },
             (_, _) => What::Ended { kind, error: refused },
         };
-        let bytes = parameters.control.min(parameters.limits.small);
-        let (to, to_interface, primitive) = (message.from, carried.from, Primitive::Small);
-        let way = Way { to, to_interface, bytes, primitive, payload: None, token: None };
-        let (answer, by) =
-            (Carried { what, from: number, domain, ..*carried }, (seat, Sender::Interface(own)));
-        self.send_between(answer, way, by, None, now, parameters, context);
-        // Behind the answer, since the rank may close the interface in its turn: one that waits looks at memory that has
-        // changed.
+        let bytes = match &read {
+            Some(bytes) => Bytes::new(bytes.len() as u64),
+            None => self.parameters.control.min(self.parameters.limits.small),
+        };
+        let outbound = Outbound {
+            carried: Carried { what, from: number, ..*carried },
+            to: message.from,
+            to_interface: carried.from,
+            bytes,
+            buffer,
+            primitive: if read.is_some() { Primitive::WriteBack } else { Primitive::Small },
+            payload: read.map(|bytes| self.parameters.store(Data::Bytes(bytes))),
+            outgoing: None,
+            seat,
+            sender: Sender::Interface(cause),
+            operation: None,
+        };
+        self.send_between(outbound, self.context.now());
+        // After the answer, since the rank may close the interface in its turn: a rank that waits looks at
+        // its memory again.
         if let Some(seat) = written_for {
             let notice = Notice { kind: NoticeKind::Written as u32, ..Notice::default() };
-            self.tell(seat, notice, Vec::new(), Cause::Arrived(own), parameters, context);
+            self.tell(seat, notice, Vec::new(), Cause::Arrived(cause));
         }
     }
 
     /// A message between virtual interfaces has failed: its sender sees why. Says whether it was one.
-    pub(super) fn interface_failed(
-        &mut self,
-        failure: &Failure,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
-    ) -> bool {
-        let in_flight = parameters.in_flight().remove(&(context.endpoint(), failure.number));
-        let Some(InFlight { tells, payload }) = in_flight else {
+    pub(super) fn interface_failed(&mut self, failure: &Failure) -> bool {
+        let in_flight = self.parameters.in_flight().remove(&(self.context.endpoint(), failure.number));
+        let Some(InFlight { operation, payload }) = in_flight else {
             // It has been delivered, and its acknowledgement was lost.
-            return usize::from(failure.interface) >= self.ranks.len();
+            return usize::from(failure.interface) >= self.host.ranks.len();
         };
         if let Some(token) = failure.token {
-            let _ = self.outgoing.try_remove(token as usize);
+            let _ = self.host.outgoing.try_remove(token as usize);
         }
-        parameters.forget(payload);
-        if let Some((seat, number, kind, of)) = tells
-            && self.interfaces.get_mut(number).is_some()
+        self.parameters.forget(payload);
+        if let Some(Operation { seat, interface, kind, context }) = operation
+            && self.host.interfaces.get_mut(interface).is_some()
         {
-            let notice = ended(number, kind, of, errno(failure.reason));
-            let cause = self.ranks[seat].ledger.last();
-            self.tell(seat, notice, Vec::new(), cause, parameters, context);
+            let notice = ended(interface, kind, context, errno(failure.reason));
+            let cause = self.host.ranks[seat].ledger.last();
+            self.tell(seat, notice, Vec::new(), cause);
         }
         true
     }
-}
 
-impl LiveHost {
-    /// Sends something from a virtual interface to another: by whom, and whom its failure is told.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what is sent, how, by whom, and the surroundings of a host"
-    )]
-    fn send_between(
-        &mut self,
-        carried: Carried,
-        way: Way,
-        (seat, sender): (usize, Sender),
-        tells: Option<(usize, u16, u32, u64)>,
-        at: Time,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
-    ) {
-        let Way { to, to_interface, bytes, primitive, payload, token } = way;
-        let mut told = parameters.told(context.output());
-        let rank = self.ranks.get_mut(seat);
+    /// Sends a message from one virtual interface to another.
+    fn send_between(&mut self, outbound: Outbound, at: Time) {
+        let Outbound { carried, to, to_interface, bytes, buffer, primitive, payload, outgoing, .. } =
+            outbound;
+        let mut told = self.parameters.told(self.context.output());
+        let rank = self.host.ranks.get_mut(outbound.seat);
         let source = rank.as_ref().map_or(0, |rank| rank.rank);
-        let after = rank.and_then(|rank| match sender {
+        let after = rank.and_then(|rank| match outbound.sender {
             Sender::Rank => rank.ledger.posts(at, &mut told),
             Sender::Interface(cause) => rank.ledger.answers(at, cause, &mut told),
         });
@@ -332,6 +378,7 @@ impl LiveHost {
             source,
             seat: 0,
             number: 0,
+            tag: None,
             payload,
             data: 0,
             with_data: false,
@@ -342,23 +389,32 @@ impl LiveHost {
             bytes,
             born: at,
             header: Some(header),
-            token,
+            token: outgoing,
             primitive,
             interface: carried.from,
             to_interface,
+            buffer,
             watch: after.is_some(),
         };
-        let number = context.send(message, at);
-        if let Some(outgoing) = token.and_then(|token| self.outgoing.get_mut(token as usize)) {
+        let number = self.context.send(message, at);
+        if let Some(outgoing) = outgoing.and_then(|key| self.host.outgoing.get_mut(key as usize)) {
             outgoing.number = number;
         }
-        parameters.in_flight().insert((context.endpoint(), number), InFlight { tells, payload });
+        let in_flight = InFlight { operation: outbound.operation, payload };
+        self.parameters.in_flight().insert((self.context.endpoint(), number), in_flight);
         if let Some(after) = after {
-            let message = MessageId { source: context.endpoint(), number };
-            let to = parameters.first_rank_of(to).unwrap_or(RankId(source));
+            let message = MessageId { source: self.context.endpoint(), number };
+            let to = self.parameters.first_rank_of(to).unwrap_or(RankId(source));
             let kind = if payload.is_some() { EnvelopeKind::Data } else { EnvelopeKind::Ack };
-            let post = replay::Post { message, rank: RankId(source), to, kind, payload: bytes, at, after };
-            context.output().record.posts.push(post);
+            let post =
+                replay::PostedMessage { message, rank: RankId(source), to, kind, payload: bytes, at, after };
+            self.context.output().record.posts.push(post);
         }
     }
+}
+
+/// The virtual interface that a post names at its target; one that no endpoint has, where the number is no
+/// such.
+fn target_interface(post: &Post) -> u32 {
+    post.to_interface.min(u16::MAX.into())
 }

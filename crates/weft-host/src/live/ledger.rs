@@ -5,9 +5,10 @@
 //!   ledger  ─┼─ compute ┼ work ─┼─ waits ──┬── a poll ──┼───────┼─ work ┼─►
 //!                                           └ the notice came
 //! ```
-//! Empty polls are waiting until the notice came that the rank takes next; from then to the poll that saw it, they are work.
-//! Polls that nothing follows but the rank's own next step are work: the program looked in vain. What a rank says of its time is
-//! believed as far as it is in order: all that it does not account for is computation.
+//! Empty polls are waiting until the notice came that the rank takes next; from then to the poll that saw it,
+//! they are work. Polls that nothing follows but the rank's own next step are work: the program looked in
+//! vain. What a rank says of its time is believed as far as it is in order: all that it does not account for
+//! is computation.
 
 use super::recording::Recording;
 use std::collections::VecDeque;
@@ -16,14 +17,16 @@ use weft_msg::Work;
 use weft_trace::Kind;
 use weft_trace::op::{OneSided, SendMode};
 use weft_units::{RankId, Span, Time};
-use weft_workload::replay::{Activity, Cause, Doing, Finish, MessageId, ReplayOutput, Step, TimelineEvent};
+use weft_workload::replay::{
+    Activity, Cause, Finish, MessageId, ReplayOutput, Step, StepKind, TimelineEvent,
+};
 
-/// Where a ledger tells what it learns.
+/// The outputs to which a ledger reports.
 pub(super) struct Told<'o> {
     pub output: &'o mut ReplayOutput,
     /// Whether a timeline is drawn.
     pub timeline: bool,
-    /// What is recorded of the critical path.
+    /// The recording of the critical path, if one is under way.
     pub recording: &'o Recording,
 }
 
@@ -43,7 +46,8 @@ pub(super) struct Ledger {
     polling: Option<Time>,
     computation: Span,
     work: Span,
-    /// The call in which the rank has just taken what it waited for: what it does next belongs to that, not to the program.
+    /// The call in which the rank has just taken what it waited for: what it does next belongs to that, not
+    /// to the program.
     noticed: Option<Call>,
     /// The MPI call that its time is spent in.
     within: Option<&'static str>,
@@ -55,7 +59,7 @@ pub(super) struct Ledger {
     /// Steps recorded so far, of which recording.
     steps: u32,
     recording: u32,
-    /// What stands at the end of the rank's own time.
+    /// The cause at the end of the rank's own time.
     own: Cause,
 }
 
@@ -141,12 +145,12 @@ impl Ledger {
             Reason::Computes => {
                 self.polled_in_vain(told);
                 self.within = None;
-                self.step(until, Doing::Compute, entry.first, told);
+                self.step(until, StepKind::Compute, entry.first, told);
             }
             Reason::Works(work) => {
                 self.polled_in_vain(told);
                 self.within = within;
-                self.step(until, Doing::Software(work, kind(entry.call)), entry.first && !noticed, told);
+                self.step(until, StepKind::Software(work, kind(entry.call)), entry.first && !noticed, told);
             }
         }
         if let Some(name) = within {
@@ -183,27 +187,27 @@ impl Ledger {
             return self.polled_in_vain(told);
         }
         (self.polling, self.noticed) = (None, Some(call));
-        self.draw(Activity::Wait, "wait", from, at, told);
+        self.draw(Slice { activity: Activity::Wait, name: "wait", start: from }, at, told);
         self.clock = at;
         self.own = cause;
-        self.step(over, Doing::Software(Work::Poll, None), true, told);
+        self.step(over, StepKind::Software(Work::Poll, None), true, told);
         if at == over && self.records(told) {
-            self.push((at, at), Doing::Pass, true, told);
+            self.push((at, at), StepKind::Pass, true, told);
         }
     }
 
-    /// What the rank has polled for has not come before it did something else.
+    /// The rank polled in vain: it did something else before anything came. The time belongs to polls.
     pub fn polled_in_vain(&mut self, told: &mut Told<'_>) {
         if let Some(from) = self.polling.take() {
             let until = std::mem::replace(&mut self.clock, from);
-            self.step(until, Doing::Software(Work::Poll, None), true, told);
+            self.step(until, StepKind::Software(Work::Poll, None), true, told);
         }
     }
 
     /// All of the rank's time up to `at` is told of: what is missing is computation.
     pub fn reach(&mut self, at: Time, told: &mut Told<'_>) {
         self.polled_in_vain(told);
-        self.step(at, Doing::Compute, true, told);
+        self.step(at, StepKind::Compute, true, told);
     }
 
     /// The rank has posted a message `at` the end of its time: after which step; `None`: nothing is recorded.
@@ -213,7 +217,7 @@ impl Ledger {
             return None;
         }
         if !matches!(self.own, Cause::After(_)) {
-            self.push((at, at), Doing::Pass, true, told);
+            self.push((at, at), StepKind::Pass, true, told);
         }
         match self.own {
             Cause::After(step) => Some(step),
@@ -221,7 +225,8 @@ impl Ledger {
         }
     }
 
-    /// The interface answers the message `cause` at `at` on the rank's behalf, without it: the step that it answers in.
+    /// The interface answers the message `cause` at `at` on the rank's behalf, without it: the step that it
+    /// answers in.
     pub fn answers(&mut self, at: Time, cause: MessageId, told: &mut Told<'_>) -> Option<u32> {
         if !self.records(told) {
             return None;
@@ -233,7 +238,7 @@ impl Ledger {
             number,
             begin: at,
             end: at,
-            doing: Doing::Pass,
+            kind: StepKind::Pass,
             cause: Cause::Arrived(cause),
             first: true,
             within: None,
@@ -259,46 +264,46 @@ impl Ledger {
     }
 
     /// The rank does something until `end`.
-    fn step(&mut self, end: Time, doing: Doing, first: bool, told: &mut Told<'_>) {
+    fn step(&mut self, end: Time, kind: StepKind, first: bool, told: &mut Told<'_>) {
         let begin = self.clock;
         if end <= begin {
             return;
         }
         let span = end - begin;
-        let (activity, name, sum) = match doing {
-            Doing::Compute => (Activity::Compute, "compute", &mut self.computation),
-            Doing::Software(work, call) => {
+        let (activity, name, sum) = match kind {
+            StepKind::Compute => (Activity::Compute, "compute", &mut self.computation),
+            StepKind::Software(work, call) => {
                 let name = call.map_or(work.name(), Kind::name);
                 (Activity::Communicate, name, &mut self.work)
             }
-            Doing::Pass => return,
+            StepKind::Pass => return,
         };
         *sum = sum.saturating_add(span);
-        self.draw(activity, name, begin, end, told);
+        self.draw(Slice { activity, name, start: begin }, end, told);
         if self.records(told) {
-            self.push((begin, end), doing, first, told);
+            self.push((begin, end), kind, first, told);
         }
         self.clock = end;
     }
 
-    fn push(&mut self, (begin, end): (Time, Time), doing: Doing, first: bool, told: &mut Told<'_>) {
+    fn push(&mut self, (begin, end): (Time, Time), kind: StepKind, first: bool, told: &mut Told<'_>) {
         let (rank, number, cause) = (self.rank, self.steps, self.own);
         let (within, background) = (self.within, false);
-        let step = Step { rank, number, begin, end, doing, cause, first, within, background };
+        let step = Step { rank, number, begin, end, kind, cause, first, within, background };
         told.output.record.steps.push(step);
         self.steps += 1;
         self.own = Cause::After(number);
     }
 
-    /// Neighbours of one name are one slice.
-    fn draw(&mut self, activity: Activity, name: &'static str, start: Time, end: Time, told: &mut Told<'_>) {
-        if !told.timeline || end <= start {
+    /// Draws `slice`, which lasts until `end` at least. Neighbours of one name are one slice.
+    fn draw(&mut self, slice: Slice, end: Time, told: &mut Told<'_>) {
+        if !told.timeline || end <= slice.start {
             return;
         }
-        let goes_on = |slice: &Slice| slice.activity == activity && slice.name == name;
+        let goes_on = |open: &Slice| open.activity == slice.activity && open.name == slice.name;
         if !self.slice.as_ref().is_some_and(goes_on) {
-            self.end_slice(start, told);
-            self.slice = Some(Slice { activity, name, start });
+            self.end_slice(slice.start, told);
+            self.slice = Some(slice);
         }
     }
 

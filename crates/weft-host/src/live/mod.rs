@@ -7,8 +7,10 @@
 //! ```
 //! | module | what it is |
 //! |---|---|
+//! | `handler` | turns of ranks, and what they are told |
 //! | `posts` | what ranks post, on its way to the interface |
 //! | `arrivals` | what arrives for them |
+//! | `destinations` | where in their memory it goes |
 //! | `answers` | what is answered in their places |
 //! | `interfaces` | the same of virtual interfaces |
 //! | `header` | what travels with a message |
@@ -17,10 +19,11 @@
 //! | `recording` | whether the critical path is recorded |
 //!
 //! # When turns end
-//! A turn begins when virtual time has come to it. What the rank first takes costs it time, before which it can do nothing: until
-//! then the simulation goes on, other endpoints' ranks begin their turns, and all of them run meanwhile. The turn ends (its posts
-//! are carried) before the endpoint's host hears of anything else: so whatever the host sees and does, and in which order, is
-//! the same as if every turn had ended at once.
+//! A turn begins when virtual time has come to it. What the rank first takes costs it time, before which it
+//! can do nothing: until then the simulation goes on, other endpoints' ranks begin their turns, and all of
+//! them run meanwhile. The turn ends (its posts are carried) before the endpoint's host hears of anything
+//! else: so whatever the host sees and does, and in which order, is the same as if every turn had ended at
+//! once.
 //!
 //! # When bytes are taken
 //! Small messages are copied when they are posted. Announced data and RDMA writes are read from the
@@ -28,11 +31,13 @@
 //! arrived. Reads are answered by the target's interface without its processor.
 //!
 //! # What is believed
-//! Nothing: what a rank has posted is [looked at](crate::nonsense) first. A rank that posts what no library does ends the job,
-//! with what was wrong.
+//! Nothing: what a rank has posted is looked at (`nonsense`) first. A rank that posts what no library
+//! does ends the job, with what was wrong.
 
 mod answers;
 mod arrivals;
+mod destinations;
+mod handler;
 mod header;
 mod interfaces;
 mod ledger;
@@ -44,12 +49,16 @@ pub use header::{LiveHeader, Resume};
 pub use interfaces::InterfaceLimits;
 pub use recording::Recording;
 
+use crate::domains::Domains;
 use crate::job::Job;
+use crate::lock::lock;
 use crate::nonsense::{Exchanges, Nonsense};
-use crate::run::LiveSetup;
-use crate::turns::TurnEnd;
-use crate::virtual_interfaces::{JOB_DOMAIN, VirtualInterfaces};
+use crate::rank_memory::RankMemory;
+use crate::setup::LiveSetup;
+use crate::stand_in;
+use crate::virtual_interfaces::VirtualInterfaces;
 use answers::Place;
+use handler::Handler;
 use interfaces::InFlight;
 use ledger::{Ledger, Told};
 use payloads::{Data, Payloads};
@@ -60,16 +69,33 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use weft_client::device::{Call, Entry, Notice, NoticeKind, Reason, State};
-use weft_client::stand_in;
-use weft_msg::{Protocol, Work};
-use weft_nic::gvas::Pdid;
-use weft_nic::{Delivered, Failure, Host, HostContext, Observer, Offer};
-use weft_units::{Bytes, EndpointId, RankId, Span, Time};
-use weft_workload::replay::order::{Counters, Restore};
-use weft_workload::replay::{Cause, Finish, MessageId, RankReport, ReplayOutput, Seating, Wanted};
+use weft_client::device::{Notice, State};
+use weft_msg::Protocol;
+use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
+use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
+use weft_workload::replay::reorder::{Counters, ReorderBuffer};
+use weft_workload::replay::{Cause, Finish, RankReport, ReplayOutput, Seating, Wanted};
 
-/// What all hosts of a run share.
+/// The limits of a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct MachineLimits {
+    /// Of its virtual interfaces.
+    pub interfaces: InterfaceLimits,
+    /// Endpoints.
+    pub endpoints: u32,
+}
+
+/// The account of a run: which ranks sit where, and what is reported of them.
+pub struct Accounts {
+    /// The ranks and their places.
+    pub seating: Seating,
+    /// The reports that are wanted besides sums.
+    pub wanted: Wanted,
+    /// Whether the critical path is recorded.
+    pub recording: Arc<Recording>,
+}
+
+/// The parameters that all hosts of a run share.
 pub struct LiveParameters {
     job: Arc<Job>,
     /// Which ranks there are, and where.
@@ -81,34 +107,30 @@ pub struct LiveParameters {
     overlapping: bool,
     /// Bytes on the wire of a request or acknowledgement between interfaces.
     control: Bytes,
-    /// What is to be reported beside sums.
+    /// The outputs that are wanted beside sums.
     wanted: Wanted,
     /// Whether the critical path is recorded.
     recording: Arc<Recording>,
     payloads: Mutex<Payloads>,
     exchanges: Mutex<Exchanges>,
     limits: InterfaceLimits,
+    /// The protection domains of the job.
+    domains: Domains,
     /// Endpoints of the machine.
     nodes: u32,
     /// Messages between virtual interfaces, by sender and number.
     in_flight: Mutex<BTreeMap<(EndpointId, u32), InFlight>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Poisoned by a panic of another thread, which ends the run anyway.
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 impl LiveParameters {
-    /// The ranks of `job` where they sit, on a machine that has so much for virtual interfaces, and so many endpoints.
+    /// The parameters of the ranks of `job` on a machine with these limits.
     pub fn new(
         job: Arc<Job>,
-        seating: Seating,
         setup: &LiveSetup<'_>,
-        (limits, nodes): (InterfaceLimits, u32),
-        wanted: Wanted,
-        recording: Arc<Recording>,
+        limits: MachineLimits,
+        accounts: Accounts,
     ) -> LiveParameters {
+        let Accounts { seating, wanted, recording } = accounts;
         LiveParameters {
             job,
             seating,
@@ -120,8 +142,9 @@ impl LiveParameters {
             recording,
             payloads: Mutex::default(),
             exchanges: Mutex::new(Exchanges::new(setup.protocol)),
-            limits,
-            nodes,
+            limits: limits.interfaces,
+            domains: setup.domains.clone(),
+            nodes: limits.endpoints,
             in_flight: Mutex::default(),
         }
     }
@@ -141,7 +164,7 @@ impl LiveParameters {
         (0..self.seating.ranks()).map(RankId).find(|rank| self.seating.endpoint(*rank) == endpoint)
     }
 
-    /// Where a ledger tells what it learns.
+    /// The outputs to which a ledger reports.
     fn told<'o>(&'o self, output: &'o mut ReplayOutput) -> Told<'o> {
         Told { output, timeline: self.wanted.timeline, recording: &self.recording }
     }
@@ -160,7 +183,7 @@ impl LiveParameters {
 
     /// Whether a rank has the memory that it says its data lies in.
     fn check_memory(&self, rank: u32, address: u64, length: u64) -> Result<(), Nonsense> {
-        match self.job.has_memory(rank, address, length) {
+        match RankMemory::of(&self.job, rank).contains(address, length) {
             true => Ok(()),
             false => Err(Nonsense::Memory { address, length }),
         }
@@ -178,8 +201,8 @@ impl LiveParameters {
         self.payloads().store(data)
     }
 
-    /// The bytes of a message that has arrived. An interface that says that it has taken the data only when the receiver has
-    /// acknowledged it has them read now.
+    /// The bytes of a message that has arrived. An interface that says that it has taken the data only when
+    /// the receiver has acknowledged it has them read now.
     fn take(&self, number: Option<u32>) -> Vec<u8> {
         let data = number.and_then(|number| self.payloads().take(number));
         data.map_or_else(Vec::new, |data| data.bytes(&self.job))
@@ -214,12 +237,12 @@ impl<'de> Deserialize<'de> for LiveHost {
 struct LiveRank {
     rank: u32,
     wants: State,
-    /// Its clock when it last gave its turn away, or somebody answered in its place, in ps.
+    /// The rank's clock when it last gave its turn away, or somebody answered in its place, in ps.
     clock: u64,
     /// Who answers in its place.
     place: Place,
     /// Puts messages to be matched in order.
-    order: Restore<LiveHeader>,
+    order: ReorderBuffer<LiveHeader>,
     /// Numbers for the messages to be matched, by destination.
     numbers: Counters,
     /// Notices that it has not been given, each with what it is of.
@@ -228,6 +251,8 @@ struct LiveRank {
     idle: (u32, u64),
     /// Messages in the interface's queue for it that it has not taken.
     in_mailbox: u32,
+    /// Bytes of the inbox's arena in use since the rank last emptied it.
+    inbox_used: usize,
     ledger: Ledger,
     messages_sent: u64,
     messages_received: u64,
@@ -242,11 +267,12 @@ impl LiveRank {
             wants: State::Real,
             clock: 0,
             place: Place::default(),
-            order: Restore::default(),
+            order: ReorderBuffer::default(),
             numbers: Counters::default(),
             notices: VecDeque::new(),
             idle: (0, 0),
             in_mailbox: 0,
+            inbox_used: 0,
             ledger: Ledger::new(RankId(rank)),
             messages_sent: 0,
             messages_received: 0,
@@ -255,7 +281,8 @@ impl LiveRank {
         }
     }
 
-    /// Until when a rank that is given what has come for it can do nothing, since taking the first of it takes so long.
+    /// Until when a rank that is given what has come for it can do nothing, since taking the first of it
+    /// takes so long.
     fn idle_until(&self, parameters: &LiveParameters) -> Time {
         let first = self.notices.iter().map(|(notice, ..)| notice).find(|notice| !notice.is_answered());
         match first {
@@ -272,6 +299,19 @@ impl LiveRank {
     fn counts_sent(&mut self, bytes: Bytes) {
         self.messages_sent += 1;
         self.sent += bytes;
+    }
+
+    /// Moves its notices into its inbox, as many as it has room for.
+    fn fill_inbox(&mut self, job: &Job) {
+        while let Some((notice, bytes, cause)) = self.notices.front() {
+            if !job.notify(self.rank, *notice, bytes, &mut self.inbox_used) {
+                break;
+            }
+            if !notice.is_answered() {
+                self.ledger.gives(Time::from_ps(notice.at), *cause);
+            }
+            self.notices.pop_front();
+        }
     }
 
     /// It takes what lies in its mailbox.
@@ -293,7 +333,6 @@ impl LiveRank {
             operations: 0,
             computation,
             communication,
-            wait: (end - Time::ZERO).saturating_sub(computation).saturating_sub(communication),
             messages_sent: self.messages_sent,
             messages_received: self.messages_received,
             sent: self.sent,
@@ -320,101 +359,6 @@ impl LiveHost {
         };
         self.ranks.iter().fold((0, Bytes::ZERO), add)
     }
-
-    /// Gives a rank turns until it waits for something that is not there, or its turn may end later.
-    fn run(&mut self, seat: usize, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
-        loop {
-            let rank = &mut self.ranks[seat];
-            rank.place = Place::default();
-            let idle_until = rank.idle_until(parameters);
-            let number = rank.rank;
-            let mut used = 0;
-            while let Some((notice, bytes, cause)) = rank.notices.front() {
-                if !parameters.job.notify(number, *notice, bytes, &mut used) {
-                    break;
-                }
-                if !notice.is_answered() {
-                    rank.ledger.gives(Time::from_ps(notice.at), *cause);
-                }
-                rank.notices.pop_front();
-            }
-            rank.empty_mailbox(seat, context);
-            // Beside messages it hears, at once, that a send of it is taken, and what interfaces of its own are refused.
-            let mut waits = self.outgoing.iter().map(|(_, outgoing)| outgoing);
-            let waits = waits.any(|outgoing| outgoing.seat as usize == seat && outgoing.token != 0);
-            let hears_of_messages_only = !waits && self.interfaces.is_empty() && rank.notices.is_empty();
-            let quiet = if hears_of_messages_only { context.quiet_until() } else { Time::ZERO };
-            parameters.job.begin_turn(number, quiet.as_ps());
-            if idle_until > context.now() {
-                (rank.wants, self.under_way) = (State::Run, Some(seat));
-                return context.set_timer(idle_until, Resume::EndOfTurn);
-            }
-            if !self.end_turn(seat, parameters, context) {
-                return;
-            }
-        }
-    }
-
-    /// Ends the turn that is under way, if one is.
-    fn settle(&mut self, parameters: &LiveParameters, context: &mut impl HostContext<LiveHost>) {
-        while let Some(seat) = self.under_way.take() {
-            if self.end_turn(seat, parameters, context) {
-                self.run(seat, parameters, context);
-            }
-        }
-    }
-
-    /// Waits for the end of a rank's turn and carries what it has posted; says whether it has another one at once.
-    fn end_turn(
-        &mut self,
-        seat: usize,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
-    ) -> bool {
-        let end = parameters.job.end_turn(self.ranks[seat].rank);
-        self.carry(seat, end, parameters, context);
-        let rank = &mut self.ranks[seat];
-        let wants = match end {
-            TurnEnd::Wants(state, clock) if !parameters.job.is_stopping() => {
-                rank.clock = clock;
-                state
-            }
-            // In a job that is to end nobody has another turn.
-            _ => State::Exit,
-        };
-        rank.wants = wants;
-        match wants {
-            State::Wait => !rank.notices.is_empty(),
-            State::Ready | State::Poll => {
-                let at = Time::from_ps(rank.clock).max(context.now());
-                context.set_timer(at, Resume::Seat(seat as u32));
-                false
-            }
-            State::Real | State::Run | State::Fence | State::Exit => {
-                rank.ledger.leaves(&mut parameters.told(context.output()));
-                false
-            }
-        }
-    }
-
-    /// Tells a rank something; one that waits goes on.
-    fn tell(
-        &mut self,
-        seat: usize,
-        notice: Notice,
-        bytes: Vec<u8>,
-        cause: Cause,
-        parameters: &LiveParameters,
-        context: &mut impl HostContext<LiveHost>,
-    ) {
-        // The same event may have told another rank something, whose turn has begun.
-        self.settle(parameters, context);
-        let rank = &mut self.ranks[seat];
-        rank.notices.push_back((Notice { at: context.now().as_ps(), ..notice }, bytes, cause));
-        if rank.wants == State::Wait && !self.answer_in_place(seat, parameters, context) {
-            self.run(seat, parameters, context);
-        }
-    }
 }
 
 impl Host for LiveHost {
@@ -428,44 +372,27 @@ impl Host for LiveHost {
     }
 
     // Ranks join when they first need the network: the run wakes them.
-    fn start(&mut self, _: &LiveParameters, context: &mut impl HostContext<Self>) {
+    fn start(&mut self, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
         for seat in 0..self.ranks.len() {
-            context.open(seat as u16, Pdid(JOB_DOMAIN));
+            context.open(seat as u16, parameters.domains.own());
         }
     }
 
     fn timer(&mut self, resume: Resume, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
-        self.settle(parameters, context);
-        let Resume::Seat(seat) = resume else { return };
-        let rank = &mut self.ranks[seat as usize];
-        if rank.wants == State::Poll && !rank.has_unanswered() {
-            rank.wants = State::Wait;
-            // Its clock may be behind the network's, where it was woken although nothing had come.
-            let until = (Time::from_ps(rank.clock) + parameters.poll).as_ps();
-            rank.clock = until;
-            let (reason, call) = (Reason::Works(Work::Poll), Call::Poll);
-            let within = parameters.job.within_number(rank.rank);
-            let polls = Entry { until, reason, call, first: false, within, anew: false };
-            rank.ledger.enter(&polls, &mut parameters.told(context.output()));
-            return parameters.job.polls_on(rank.rank, until, State::Wait);
-        }
-        if rank.wants == State::Poll && self.answer_in_place(seat as usize, parameters, context) {
-            return;
-        }
-        self.run(seat as usize, parameters, context);
+        Handler { host: self, parameters, context }.resume(resume);
     }
 
     fn sent(&mut self, token: u32, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
-        self.settle(parameters, context);
-        let Outgoing { seat, number, token, capture } = self.outgoing.remove(token as usize);
-        if let Some(payload) = capture {
-            parameters.payloads().capture(payload, &parameters.job);
-        }
-        if token != 0 {
-            let notice = Notice { kind: NoticeKind::Sent as u32, token, ..Notice::default() };
-            let cause = Cause::Sent(MessageId { source: context.endpoint(), number });
-            self.tell(seat as usize, notice, Vec::new(), cause, parameters, context);
-        }
+        Handler { host: self, parameters, context }.data_taken(token);
+    }
+
+    fn destination(
+        &mut self,
+        message: Incoming<'_, LiveHeader>,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<Self>,
+    ) -> Address {
+        Handler { host: self, parameters, context }.destination(message)
     }
 
     fn delivered(
@@ -474,8 +401,7 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        self.settle(parameters, context);
-        self.arrive(message, parameters, context);
+        Handler { host: self, parameters, context }.arrive(message);
     }
 
     fn failed(
@@ -484,24 +410,11 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        self.settle(parameters, context);
-        if self.interface_failed(failure, parameters, context) {
-            return;
-        }
-        if let Some(Outgoing { seat, .. }) =
-            failure.token.and_then(|token| self.outgoing.try_remove(token as usize))
-        {
-            debug_assert_eq!(seat, u32::from(failure.interface));
-        }
-        let rank = self.ranks.get(usize::from(failure.interface)).map_or(0, |rank| rank.rank);
-        let reason =
-            format!("a message of rank {rank} to endpoint {} failed: {}", failure.to, failure.reason);
-        parameters.job.message_failed(reason);
-        context.output().failed(failure);
+        Handler { host: self, parameters, context }.fail(failure);
     }
 
     fn next_offer(&self) -> Time {
-        Time::MAX
+        Time::NEVER
     }
 
     fn offer(&mut self, _: &LiveParameters, _: Time) -> Offer<LiveHeader> {

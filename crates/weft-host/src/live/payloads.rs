@@ -4,7 +4,7 @@
 
 use crate::job::Job;
 use crate::nonsense::Nonsense;
-use crate::reach::Unread;
+use crate::rank_memory::{RankMemory, Unread};
 use std::collections::BTreeMap;
 
 /// The payloads of messages under way.
@@ -30,7 +30,7 @@ impl Data {
     pub(super) fn bytes(self, job: &Job) -> Vec<u8> {
         match self {
             Data::Posted(bytes) | Data::Bytes(bytes) => bytes,
-            Data::At { rank, address, length } => match job.read(rank, address, length) {
+            Data::At { rank, address, length } => match RankMemory::of(job, rank).read(address, length) {
                 Ok(bytes) => bytes,
                 // A rank that has died has no memory.
                 Err(Unread::Gone) => Vec::new(),

@@ -5,7 +5,8 @@
 //! MPICH 3.2.1. §6.1.5: the accelerated allreduce is a configuration apart, which a rule of the machine
 //! file or `--algorithm accelerator` asks for.
 
-use super::{Algorithm, Rule};
+use super::algorithm::Algorithm;
+use super::rule::Rule;
 use weft_trace::op::Collective;
 
 /// The rules before MPICH's.

@@ -20,7 +20,8 @@
 //! - In 3.2.1 a gatherv of 32 or more sends synchronously (`MPIR_CVAR_GATHERV_INTER_SSEND_MIN_PROCS`).
 //! - Shared-memory collectives, and those that a provider of libfabric or UCX takes over.
 
-use super::{Algorithm as A, Elements, Rule};
+use super::algorithm::Algorithm as A;
+use super::rule::{Elements, Rule};
 use weft_trace::op::Collective as C;
 
 /// Version 3.2.1. Every collective ends with a rule without conditions, so that one always holds.
@@ -71,8 +72,9 @@ pub(super) fn rules_3_2_1() -> Vec<Rule> {
 }
 
 /// Version 5.0: the choices of 3.2.1 but for thresholds that now include the size that they name, an
-/// allreduce that goes by recursive doubling up to 8 bytes only, and a short alltoall that goes by Bruck's among more than 8.
-/// Calls that do not block have thresholds of their own for both, and broadcasts of theirs go to all children at once.
+/// allreduce that goes by recursive doubling up to 8 bytes only, and a short alltoall that goes by Bruck's
+/// among more than 8. Calls that do not block have thresholds of their own for both, and broadcasts of theirs
+/// go to all children at once.
 pub(super) fn rules_5() -> Vec<Rule> {
     let always = Rule::always;
     let enough = Elements::PowerOfTwo;
@@ -99,12 +101,13 @@ pub(super) fn rules_5() -> Vec<Rule> {
         always(C::Alltoall, A::Bruck).up_to(256).on_at_least(9),
         always(C::Alltoall, A::Scattered).up_to(32_768),
     ];
-    // Reduce, gather(v), scatter(v), long alltoalls, alltoallv, reduce-scatter, the scans, and the allgathers of other
-    // numbers of members are those of 3.2.1, value by value.
+    // Reduce, gather(v), scatter(v), long alltoalls, alltoallv, reduce-scatter, the scans, and the allgathers
+    // of other numbers of members are those of 3.2.1, value by value.
     [own, rules_3_2_1()].concat()
 }
 
-/// Whether the schedule of a collective that does not block has the sends of an exchange before its receives, in version 5.0.
+/// Whether the schedule of a collective that does not block has the sends of an exchange before its receives,
+/// in version 5.0.
 ///
 /// # Source
 /// The order of `MPIR_Sched_send` and `MPIR_Sched_recv` in `src/mpi/coll/i*/*_sched_*.c`.

@@ -6,15 +6,18 @@
 //!
 //! | Open MPI | here |
 //! |---|---|
-//! | allreduce `nonoverlapping`, reduce-scatter `non-overlapping`, reduce-scatter-block `basic_linear`, allgatherv `default` | [`A::NonOverlapping`], whose two collectives go by this table too |
+//! | allreduce `nonoverlapping`, reduce-scatter `non-overlapping` | [`A::NonOverlapping`], see below |
+//! | reduce-scatter-block `basic_linear`, allgatherv `default` | [`A::NonOverlapping`] |
 //! | allreduce `ring` of fewer elements than members | [`A::RecursiveDoubling`] |
-//! | allreduce and reduce `rabenseifner` with fewer elements than the power of two of members | [`A::Linear`] |
+//! | allreduce, reduce `rabenseifner` of fewer elements than the power of two of members | [`A::Linear`] |
 //! | broadcast `scatter_allgather` of fewer elements than members | [`A::Linear`] |
 //! | allgather `recursive_doubling` beyond a power of two | [`A::Bruck`] |
 //! | broadcast `knomial` | [`A::Knomial`], radix 4 |
 //! | `two_proc` of alltoall, allgather, allgatherv | [`A::Pairwise`], [`A::Ring`]: one exchange |
 //! | alltoall `linear_sync`, scatter `linear_nb` | [`A::Linear`]: no limit on requests by default |
 //! | barrier `bruck`, `tree` | [`A::Dissemination`], [`A::Binomial`] |
+//!
+//! The two collectives of which [`A::NonOverlapping`] consists go by this table too.
 //!
 //! # Source
 //! Open MPI 4.1.6, `ompi/mca/coll/tuned/coll_tuned_decision_fixed.c`: the functions
@@ -37,7 +40,8 @@
 
 mod ladders;
 
-use super::{Algorithm as A, Elements, Rule};
+use super::algorithm::Algorithm as A;
+use super::rule::{Elements, Rule};
 use ladders::{LADDERS, MORE};
 use weft_trace::op::Collective as C;
 use weft_units::Bytes;

@@ -3,12 +3,12 @@
 //! One round: the member hands its vector to its interface, and goes on when the interface reports the
 //! result. No other member's processor takes part in between. Which collectives an interface can carry
 //! out, and how many operations of its own one takes, is the interface's: see
-//! [`Nic::accelerates`](crate::Nic::accelerates).
+//! [`Transport::accelerator_limit`](crate::Transport::accelerator_limit).
 //!
 //! # Source
 //! TR-488 §4.7, §6.1.5.
 
-use super::{Schedule, Step, Steps, part::Part};
+use super::{RoundStep, RoundSteps, Schedule, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -19,11 +19,11 @@ impl Schedule for Accelerator {
         &[Collective::Allreduce]
     }
 
-    fn rounds(&self, _: &Part) -> u32 {
+    fn rounds(&self, _: &MemberPart) -> u32 {
         1
     }
 
-    fn round(&self, part: &Part, _: u32, steps: &mut Steps) {
-        steps.push(Step::Accelerate { bytes: part.layout().total() });
+    fn round(&self, part: &MemberPart, _: u32, steps: &mut RoundSteps) {
+        steps.push(RoundStep::Accelerate { bytes: part.layout().total() });
     }
 }

@@ -18,30 +18,10 @@
 //! Open MPI 4.1, `ompi_coll_base_topo_build_tree` with a fan-out of 2,
 //! `ompi_coll_base_bcast_intra_bintree`, `ompi_coll_base_reduce_intra_binary`.
 
-use super::{Schedule, Steps, part::Part, tree, tree::Family};
-use weft_trace::op::Collective;
+use super::tree::{Family, Tree};
 
 /// The algorithm.
-pub(crate) struct BinaryTree;
-
-impl Schedule for BinaryTree {
-    fn performs(&self) -> &'static [Collective] {
-        &[Collective::Broadcast, Collective::Reduce]
-    }
-
-    fn rounds(&self, _: &Part) -> u32 {
-        tree::ROUNDS
-    }
-
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
-        let family = family(part.relative(), part.members);
-        let (whole, name) = (part.layout().whole(), |position| part.nth_from_root(position));
-        match part.kind {
-            Collective::Broadcast => family.broadcast(whole, name, round, steps),
-            _ => family.reduce(whole, name, round, steps),
-        }
-    }
-}
+pub(crate) const BINARY_TREE: Tree = Tree { family };
 
 /// The neighbours of `v` among `members`.
 pub(super) fn family(v: u32, members: u32) -> Family {

@@ -12,15 +12,16 @@
 //!              7
 //! ```
 //!
-//! Messages: p − 1. Rounds: ⌈log2 p⌉. A barrier goes up the tree and down again. A broadcast may send to all children at once.
+//! Messages: p − 1. Rounds: ⌈log2 p⌉. A barrier goes up the tree and down again. A broadcast may send to all
+//! children at once.
 //!
 //! # Source
-//! MPICH `bcast_binomial`, `ibcast_intra_sched_binomial` (at once: "a true analog would put an MPIR_Sched_barrier here after every
-//! send"), `reduce_binomial`, `gather_binomial`, `scatter_binomial`; Open MPI 4.1
-//! `ompi_coll_base_barrier_intra_tree`.
+//! MPICH `bcast_binomial`, `ibcast_intra_sched_binomial` (at once: "a true analog would put an
+//! MPIR_Sched_barrier here after every send"), `reduce_binomial`, `gather_binomial`, `scatter_binomial`; Open
+//! MPI 4.1 `ompi_coll_base_barrier_intra_tree`.
 
-use super::layout::{Layout, Piece};
-use super::{Into, Schedule, Steps, ceil_log2, part::Part};
+use super::blocks::{Blocks, Extent};
+use super::{ReceiveAction, RoundSteps, Schedule, ceil_log2, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -37,14 +38,14 @@ impl Schedule for Binomial {
         ]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         match part.kind {
             Collective::Barrier => 2 * ceil_log2(part.members),
             _ => tree_rounds(part),
         }
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let whole = |_, _| part.layout().whole();
         // Blocks lie in the order of the members, which begins with the root's only by chance.
         let subtree = |first, count| part.layout().cyclic(part.nth_from_root(first), count);
@@ -52,12 +53,13 @@ impl Schedule for Binomial {
             Collective::Broadcast => away_from_root(part, round, whole, steps),
             Collective::Scatter => away_from_root(part, round, subtree, steps),
             Collective::Barrier => barrier(part, round, steps),
-            Collective::Gather => towards_root(part, round, subtree, Into::Store, steps),
-            _ if round == 0 => {
-                steps.copy(part.layout().total());
-                towards_root(part, round, whole, Into::Combine, steps);
+            Collective::Gather => towards_root(part, round, subtree, steps),
+            _ => {
+                if round == 0 {
+                    steps.copy(part.layout().total());
+                }
+                towards_root(part, round, whole, steps);
             }
-            _ => towards_root(part, round, whole, Into::Combine, steps),
         }
     }
 }
@@ -70,36 +72,36 @@ impl Schedule for BinomialAtOnce {
         &[Collective::Broadcast]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         Binomial.rounds(part)
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         Binomial.round(part, round, steps);
     }
 
-    fn overlaps(&self, _: &Part, round: u32) -> bool {
+    fn overlaps(&self, _: &MemberPart, round: u32) -> bool {
         round > 0
     }
 }
 
 /// Rounds of a walk through the tree.
-pub(super) fn tree_rounds(part: &Part) -> u32 {
+pub(super) fn tree_rounds(part: &MemberPart) -> u32 {
     ceil_log2(part.members) + 1
 }
 
 /// Scatters the blocks of `layout`, block i to the member that is i-th from the root.
-pub(super) fn scatter_from_root(part: &Part, layout: Layout<'_>, round: u32, steps: &mut Steps) {
+pub(super) fn scatter_from_root(part: &MemberPart, layout: Blocks<'_>, round: u32, steps: &mut RoundSteps) {
     away_from_root(part, round, |first, count| layout.between(first, first + count), steps);
 }
 
 /// One round down the tree. `piece` is what concerns so many members from one on, counted from the root.
-fn away_from_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, steps: &mut Steps) {
+fn away_from_root(part: &MemberPart, round: u32, piece: impl Fn(u32, u32) -> Extent, steps: &mut RoundSteps) {
     let v = part.relative();
     if round == 0 {
         if v != 0 {
             let (parent, size) = (v - lowest_bit(v), subtree(v, lowest_bit(v), part.members));
-            steps.receive(part.nth_from_root(parent), piece(v, size), Into::Store);
+            steps.receive(part.nth_from_root(parent), piece(v, size), ReceiveAction::Store);
         }
         return;
     }
@@ -109,8 +111,12 @@ fn away_from_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, st
     }
 }
 
-/// One round up the tree.
-fn towards_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, into: Into, steps: &mut Steps) {
+/// One round up the tree: a gather stores the pieces of subtrees, a reduce combines them.
+fn towards_root(part: &MemberPart, round: u32, piece: impl Fn(u32, u32) -> Extent, steps: &mut RoundSteps) {
+    let into = match part.kind {
+        Collective::Gather => ReceiveAction::Store,
+        _ => ReceiveAction::Combine,
+    };
     let (v, depth) = (part.relative(), ceil_log2(part.members));
     if round == depth {
         return;
@@ -124,7 +130,7 @@ fn towards_root(part: &Part, round: u32, piece: impl Fn(u32, u32) -> Piece, into
 }
 
 /// One round of a barrier: tokens up the tree, then down.
-fn barrier(part: &Part, round: u32, steps: &mut Steps) {
+fn barrier(part: &MemberPart, round: u32, steps: &mut RoundSteps) {
     let (v, depth) = (part.me, ceil_log2(part.members));
     let up = round < depth;
     let bit = 1 << if up { round } else { 2 * depth - 1 - round };
@@ -145,7 +151,7 @@ fn is_child(v: u32, bit: u32, members: u32) -> bool {
     bit < lowest_bit(v) && bit < members - v
 }
 
-/// How many members the subtree of v has.
+/// The number of members in the subtree of v.
 fn subtree(v: u32, bit: u32, members: u32) -> u32 {
     bit.min(members - v)
 }

@@ -9,8 +9,8 @@
 //! Bruck et al. 1997, "Efficient Algorithms for All-to-All Communications in Multiport
 //! Message-Passing Systems"; MPICH `allgather_brucks`, `alltoall_brucks`.
 
-use super::layout::Piece;
-use super::{Buffer, Into, Schedule, Steps, ceil_log2, part::Part};
+use super::blocks::Extent;
+use super::{RankBuffer, ReceiveAction, RoundSteps, Schedule, ceil_log2, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -21,11 +21,11 @@ impl Schedule for Bruck {
         &[Collective::Allgather, Collective::Allgatherv, Collective::Alltoall]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         ceil_log2(part.members) + 2
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let (blocks, last) = (part.layout(), ceil_log2(part.members) + 1);
         let alltoall = part.kind == Collective::Alltoall;
         if round == 0 || round == last {
@@ -39,19 +39,23 @@ impl Schedule for Bruck {
         if alltoall {
             // `offset` is the bit of the distance here: the blocks do not lie together.
             let travelling = u64::from(with_bit(part.members, round - 1));
-            let piece = Piece { offset: u64::from(round - 1), bytes: blocks.block(0).bytes * travelling };
-            steps.receive_into(part.before(distance), Buffer::Transit, piece, Into::Store);
-            steps.send_from(part.after(distance), Buffer::Transit, piece);
+            let piece = Extent { offset: u64::from(round - 1), bytes: blocks.block(0).bytes * travelling };
+            steps.receive_into(part.before(distance), RankBuffer::Transit, piece, ReceiveAction::Store);
+            steps.send_from(part.after(distance), RankBuffer::Transit, piece);
             steps.copy(piece.bytes);
         } else {
             let count = distance.min(part.members - distance);
-            steps.receive(part.after(distance), blocks.cyclic(part.after(distance), count), Into::Store);
+            steps.receive(
+                part.after(distance),
+                blocks.cyclic(part.after(distance), count),
+                ReceiveAction::Store,
+            );
             steps.send(part.before(distance), blocks.cyclic(part.me, count));
         }
     }
 }
 
-/// How many of the numbers below `members` have bit `bit`.
+/// The number of integers below `members` that have bit `bit`: a round sends that many blocks.
 fn with_bit(members: u32, bit: u32) -> u32 {
     let (period, half) = (2u64 << bit, 1u64 << bit);
     let members = u64::from(members);

@@ -12,8 +12,9 @@
 //! 4.1, `ompi_coll_base_reduce_scatter_intra_butterfly`,
 //! `ompi_coll_base_reduce_scatter_block_intra_butterfly` and `_butterfly_pof2`.
 
-use super::layout::{Layout, Piece};
-use super::{Buffer, Into, Schedule, Steps, fold::Fold, part::Part};
+use super::blocks::Blocks;
+use super::fold::{Fold, ReduceScatterStage};
+use super::{RankBuffer, ReceiveAction, RoundSteps, Schedule, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -24,37 +25,38 @@ impl Schedule for Butterfly {
         &[Collective::ReduceScatter, Collective::ReduceScatterBlock]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
-        Fold::new(part.members, part.me).log2() + 3
+    fn rounds(&self, part: &MemberPart) -> u32 {
+        Fold::new(part.members, part.me).reduce_scatter_rounds()
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let (fold, blocks) = (Fold::new(part.members, part.me), part.layout());
-        let (log2, permuted) = (fold.log2(), permutes(part));
-        if round == 0 {
-            // Into a buffer of its own, permuted or not.
-            return steps.copy(blocks.total());
-        } else if round == 1 {
-            return fold.fold(blocks.whole(), Into::Combine, |position| position, steps);
-        } else if round == log2 + 2 {
-            return if permuted { steps.copy(blocks.block(0).bytes) } else { deliver(&fold, blocks, steps) };
+        let permuted = permutes(part);
+        match fold.reduce_scatter_stage(round) {
+            // ReceiveAction a buffer of its own, permuted or not.
+            ReduceScatterStage::Copy => steps.copy(blocks.total()),
+            ReduceScatterStage::Fold => {
+                fold.fold(blocks.whole(), ReceiveAction::Combine, |position| position, steps)
+            }
+            ReduceScatterStage::Exchange(bit) => {
+                let Some(core) = fold.core() else { return };
+                let buffer = if permuted { RankBuffer::Permuted } else { RankBuffer::Data };
+                let half = |core: u32| {
+                    let (first, count) = kept(core, bit, fold.cores);
+                    blocks.between(fold.position(first), fold.position(first + count))
+                };
+                let partner = core ^ (1 << bit);
+                steps.receive_into(fold.position(partner), buffer, half(core), ReceiveAction::Combine);
+                steps.send_from(fold.position(partner), buffer, half(partner));
+            }
+            ReduceScatterStage::Deliver if permuted => steps.copy(blocks.block(0).bytes),
+            ReduceScatterStage::Deliver => deliver(&fold, blocks, steps),
         }
-        let Some(core) = fold.core() else { return };
-        let bit = round - 2;
-        let buffer = if permuted { Buffer::Permuted } else { Buffer::Data };
-        let half = |core: u32| {
-            let (first, count) = kept(core, bit, fold.cores);
-            blocks.between(fold.position(first), fold.position(first + count))
-        };
-        let partner = core ^ (1 << bit);
-        let (own, other): (Piece, Piece) = (half(core), half(partner));
-        steps.receive_into(fold.position(partner), buffer, own, Into::Combine);
-        steps.send_from(fold.position(partner), buffer, other);
     }
 }
 
 /// Whether the blocks are brought into the order of reversed bits first.
-pub(crate) fn permutes(part: &Part) -> bool {
+pub(crate) fn permutes(part: &MemberPart) -> bool {
     part.kind == Collective::ReduceScatterBlock && part.members.is_power_of_two()
 }
 
@@ -71,13 +73,13 @@ pub(crate) fn mirror(number: u32, bits: u32) -> u32 {
 }
 
 /// Every core hands the blocks it has to those they belong to.
-fn deliver(fold: &Fold, blocks: Layout<'_>, steps: &mut Steps) {
+fn deliver(fold: &Fold, blocks: Blocks<'_>, steps: &mut RoundSteps) {
     let log2 = fold.log2();
     if let Some(core) = fold.core() {
         let owner = mirror(core, log2);
         if owner != core {
             let me = fold.position(core);
-            steps.receive(fold.position(owner), blocks.block(me), Into::Store);
+            steps.receive(fold.position(owner), blocks.block(me), ReceiveAction::Store);
         }
         for member in fold.position(owner)..fold.position(owner + 1) {
             if member != fold.position(core) {
@@ -87,6 +89,6 @@ fn deliver(fold: &Fold, blocks: Layout<'_>, steps: &mut Steps) {
     } else if let Some((even, odd)) = fold.pair() {
         // It has given its data away: its even neighbour is core number even/2.
         let holder = fold.position(mirror(even / 2, log2));
-        steps.receive(holder, blocks.block(odd), Into::Store);
+        steps.receive(holder, blocks.block(odd), ReceiveAction::Store);
     }
 }

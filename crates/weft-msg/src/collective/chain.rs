@@ -12,7 +12,7 @@
 //! # Not modelled
 //! Segments, by which a pipeline overlaps its steps: Open MPI's fixed choices ask for none.
 
-use super::{Schedule, Steps, part::Part, tree, tree::Family};
+use super::{RoundSteps, Schedule, member_part::MemberPart, tree, tree::Family};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -23,11 +23,11 @@ impl Schedule for Chain {
         &[Collective::Broadcast, Collective::Reduce]
     }
 
-    fn rounds(&self, _: &Part) -> u32 {
+    fn rounds(&self, _: &MemberPart) -> u32 {
         tree::ROUNDS
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let v = part.relative();
         let family = Family {
             parent: v.checked_sub(1),

@@ -6,7 +6,7 @@
 //! # Source
 //! Hensgen, Finkel and Manber 1988; MPICH `barrier`.
 
-use super::{Schedule, Steps, ceil_log2, part::Part};
+use super::{RoundSteps, Schedule, ceil_log2, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -17,11 +17,11 @@ impl Schedule for Dissemination {
         &[Collective::Barrier]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         ceil_log2(part.members)
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         steps.tokens(part.after(1 << round), part.before(1 << round));
     }
 }

@@ -13,12 +13,25 @@
 //! # Source
 //! Rabenseifner and Träff 2004; MPICH, where the odd ones stay.
 
-use super::{Into, Steps, layout::Piece};
+use super::{ReceiveAction, RoundSteps, blocks::Extent};
+
+/// The part of a reduce-scatter over folded members that a round is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReduceScatterStage {
+    /// The data is copied into a buffer of its own.
+    Copy,
+    /// The odd positions give their data away.
+    Fold,
+    /// The cores exchange halves of what they have: this exchange of [`Fold::log2`], from 0.
+    Exchange(u32),
+    /// Blocks go to those that they belong to.
+    Deliver,
+}
 
 /// The fold of `members` positions, seen from one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fold {
-    /// How many cores: the largest power of two of members.
+    /// The number of cores: the largest power of two that is not above the number of members.
     pub cores: u32,
     rem: u32,
     position: u32,
@@ -34,6 +47,21 @@ impl Fold {
     /// Rounds of an exchange among cores at doubling distance.
     pub fn log2(&self) -> u32 {
         self.cores.trailing_zeros()
+    }
+
+    /// Rounds of a reduce-scatter by exchanges of halves.
+    pub fn reduce_scatter_rounds(&self) -> u32 {
+        self.log2() + 3
+    }
+
+    /// The stage that round `round` of such a reduce-scatter is in.
+    pub fn reduce_scatter_stage(&self, round: u32) -> ReduceScatterStage {
+        match round {
+            0 => ReduceScatterStage::Copy,
+            1 => ReduceScatterStage::Fold,
+            _ if round < self.log2() + 2 => ReduceScatterStage::Exchange(round - 2),
+            _ => ReduceScatterStage::Deliver,
+        }
     }
 
     /// The core at this position; `None` where it has given its data away.
@@ -62,7 +90,13 @@ impl Fold {
     }
 
     /// The odd positions give `piece` to the even one before. `name` turns positions into members.
-    pub fn fold(&self, piece: Piece, into: Into, name: impl Fn(u32) -> u32, steps: &mut Steps) {
+    pub fn fold(
+        &self,
+        piece: Extent,
+        into: ReceiveAction,
+        name: impl Fn(u32) -> u32,
+        steps: &mut RoundSteps,
+    ) {
         match self.pair() {
             Some((even, odd)) if self.position == odd => steps.send(name(even), piece),
             Some((_, odd)) => steps.receive(name(odd), piece, into),
@@ -71,9 +105,11 @@ impl Fold {
     }
 
     /// The even positions give `piece` back to the odd one after.
-    pub fn unfold(&self, piece: Piece, name: impl Fn(u32) -> u32, steps: &mut Steps) {
+    pub fn unfold(&self, piece: Extent, name: impl Fn(u32) -> u32, steps: &mut RoundSteps) {
         match self.pair() {
-            Some((even, odd)) if self.position == odd => steps.receive(name(even), piece, Into::Store),
+            Some((even, odd)) if self.position == odd => {
+                steps.receive(name(even), piece, ReceiveAction::Store)
+            }
             Some((_, odd)) => steps.send(name(odd), piece),
             None => {}
         }

@@ -18,7 +18,7 @@
 //! Open MPI 4.1, `ompi_coll_base_topo_build_in_order_bintree`,
 //! `ompi_coll_base_reduce_intra_in_order_binary`.
 
-use super::{Into, Schedule, Steps, part::Part, tree, tree::Family};
+use super::{ReceiveAction, RoundSteps, Schedule, member_part::MemberPart, tree, tree::Family};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -29,11 +29,11 @@ impl Schedule for InOrderBinaryTree {
         &[Collective::Reduce]
     }
 
-    fn rounds(&self, _: &Part) -> u32 {
+    fn rounds(&self, _: &MemberPart) -> u32 {
         tree::ROUNDS + 1
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let (whole, last) = (part.layout().whole(), part.members - 1);
         if round < tree::ROUNDS {
             family(part.me, part.members).reduce(whole, |member| member, round, steps);
@@ -42,7 +42,7 @@ impl Schedule for InOrderBinaryTree {
         } else if part.me == last {
             steps.send(part.root, whole);
         } else if part.me == part.root {
-            steps.receive(last, whole, Into::Store);
+            steps.receive(last, whole, ReceiveAction::Store);
         }
     }
 }

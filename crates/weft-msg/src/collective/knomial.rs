@@ -14,32 +14,12 @@
 //! Open MPI 4.1, `ompi_coll_base_topo_build_kmtree` and `ompi_coll_base_bcast_intra_knomial`; the radix is
 //! the default of `coll_tuned_bcast_algorithm_knomial_radix`.
 
-use super::{Schedule, Steps, part::Part, tree, tree::Family};
-use weft_trace::op::Collective;
+use super::tree::{Family, Tree};
 
 const RADIX: u32 = 4;
 
 /// The algorithm.
-pub(crate) struct Knomial;
-
-impl Schedule for Knomial {
-    fn performs(&self) -> &'static [Collective] {
-        &[Collective::Broadcast, Collective::Reduce]
-    }
-
-    fn rounds(&self, _: &Part) -> u32 {
-        tree::ROUNDS
-    }
-
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
-        let family = family(part.relative(), part.members);
-        let (whole, name) = (part.layout().whole(), |position| part.nth_from_root(position));
-        match part.kind {
-            Collective::Broadcast => family.broadcast(whole, name, round, steps),
-            _ => family.reduce(whole, name, round, steps),
-        }
-    }
-}
+pub(crate) const KNOMIAL: Tree = Tree { family };
 
 /// The neighbours of `v` among `members`.
 fn family(v: u32, members: u32) -> Family {

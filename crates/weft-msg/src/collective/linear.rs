@@ -2,20 +2,23 @@
 //! exscan, neighbourhood collectives.
 //!
 //! The root, or in an alltoall everybody, exchanges its messages with all others at once: they are posted
-//! in groups of [`WINDOW`], none of which waits for the one before. An allreduce is a reduce to member 0
-//! and a broadcast from there, a barrier the same without data. A scan goes from member to member.
-//! A neighbourhood collective is an alltoallv in which only neighbours have anything for each other.
+//! in groups of [`MAX_SCATTERED_PARTNERS`], none of which waits for the one before. An allreduce is a reduce
+//! to member 0 and a broadcast from there, a barrier the same without data. A scan goes from member to
+//! member. A neighbourhood collective is an alltoallv in which only neighbours have anything for each other.
 //!
 //! # Source
 //! MPICH `gatherv_linear`, `scatterv_linear`; Open MPI `coll_base`'s `basic_linear` of broadcast, reduce,
-//! allreduce, gather, scatter, alltoall and barrier, and its linear scans. MPICH's neighbourhood collectives, whose
-//! only algorithm this is (`ineighbor_alltoallv_allcomm_linear` and the others).
+//! allreduce, gather, scatter, alltoall and barrier, and its linear scans. MPICH's neighbourhood collectives,
+//! whose only algorithm this is (`ineighbor_alltoallv_allcomm_linear` and the others).
 //!
 //! # Not modelled
 //! Open MPI's root receives the operands of a reduce and the blocks of a gather one after the other. Messages
 //! without bytes between neighbours, and several edges between two: the trace has their sum.
 
-use super::{Buffer, Into, Schedule, Steps, WINDOW, layout::Piece, part::Part, scan};
+use super::{
+    MAX_SCATTERED_PARTNERS, RankBuffer, ReceiveAction, RoundSteps, Schedule, blocks::Extent,
+    member_part::MemberPart, scan,
+};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -43,7 +46,7 @@ impl Schedule for Linear {
         ]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         match part.kind {
             Collective::Scan | Collective::Exscan => scan::CHAIN_ROUNDS,
             Collective::Allreduce | Collective::Barrier => 2 * walk(part),
@@ -51,7 +54,7 @@ impl Schedule for Linear {
         }
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         match (part.kind, round.checked_sub(walk(part))) {
             (Collective::Scan | Collective::Exscan, _) => scan::chain(part, round, steps),
             (Collective::Alltoall | Collective::Alltoallv, _) => alltoall(part, round, steps),
@@ -64,7 +67,7 @@ impl Schedule for Linear {
         }
     }
 
-    fn overlaps(&self, part: &Part, round: u32) -> bool {
+    fn overlaps(&self, part: &MemberPart, round: u32) -> bool {
         if matches!(part.kind, Collective::Scan | Collective::Exscan) {
             return false;
         }
@@ -80,12 +83,12 @@ pub(crate) fn is_neighbourhood(kind: Collective) -> bool {
 }
 
 /// Rounds in which everybody is reached: the own block, and the groups.
-fn walk(part: &Part) -> u32 {
-    (part.members - 1).div_ceil(WINDOW) + 1
+fn walk(part: &MemberPart) -> u32 {
+    (part.members - 1).div_ceil(MAX_SCATTERED_PARTNERS) + 1
 }
 
-/// What the root exchanges with `partner`.
-fn piece(part: &Part, kind: Collective, partner: u32, at_root: bool) -> Piece {
+/// The piece that the root exchanges with `partner`.
+fn piece(part: &MemberPart, kind: Collective, partner: u32, at_root: bool) -> Extent {
     match kind {
         Collective::Broadcast | Collective::Reduce => part.layout().whole(),
         // Only the root knows where in its buffer a block lies.
@@ -95,9 +98,9 @@ fn piece(part: &Part, kind: Collective, partner: u32, at_root: bool) -> Piece {
 }
 
 /// One round of an exchange between the root and everybody, the partners after the root first.
-fn with_root(part: &Part, kind: Collective, round: u32, steps: &mut Steps) {
+fn with_root(part: &MemberPart, kind: Collective, round: u32, steps: &mut RoundSteps) {
     let from_root = matches!(kind, Collective::Broadcast | Collective::Scatter | Collective::Scatterv);
-    let into = if kind == Collective::Reduce { Into::Combine } else { Into::Store };
+    let into = if kind == Collective::Reduce { ReceiveAction::Combine } else { ReceiveAction::Store };
     let at_root = part.me == part.root;
     if at_root && round == 0 && kind != Collective::Broadcast {
         // The root's own block.
@@ -114,7 +117,7 @@ fn with_root(part: &Part, kind: Collective, round: u32, steps: &mut Steps) {
 }
 
 /// One round of a barrier: everybody reports to member 0, then it lets all go.
-fn tokens(part: &Part, round: u32, reports: bool, steps: &mut Steps) {
+fn tokens(part: &MemberPart, round: u32, reports: bool, steps: &mut RoundSteps) {
     if part.me == 0 && round > 0 {
         for partner in window(part, round) {
             if reports { steps.token_from(partner) } else { steps.token_to(partner) }
@@ -125,22 +128,22 @@ fn tokens(part: &Part, round: u32, reports: bool, steps: &mut Steps) {
 }
 
 /// One round of an exchange of everybody with everybody.
-pub(super) fn alltoall(part: &Part, round: u32, steps: &mut Steps) {
+pub(super) fn alltoall(part: &MemberPart, round: u32, steps: &mut RoundSteps) {
     if round == 0 {
         return steps.copy(part.layout().block(part.me).bytes);
     }
     for distance in window(part, round) {
         let from = part.after(distance);
-        steps.receive(from, part.layout().block(from), Into::Store);
+        steps.receive(from, part.layout().block(from), ReceiveAction::Store);
     }
     for distance in window(part, round) {
         let to = part.before(distance);
-        steps.send_from(to, Buffer::Input, part.input().block(to));
+        steps.send_from(to, RankBuffer::Input, part.input().block(to));
     }
 }
 
 /// The distances of the partners in round `round`, from 1 on.
-fn window(part: &Part, round: u32) -> std::ops::Range<u32> {
-    let first = (round - 1) * WINDOW + 1;
-    first..(first + WINDOW).min(part.members)
+fn window(part: &MemberPart, round: u32) -> std::ops::Range<u32> {
+    let first = (round - 1) * MAX_SCATTERED_PARTNERS + 1;
+    first..(first + MAX_SCATTERED_PARTNERS).min(part.members)
 }

@@ -1,7 +1,7 @@
 //! Collectives: each rank's part as a schedule of rounds, carried out over sends and receives.
 //!
 //! ```text
-//!   Op ──▶ Part (who, how much) ──▶ Algorithm (by the machine's table)
+//!   Op ──▶ MemberPart (who, how much) ──▶ Algorithm (by the machine's table)
 //!                                       │ round(0), round(1), …
 //!                                       ▼
 //!          round: receives, sends ── all complete ──▶ copies, reductions ──▶ next round
@@ -13,29 +13,30 @@
 //!
 //! Messages of no bytes are neither sent nor awaited, except in a barrier: both sides know the size.
 //!
-//! Adding an algorithm: a file here, a variant of [`Algorithm`] with its name, a line in [`schedule`].
+//! Adding an algorithm: a file here, a variant of [`Algorithm`](crate::Algorithm) with its name, a line in
+//! `registry`.
 
 pub(crate) mod accelerator;
 pub(crate) mod binary_tree;
 pub(crate) mod binomial;
+pub(crate) mod blocks;
 pub(crate) mod bruck;
 pub(crate) mod butterfly;
 pub(crate) mod chain;
 pub(crate) mod dissemination;
-pub(crate) mod executor;
 pub(crate) mod fold;
 pub(crate) mod in_order_binary_tree;
 pub(crate) mod knomial;
-pub(crate) mod layout;
 pub(crate) mod linear;
+pub(crate) mod member_part;
 pub(crate) mod neighbor_exchange;
 pub(crate) mod non_overlapping;
 pub(crate) mod pairwise;
-pub(crate) mod part;
 pub(crate) mod pipelined_ring;
 pub(crate) mod rabenseifner;
 pub(crate) mod recursive_doubling;
 pub(crate) mod recursive_halving;
+pub(crate) mod registry;
 pub(crate) mod ring;
 pub(crate) mod scan;
 pub(crate) mod scatter_allgather;
@@ -43,25 +44,25 @@ pub(crate) mod scattered;
 pub(crate) mod split_binary_tree;
 pub(crate) mod tree;
 
-use crate::algorithms::Algorithm;
 use arrayvec::ArrayVec;
-use layout::Piece;
-use part::Part;
+use blocks::Extent;
+use member_part::MemberPart;
 use weft_trace::op::Collective;
 
-/// How many partners a rank of [`Scattered`](scattered::Scattered) has at a time, and how many a round reaches.
+/// The largest number of partners that a rank of [`Scattered`](scattered::Scattered) exchanges with at a
+/// time, which is in one round.
 ///
 /// # Source
 /// `MPIR_CVAR_ALLTOALL_THROTTLE` of MPICH: 32.
-pub(crate) const WINDOW: u32 = 32;
+pub(crate) const MAX_SCATTERED_PARTNERS: u32 = 32;
 
 /// Which of a rank's buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Buffer {
+pub(crate) enum RankBuffer {
     /// The one that holds the rank's result in the end. It begins with what the rank gives, where that
     /// has a place in it.
     Data,
-    /// What the rank gives, where that is a buffer apart: alltoall(v).
+    /// The rank's contribution, where it has a buffer of its own: alltoall(v).
     Input,
     /// The reduction over all members heard of, in scans.
     Running,
@@ -71,9 +72,9 @@ pub(crate) enum Buffer {
     Permuted,
 }
 
-/// What a receive does with its message.
+/// The action of a receive on its message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Into {
+pub(crate) enum ReceiveAction {
     /// It is stored.
     Store,
     /// It is reduced into what is there.
@@ -82,24 +83,24 @@ pub(crate) enum Into {
     CombineBoth,
 }
 
-impl Into {
-    /// How many reductions that takes.
+impl ReceiveAction {
+    /// The number of reductions that the action takes.
     pub fn reductions(self) -> u64 {
         match self {
-            Into::Store => 0,
-            Into::Combine => 1,
-            Into::CombineBoth => 2,
+            ReceiveAction::Store => 0,
+            ReceiveAction::Combine => 1,
+            ReceiveAction::CombineBoth => 2,
         }
     }
 }
 
 /// One thing a rank does in a round. Partners are member numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(crate) enum RoundStep {
     /// Sends `piece` of `from`.
-    Send { to: u32, from: Buffer, piece: Piece },
+    Send { to: u32, from: RankBuffer, piece: Extent },
     /// Receives `piece` of `buffer`.
-    Receive { from: u32, buffer: Buffer, piece: Piece, into: Into },
+    Receive { from: u32, buffer: RankBuffer, piece: Extent, into: ReceiveAction },
     /// Copies so many bytes within memory.
     Copy { bytes: u64 },
     /// Hands a vector to the interface, which reduces it with those of all members.
@@ -107,37 +108,37 @@ pub(crate) enum Step {
 }
 
 /// A message without data.
-const NOTHING: Piece = Piece { offset: 0, bytes: 0 };
+const NOTHING: Extent = Extent { offset: 0, bytes: 0 };
 
-/// The steps of one round: receives are started first, then sends, or the other way round; copies and reductions follow when
-/// all messages are there.
+/// The steps of one round: receives are started first, then sends, or the other way round; copies and
+/// reductions follow when all messages are there.
 #[derive(Debug, Default)]
-pub(crate) struct Steps {
-    steps: ArrayVec<Step, { 2 * WINDOW as usize + 2 }>,
+pub(crate) struct RoundSteps {
+    steps: ArrayVec<RoundStep, { 2 * MAX_SCATTERED_PARTNERS as usize + 2 }>,
 }
 
-impl Steps {
+impl RoundSteps {
     /// Sends `piece` of the data to member `to`, if it is not empty.
-    pub fn send(&mut self, to: u32, piece: Piece) {
-        self.send_from(to, Buffer::Data, piece);
+    pub fn send(&mut self, to: u32, piece: Extent) {
+        self.send_from(to, RankBuffer::Data, piece);
     }
 
     /// Sends `piece` of `from` to member `to`, if it is not empty.
-    pub fn send_from(&mut self, to: u32, from: Buffer, piece: Piece) {
+    pub fn send_from(&mut self, to: u32, from: RankBuffer, piece: Extent) {
         if piece.bytes > 0 {
-            self.steps.push(Step::Send { to, from, piece });
+            self.steps.push(RoundStep::Send { to, from, piece });
         }
     }
 
     /// Receives `piece` of the data from member `from`, if it is not empty.
-    pub fn receive(&mut self, from: u32, piece: Piece, into: Into) {
-        self.receive_into(from, Buffer::Data, piece, into);
+    pub fn receive(&mut self, from: u32, piece: Extent, into: ReceiveAction) {
+        self.receive_into(from, RankBuffer::Data, piece, into);
     }
 
     /// Receives `piece` of `buffer` from member `from`, if it is not empty.
-    pub fn receive_into(&mut self, from: u32, buffer: Buffer, piece: Piece, into: Into) {
+    pub fn receive_into(&mut self, from: u32, buffer: RankBuffer, piece: Extent, into: ReceiveAction) {
         if piece.bytes > 0 {
-            self.steps.push(Step::Receive { from, buffer, piece, into });
+            self.steps.push(RoundStep::Receive { from, buffer, piece, into });
         }
     }
 
@@ -149,34 +150,39 @@ impl Steps {
 
     /// Sends a message without data to member `to`.
     pub fn token_to(&mut self, to: u32) {
-        self.steps.push(Step::Send { to, from: Buffer::Data, piece: NOTHING });
+        self.steps.push(RoundStep::Send { to, from: RankBuffer::Data, piece: NOTHING });
     }
 
     /// Receives a message without data from member `from`.
     pub fn token_from(&mut self, from: u32) {
-        self.steps.push(Step::Receive { from, buffer: Buffer::Data, piece: NOTHING, into: Into::Store });
+        self.steps.push(RoundStep::Receive {
+            from,
+            buffer: RankBuffer::Data,
+            piece: NOTHING,
+            into: ReceiveAction::Store,
+        });
     }
 
     /// Any step.
-    pub fn push(&mut self, step: Step) {
+    pub fn push(&mut self, step: RoundStep) {
         self.steps.push(step);
     }
 
     /// Copies `bytes` within memory.
     pub fn copy(&mut self, bytes: u64) {
         if bytes > 0 {
-            self.steps.push(Step::Copy { bytes });
+            self.steps.push(RoundStep::Copy { bytes });
         }
     }
 
     /// The steps.
-    pub fn iter(&self) -> impl Iterator<Item = &Step> {
+    pub fn iter(&self) -> impl Iterator<Item = &RoundStep> {
         self.steps.iter()
     }
 
     /// The steps in the order in which they are started.
-    pub fn in_order(&self, sends_first: bool) -> impl Iterator<Item = &Step> {
-        let goes_first = move |step: &&Step| matches!(step, Step::Send { .. }) && sends_first;
+    pub fn in_order(&self, sends_first: bool) -> impl Iterator<Item = &RoundStep> {
+        let goes_first = move |step: &&RoundStep| matches!(step, RoundStep::Send { .. }) && sends_first;
         let first = self.steps.iter().filter(goes_first);
         first.chain(self.steps.iter().filter(move |step| !goes_first(step)))
     }
@@ -187,44 +193,15 @@ pub(crate) trait Schedule: Sync {
     /// The collectives that it carries out.
     fn performs(&self) -> &'static [Collective];
 
-    /// How many rounds there are, the empty ones included.
-    fn rounds(&self, part: &Part) -> u32;
+    /// The number of rounds, the empty ones included.
+    fn rounds(&self, part: &MemberPart) -> u32;
 
-    /// What this member does in round `round`.
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps);
+    /// Lists in `steps` what this member does in round `round`.
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps);
 
     /// Whether the next round is started together with round `round`, and not after it.
-    fn overlaps(&self, _part: &Part, _round: u32) -> bool {
+    fn overlaps(&self, _part: &MemberPart, _round: u32) -> bool {
         false
-    }
-}
-
-/// The schedule of an algorithm.
-pub(crate) fn schedule(algorithm: Algorithm) -> &'static dyn Schedule {
-    match algorithm {
-        Algorithm::Binomial => &binomial::Binomial,
-        Algorithm::BinomialAtOnce => &binomial::BinomialAtOnce,
-        Algorithm::RecursiveDoubling => &recursive_doubling::RecursiveDoubling,
-        Algorithm::RecursiveHalving => &recursive_halving::RecursiveHalving,
-        Algorithm::Ring => &ring::Ring,
-        Algorithm::PipelinedRing => &pipelined_ring::PipelinedRing,
-        Algorithm::Rabenseifner => &rabenseifner::Rabenseifner,
-        Algorithm::Bruck => &bruck::Bruck,
-        Algorithm::Pairwise => &pairwise::Pairwise,
-        Algorithm::Linear => &linear::Linear,
-        Algorithm::Dissemination => &dissemination::Dissemination,
-        Algorithm::ScatterRing => &scatter_allgather::ScatterRing,
-        Algorithm::ScatterDoubling => &scatter_allgather::ScatterDoubling,
-        Algorithm::Scattered => &scattered::Scattered,
-        Algorithm::Chain => &chain::Chain,
-        Algorithm::BinaryTree => &binary_tree::BinaryTree,
-        Algorithm::InOrderBinaryTree => &in_order_binary_tree::InOrderBinaryTree,
-        Algorithm::SplitBinaryTree => &split_binary_tree::SplitBinaryTree,
-        Algorithm::Knomial => &knomial::Knomial,
-        Algorithm::NeighborExchange => &neighbor_exchange::NeighborExchange,
-        Algorithm::Butterfly => &butterfly::Butterfly,
-        Algorithm::NonOverlapping => &non_overlapping::NonOverlapping,
-        Algorithm::Accelerator => &accelerator::Accelerator,
     }
 }
 

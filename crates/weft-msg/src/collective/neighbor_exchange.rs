@@ -2,14 +2,15 @@
 //!
 //! Neighbours form pairs, first 0–1, 2–3 …, then 1–2, 3–4 …, and so by turns. A pair first exchanges its
 //! own blocks; then each member hands on the two blocks that it got last. p/2 rounds for an even number of
-//! members; an odd number goes around a [ring](super::ring).
+//! members; an odd number goes around a [ring].
 //!
 //! # Source
 //! Chen, Li and Zhang 2005, "Performance Evaluation of Allgather Algorithms On Terascale Linux Cluster
 //! with Fast Ethernet"; Open MPI 4.1, `ompi_coll_base_allgather_intra_neighborexchange`, which falls back to
 //! its ring likewise.
 
-use super::{Into, Schedule, Steps, part::Part, ring};
+use super::ring::{self, RingBlocks};
+use super::{ReceiveAction, RoundSteps, Schedule, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -20,31 +21,31 @@ impl Schedule for NeighborExchange {
         &[Collective::Allgather, Collective::Allgatherv]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         if part.members.is_multiple_of(2) { part.members / 2 } else { ring::half(part) }
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let blocks = part.layout();
         if !part.members.is_multiple_of(2) {
-            return ring::allgather(part, blocks, part.me, round, steps);
+            return ring::allgather(part, RingBlocks { blocks, own: part.me }, round, steps);
         }
         if round == 0 {
             let partner = part.me ^ 1;
-            steps.receive(partner, blocks.block(partner), Into::Store);
+            steps.receive(partner, blocks.block(partner), ReceiveAction::Store);
             return steps.send(partner, blocks.block(part.me));
         }
         let pair = |number: u32| blocks.between(2 * number, 2 * number + 2);
         // By turns the even member of a pair turns to the one before it and to the one after.
         let partner =
             if (round % 2 == 1) == part.me.is_multiple_of(2) { part.before(1) } else { part.after(1) };
-        steps.receive(partner, pair(got_in(part, round)), Into::Store);
+        steps.receive(partner, pair(got_in(part, round)), ReceiveAction::Store);
         steps.send(partner, pair(got_in(part, round - 1)));
     }
 }
 
 /// The pair of blocks that a member gets in a round: from ever farther away, on either side by turns.
-fn got_in(part: &Part, round: u32) -> u32 {
+fn got_in(part: &MemberPart, round: u32) -> u32 {
     let (own, pairs, distance) = (part.me / 2, part.members / 2, round.div_ceil(2));
     let backwards = (round % 2 == 1) == part.me.is_multiple_of(2);
     if backwards { (own + pairs - distance) % pairs } else { (own + distance) % pairs }

@@ -6,7 +6,7 @@
 //! # Source
 //! MPICH `alltoall_pairwise`, `reduce_scatter_pairwise`.
 
-use super::{Buffer, Into, Schedule, Steps, part::Part};
+use super::{RankBuffer, ReceiveAction, RoundSteps, Schedule, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -22,11 +22,11 @@ impl Schedule for Pairwise {
         ]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         part.members
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         if round == 0 {
             // The block that stays.
             return steps.copy(part.layout().block(part.me).bytes);
@@ -39,11 +39,11 @@ impl Schedule for Pairwise {
         };
         match part.kind {
             Collective::Alltoall | Collective::Alltoallv => {
-                steps.receive(from, part.layout().block(from), Into::Store);
-                steps.send_from(to, Buffer::Input, part.input().block(to));
+                steps.receive(from, part.layout().block(from), ReceiveAction::Store);
+                steps.send_from(to, RankBuffer::Input, part.input().block(to));
             }
             _ => {
-                steps.receive(from, part.layout().block(part.me), Into::Combine);
+                steps.receive(from, part.layout().block(part.me), ReceiveAction::Combine);
                 steps.send(to, part.layout().block(to));
             }
         }

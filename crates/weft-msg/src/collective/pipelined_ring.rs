@@ -1,20 +1,21 @@
 //! Pipelined ring: allgatherv.
 //!
-//! Blocks travel around the ring as in `ring`, but cut into pieces: a member passes the first piece of a block on while the second
-//! arrives. It sends one piece and receives one at a time.
+//! Blocks travel around the ring as in `ring`, but cut into pieces: a member passes the first piece of a
+//! block on while the second arrives. It sends one piece and receives one at a time.
 //!
 //! ```text
-//!   to the next        own │ own │ before │ before │ …          a block of no bytes takes a round without a message
-//!   from the one before    before │ before │ before 2 │ …
+//!   to the next        own │ own │ before │ before │ …          a block of no bytes takes a round
+//!   from the one before    before │ before │ before 2 │ …       without a message
 //! ```
-//! Messages per member: a piece each of all blocks but one. Rounds: as many as the longer of the two rows has.
+//! Messages per member: a piece each of all blocks but one. Rounds: as many as the longer of the two rows
+//! has.
 //!
 //! # Source
 //! MPICH `allgatherv_intra_ring`, with pieces of `MPIR_CVAR_ALLGATHERV_PIPELINE_MSG_SIZE` (32768).
 
-use super::layout::{Layout, Piece};
-use super::part::{Part, around};
-use super::{Into, Schedule, Steps};
+use super::blocks::{Blocks, Extent};
+use super::member_part::{MemberPart, around};
+use super::{ReceiveAction, RoundSteps, Schedule};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -28,7 +29,7 @@ impl Schedule for PipelinedRing {
         &[Collective::Allgatherv]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         let blocks = Row::new(part, 0).blocks;
         let pieces = |but| {
             let others = (0..part.members).filter(|member| *member != but);
@@ -37,9 +38,9 @@ impl Schedule for PipelinedRing {
         pieces(part.after(1)).max(pieces(part.me)) as u32
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         if let Some(piece) = Row::new(part, 1).piece(round) {
-            steps.receive(part.before(1), piece, Into::Store);
+            steps.receive(part.before(1), piece, ReceiveAction::Store);
         }
         if let Some(piece) = Row::new(part, 0).piece(round) {
             steps.send(part.after(1), piece);
@@ -49,19 +50,19 @@ impl Schedule for PipelinedRing {
 
 /// The pieces that pass a member on one side.
 struct Row<'a> {
-    part: &'a Part,
-    blocks: Layout<'a>,
+    part: &'a MemberPart,
+    blocks: Blocks<'a>,
     /// How far before its own the first block is.
     first: u32,
 }
 
 impl<'a> Row<'a> {
-    fn new(part: &'a Part, first: u32) -> Row<'a> {
+    fn new(part: &'a MemberPart, first: u32) -> Row<'a> {
         Row { part, blocks: part.layout(), first }
     }
 
     /// The piece of a round; `None`: all have passed.
-    fn piece(&self, round: u32) -> Option<Piece> {
+    fn piece(&self, round: u32) -> Option<Extent> {
         let (members, mut round) = (self.part.members, u64::from(round));
         for back in self.first..self.first + members - 1 {
             let block = self.blocks.block(around(self.part.me, members - back % members, members));
@@ -69,7 +70,7 @@ impl<'a> Row<'a> {
                 pieces if round < pieces => {
                     let offset = round * size(self.part);
                     let bytes = size(self.part).min(block.bytes - offset);
-                    return Some(Piece { offset: block.offset + offset, bytes });
+                    return Some(Extent { offset: block.offset + offset, bytes });
                 }
                 pieces => round -= pieces,
             }
@@ -79,39 +80,40 @@ impl<'a> Row<'a> {
 }
 
 /// The size of a piece.
-fn size(part: &Part) -> u64 {
+fn size(part: &MemberPart) -> u64 {
     let element = u64::from(part.element.max(1));
     (PIECE / element).max(1) * element
 }
 
-/// How many pieces a block is cut into; at least one.
-fn pieces(block: Piece, part: &Part) -> u64 {
+/// The number of pieces that a block is cut into; at least one.
+fn pieces(block: Extent, part: &MemberPart) -> u64 {
     block.bytes.div_ceil(size(part)).max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::Step;
+    use crate::collective::RoundStep;
+    use crate::collective::member_part::Place;
     use proptest::prelude::*;
     use weft_trace::op::CollectiveSizes;
     use weft_units::Bytes;
 
     /// Pieces with their rounds.
-    type Pieces = Vec<(u32, Piece)>;
+    type Pieces = Vec<(u32, Extent)>;
 
-    /// What a member receives and sends.
-    fn pieces_of(part: &Part) -> (Pieces, Pieces) {
+    /// The pieces that a member receives, and those that it sends.
+    fn pieces_of(part: &MemberPart) -> (Pieces, Pieces) {
         let (mut received, mut sent) = (vec![], vec![]);
         for round in 0..PipelinedRing.rounds(part) {
-            let mut steps = Steps::default();
+            let mut steps = RoundSteps::default();
             PipelinedRing.round(part, round, &mut steps);
             for step in steps.iter() {
                 match step {
-                    Step::Receive { from, piece, .. } if *from == part.before(1) => {
+                    RoundStep::Receive { from, piece, .. } if *from == part.before(1) => {
                         received.push((round, *piece))
                     }
-                    Step::Send { to, piece, .. } if *to == part.after(1) => sent.push((round, *piece)),
+                    RoundStep::Send { to, piece, .. } if *to == part.after(1) => sent.push((round, *piece)),
                     step => panic!("{step:?}"),
                 }
             }
@@ -120,35 +122,43 @@ mod tests {
     }
 
     proptest! {
-        /// Catches pieces that are lost, too long or cut within an element, that are sent before they are there, and neighbours that do
-        /// not agree. (Whether data arrives is tested with all other algorithms, on shorter blocks.)
+        /// Catches pieces that are lost, too long or cut within an element, that are sent before they are
+        /// there, and neighbours that do not agree. (Whether data arrives is tested with all other
+        /// algorithms, on shorter blocks.)
         #[test]
         fn long_blocks_go_around_in_pieces(
             sizes in prop::collection::vec(prop_oneof![Just(0), 0..5 * PIECE], 2..9),
             element in prop::sample::select(vec![1, 8, 24, 40_000]),
         ) {
-            let receive_counts: Vec<u64> = sizes.iter().map(|size| size - size % u64::from(element)).collect();
+            let whole_elements = |size: &u64| size - size % u64::from(element);
+            let receive_counts: Vec<u64> = sizes.iter().map(whole_elements).collect();
             let total = receive_counts.iter().sum();
             let bytes = Bytes::new(total);
             let members = receive_counts.len() as u32;
-            let sizes = CollectiveSizes { send: bytes, receive: bytes, receive_counts, element, ..CollectiveSizes::default() };
-            let parts: Vec<Part> = (0..members)
-                .map(|me| Part::new(Collective::Allgatherv, members, me, 0, &sizes).unwrap()).collect();
+            let (send, receive, send_counts) = (bytes, bytes, vec![]);
+            let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element };
+            let place = |me| Place { members, me, root: 0 };
+            let parts: Vec<MemberPart> = (0..members)
+                .map(|me| MemberPart::new(Collective::Allgatherv, place(me), &sizes).unwrap()).collect();
             for part in &parts {
                 let (mut received, sent) = pieces_of(part);
                 let (next_received, _) = pieces_of(&parts[part.after(1) as usize]);
-                let alone = |pieces: &[(u32, Piece)]| pieces.iter().map(|(_, piece)| *piece).collect::<Vec<_>>();
+                let alone = |pieces: &Pieces| pieces.iter().map(|(_, piece)| *piece).collect::<Vec<_>>();
                 prop_assert_eq!(alone(&sent), alone(&next_received));
                 let own = part.layout().block(part.me);
                 for (round, piece) in &sent {
                     let is_own = (own.offset..own.offset + own.bytes).contains(&piece.offset);
                     let before = received.iter().any(|(earlier, there)| earlier < round && there == piece);
                     prop_assert!(is_own || before, "{piece:?} in round {round}");
-                    prop_assert!(piece.bytes <= PIECE.max(element.into()) && piece.offset.is_multiple_of(element.into()));
+                    let element = u64::from(element);
+                    prop_assert!(piece.bytes <= PIECE.max(element) && piece.offset.is_multiple_of(element));
                 }
                 received.push((0, own));
                 received.sort_by_key(|(_, piece)| (piece.offset, piece.bytes));
-                let end = received.iter().try_fold(0, |end, (_, piece)| (piece.offset == end).then_some(end + piece.bytes));
+                let mut ends = received.iter();
+                let end = ends.try_fold(0, |end, (_, piece)| {
+                    (piece.offset == end).then_some(end + piece.bytes)
+                });
                 prop_assert_eq!(end, Some(total));
             }
         }

@@ -15,8 +15,8 @@
 //! `ompi_coll_base_barrier_intra_recursivedoubling`; the two copies are those of
 //! TR-488 §6.1.3.
 
-use super::layout::Layout;
-use super::{Into, Schedule, Steps, fold::Fold, part::Part, scan};
+use super::blocks::Blocks;
+use super::{ReceiveAction, RoundSteps, Schedule, fold::Fold, member_part::MemberPart, scan};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -34,7 +34,7 @@ impl Schedule for RecursiveDoubling {
         ]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         match part.kind {
             Collective::Allreduce => Fold::new(part.members, part.me).log2() + 4,
             Collective::Scan | Collective::Exscan => scan::doubling_rounds(part),
@@ -43,33 +43,37 @@ impl Schedule for RecursiveDoubling {
         }
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         match part.kind {
             Collective::Allreduce => allreduce(part, round, steps),
             Collective::Scan | Collective::Exscan => scan::doubling(part, round, steps),
             Collective::Barrier => barrier(part, round, steps),
-            _ => allgather(part, part.layout(), part.me, |position| position, round, steps),
+            _ => {
+                let fold = Fold::new(part.members, part.me);
+                let allgather = Allgather { fold, blocks: part.layout(), name: |position| position };
+                allgather.round(round, steps);
+            }
         }
     }
 }
 
-fn allreduce(part: &Part, round: u32, steps: &mut Steps) {
+fn allreduce(part: &MemberPart, round: u32, steps: &mut RoundSteps) {
     let fold = Fold::new(part.members, part.me);
     let (whole, log2) = (part.layout().whole(), fold.log2());
     if round == 0 || round == log2 + 3 {
         steps.copy(whole.bytes);
     } else if round == 1 {
-        fold.fold(whole, Into::Combine, |position| position, steps);
+        fold.fold(whole, ReceiveAction::Combine, |position| position, steps);
     } else if round == log2 + 2 {
         fold.unfold(whole, |position| position, steps);
     } else if let Some(core) = fold.core() {
         let partner = fold.position(core ^ (1 << (round - 2)));
-        steps.receive(partner, whole, Into::Combine);
+        steps.receive(partner, whole, ReceiveAction::Combine);
         steps.send(partner, whole);
     }
 }
 
-fn barrier(part: &Part, round: u32, steps: &mut Steps) {
+fn barrier(part: &MemberPart, round: u32, steps: &mut RoundSteps) {
     let fold = Fold::new(part.members, part.me);
     let last = fold.log2() + 1;
     match (fold.pair(), fold.core()) {
@@ -86,33 +90,35 @@ fn barrier(part: &Part, round: u32, steps: &mut Steps) {
 }
 
 /// Rounds of an allgather.
-pub(super) fn allgather_rounds(part: &Part) -> u32 {
+pub(super) fn allgather_rounds(part: &MemberPart) -> u32 {
     Fold::new(part.members, part.me).log2() + 2
 }
 
-/// One round of an allgather in which `position` contributes the block of that number. `name` turns
-/// positions into members.
-pub(super) fn allgather(
-    part: &Part,
-    blocks: Layout<'_>,
-    position: u32,
-    name: impl Fn(u32) -> u32,
-    round: u32,
-    steps: &mut Steps,
-) {
-    let fold = Fold::new(part.members, position);
-    let held = |core: u32, count: u32| blocks.between(fold.position(core), fold.position(core + count));
-    if round == 0 {
-        if let Some((_, odd)) = fold.pair() {
-            fold.fold(blocks.block(odd), Into::Store, name, steps);
+/// An allgather in which each position of the fold contributes the block of its number.
+pub(super) struct Allgather<'b, N> {
+    pub fold: Fold,
+    pub blocks: Blocks<'b>,
+    /// Turns positions into members.
+    pub name: N,
+}
+
+impl<N: Fn(u32) -> u32> Allgather<'_, N> {
+    /// One of its rounds.
+    pub fn round(&self, round: u32, steps: &mut RoundSteps) {
+        let Allgather { fold, blocks, name } = self;
+        let held = |core: u32, count: u32| blocks.between(fold.position(core), fold.position(core + count));
+        if round == 0 {
+            if let Some((_, odd)) = fold.pair() {
+                fold.fold(blocks.block(odd), ReceiveAction::Store, name, steps);
+            }
+        } else if round == fold.log2() + 1 {
+            fold.unfold(blocks.whole(), name, steps);
+        } else if let Some(core) = fold.core() {
+            let distance = 1 << (round - 1);
+            let (own, other) = (core & !(distance - 1), (core ^ distance) & !(distance - 1));
+            let partner = name(fold.position(core ^ distance));
+            steps.receive(partner, held(other, distance), ReceiveAction::Store);
+            steps.send(partner, held(own, distance));
         }
-    } else if round == fold.log2() + 1 {
-        fold.unfold(blocks.whole(), name, steps);
-    } else if let Some(core) = fold.core() {
-        let distance = 1 << (round - 1);
-        let (own, other) = (core & !(distance - 1), (core ^ distance) & !(distance - 1));
-        let partner = name(fold.position(core ^ distance));
-        steps.receive(partner, held(other, distance), Into::Store);
-        steps.send(partner, held(own, distance));
     }
 }

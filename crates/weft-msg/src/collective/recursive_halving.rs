@@ -6,7 +6,8 @@
 //! # Source
 //! MPICH `reduce_scatter_recursive_halving`.
 
-use super::{Into, Schedule, Steps, fold::Fold, part::Part};
+use super::fold::{Fold, ReduceScatterStage};
+use super::{ReceiveAction, RoundSteps, Schedule, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -17,30 +18,33 @@ impl Schedule for RecursiveHalving {
         &[Collective::ReduceScatter, Collective::ReduceScatterBlock]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
-        Fold::new(part.members, part.me).log2() + 3
+    fn rounds(&self, part: &MemberPart) -> u32 {
+        Fold::new(part.members, part.me).reduce_scatter_rounds()
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let (fold, blocks) = (Fold::new(part.members, part.me), part.layout());
-        let log2 = fold.log2();
-        if round == 0 {
-            steps.copy(blocks.total());
-        } else if round == 1 {
-            fold.fold(blocks.whole(), Into::Combine, |position| position, steps);
-        } else if round == log2 + 2 {
-            if let Some((_, odd)) = fold.pair() {
-                fold.unfold(blocks.block(odd), |position| position, steps);
+        match fold.reduce_scatter_stage(round) {
+            ReduceScatterStage::Copy => steps.copy(blocks.total()),
+            ReduceScatterStage::Fold => {
+                fold.fold(blocks.whole(), ReceiveAction::Combine, |position| position, steps)
             }
-        } else if let Some(core) = fold.core() {
-            let distance = 1 << (log2 + 1 - round);
-            let side = |core: u32| {
-                let first = core & !(distance - 1);
-                blocks.between(fold.position(first), fold.position(first + distance))
-            };
-            let partner = fold.position(core ^ distance);
-            steps.receive(partner, side(core), Into::Combine);
-            steps.send(partner, side(core ^ distance));
+            ReduceScatterStage::Exchange(exchange) => {
+                let Some(core) = fold.core() else { return };
+                let distance = 1 << (fold.log2() - 1 - exchange);
+                let side = |core: u32| {
+                    let first = core & !(distance - 1);
+                    blocks.between(fold.position(first), fold.position(first + distance))
+                };
+                let partner = fold.position(core ^ distance);
+                steps.receive(partner, side(core), ReceiveAction::Combine);
+                steps.send(partner, side(core ^ distance));
+            }
+            ReduceScatterStage::Deliver => {
+                if let Some((_, odd)) = fold.pair() {
+                    fold.unfold(blocks.block(odd), |position| position, steps);
+                }
+            }
         }
     }
 }

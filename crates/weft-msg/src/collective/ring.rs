@@ -9,8 +9,9 @@
 //! # Source
 //! Patarasuk and Yuan 2009; MPICH `allgather_ring`.
 
-use super::layout::Layout;
-use super::{Into, Schedule, Steps, part::Part};
+use super::blocks::{Blocks, Extent};
+use super::member_part::{MemberPart, around};
+use super::{ReceiveAction, RoundSteps, Schedule};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -27,52 +28,65 @@ impl Schedule for Ring {
         ]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         match part.kind {
             Collective::Allreduce => 2 * half(part),
             _ => half(part),
         }
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         match part.kind {
             Collective::Allgather | Collective::Allgatherv => {
-                allgather(part, part.layout(), part.me, round, steps);
+                let blocks = RingBlocks { blocks: part.layout(), own: part.me };
+                allgather(part, blocks, round, steps);
             }
             Collective::Allreduce => {
-                let vector = part.split(part.members);
+                let blocks = RingBlocks { blocks: part.split(part.members), own: part.me };
                 match round.checked_sub(half(part)) {
-                    None => reduce_scatter(part, vector, round, steps),
-                    Some(round) => allgather(part, vector, part.me, round, steps),
+                    None => reduce_scatter(part, blocks, round, steps),
+                    Some(round) => allgather(part, blocks, round, steps),
                 }
             }
-            _ => reduce_scatter(part, part.layout(), round, steps),
+            _ => {
+                let blocks = RingBlocks { blocks: part.layout(), own: part.me };
+                reduce_scatter(part, blocks, round, steps);
+            }
         }
     }
 }
 
 /// Rounds of an allgather or a reduce-scatter around the ring.
-pub(super) fn half(part: &Part) -> u32 {
+pub(super) fn half(part: &MemberPart) -> u32 {
     part.members - 1
 }
 
-/// One round of an allgather in which this member contributes block `own`, the next one the next block.
-pub(super) fn allgather(part: &Part, blocks: Layout<'_>, own: u32, round: u32, steps: &mut Steps) {
-    steps.receive(part.before(1), block(blocks, own, round + 1), Into::Store);
-    steps.send(part.after(1), block(blocks, own, round));
+/// Blocks that travel around the ring, as the member sees them to whom block `own` belongs.
+#[derive(Clone, Copy)]
+pub(super) struct RingBlocks<'b> {
+    pub blocks: Blocks<'b>,
+    pub own: u32,
 }
 
-/// One round of a reduce-scatter that leaves block i with member i.
-fn reduce_scatter(part: &Part, blocks: Layout<'_>, round: u32, steps: &mut Steps) {
-    if round == 0 {
-        steps.copy(blocks.total());
+impl RingBlocks<'_> {
+    /// The block `back` before the member's own, around the end.
+    fn before(&self, back: u32) -> Extent {
+        let count = self.blocks.count();
+        self.blocks.block(around(self.own, count - back % count, count))
     }
-    steps.receive(part.before(1), block(blocks, part.me, round + 2), Into::Combine);
-    steps.send(part.after(1), block(blocks, part.me, round + 1));
 }
 
-/// The block `back` before `own`, around the end.
-fn block(blocks: Layout<'_>, own: u32, back: u32) -> super::layout::Piece {
-    let count = blocks.count();
-    blocks.block(super::part::around(own, count - back % count, count))
+/// One round of an allgather in which each member contributes its own block, the next one the next block.
+pub(super) fn allgather(part: &MemberPart, blocks: RingBlocks<'_>, round: u32, steps: &mut RoundSteps) {
+    steps.receive(part.before(1), blocks.before(round + 1), ReceiveAction::Store);
+    steps.send(part.after(1), blocks.before(round));
+}
+
+/// One round of a reduce-scatter that leaves each member its own block.
+fn reduce_scatter(part: &MemberPart, blocks: RingBlocks<'_>, round: u32, steps: &mut RoundSteps) {
+    if round == 0 {
+        steps.copy(blocks.blocks.total());
+    }
+    steps.receive(part.before(1), blocks.before(round + 2), ReceiveAction::Combine);
+    steps.send(part.after(1), blocks.before(round + 1));
 }

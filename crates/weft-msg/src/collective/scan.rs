@@ -7,44 +7,46 @@
 //! # Source
 //! MPICH `scan_recursive_doubling`, `exscan_recursive_doubling`.
 
-use super::{Buffer, Into, Steps, ceil_log2, part::Part};
+use super::{RankBuffer, ReceiveAction, RoundSteps, ceil_log2, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// Copy, receive, send.
 pub(super) const CHAIN_ROUNDS: u32 = 3;
 
 /// Rounds by recursive doubling.
-pub(super) fn doubling_rounds(part: &Part) -> u32 {
+pub(super) fn doubling_rounds(part: &MemberPart) -> u32 {
     ceil_log2(part.members) + 1
 }
 
 /// One round by recursive doubling.
-pub(super) fn doubling(part: &Part, round: u32, steps: &mut Steps) {
+pub(super) fn doubling(part: &MemberPart, round: u32, steps: &mut RoundSteps) {
     let whole = part.layout().whole();
     if round == 0 {
         return copies(part, steps);
     }
     let partner = part.me ^ (1 << (round - 1));
     if partner < part.members {
-        let into = if partner < part.me { Into::CombineBoth } else { Into::Combine };
-        steps.receive_into(partner, Buffer::Running, whole, into);
-        steps.send_from(partner, Buffer::Running, whole);
+        let into = if partner < part.me { ReceiveAction::CombineBoth } else { ReceiveAction::Combine };
+        steps.receive_into(partner, RankBuffer::Running, whole, into);
+        steps.send_from(partner, RankBuffer::Running, whole);
     }
 }
 
 /// One round along the chain.
-pub(super) fn chain(part: &Part, round: u32, steps: &mut Steps) {
+pub(super) fn chain(part: &MemberPart, round: u32, steps: &mut RoundSteps) {
     let whole = part.layout().whole();
     match round {
         0 => copies(part, steps),
-        1 if part.me > 0 => steps.receive_into(part.me - 1, Buffer::Running, whole, Into::CombineBoth),
-        2 if part.me + 1 < part.members => steps.send_from(part.me + 1, Buffer::Running, whole),
+        1 if part.me > 0 => {
+            steps.receive_into(part.me - 1, RankBuffer::Running, whole, ReceiveAction::CombineBoth)
+        }
+        2 if part.me + 1 < part.members => steps.send_from(part.me + 1, RankBuffer::Running, whole),
         _ => {}
     }
 }
 
 /// The own contribution goes into the running reduction, and into the result of a scan.
-fn copies(part: &Part, steps: &mut Steps) {
+fn copies(part: &MemberPart, steps: &mut RoundSteps) {
     let bytes = part.layout().total();
     steps.copy(if part.kind == Collective::Scan { 2 * bytes } else { bytes });
 }

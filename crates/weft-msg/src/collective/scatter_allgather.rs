@@ -6,7 +6,10 @@
 //! # Source
 //! MPICH `bcast_scatter_ring_allgather`, `bcast_scatter_recursive_doubling_allgather`.
 
-use super::{Schedule, Steps, binomial, part::Part, recursive_doubling, ring};
+use super::fold::Fold;
+use super::recursive_doubling::{self, Allgather};
+use super::ring::{self, RingBlocks};
+use super::{RoundSteps, Schedule, binomial, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// With an allgather around a ring.
@@ -20,15 +23,18 @@ impl Schedule for ScatterRing {
         &[Collective::Broadcast]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         binomial::tree_rounds(part) + ring::half(part)
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let vector = part.split(part.members);
         match round.checked_sub(binomial::tree_rounds(part)) {
             None => binomial::scatter_from_root(part, vector, round, steps),
-            Some(round) => ring::allgather(part, vector, part.relative(), round, steps),
+            Some(round) => {
+                let blocks = RingBlocks { blocks: vector, own: part.relative() };
+                ring::allgather(part, blocks, round, steps);
+            }
         }
     }
 }
@@ -38,17 +44,18 @@ impl Schedule for ScatterDoubling {
         &[Collective::Broadcast]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         binomial::tree_rounds(part) + recursive_doubling::allgather_rounds(part)
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let vector = part.split(part.members);
         match round.checked_sub(binomial::tree_rounds(part)) {
             None => binomial::scatter_from_root(part, vector, round, steps),
             Some(round) => {
+                let fold = Fold::new(part.members, part.relative());
                 let name = |position| part.nth_from_root(position);
-                recursive_doubling::allgather(part, vector, part.relative(), name, round, steps);
+                Allgather { fold, blocks: vector, name }.round(round, steps);
             }
         }
     }

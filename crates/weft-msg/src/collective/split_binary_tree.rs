@@ -8,7 +8,7 @@
 //! Open MPI 4.1, `ompi_coll_base_bcast_intra_split_bintree`, without segments. A vector that cannot be
 //! cut goes along a chain.
 
-use super::{Into, Schedule, Steps, binary_tree, chain::Chain, part::Part};
+use super::{ReceiveAction, RoundSteps, Schedule, binary_tree, chain::Chain, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -19,11 +19,11 @@ impl Schedule for SplitBinaryTree {
         &[Collective::Broadcast]
     }
 
-    fn rounds(&self, part: &Part) -> u32 {
+    fn rounds(&self, part: &MemberPart) -> u32 {
         if cannot_be_cut(part) { Chain.rounds(part) } else { 3 }
     }
 
-    fn round(&self, part: &Part, round: u32, steps: &mut Steps) {
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         if cannot_be_cut(part) {
             return Chain.round(part, round, steps);
         }
@@ -33,17 +33,19 @@ impl Schedule for SplitBinaryTree {
         let side = |position: u32| (position + 1) % 2;
         let family = binary_tree::family(v, part.members);
         match (round, family.parent) {
-            (0, Some(parent)) => steps.receive(name(parent), halves.block(side(v)), Into::Store),
+            (0, Some(parent)) => steps.receive(name(parent), halves.block(side(v)), ReceiveAction::Store),
             (1, _) => {
                 for child in &family.children {
                     steps.send(name(*child), halves.block(side(*child)));
                 }
             }
             (2, None) if last % 2 == 1 => steps.send(name(last), halves.block(1)),
-            (2, Some(_)) if v == last && v % 2 == 1 => steps.receive(name(0), halves.block(1), Into::Store),
+            (2, Some(_)) if v == last && v % 2 == 1 => {
+                steps.receive(name(0), halves.block(1), ReceiveAction::Store)
+            }
             (2, Some(_)) => {
                 let partner = if v % 2 == 1 { v + 1 } else { v - 1 };
-                steps.receive(name(partner), halves.block(side(partner)), Into::Store);
+                steps.receive(name(partner), halves.block(side(partner)), ReceiveAction::Store);
                 steps.send(name(partner), halves.block(side(v)));
             }
             _ => {}
@@ -51,6 +53,6 @@ impl Schedule for SplitBinaryTree {
     }
 }
 
-fn cannot_be_cut(part: &Part) -> bool {
+fn cannot_be_cut(part: &MemberPart) -> bool {
     part.layout().total() < 2
 }

@@ -1,6 +1,6 @@
 //! Allreduce by the interfaces: within their limits, and what happens outside.
 
-use super::network::{Blind, Delays, MOST_ACCELERATED, Outcome, run};
+use super::network::{Delays, MAX_ACCELERATED_RANKS, Network, Outcome};
 use crate::{AcceleratorLimit, Algorithm, MsgError, Protocol, Rule};
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId};
 use weft_units::{Bytes, RankId, Span};
@@ -8,12 +8,19 @@ use weft_units::{Bytes, RankId, Span};
 fn allreduce(comm: CommId, bytes: u64, request: Option<u32>) -> Op {
     let bytes = Bytes::new(bytes);
     let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 4, ..CollectiveSizes::default() };
-    Op::Collective { kind: Collective::Allreduce, comm, root: None, sizes, request: request.map(RequestId) }
+    Op::Collective {
+        kind: Collective::Allreduce,
+        comm,
+        root: None,
+        sizes,
+        request: request.map(RequestId),
+        buffers: Default::default(),
+    }
 }
 
 fn go(ranks: u32, protocol: &Protocol) -> Result<Outcome, MsgError> {
     let programs = vec![vec![allreduce(CommId::WORLD, 4096, None)]; ranks as usize];
-    run(programs, protocol, Delays::Fixed(1000), true, &mut Blind)
+    Network::new(protocol, Delays::Fixed(1000)).reloading(true).run(programs)
 }
 
 #[test]
@@ -21,11 +28,11 @@ fn by_the_table_software_takes_over_outside_the_limits() {
     let mut protocol = Protocol { collective_call: Span::from_ps(7), ..Protocol::zero() };
     protocol.algorithms.prefer(Rule::always(Collective::Allreduce, Algorithm::Ring)).unwrap();
     protocol.algorithms.prefer(Rule::always(Collective::Allreduce, Algorithm::Accelerator)).unwrap();
-    let within = go(MOST_ACCELERATED, &protocol).unwrap();
+    let within = go(MAX_ACCELERATED_RANKS, &protocol).unwrap();
     within.assert_clean();
     assert_eq!((within.messages.len(), within.end), (0, 1007));
-    let ranks = u64::from(MOST_ACCELERATED) + 1;
-    let outside = go(MOST_ACCELERATED + 1, &protocol).unwrap();
+    let ranks = u64::from(MAX_ACCELERATED_RANKS) + 1;
+    let outside = go(MAX_ACCELERATED_RANKS + 1, &protocol).unwrap();
     outside.assert_clean();
     assert_eq!(outside.messages.len() as u64, 2 * ranks * (ranks - 1), "the next rule's ring");
 }
@@ -35,9 +42,10 @@ fn by_name_it_is_an_error_that_names_the_limit() {
     let algorithms =
         Protocol::zero().algorithms.forced(Collective::Allreduce, Algorithm::Accelerator).unwrap();
     let protocol = Protocol { algorithms, ..Protocol::zero() };
-    go(MOST_ACCELERATED, &protocol).unwrap().assert_clean();
-    let error = go(MOST_ACCELERATED + 1, &protocol).unwrap_err();
-    let limit = AcceleratorLimit::TooManyRanks { ranks: MOST_ACCELERATED + 1, limit: MOST_ACCELERATED };
+    go(MAX_ACCELERATED_RANKS, &protocol).unwrap().assert_clean();
+    let error = go(MAX_ACCELERATED_RANKS + 1, &protocol).unwrap_err();
+    let limit =
+        AcceleratorLimit::TooManyRanks { ranks: MAX_ACCELERATED_RANKS + 1, limit: MAX_ACCELERATED_RANKS };
     assert_eq!(error, MsgError::Accelerator { limit });
     assert!(error.to_string().contains("17 ranks exceed its 16"), "{error}");
 }
@@ -59,7 +67,11 @@ fn groups_and_numbers_keep_apart() {
             Op::Waitall { requests: (0..3).map(RequestId).collect() },
         ]
     });
-    run(programs.collect(), &protocol, Delays::Random(5), true, &mut Blind).unwrap().assert_clean();
+    Network::new(&protocol, Delays::Random(5))
+        .reloading(true)
+        .run(programs.collect())
+        .unwrap()
+        .assert_clean();
 }
 
 /// A rank that never calls leaves the others waiting, and their report names the algorithm.
@@ -69,7 +81,7 @@ fn a_missing_member_is_reported() {
         Protocol::zero().algorithms.forced(Collective::Allreduce, Algorithm::Accelerator).unwrap();
     let protocol = Protocol { algorithms, ..Protocol::zero() };
     let programs = vec![vec![allreduce(CommId::WORLD, 8, None)], vec![]];
-    let outcome = run(programs, &protocol, Delays::Fixed(1), false, &mut Blind).unwrap();
+    let outcome = Network::new(&protocol, Delays::Fixed(1)).run(programs).unwrap();
     let text = outcome.blocked[0].to_string();
     assert!(text.contains("rank 0 waits in allreduce") && text.contains("by accelerator"), "{text}");
     assert_eq!(outcome.blocked[0].rank, RankId(0));

@@ -1,6 +1,6 @@
 //! Operations that cannot be.
 
-use super::network::{Blind, Delays, run};
+use super::network::{Delays, Network};
 use crate::{MsgError, Protocol, unsupported};
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode};
 use weft_units::{Bytes, RankId};
@@ -8,16 +8,31 @@ use weft_units::{Bytes, RankId};
 fn error(program: Vec<Op>) -> MsgError {
     let mut programs = vec![vec![]; 4];
     programs[0] = program;
-    run(programs, &Protocol::zero(), Delays::Fixed(1), false, &mut Blind).unwrap_err()
+    Network::new(&Protocol::zero(), Delays::Fixed(1)).run(programs).unwrap_err()
 }
 
 fn isend(to: u32, comm: u64, request: u32) -> Op {
     let (bytes, mode) = (Bytes::new(8), SendMode::Standard);
-    Op::Isend { to: RankId(to), tag: 0, comm: CommId(comm), bytes, mode, request: RequestId(request) }
+    Op::Isend {
+        to: RankId(to),
+        tag: 0,
+        comm: CommId(comm),
+        bytes,
+        mode,
+        request: RequestId(request),
+        buffer: None,
+    }
 }
 
 fn collective(kind: Collective, root: Option<u32>, sizes: CollectiveSizes) -> Op {
-    Op::Collective { kind, comm: CommId::WORLD, root: root.map(RankId), sizes, request: None }
+    Op::Collective {
+        kind,
+        comm: CommId::WORLD,
+        root: root.map(RankId),
+        sizes,
+        request: None,
+        buffers: Default::default(),
+    }
 }
 
 #[test]
@@ -29,7 +44,8 @@ fn peers_communicators_and_requests_must_exist() {
     );
     assert!(text(vec![isend(1, 5, 0)]).contains("rank 0 is in no communicator 5"));
     let (to, mode, bytes) = (RankId(1), SendMode::Standard, Bytes::new(u64::MAX));
-    let huge = Op::Isend { to, tag: 0, comm: CommId::WORLD, bytes, mode, request: RequestId(0) };
+    let huge =
+        Op::Isend { to, tag: 0, comm: CommId::WORLD, bytes, mode, request: RequestId(0), buffer: None };
     assert_eq!(text(vec![huge]), "a message of 18446744073709551615 bytes: expected at most 2^62");
     let small =
         Op::Communicator { comm: CommId(5), members: vec![RankRange { first: 0, stride: 2, count: 2 }] };
@@ -72,9 +88,10 @@ fn a_message_longer_than_its_receive_is_an_error() {
         bytes: Bytes::new(7),
         matched: None,
         request: RequestId(0),
+        buffer: None,
     };
     let programs = vec![vec![isend(1, 0, 0)], vec![receive]];
-    let error = run(programs, &Protocol::zero(), Delays::Fixed(1), true, &mut Blind).unwrap_err();
+    let error = Network::new(&Protocol::zero(), Delays::Fixed(1)).reloading(true).run(programs).unwrap_err();
     assert_eq!(
         error.to_string(),
         "a message of 8 bytes from rank 0 (tag 0) matches a receive of only 7 bytes"

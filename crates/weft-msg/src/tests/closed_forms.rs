@@ -1,6 +1,6 @@
 //! Messages, bytes and rounds against closed forms.
 
-use super::collectives::{Trial, run_trials};
+use super::collectives::{Setting, Trial, run_trials};
 use super::network::Delays;
 use crate::collective::ceil_log2;
 use crate::{Algorithm, Protocol};
@@ -11,7 +11,7 @@ const BLOCK: u64 = 96;
 /// Messages and bytes of one collective, and how long it takes where a message takes 1.
 fn measure(kind: Collective, algorithm: Algorithm, count: u32) -> (u64, u64, u64) {
     let trial = Trial { kind, algorithm, root: count / 3, size: BLOCK, element: 1, seed: 0 };
-    let outcome = run_trials(&[trial], 0, count, true, &Protocol::zero(), Delays::Fixed(1), false);
+    let outcome = run_trials(&[trial], &Setting::world(count, Protocol::zero(), Delays::Fixed(1)));
     let bytes = outcome.messages.iter().map(|(.., payload)| payload.get()).sum();
     (outcome.messages.len() as u64, bytes, outcome.end)
 }
@@ -116,7 +116,8 @@ fn rounds_are_as_deep_as_the_algorithm() {
 }
 
 /// An allreduce by recursive doubling costs what TR-488 §6.1.3 says: the temporary buffer, a copy into it, an
-/// exchange and a reduction per step, a copy out of it. Catches a step that costs nothing, or a copy too many.
+/// exchange and a reduction per step, a copy out of it. Catches a step that costs nothing, or a copy too
+/// many.
 #[test]
 fn recursive_doubling_spends_what_the_paper_lists() {
     let gigabyte = Some(weft_units::BitRate::from_gigabits(8)); // 1000 ps per byte
@@ -139,7 +140,7 @@ fn recursive_doubling_spends_what_the_paper_lists() {
         element: 4,
         seed: 0,
     };
-    let outcome = run_trials(&[trial], 0, 8, true, &protocol, Delays::Fixed(1_000_000), false);
+    let outcome = run_trials(&[trial], &Setting::world(8, protocol, Delays::Fixed(1_000_000)));
     let (copy, reduction) = (BLOCK * 1000, BLOCK * 2000);
     let step = 10 + 100 + 1_000 + 10_000 + reduction;
     assert_eq!(outcome.spent, [1 + copy + 3 * step + copy; 8]);

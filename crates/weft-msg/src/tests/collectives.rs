@@ -1,10 +1,10 @@
 //! Every algorithm of every collective: the right data everywhere, exactly once.
 
 use super::data_flow::{DataFlow, DataFlows};
-use super::network::{Delays, MOST_ACCELERATED, Outcome, run, splitmix};
+use super::network::{Delays, MAX_ACCELERATED_RANKS, Network, Outcome, splitmix};
 use crate::algorithms::CollectiveSize;
+use crate::collective::member_part::{MemberPart, Place};
 use crate::collective::non_overlapping::stages;
-use crate::collective::part::Part;
 use crate::{
     Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, Protocol, Rendezvous, Rule, SynchronousSends,
 };
@@ -25,7 +25,7 @@ pub struct Trial {
     pub seed: u64,
 }
 
-/// What member `me` of `members` gives and takes.
+/// The sizes that member `me` of `members` gives and takes.
 pub fn sizes(trial: &Trial, members: u32, me: u32) -> CollectiveSizes {
     // What member i gives member j, where that differs between pairs.
     let pair = |i: u32, j: u32| splitmix(trial.seed ^ u64::from(i << 8 | j)) % (trial.size + 1);
@@ -79,28 +79,54 @@ pub fn sizes(trial: &Trial, members: u32, me: u32) -> CollectiveSizes {
     }
 }
 
-/// Communicators of `members` members: the world, or spread over it in several ways.
-pub fn members(shape: u32, members: u32) -> (CommId, Vec<RankRange>) {
-    let range = |first, stride, count| RankRange { first, stride, count };
-    match shape {
-        0 => (CommId::WORLD, vec![range(0, 1, members)]),
-        1 => (CommId(9), vec![range(members, -1, members)]),
-        2 => (CommId(9), vec![range(1, 2, members)]),
-        _ => (CommId(9), vec![range(members, 1, members / 2), range(0, 1, members - members / 2)]),
+/// The communicator, the machine and the manner in which trials are run.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The number of members.
+    pub members: u32,
+    /// The place of the communicator in the world, see [`Setting::communicator`].
+    pub shape: u32,
+    /// Whether the trials are run one after the other, and not all at once.
+    pub blocking: bool,
+    pub protocol: Protocol,
+    pub delays: Delays,
+    /// Whether every process is saved and loaded before every event.
+    pub reloads: bool,
+}
+
+impl Setting {
+    /// Blocking trials on the world of `members` ranks.
+    pub fn world(members: u32, protocol: Protocol, delays: Delays) -> Setting {
+        Setting { members, shape: 0, blocking: true, protocol, delays, reloads: false }
+    }
+
+    /// The communicator: the world, or members that are spread over it in several ways.
+    fn communicator(&self) -> (CommId, Vec<RankRange>) {
+        let members = self.members;
+        let range = |first, stride, count| RankRange { first, stride, count };
+        match self.shape {
+            0 => (CommId::WORLD, vec![range(0, 1, members)]),
+            1 => (CommId(9), vec![range(members, -1, members)]),
+            2 => (CommId(9), vec![range(1, 2, members)]),
+            _ => (CommId(9), vec![range(members, 1, members / 2), range(0, 1, members - members / 2)]),
+        }
     }
 }
 
+/// Any setting with so many members, in which messages arrive in any order.
+fn settings(members: impl Strategy<Value = u32>) -> impl Strategy<Value = Setting> {
+    (members, 0u32..4, any::<bool>(), protocols(), any::<u64>()).prop_map(
+        |(members, shape, blocking, protocol, seed)| {
+            let delays = Delays::Random(seed);
+            Setting { members, shape, blocking, protocol, delays, reloads: false }
+        },
+    )
+}
+
 /// Runs trials on one communicator, one after the other or all at once, and checks their data.
-pub fn run_trials(
-    trials: &[Trial],
-    shape: u32,
-    count: u32,
-    blocking: bool,
-    protocol: &Protocol,
-    delays: Delays,
-    reload: bool,
-) -> Outcome {
-    let (comm, ranges) = members(shape, count);
+pub fn run_trials(trials: &[Trial], setting: &Setting) -> Outcome {
+    let &Setting { members: count, shape, blocking, delays, reloads, .. } = setting;
+    let (comm, ranges) = setting.communicator();
     let ranks: Vec<RankId> = ranges
         .iter()
         .flat_map(|range| {
@@ -121,35 +147,38 @@ pub fn run_trials(
                 root: Some(ranks[(trial.root % count) as usize]),
                 sizes: sizes(trial, count, me as u32),
                 request: (!blocking).then_some(RequestId(number as u32)),
+                buffers: Default::default(),
             });
         }
         if !blocking {
             program.push(Op::Waitall { requests: (0..trials.len() as u32).map(RequestId).collect() });
         }
     }
-    let mut protocol = protocol.clone();
+    let mut protocol = setting.protocol.clone();
     // The last one preferred goes first: a collective that comes twice goes by one algorithm.
     for trial in trials {
         protocol.algorithms.prefer(Rule::always(trial.kind, trial.algorithm)).unwrap();
     }
     let flows = trials.iter().enumerate().map(|(number, trial)| {
-        let parts =
-            (0..count).map(|me| Part::new(trial.kind, count, me, trial.root, &sizes(trial, count, me)));
-        let mut parts: Vec<Part> = parts.collect::<Result<_, _>>().unwrap();
+        let place = |me| Place { members: count, me, root: trial.root };
+        let parts = (0..count).map(|me| MemberPart::new(trial.kind, place(me), &sizes(trial, count, me)));
+        let mut parts: Vec<MemberPart> = parts.collect::<Result<_, _>>().unwrap();
         let size = CollectiveSize { non_blocking: !blocking, ..parts[0].size() };
         let mut algorithm = protocol.algorithms.choose(trial.kind, size).unwrap();
-        if algorithm == Algorithm::Accelerator && count > MOST_ACCELERATED {
+        if algorithm == Algorithm::Accelerator && count > MAX_ACCELERATED_RANKS {
             algorithm = protocol.algorithms.choose_software(trial.kind, size).unwrap();
         }
         if algorithm == Algorithm::NonOverlapping {
-            parts.iter_mut().for_each(|part| part.stages = stages(part, &protocol.algorithms));
+            parts.iter_mut().for_each(|part| {
+                part.stages = stages(part, |kind, size| protocol.algorithms.choose(kind, size))
+            });
         }
-        DataFlow::new(parts, ranks.clone(), comm, number as i32, algorithm)
+        DataFlow::new(ranks.iter().copied().zip(parts), comm, number as i32, algorithm)
     });
-    let mut flows = DataFlows(flows.collect());
-    let outcome = run(programs, &protocol, delays, reload, &mut flows).unwrap();
+    let mut flows = DataFlows::new(flows.collect());
+    let outcome = Network::new(&protocol, delays).reloading(reloads).observe(programs, &mut flows).unwrap();
     outcome.assert_clean();
-    flows.0.iter_mut().for_each(DataFlow::assert_complete);
+    flows.assert_complete();
     outcome
 }
 
@@ -200,34 +229,34 @@ proptest! {
     /// Catches a schedule that loses, repeats or misplaces a byte, a rank that sends before it has
     /// received, and a message that nobody receives: on any number of members, for any root and size.
     #[test]
-    fn every_algorithm_brings_the_right_data(
-        count in 1u32..=33, root in 0u32..33, size in 0u64..70, element in prop::sample::select(vec![1, 4, 8]),
-        seed in any::<u64>(), shape in 0u32..4, blocking in any::<bool>(), protocol in protocols(),
-    ) {
+    fn every_algorithm_brings_the_right_data(setting in settings(1u32..=33), any in trial(33)) {
+        let root = any.root % setting.members;
         for (kind, algorithm) in pairs() {
-            let trial = Trial { kind, algorithm, root: root % count, size, element, seed };
-            run_trials(&[trial], shape, count, blocking, &protocol, Delays::Random(seed), false);
+            run_trials(&[Trial { kind, algorithm, root, ..any }], &setting);
         }
     }
 
     /// Catches windows that overlap or leave members out: the others have at most one window.
     #[test]
     fn linear_algorithms_reach_everybody_in_several_windows(
-        count in 34u32..=63, root in 0u32..34, size in 0u64..9, seed in any::<u64>(), protocol in protocols(),
+        setting in settings(34u32..=63), root in 0u32..34, size in 0u64..9, seed in any::<u64>(),
     ) {
+        let setting = Setting { shape: 0, blocking: true, ..setting };
         let several = [Algorithm::Linear, Algorithm::Scattered, Algorithm::NonOverlapping];
         for (kind, algorithm) in pairs().into_iter().filter(|(_, a)| several.contains(a)) {
-            let trial = Trial { kind, algorithm, root, size, element: 1, seed };
-            run_trials(&[trial], 0, count, true, &protocol, Delays::Random(seed), false);
+            run_trials(&[Trial { kind, algorithm, root, size, element: 1, seed }], &setting);
         }
     }
+
 
     /// Catches messages of one collective that match in another of the same communicator.
     #[test]
     fn collectives_at_the_same_time_keep_apart(
-        (count, trials) in (1u32..12).prop_flat_map(|count| (Just(count), prop::collection::vec(trial(count), 1..8))),
-        seed in any::<u64>(), shape in 0u32..4, blocking in any::<bool>(), protocol in protocols(),
+        (setting, trials) in settings(1u32..12).prop_flat_map(|setting| {
+            let trials = prop::collection::vec(trial(setting.members), 1..8);
+            (Just(Setting { reloads: true, ..setting }), trials)
+        }),
     ) {
-        run_trials(&trials, shape, count, blocking, &protocol, Delays::Random(seed), true);
+        run_trials(&trials, &setting);
     }
 }

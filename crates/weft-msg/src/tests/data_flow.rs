@@ -6,9 +6,12 @@
 //! is found out.
 
 use super::network::Observer;
-use crate::collective::part::Part;
-use crate::collective::{Buffer, Into, Step, Steps, butterfly, layout::Piece, linear, schedule};
-use crate::{Algorithm, Envelope, EnvelopeKind};
+use crate::collective::member_part::MemberPart;
+use crate::collective::registry::schedule;
+use crate::collective::{
+    RankBuffer, ReceiveAction, RoundStep, RoundSteps, blocks::Extent, butterfly, linear,
+};
+use crate::{Algorithm, Body, Envelope, EnvelopeKind, Match, ReceiveEntry, SendEntry};
 use std::collections::{BTreeMap, VecDeque};
 use weft_trace::op::{Collective, CommId};
 use weft_units::RankId;
@@ -18,7 +21,7 @@ type Cell = Option<(u64, u64)>;
 
 /// One member's buffers.
 struct Member {
-    part: Part,
+    part: MemberPart,
     data: Vec<Cell>,
     input: Vec<Cell>,
     running: Vec<Cell>,
@@ -26,7 +29,7 @@ struct Member {
     transit: Vec<Vec<Cell>>,
     /// In the butterfly: the data with its blocks in the order of their reversed numbers.
     permuted: Vec<Cell>,
-    rounds: Vec<Vec<Step>>,
+    rounds: Vec<Vec<RoundStep>>,
     round: usize,
     sends: usize,
 }
@@ -35,7 +38,10 @@ struct Member {
 struct Message {
     cells: Vec<Cell>,
     kind: EnvelopeKind,
-    send: u32,
+    /// The entry of an announced one. Its rank uses it again as soon as the data is on its way.
+    send: Option<SendEntry>,
+    /// The entry that the data of an announced one goes to. Free again when it has arrived.
+    receive: Option<ReceiveEntry>,
     arrived: bool,
 }
 
@@ -51,49 +57,110 @@ pub struct DataFlow {
 }
 
 /// Several collectives on one communicator, some at the same time.
-pub struct DataFlows(pub Vec<DataFlow>);
+pub struct DataFlows {
+    flows: Vec<DataFlow>,
+    /// The flow whose message was the last to be announced by a rank in an entry.
+    announced: BTreeMap<(RankId, SendEntry), usize>,
+}
 
 impl Observer for DataFlows {
     fn posted(&mut self, from: RankId, to: RankId, envelope: &Envelope) {
-        if let Some(flow) = self.flow(envelope)
-            && matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend)
-        {
-            flow.posted(from, to, envelope);
+        match envelope.body {
+            Body::Eager { matching, .. } => {
+                let flow = self.called(matching);
+                self.flows[flow].posted(from, to, envelope);
+            }
+            Body::RequestToSend { matching, send, .. } => {
+                let flow = self.called(matching);
+                self.announced.insert((from, send), flow);
+                self.flows[flow].posted(from, to, envelope);
+            }
+            // Data has no context: it is the flow's that has announced it.
+            Body::Data { send, receive } => {
+                let flow = self.announced[&(from, send)];
+                self.flows[flow].data_posted(from, to, send, receive);
+            }
+            _ => {}
         }
     }
 
     fn delivered(&mut self, to: RankId, envelope: &Envelope) {
-        if let Some(flow) = self.flow(envelope)
-            && matches!(envelope.kind, EnvelopeKind::Eager | EnvelopeKind::Data)
-        {
-            flow.delivered(to, envelope);
-        }
+        let from = envelope.source;
+        let message = match envelope.body {
+            Body::Eager { matching, .. } => {
+                let flow = self.called(matching);
+                self.flows[flow].next_eager(from, to)
+            }
+            Body::Data { receive, .. } => {
+                self.flows.iter_mut().find_map(|flow| flow.awaiting(from, to, receive))
+            }
+            _ => return,
+        };
+        message.expect("a message arrives that was sent").arrived = true;
     }
 }
 
 impl DataFlows {
-    fn flow(&mut self, envelope: &Envelope) -> Option<&mut DataFlow> {
-        assert!(envelope.collective);
-        let found = self.0.iter_mut().find(|flow| (flow.comm, flow.number) == (envelope.comm, envelope.tag));
-        Some(found.expect("a message of a collective that was not called"))
+    /// These collectives, before their first message.
+    pub fn new(flows: Vec<DataFlow>) -> DataFlows {
+        DataFlows { flows, announced: BTreeMap::new() }
+    }
+
+    /// Panics unless every member of every collective has exactly what it should.
+    pub fn assert_complete(&mut self) {
+        self.flows.iter_mut().for_each(DataFlow::assert_complete);
+    }
+
+    /// The collective that has messages with this match.
+    fn called(&self, matching: Match) -> usize {
+        let Match { comm, context } = matching;
+        assert!(context.is_collective());
+        let flow = self.flows.iter().position(|flow| (flow.comm, flow.number) == (comm, context.number()));
+        flow.expect("a message of a collective that was not called")
     }
 }
 
 impl DataFlow {
-    /// The collective of these parts, one per member in order.
+    /// The collective of these members, each with its rank and its part, in order.
     pub fn new(
-        parts: Vec<Part>,
-        ranks: Vec<RankId>,
+        members: impl Iterator<Item = (RankId, MemberPart)>,
         comm: CommId,
         number: i32,
         algorithm: Algorithm,
     ) -> DataFlow {
-        let members = parts.into_iter().map(|part| Member::new(part, algorithm)).collect();
+        let (ranks, members) = members.map(|(rank, part)| (rank, Member::new(part, algorithm))).unzip();
         DataFlow { members, ranks, comm, number, algorithm, messages: BTreeMap::new() }
     }
 
     fn member(&self, rank: RankId) -> u32 {
         self.ranks.iter().position(|known| *known == rank).expect("only members take part") as u32
+    }
+
+    /// The messages from `from` to `to` that have not been taken, in the order of sending.
+    fn messages(&mut self, from: RankId, to: RankId) -> impl DoubleEndedIterator<Item = &mut Message> {
+        let member = |rank| self.ranks.iter().position(|known| *known == rank).map(|member| member as u32);
+        let key = member(from).zip(member(to));
+        key.and_then(|key| self.messages.get_mut(&key)).into_iter().flatten()
+    }
+
+    /// The first message without announcement that has not arrived.
+    fn next_eager(&mut self, from: RankId, to: RankId) -> Option<&mut Message> {
+        let mut messages = self.messages(from, to);
+        messages.find(|message| !message.arrived && message.kind == EnvelopeKind::Eager)
+    }
+
+    /// The announced message whose data goes to this entry.
+    fn awaiting(&mut self, from: RankId, to: RankId, receive: ReceiveEntry) -> Option<&mut Message> {
+        let mut messages = self.messages(from, to);
+        messages.find(|message| !message.arrived && message.receive == Some(receive))
+    }
+
+    /// The data of the last message that was announced in `send` goes on its way to `receive`.
+    fn data_posted(&mut self, from: RankId, to: RankId, send: SendEntry, receive: ReceiveEntry) {
+        let message = self.messages(from, to).rfind(|message| message.send == Some(send));
+        let message = message.expect("data is sent of a message that was announced");
+        assert_eq!(message.receive, None, "the data of a message is sent once");
+        message.receive = Some(receive);
     }
 
     fn posted(&mut self, from: RankId, to: RankId, envelope: &Envelope) {
@@ -111,21 +178,14 @@ impl DataFlow {
         );
         assert_eq!(envelope.bytes.get(), cells.len() as u64);
         assert!(cells.iter().all(Option::is_some), "member {from} sends what it does not have");
-        let message = Message { cells, kind: envelope.kind, send: envelope.send, arrived: false };
+        let message = Message {
+            cells,
+            kind: envelope.kind(),
+            send: envelope.announces(),
+            receive: None,
+            arrived: false,
+        };
         self.messages.entry((from, to)).or_default().push_back(message);
-    }
-
-    fn delivered(&mut self, to: RankId, envelope: &Envelope) {
-        let key = (self.member(envelope.source), self.member(to));
-        let announced = envelope.kind == EnvelopeKind::Data;
-        let message = self.messages.get_mut(&key).unwrap().iter_mut().find(|message| {
-            !message.arrived
-                && match announced {
-                    true => message.kind == EnvelopeKind::RequestToSend && message.send == envelope.send,
-                    false => message.kind == EnvelopeKind::Eager,
-                }
-        });
-        message.expect("a message arrives that was sent").arrived = true;
     }
 
     /// Takes in what a member's present round receives.
@@ -133,7 +193,7 @@ impl DataFlow {
         let member = &mut self.members[me as usize];
         assert!(member.round < member.rounds.len(), "member {me} sends after its last round");
         for step in member.rounds[member.round].clone() {
-            let Step::Receive { from, buffer, piece, into } = step else { continue };
+            let RoundStep::Receive { from, buffer, piece, into } = step else { continue };
             let message = self.messages.get_mut(&(from, me)).and_then(VecDeque::pop_front);
             let message = message.unwrap_or_else(|| {
                 panic!(
@@ -150,7 +210,7 @@ impl DataFlow {
     }
 
     /// Panics unless every member has exactly what it should.
-    pub fn assert_complete(&mut self) {
+    fn assert_complete(&mut self) {
         for me in 0..self.members.len() as u32 {
             while self.members[me as usize].round < self.members[me as usize].rounds.len() {
                 assert!(self.members[me as usize].next_send().is_none(), "member {me} has not sent all");
@@ -162,7 +222,7 @@ impl DataFlow {
         for member in &self.members {
             let (part, all) = (&member.part, everybody(member.part.members));
             let own = part.layout();
-            let expect = |piece: Piece, origin: u64, first: u64| {
+            let expect = |piece: Extent, origin: u64, first: u64| {
                 for place in 0..piece.bytes {
                     let cell = member.data[(piece.offset + place) as usize];
                     assert_eq!(
@@ -237,14 +297,14 @@ fn exchanges_blocks(kind: Collective) -> bool {
 }
 
 impl Member {
-    fn new(part: Part, algorithm: Algorithm) -> Member {
+    fn new(part: MemberPart, algorithm: Algorithm) -> Member {
         let (me, total) = (1u64 << part.me, part.layout().total());
         let own = |bytes: u64| (0..bytes).map(|place| Some((me, place))).collect::<Vec<Cell>>();
         let mut data = vec![None; total as usize];
         let mut running = vec![];
         let mut transit = vec![];
         let input = if exchanges_blocks(part.kind) { own(part.input().total()) } else { vec![] };
-        let mut place = |piece: Piece, cells: &[Cell]| {
+        let mut place = |piece: Extent, cells: &[Cell]| {
             data[piece.offset as usize..][..piece.bytes as usize].copy_from_slice(cells);
         };
         match part.kind {
@@ -276,10 +336,10 @@ impl Member {
             _ => place(part.layout().whole(), &own(total)),
         }
         let schedule = schedule(algorithm);
-        let mut rounds: Vec<Vec<Step>> = vec![];
+        let mut rounds: Vec<Vec<RoundStep>> = vec![];
         let mut overlaps = false;
         for round in 0..schedule.rounds(&part) {
-            let mut steps = Steps::default();
+            let mut steps = RoundSteps::default();
             schedule.round(&part, round, &mut steps);
             let steps = steps.iter().copied();
             match rounds.last_mut() {
@@ -302,35 +362,35 @@ impl Member {
     fn next_send(&mut self) -> Option<(u32, Vec<Cell>)> {
         let round = self.rounds.get(self.round)?;
         let mut sends = round.iter().filter_map(|step| match step {
-            Step::Send { to, from, piece } => Some((*to, *from, *piece)),
+            RoundStep::Send { to, from, piece } => Some((*to, *from, *piece)),
             _ => None,
         });
         let (to, from, piece) = sends.nth(self.sends)?;
         self.sends += 1;
         let cells = match from {
-            Buffer::Transit => {
+            RankBuffer::Transit => {
                 let blocks = self.transit.iter().enumerate().filter(|(i, _)| i >> piece.offset & 1 == 1);
                 blocks.flat_map(|(_, block)| block.iter().copied()).collect()
             }
-            Buffer::Data => places(piece, self.data.len()).map(|i| self.data[i]).collect(),
-            Buffer::Input => places(piece, self.input.len()).map(|i| self.input[i]).collect(),
-            Buffer::Permuted => places(piece, self.permuted.len()).map(|i| self.permuted[i]).collect(),
-            Buffer::Running => places(piece, self.running.len()).map(|i| self.running[i]).collect(),
+            RankBuffer::Data => places(piece, self.data.len()).map(|i| self.data[i]).collect(),
+            RankBuffer::Input => places(piece, self.input.len()).map(|i| self.input[i]).collect(),
+            RankBuffer::Permuted => places(piece, self.permuted.len()).map(|i| self.permuted[i]).collect(),
+            RankBuffer::Running => places(piece, self.running.len()).map(|i| self.running[i]).collect(),
         };
         Some((to, cells))
     }
 
-    fn take_in(&mut self, buffer: Buffer, piece: Piece, into: Into, cells: &[Cell]) {
+    fn take_in(&mut self, buffer: RankBuffer, piece: Extent, into: ReceiveAction, cells: &[Cell]) {
         assert_eq!(piece.bytes, cells.len() as u64, "the two sides know the same size");
-        if into == Into::CombineBoth {
-            take_in(&mut self.data, piece, Into::Combine, cells);
+        if into == ReceiveAction::CombineBoth {
+            take_in(&mut self.data, piece, ReceiveAction::Combine, cells);
         }
         match buffer {
-            Buffer::Data => take_in(&mut self.data, piece, into, cells),
-            Buffer::Input => panic!("nothing is received into what a member gives"),
-            Buffer::Permuted => take_in(&mut self.permuted, piece, into, cells),
-            Buffer::Running => take_in(&mut self.running, piece, into, cells),
-            Buffer::Transit => {
+            RankBuffer::Data => take_in(&mut self.data, piece, into, cells),
+            RankBuffer::Input => panic!("nothing is received into what a member gives"),
+            RankBuffer::Permuted => take_in(&mut self.permuted, piece, into, cells),
+            RankBuffer::Running => take_in(&mut self.running, piece, into, cells),
+            RankBuffer::Transit => {
                 let mut cells = cells.iter();
                 for (index, block) in self.transit.iter_mut().enumerate() {
                     if index >> piece.offset & 1 == 1 {
@@ -343,11 +403,11 @@ impl Member {
     }
 }
 
-fn take_in(buffer: &mut [Cell], piece: Piece, into: Into, cells: &[Cell]) {
+fn take_in(buffer: &mut [Cell], piece: Extent, into: ReceiveAction, cells: &[Cell]) {
     for (index, new) in places(piece, buffer.len()).zip(cells) {
         let cell = &mut buffer[index];
         *cell = match (into, *cell, *new) {
-            (Into::Store, _, new) | (_, None, new) => new,
+            (ReceiveAction::Store, _, new) | (_, None, new) => new,
             (_, Some((old, place)), Some((new, other))) => {
                 assert_eq!(old & new, 0, "a contribution enters a reduction twice");
                 assert_eq!(place, other, "different bytes are reduced");
@@ -359,7 +419,7 @@ fn take_in(buffer: &mut [Cell], piece: Piece, into: Into, cells: &[Cell]) {
 }
 
 /// The bytes of a piece, which goes on at the beginning of its buffer.
-fn places(piece: Piece, length: usize) -> impl Iterator<Item = usize> {
+fn places(piece: Extent, length: usize) -> impl Iterator<Item = usize> {
     (0..piece.bytes).map(move |place| (piece.offset + place) as usize % length)
 }
 

@@ -1,8 +1,8 @@
-//! A network for tests: any delay for any message, in order only where [`Nic`] asks for it.
+//! A network for tests: any delay for any message, in order only where [`Transport`] asks for it.
 
 use crate::{
-    AcceleratorLimit, Allreduce, Blocked, Envelope, Leftovers, MsgError, Nic, Process, Progress, Protocol,
-    SendToken, Work,
+    AcceleratorLimit, Allreduce, Blocked, CallStatus, Envelope, Leftovers, MsgError, Posting, Process,
+    Protocol, SendToken, Transport, Work,
 };
 use std::collections::BTreeMap;
 use weft_trace::op::{CommId, Op};
@@ -24,10 +24,10 @@ pub trait Observer {
 }
 
 /// Sees nothing.
-pub struct Blind;
+struct Blind;
 impl Observer for Blind {}
 
-/// What became of the programs.
+/// The end of a run: blocked ranks, leftovers, times and messages.
 #[derive(Debug)]
 pub struct Outcome {
     /// The ranks that block for ever.
@@ -36,7 +36,7 @@ pub struct Outcome {
     pub leftovers: Vec<Leftovers>,
     /// When the last rank ended, in ps.
     pub end: u64,
-    /// What each rank spent, in ps.
+    /// The processor time that each rank spent, in ps.
     pub spent: Vec<u64>,
     /// Messages with their bytes on the wire.
     pub messages: Vec<(RankId, RankId, Envelope, Bytes)>,
@@ -53,8 +53,8 @@ impl Outcome {
     }
 }
 
-/// The interfaces of this network reduce among so many ranks at most.
-pub const MOST_ACCELERATED: u32 = 16;
+/// The largest number of ranks among which the interfaces of this network reduce.
+pub const MAX_ACCELERATED_RANKS: u32 = 16;
 
 enum Event {
     Run,
@@ -77,7 +77,7 @@ struct Rank {
     blocked: bool,
 }
 
-/// What a rank posts during one call.
+/// The transport of one rank during one call. It collects what the rank posts.
 struct Port<'a> {
     clock: &'a mut u64,
     spent: &'a mut u64,
@@ -86,20 +86,20 @@ struct Port<'a> {
     reductions: Vec<((CommId, u32), u32, SendToken)>,
 }
 
-impl Nic for Port<'_> {
+impl Transport for Port<'_> {
     fn spend(&mut self, _: Work, span: Span) {
         *self.clock += span.as_ps();
         *self.spent += span.as_ps();
     }
 
-    fn post(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
+    fn post(&mut self, Posting { to, envelope, payload, token, .. }: Posting) {
         self.outbox.push((*self.clock, to, envelope, payload, token));
     }
 
     fn accelerator_limit(&self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
         let ranks = allreduce.group.size();
-        (ranks > MOST_ACCELERATED)
-            .then_some(AcceleratorLimit::TooManyRanks { ranks, limit: MOST_ACCELERATED })
+        (ranks > MAX_ACCELERATED_RANKS)
+            .then_some(AcceleratorLimit::TooManyRanks { ranks, limit: MAX_ACCELERATED_RANKS })
     }
 
     fn allreduce(&mut self, allreduce: &Allreduce<'_>, token: SendToken) {
@@ -108,114 +108,136 @@ impl Nic for Port<'_> {
     }
 }
 
-/// Runs one program per rank. With `reload`, every process is saved and loaded before every event.
-pub fn run(
-    programs: Vec<Vec<Op>>,
-    protocol: &Protocol,
+/// The network of one run.
+#[derive(Clone, Copy)]
+pub struct Network<'p> {
+    protocol: &'p Protocol,
     delays: Delays,
-    reload: bool,
-    observer: &mut impl Observer,
-) -> Result<Outcome, MsgError> {
-    let count = programs.len() as u32;
-    let mut ranks: Vec<Rank> = programs
-        .into_iter()
-        .enumerate()
-        .map(|(rank, program)| Rank {
-            process: Process::new(RankId::from(rank), count),
-            program: program.into_iter(),
-            clock: 0,
-            spent: 0,
-            blocked: false,
+    /// Whether every process is saved and loaded before every event.
+    reloads: bool,
+}
+
+impl<'p> Network<'p> {
+    /// A network on which messages take `delays`.
+    pub fn new(protocol: &'p Protocol, delays: Delays) -> Network<'p> {
+        Network { protocol, delays, reloads: false }
+    }
+
+    /// The same network, with every process saved and loaded before every event if `reloads`.
+    pub fn reloading(self, reloads: bool) -> Network<'p> {
+        Network { reloads, ..self }
+    }
+
+    /// Runs one program per rank.
+    pub fn run(self, programs: Vec<Vec<Op>>) -> Result<Outcome, MsgError> {
+        self.observe(programs, &mut Blind)
+    }
+
+    /// Runs one program per rank, where `observer` sees every message.
+    pub fn observe(self, programs: Vec<Vec<Op>>, observer: &mut impl Observer) -> Result<Outcome, MsgError> {
+        let Network { protocol, delays, reloads } = self;
+        let count = programs.len() as u32;
+        let mut ranks: Vec<Rank> = programs
+            .into_iter()
+            .enumerate()
+            .map(|(rank, program)| Rank {
+                process: Process::new(RankId::from(rank), count),
+                program: program.into_iter(),
+                clock: 0,
+                spent: 0,
+                blocked: false,
+            })
+            .collect();
+        let mut events: BTreeMap<(u64, u64), (RankId, Event)> = BTreeMap::new();
+        let mut sequence = 0;
+        let mut schedule = |events: &mut BTreeMap<_, _>, time: u64, rank, event| {
+            sequence += 1;
+            events.insert((time, sequence), (rank, event));
+        };
+        for rank in 0..count {
+            schedule(&mut events, 0, RankId(rank), Event::Run);
+        }
+        let mut last: BTreeMap<(RankId, RankId, bool), u64> = BTreeMap::new();
+        let mut reductions: BTreeMap<(CommId, u32), Reduction> = BTreeMap::new();
+        let (mut messages, mut random) = (vec![], 0u64);
+        let mut delay = || match delays {
+            Delays::Fixed(delay) => delay,
+            Delays::Random(seed) => {
+                random += 1;
+                splitmix(seed ^ random) % 1000
+            }
+        };
+        while let Some(((time, _), (id, event))) = events.pop_first() {
+            let rank = &mut ranks[id.index()];
+            rank.clock = rank.clock.max(time);
+            if reloads {
+                let saved = postcard::to_stdvec(&rank.process).unwrap();
+                rank.process = postcard::from_bytes(&saved).unwrap();
+            }
+            let (clock, spent) = (&mut rank.clock, &mut rank.spent);
+            let mut port = Port { clock, spent, outbox: vec![], reductions: vec![] };
+            let mut by_interface = None;
+            match event {
+                Event::Run => {}
+                Event::Delivered(envelope) => {
+                    observer.delivered(id, &envelope);
+                    by_interface =
+                        protocol.by_interface(id, &envelope).map(|answer| (envelope.source, answer));
+                    if by_interface.is_none() {
+                        rank.process.on(protocol, &mut port).delivered(envelope);
+                    }
+                }
+                Event::Accelerated(token) => rank.process.on(protocol, &mut port).accelerated(token),
+                Event::Sent(token) => rank.process.on(protocol, &mut port).sent(token),
+            }
+            if rank.blocked {
+                rank.blocked = rank.process.on(protocol, &mut port).resume() == CallStatus::Blocked;
+            }
+            while !rank.blocked {
+                let Some(op) = rank.program.next() else { break };
+                if let Op::Compute { span } = op {
+                    *port.clock += span.as_ps();
+                    *port.spent += span.as_ps();
+                    continue;
+                }
+                rank.blocked = rank.process.on(protocol, &mut port).start(&op)? == CallStatus::Blocked;
+            }
+            rank.process.check()?;
+            for (name, size, token) in std::mem::take(&mut port.reductions) {
+                let parts = reductions.entry(name).or_default();
+                parts.push((*port.clock, id, token));
+                if parts.len() == size as usize {
+                    let end = parts.iter().map(|part| part.0).max().unwrap() + delay();
+                    for (_, rank, token) in reductions.remove(&name).unwrap() {
+                        schedule(&mut events, end, rank, Event::Accelerated(token));
+                    }
+                }
+            }
+            // The interface does what it does at once, whatever the rank's clock.
+            let by_interface =
+                by_interface.map(|(to, answer)| (time, to, answer.envelope, answer.payload, answer.token));
+            for (time, to, envelope, payload, token) in port.outbox.into_iter().chain(by_interface) {
+                assert_ne!(to, id, "a rank posts nothing to itself");
+                observer.posted(id, to, &envelope);
+                messages.push((id, to, envelope, payload));
+                if token.is_awaited() {
+                    schedule(&mut events, time + delay(), id, Event::Sent(token));
+                }
+                let ordered = envelope.is_ordered();
+                let last = last.entry((id, to, ordered)).or_default();
+                *last = (*last).max(time + delay());
+                schedule(&mut events, *last, to, Event::Delivered(envelope));
+            }
+        }
+        let blocked = ranks.iter().filter_map(|rank| rank.process.waiting_for()).collect();
+        Ok(Outcome {
+            blocked,
+            leftovers: ranks.iter().map(|rank| rank.process.leftovers()).collect(),
+            end: ranks.iter().map(|rank| rank.clock).max().unwrap_or(0),
+            spent: ranks.iter().map(|rank| rank.spent).collect(),
+            messages,
         })
-        .collect();
-    let mut events: BTreeMap<(u64, u64), (RankId, Event)> = BTreeMap::new();
-    let mut sequence = 0;
-    let mut schedule = |events: &mut BTreeMap<_, _>, time: u64, rank, event| {
-        sequence += 1;
-        events.insert((time, sequence), (rank, event));
-    };
-    for rank in 0..count {
-        schedule(&mut events, 0, RankId(rank), Event::Run);
     }
-    let mut last: BTreeMap<(RankId, RankId, bool), u64> = BTreeMap::new();
-    let mut reductions: BTreeMap<(CommId, u32), Reduction> = BTreeMap::new();
-    let (mut messages, mut random) = (vec![], 0u64);
-    let mut delay = || match delays {
-        Delays::Fixed(delay) => delay,
-        Delays::Random(seed) => {
-            random += 1;
-            splitmix(seed ^ random) % 1000
-        }
-    };
-    while let Some(((time, _), (id, event))) = events.pop_first() {
-        let rank = &mut ranks[id.index()];
-        rank.clock = rank.clock.max(time);
-        if reload {
-            let saved = postcard::to_stdvec(&rank.process).unwrap();
-            rank.process = postcard::from_bytes(&saved).unwrap();
-        }
-        let (clock, spent) = (&mut rank.clock, &mut rank.spent);
-        let mut port = Port { clock, spent, outbox: vec![], reductions: vec![] };
-        let mut by_interface = None;
-        match event {
-            Event::Run => {}
-            Event::Delivered(envelope) => {
-                observer.delivered(id, &envelope);
-                by_interface = protocol.by_interface(id, &envelope).map(|answer| (envelope.source, answer));
-                if by_interface.is_none() {
-                    rank.process.delivered(envelope, protocol, &mut port);
-                }
-            }
-            Event::Accelerated(token) => rank.process.accelerated(token, protocol, &mut port),
-            Event::Sent(token) => rank.process.sent(token, protocol, &mut port),
-        }
-        if rank.blocked {
-            rank.blocked = rank.process.resume(protocol, &mut port) == Progress::Blocked;
-        }
-        while !rank.blocked {
-            let Some(op) = rank.program.next() else { break };
-            if let Op::Compute { span } = op {
-                *port.clock += span.as_ps();
-                *port.spent += span.as_ps();
-                continue;
-            }
-            rank.blocked = rank.process.start(&op, protocol, &mut port)? == Progress::Blocked;
-        }
-        rank.process.check()?;
-        for (name, size, token) in std::mem::take(&mut port.reductions) {
-            let parts = reductions.entry(name).or_default();
-            parts.push((*port.clock, id, token));
-            if parts.len() == size as usize {
-                let end = parts.iter().map(|part| part.0).max().unwrap() + delay();
-                for (_, rank, token) in reductions.remove(&name).unwrap() {
-                    schedule(&mut events, end, rank, Event::Accelerated(token));
-                }
-            }
-        }
-        // The interface does what it does at once, whatever the rank's clock.
-        let by_interface =
-            by_interface.map(|(to, answer)| (time, to, answer.envelope, answer.payload, answer.token));
-        for (time, to, envelope, payload, token) in port.outbox.into_iter().chain(by_interface) {
-            assert_ne!(to, id, "a rank posts nothing to itself");
-            observer.posted(id, to, &envelope);
-            messages.push((id, to, envelope, payload));
-            if token.is_awaited() {
-                schedule(&mut events, time + delay(), id, Event::Sent(token));
-            }
-            let matched = envelope.is_matched();
-            let last = last.entry((id, to, matched)).or_default();
-            *last = (*last).max(time + delay());
-            schedule(&mut events, *last, to, Event::Delivered(envelope));
-        }
-    }
-    let blocked = ranks.iter().filter_map(|rank| rank.process.waiting_for()).collect();
-    Ok(Outcome {
-        blocked,
-        leftovers: ranks.iter().map(|rank| rank.process.leftovers()).collect(),
-        end: ranks.iter().map(|rank| rank.clock).max().unwrap_or(0),
-        spent: ranks.iter().map(|rank| rank.spent).collect(),
-        messages,
-    })
 }
 
 /// A good hash of a counter (Steele, Lea and Flood 2014).

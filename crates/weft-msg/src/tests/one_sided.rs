@@ -1,7 +1,7 @@
 //! One-sided operations: complete when their synchronization says so, natively and emulated.
 
 use super::collectives::protocols;
-use super::network::{Blind, Delays, Observer, Outcome, run};
+use super::network::{Delays, Network, Observer, Outcome};
 use crate::{Access, ActiveMessages, Envelope, EnvelopeKind, MsgError, OneSidedPath, Protocol};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -11,12 +11,19 @@ use weft_units::{BitRate, Bytes, RankId, Span};
 const WINDOW: WindowId = WindowId(3);
 
 fn window() -> Op {
-    Op::Window { window: WINDOW, comm: CommId::WORLD, bytes: Bytes::new(1 << 20) }
+    Op::Window { window: WINDOW, comm: CommId::WORLD, bytes: Bytes::new(1 << 20), buffer: None }
 }
 
 fn access(kind: OneSided, target: u32, bytes: u64, request: Option<u32>) -> Op {
     let request = request.map(RequestId);
-    Op::OneSided { kind, window: WINDOW, target: RankId(target), bytes: Bytes::new(bytes), request }
+    Op::OneSided {
+        kind,
+        window: WINDOW,
+        target: RankId(target),
+        bytes: Bytes::new(bytes),
+        request,
+        buffer: None,
+    }
 }
 
 fn sync(kind: WindowSync, target: Option<u32>) -> Op {
@@ -24,13 +31,23 @@ fn sync(kind: WindowSync, target: Option<u32>) -> Op {
 }
 
 fn go(programs: Vec<Vec<Op>>, protocol: &Protocol) -> Outcome {
-    let outcome = run(programs, protocol, Delays::Fixed(1000), false, &mut Blind).unwrap();
+    let outcome = Network::new(protocol, Delays::Fixed(1000)).run(programs).unwrap();
     outcome.assert_clean();
     outcome
 }
 
 fn both(path: OneSidedPath) -> Protocol {
     Protocol { one_sided: path, atomics: path, ..Protocol::zero() }
+}
+
+/// Any protocol, with put and get, and operations that reduce, each native or emulated.
+fn protocols_by_either_path() -> impl Strategy<Value = Protocol> {
+    let path = || prop::sample::select(vec![OneSidedPath::Native, OneSidedPath::Emulated]);
+    (path(), path(), protocols()).prop_map(|(one_sided, atomics, protocol)| Protocol {
+        one_sided,
+        atomics,
+        ..protocol
+    })
 }
 
 const KINDS: [OneSided; 6] = [
@@ -42,6 +59,10 @@ const KINDS: [OneSided; 6] = [
     OneSided::CompareAndSwap,
 ];
 
+fn is_of_a_collective(envelope: &Envelope) -> bool {
+    envelope.matching().is_some_and(|matching| matching.context.is_collective())
+}
+
 /// Counts the operations under way, and looks at them whenever anybody is told that a fence is over: that
 /// is when the first token of its barrier is posted by a rank with operations under way.
 #[derive(Default)]
@@ -52,7 +73,7 @@ struct Fences {
 
 impl Observer for Fences {
     fn posted(&mut self, from: RankId, _: RankId, envelope: &Envelope) {
-        match envelope.kind {
+        match envelope.kind() {
             EnvelopeKind::Access(_) | EnvelopeKind::Announce(_) => {
                 self.under_way[from.index()] += 1;
                 self.begun += 1;
@@ -65,7 +86,7 @@ impl Observer for Fences {
     }
 
     fn delivered(&mut self, to: RankId, envelope: &Envelope) {
-        if matches!(envelope.kind, EnvelopeKind::Answer(_)) {
+        if matches!(envelope.kind(), EnvelopeKind::Answer(_)) {
             self.under_way[to.index()] -= 1;
         }
     }
@@ -81,10 +102,8 @@ proptest! {
     fn a_fence_ends_after_all_operations_of_all_ranks(
         epochs in prop::collection::vec(
             prop::collection::vec((0u32..4, 0u32..4, 0usize..6, 0u64..40), 0..20), 1..4),
-        native in any::<bool>(), atomics in any::<bool>(), seed in any::<u64>(), protocol in protocols(),
+        seed in any::<u64>(), protocol in protocols_by_either_path(),
     ) {
-        let path = |native| if native { OneSidedPath::Native } else { OneSidedPath::Emulated };
-        let protocol = Protocol { one_sided: path(native), atomics: path(atomics), ..protocol };
         let mut programs = vec![vec![window()]; 4];
         let mut remote = 0;
         for epoch in &epochs {
@@ -96,7 +115,8 @@ proptest! {
         }
         programs.iter_mut().for_each(|program| program.push(sync(WindowSync::Free, None)));
         let mut fences = Fences { under_way: vec![0; 4], begun: 0 };
-        let outcome = run(programs, &protocol, Delays::Random(seed), true, &mut fences).unwrap();
+        let network = Network::new(&protocol, Delays::Random(seed)).reloading(true);
+        let outcome = network.observe(programs, &mut fences).unwrap();
         outcome.assert_clean();
         prop_assert_eq!(fences.begun, remote);
         prop_assert_eq!(fences.under_way, vec![0; 4]);
@@ -106,18 +126,18 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Catches active messages that are lost, answered twice or to another, and locks and epochs that do not end: operations between
-    /// locks of one and of all, and posts around a ring, with random loads, processes that are saved and loaded all the time, and any rendezvous.
+    /// Catches active messages that are lost, answered twice or to another, and locks and epochs that do not
+    /// end: operations between locks of one and of all, and posts around a ring, with random loads, processes
+    /// that are saved and loaded all the time, and any rendezvous.
     #[test]
     fn locks_and_operations_by_active_messages_end(
         epochs in prop::collection::vec(
             (any::<bool>(), prop::collection::vec((0u32..4, 0usize..6, 0u64..40), 0..6)), 1..4),
-        native in any::<bool>(), seed in any::<u64>(), protocol in protocols(),
+        seed in any::<u64>(), protocol in protocols_by_either_path(),
     ) {
         use WindowSync::{Complete, Flush, Free, Lock, LockAll, Post, Start, Unlock, UnlockAll, Wait};
-        let path = |native| if native { OneSidedPath::Native } else { OneSidedPath::Emulated };
-        let active_messages = ActiveMessages::Mpich5;
-        let protocol = Protocol { one_sided: path(native), atomics: path(false), active_messages, ..protocol };
+        let (atomics, active_messages) = (OneSidedPath::Emulated, ActiveMessages::Mpich5);
+        let protocol = Protocol { atomics, active_messages, ..protocol };
         let mut program = vec![window()];
         for (all, accesses) in &epochs {
             if *all {
@@ -136,11 +156,13 @@ proptest! {
         }
         let ring = |rank: u32| {
             let (left, right) = ((rank + 3) % 4, (rank + 1) % 4);
-            let epoch = [sync(Post, Some(left)), sync(Start, Some(right)), access(OneSided::Accumulate, right, 33, None)];
+            let begin = [sync(Post, Some(left)), sync(Start, Some(right))];
+            let epoch = [access(OneSided::Accumulate, right, 33, None)];
             let end = [sync(Complete, None), sync(Wait, None), sync(Free, None)];
-            [program.clone(), epoch.to_vec(), end.to_vec()].concat()
+            [program.clone(), begin.to_vec(), epoch.to_vec(), end.to_vec()].concat()
         };
-        run((0..4).map(ring).collect(), &protocol, Delays::Random(seed), true, &mut Blind).unwrap().assert_clean();
+        let network = Network::new(&protocol, Delays::Random(seed)).reloading(true);
+        network.run((0..4).map(ring).collect()).unwrap().assert_clean();
     }
 }
 
@@ -199,8 +221,8 @@ fn operations_take_as_many_messages_as_their_protocol() {
     let kinds = |protocol: &Protocol, kind| {
         let ops = vec![window(), access(kind, 1, 100, None), sync(WindowSync::FlushAll, None)];
         let outcome = go(vec![ops, vec![window()]], protocol);
-        let ours = outcome.messages.iter().filter(|(.., envelope, _)| !envelope.collective);
-        ours.map(|(_, _, envelope, wire)| (envelope.kind, wire.get())).collect::<Vec<_>>()
+        let ours = outcome.messages.iter().filter(|(.., envelope, _)| !is_of_a_collective(envelope));
+        ours.map(|(_, _, envelope, wire)| (envelope.kind(), wire.get())).collect::<Vec<_>>()
     };
     let headers = |protocol: Protocol| Protocol {
         control_bytes: Bytes::new(56),
@@ -247,14 +269,14 @@ fn flush_and_requests_wait_for_their_own_operations_only() {
             program.push(Op::Wait { request: RequestId(0) });
         }
         program.push(access(OneSided::Get, 1, 9, None));
-        let outcome =
-            run(vec![program, vec![window()], vec![window()]], &slow, Delays::Fixed(1000), false, &mut order);
+        let outcome = Network::new(&slow, Delays::Fixed(1000))
+            .observe(vec![program, vec![window()], vec![window()]], &mut order);
         outcome.unwrap().assert_clean();
         assert_eq!(order.puts_before_get, puts, "{wait:?}");
     }
 }
 
-/// How many puts had been answered when the get was posted.
+/// Counts the puts that are answered, and those that were answered before the get was posted.
 #[derive(Default)]
 struct Answers {
     puts: u32,
@@ -263,13 +285,13 @@ struct Answers {
 
 impl Observer for Answers {
     fn posted(&mut self, _: RankId, _: RankId, envelope: &Envelope) {
-        if envelope.kind == EnvelopeKind::Access(Access::Get) {
+        if envelope.kind() == EnvelopeKind::Access(Access::Get) {
             self.puts_before_get = self.puts;
         }
     }
 
     fn delivered(&mut self, _: RankId, envelope: &Envelope) {
-        self.puts += u32::from(envelope.kind == EnvelopeKind::Answer(Access::Put));
+        self.puts += u32::from(envelope.kind() == EnvelopeKind::Answer(Access::Put));
     }
 }
 
@@ -277,7 +299,7 @@ impl Observer for Answers {
 fn windows_must_exist_and_what_is_missing_is_named() {
     let error = |ops: Vec<Op>| -> MsgError {
         let programs = vec![ops, vec![window()]];
-        run(programs, &Protocol::zero(), Delays::Fixed(1), false, &mut Blind).unwrap_err()
+        Network::new(&Protocol::zero(), Delays::Fixed(1)).run(programs).unwrap_err()
     };
     let text = |ops| error(ops).to_string();
     assert!(text(vec![sync(WindowSync::Fence, None)]).contains("rank 0 has no window 3"));
@@ -295,7 +317,7 @@ fn windows_must_exist_and_what_is_missing_is_named() {
 fn a_rank_that_waits_in_a_fence_says_for_what() {
     // The target never enters the barrier of the window's creation a second time.
     let programs = vec![vec![window(), sync(WindowSync::Fence, None)], vec![window()]];
-    let outcome = run(programs, &both(OneSidedPath::Native), Delays::Fixed(1), false, &mut Blind).unwrap();
+    let outcome = Network::new(&both(OneSidedPath::Native), Delays::Fixed(1)).run(programs).unwrap();
     assert_eq!(outcome.blocked.len(), 1);
     assert!(outcome.blocked[0].to_string().contains("rank 0 waits in barrier"));
 }
@@ -313,7 +335,7 @@ struct Epochs {
 
 impl Observer for Epochs {
     fn posted(&mut self, from: RankId, to: RankId, envelope: &Envelope) {
-        match envelope.kind {
+        match envelope.kind() {
             EnvelopeKind::Posted => *self.posted.entry((from, to)).or_default() += 1,
             EnvelopeKind::Access(_) | EnvelopeKind::Announce(_) => {
                 let epochs = self.completed.get(&(from, to)).copied().unwrap_or_default();
@@ -332,16 +354,16 @@ impl Observer for Epochs {
     }
 
     fn delivered(&mut self, to: RankId, envelope: &Envelope) {
-        if matches!(envelope.kind, EnvelopeKind::Answer(_)) {
+        if matches!(envelope.kind(), EnvelopeKind::Answer(_)) {
             *self.under_way.entry(to).or_default() -= 1;
         }
     }
 }
 
 proptest! {
-    /// Catches an access before its target has posted, a complete before the accesses are answered, a wait that
-    /// ends too early or never, and epochs of one window that are taken for each other: rank 0 exposes its
-    /// window to ranks 1 and 2, which access it in several epochs, and each exposes its own to rank 0.
+    /// Catches an access before its target has posted, a complete before the accesses are answered, a wait
+    /// that ends too early or never, and epochs of one window that are taken for each other: rank 0 exposes
+    /// its window to ranks 1 and 2, which access it in several epochs, and each exposes its own to rank 0.
     #[test]
     fn groups_bound_their_accesses(
         epochs in 1usize..4,
@@ -373,7 +395,7 @@ proptest! {
             programs[2].extend(origin());
         }
         let mut seen = Epochs::default();
-        let outcome = run(programs, &both(path), Delays::Random(seed), false, &mut seen).unwrap();
+        let outcome = Network::new(&both(path), Delays::Random(seed)).observe(programs, &mut seen).unwrap();
         outcome.assert_clean();
         let all = |counts: &BTreeMap<_, u32>| counts.values().sum::<u32>() as usize;
         prop_assert_eq!((all(&seen.posted), all(&seen.completed)), (4 * epochs, 4 * epochs));
@@ -386,8 +408,7 @@ proptest! {
 fn a_group_that_never_comes_is_waited_for() {
     let waits = |ops: Vec<Op>| {
         let programs = vec![ops, vec![window()]];
-        let outcome =
-            run(programs, &both(OneSidedPath::Native), Delays::Fixed(1), false, &mut Blind).unwrap();
+        let outcome = Network::new(&both(OneSidedPath::Native), Delays::Fixed(1)).run(programs).unwrap();
         outcome.blocked.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
     assert!(waits(vec![window(), sync(WindowSync::Start, Some(1))]).contains("rank 0 waits in window start"));

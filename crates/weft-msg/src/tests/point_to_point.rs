@@ -1,21 +1,33 @@
 //! Sends, receives and waits.
 
 use super::collectives::protocols;
-use super::network::{Blind, Delays, Outcome, run, splitmix};
+use super::network::{Delays, Network, Outcome, splitmix};
 use crate::{Envelope, EnvelopeKind, PendingState, Protocol, SynchronousSends, Wildcards};
 use proptest::prelude::*;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RequestId, SendMode};
 use weft_units::{BitRate, Bytes, RankId, Span};
 
-fn isend(to: u32, tag: i32, bytes: u64, mode: SendMode, request: u32) -> Op {
+/// A standard send.
+fn isend(to: u32, tag: i32, bytes: u64, request: u32) -> Op {
     let (to, bytes, request) = (RankId(to), Bytes::new(bytes), RequestId(request));
-    Op::Isend { to, tag, comm: CommId::WORLD, bytes, mode, request }
+    Op::Isend { to, tag, comm: CommId::WORLD, bytes, mode: SendMode::Standard, request, buffer: None }
 }
 
-fn irecv(from: Option<u32>, tag: Option<i32>, bytes: u64, matched: Option<(u32, i32)>, request: u32) -> Op {
-    let matched = matched.map(|(source, tag)| (RankId(source), tag));
+/// The send `op` in another mode.
+fn in_mode(mode: SendMode, op: Op) -> Op {
+    let Op::Isend { to, tag, comm, bytes, request, .. } = op else { unreachable!("a send") };
+    Op::Isend { to, tag, comm, bytes, mode, request, buffer: None }
+}
+
+fn irecv(from: Option<u32>, tag: Option<i32>, bytes: u64, request: u32) -> Op {
     let (from, bytes, request) = (from.map(RankId), Bytes::new(bytes), RequestId(request));
-    Op::Irecv { from, tag, comm: CommId::WORLD, bytes, matched, request }
+    Op::Irecv { from, tag, comm: CommId::WORLD, bytes, matched: None, request, buffer: None }
+}
+
+/// The receive `op`, recorded with a message of this source and tag.
+fn recorded((source, matched_tag): (u32, i32), op: Op) -> Op {
+    let Op::Irecv { from, tag, comm, bytes, request, .. } = op else { unreachable!("a receive") };
+    Op::Irecv { from, tag, comm, bytes, matched: Some((RankId(source), matched_tag)), request, buffer: None }
 }
 
 fn probe(from: u32, tag: i32) -> Op {
@@ -31,7 +43,7 @@ fn waitall(requests: impl IntoIterator<Item = u32>) -> Op {
 }
 
 fn go(programs: Vec<Vec<Op>>, protocol: &Protocol) -> Outcome {
-    run(programs, protocol, Delays::Fixed(1000), false, &mut Blind).unwrap()
+    Network::new(protocol, Delays::Fixed(1000)).run(programs).unwrap()
 }
 
 /// A message of a random program: (source, destination, tag, size, mode).
@@ -60,7 +72,7 @@ fn programs(messages: &[Random], seed: u64, mut receive: impl FnMut(&Random, u32
                 let op = match (send, sends.peek(), receives.peek()) {
                     (true, Some(_), _) | (_, _, None) => {
                         let m = sends.next().unwrap();
-                        isend(m.1, m.2, m.3, m.4, request)
+                        in_mode(m.4, isend(m.1, m.2, m.3, request))
                     }
                     _ => receive(receives.next().unwrap(), request),
                 };
@@ -85,8 +97,9 @@ proptest! {
     fn messages_of_one_source_and_tag_are_received_in_order(
         messages in random_messages(), seed in any::<u64>(), protocol in protocols(),
     ) {
-        let named = |m: &Random, request| irecv(Some(m.0), Some(m.2), m.3, None, request);
-        run(programs(&messages, seed, named), &protocol, Delays::Random(seed), true, &mut Blind).unwrap().assert_clean();
+        let named = |m: &Random, request| irecv(Some(m.0), Some(m.2), m.3, request);
+        let network = Network::new(&protocol, Delays::Random(seed)).reloading(true);
+        network.run(programs(&messages, seed, named)).unwrap().assert_clean();
     }
 
     /// Catches wildcards that do not stick to the recording: again buffers fit exactly.
@@ -94,8 +107,9 @@ proptest! {
     fn recorded_wildcards_receive_what_was_recorded(
         messages in random_messages(), seed in any::<u64>(), protocol in protocols(),
     ) {
-        let any = |m: &Random, request| irecv(None, None, m.3, Some((m.0, m.2)), request);
-        run(programs(&messages, seed, any), &protocol, Delays::Random(seed), false, &mut Blind).unwrap().assert_clean();
+        let any = |m: &Random, request| recorded((m.0, m.2), irecv(None, None, m.3, request));
+        let network = Network::new(&protocol, Delays::Random(seed));
+        network.run(programs(&messages, seed, any)).unwrap().assert_clean();
     }
 
     /// Free wildcards take whatever comes: all messages are received all the same.
@@ -104,8 +118,9 @@ proptest! {
         messages in random_messages(), seed in any::<u64>(), protocol in protocols(),
     ) {
         let protocol = Protocol { wildcards: Wildcards::Free, ..protocol };
-        let any = |m: &Random, request| irecv(None, None, 64, Some((m.0, m.2)), request);
-        run(programs(&messages, seed, any), &protocol, Delays::Random(seed), false, &mut Blind).unwrap().assert_clean();
+        let any = |m: &Random, request| recorded((m.0, m.2), irecv(None, None, 64, request));
+        let network = Network::new(&protocol, Delays::Random(seed));
+        network.run(programs(&messages, seed, any)).unwrap().assert_clean();
     }
 
     /// Catches collectives and the program's messages that match each other: the allreduces' numbers are
@@ -115,33 +130,42 @@ proptest! {
         messages in random_messages(), seed in any::<u64>(), protocol in protocols(),
     ) {
         let protocol = Protocol { wildcards: Wildcards::Free, ..protocol };
-        let any = |_: &Random, request| irecv(None, None, 64, None, request);
+        let any = |_: &Random, request| irecv(None, None, 64, request);
         let bytes = Bytes::new(100);
         let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 1, ..CollectiveSizes::default() };
         let (kind, comm, collectives) = (Collective::Allreduce, CommId::WORLD, 1000..1003);
         let mut programs = programs(&messages, seed, any);
         for program in &mut programs {
             let starts = collectives.clone().map(|request| Op::Collective {
-                kind, comm, root: None, sizes: sizes.clone(), request: Some(RequestId(request)),
+                kind,
+                comm,
+                root: None,
+                sizes: sizes.clone(),
+                buffers: Default::default(),
+                request: Some(RequestId(request)),
             });
             program.splice(0..0, starts);
             program.push(waitall(collectives.clone()));
         }
-        run(programs, &protocol, Delays::Random(seed), false, &mut Blind).unwrap().assert_clean();
+        Network::new(&protocol, Delays::Random(seed)).run(programs).unwrap().assert_clean();
     }
 
-    /// Catches a probe that takes its message, that goes by another one, or that is not woken: a receiver probes for each message
-    /// before it receives it, in an order of its own where tags differ.
+    /// Catches a probe that takes its message, that goes by another one, or that is not woken: a receiver
+    /// probes for each message before it receives it, in an order of its own where tags differ.
     #[test]
     fn a_probe_finds_its_message_and_leaves_it(
-        tags in prop::collection::vec((0i32..3, 0u64..64), 1..20), seed in any::<u64>(), protocol in protocols(),
+        tags in prop::collection::vec((0i32..3, 0u64..64), 1..20), seed in any::<u64>(),
+        protocol in protocols(),
     ) {
-        let sends = tags.iter().zip(0..).map(|((tag, bytes), request)| isend(1, *tag, *bytes, SendMode::Standard, request));
+        let sends = tags.iter().zip(0..).map(|((tag, bytes), request)| isend(1, *tag, *bytes, request));
         let sender = sends.chain([waitall(0..tags.len() as u32)]).collect();
         let mut order = tags.clone();
         order.sort_by_key(|(tag, _)| *tag);
-        let receives = order.iter().flat_map(|(tag, bytes)| [probe(0, *tag), irecv(Some(0), Some(*tag), *bytes, None, 0), wait(0)]);
-        run(vec![sender, receives.collect()], &protocol, Delays::Random(seed), true, &mut Blind).unwrap().assert_clean();
+        let receives = order
+            .iter()
+            .flat_map(|(tag, bytes)| [probe(0, *tag), irecv(Some(0), Some(*tag), *bytes, 0), wait(0)]);
+        let network = Network::new(&protocol, Delays::Random(seed)).reloading(true);
+        network.run(vec![sender, receives.collect()]).unwrap().assert_clean();
     }
 
     /// Catches state that is not saved: a process that is saved and loaded before every event posts the
@@ -150,12 +174,18 @@ proptest! {
     fn a_saved_process_goes_on_as_if_it_had_not_been(
         messages in random_messages(), seed in any::<u64>(), protocol in protocols(),
     ) {
-        let protocol = Protocol { matching_entry: Span::from_ps(10), send_call: Span::from_ps(3), ..protocol };
-        let named = |m: &Random, request| irecv(Some(m.0), Some(m.2), m.3, None, request);
+        let (matching_entry, send_call) = (Span::from_ps(10), Span::from_ps(3));
+        let protocol = Protocol { matching_entry, send_call, ..protocol };
+        let named = |m: &Random, request| irecv(Some(m.0), Some(m.2), m.3, request);
         let outcome = |reload| {
             let programs = programs(&messages, seed, named);
-            let outcome = run(programs, &protocol, Delays::Random(seed), reload, &mut Blind).unwrap();
-            let posted: Vec<_> = outcome.messages.iter().map(|(from, to, e, wire)| (*from, *to, e.kind, *wire)).collect();
+            let network = Network::new(&protocol, Delays::Random(seed)).reloading(reload);
+            let outcome = network.run(programs).unwrap();
+            let posted: Vec<_> = outcome
+                .messages
+                .iter()
+                .map(|(from, to, envelope, wire)| (*from, *to, envelope.kind(), *wire))
+                .collect();
             (posted, outcome.spent, outcome.end)
         };
         prop_assert_eq!(outcome(false), outcome(true));
@@ -171,16 +201,16 @@ proptest! {
         let protocol = Protocol { wildcards, ..protocol };
         let count = sizes.len() as u32;
         let mut receiver: Vec<Op> = (0..count)
-            .map(|i| irecv(Some(i + 1), Some(0), 64, None, i)).collect();
+            .map(|i| irecv(Some(i + 1), Some(0), 64, i)).collect();
         let mut left: Vec<RequestId> = (0..count).map(RequestId).collect();
         while !left.is_empty() {
             let completed = (splitmix(seed ^ left.len() as u64) % left.len() as u64) as u32;
             receiver.push(Op::Waitany { requests: left.clone(), completed });
             left.remove(completed as usize);
         }
-        let senders = sizes.iter().map(|bytes| vec![isend(0, 0, *bytes, SendMode::Standard, 0), wait(0)]);
+        let senders = sizes.iter().map(|bytes| vec![isend(0, 0, *bytes, 0), wait(0)]);
         let programs = std::iter::once(receiver).chain(senders).collect();
-        run(programs, &protocol, Delays::Random(seed), true, &mut Blind).unwrap().assert_clean();
+        Network::new(&protocol, Delays::Random(seed)).reloading(true).run(programs).unwrap().assert_clean();
     }
 }
 
@@ -188,16 +218,15 @@ proptest! {
 #[test]
 fn a_free_waitany_goes_on_with_the_first() {
     let receiver = vec![
-        irecv(Some(1), Some(0), 8, None, 0),
-        irecv(Some(2), Some(0), 8, None, 1),
+        irecv(Some(1), Some(0), 8, 0),
+        irecv(Some(2), Some(0), 8, 1),
         Op::Waitany { requests: vec![RequestId(0), RequestId(1)], completed: 0 },
-        isend(1, 1, 8, SendMode::Standard, 2),
+        isend(1, 1, 8, 2),
         waitall([1, 2]),
     ];
     // Rank 1 sends only after it has heard from rank 0.
-    let first =
-        vec![irecv(Some(0), Some(1), 8, None, 0), wait(0), isend(0, 0, 8, SendMode::Standard, 0), wait(0)];
-    let second = vec![isend(0, 0, 8, SendMode::Standard, 0), wait(0)];
+    let first = vec![irecv(Some(0), Some(1), 8, 0), wait(0), isend(0, 0, 8, 0), wait(0)];
+    let second = vec![isend(0, 0, 8, 0), wait(0)];
     let programs = vec![receiver, first, second];
     let free = Protocol { wildcards: Wildcards::Free, ..Protocol::zero() };
     go(programs.clone(), &free).assert_clean();
@@ -206,7 +235,7 @@ fn a_free_waitany_goes_on_with_the_first() {
 
 #[test]
 fn a_probe_for_what_nobody_sends_is_told() {
-    let sender = vec![isend(1, 2, 8, SendMode::Standard, 0), wait(0)];
+    let sender = vec![isend(1, 2, 8, 0), wait(0)];
     let outcome = go(vec![sender, vec![probe(0, 1)]], &Protocol::zero());
     let told = outcome.blocked[0].to_string();
     assert_eq!(
@@ -217,14 +246,8 @@ fn a_probe_for_what_nobody_sends_is_told() {
 
 #[test]
 fn two_blocking_long_sends_report_who_waits_for_what() {
-    let program = |peer: u32| {
-        vec![
-            isend(peer, 7, 4096, SendMode::Standard, 0),
-            wait(0),
-            irecv(Some(peer), Some(7), 4096, None, 0),
-            wait(0),
-        ]
-    };
+    let program =
+        |peer: u32| vec![isend(peer, 7, 4096, 0), wait(0), irecv(Some(peer), Some(7), 4096, 0), wait(0)];
     let protocol = Protocol { eager_limit: Bytes::new(32), ..Protocol::zero() };
     let outcome = go(vec![program(1), program(0)], &protocol);
     let report: Vec<String> = outcome.blocked.iter().map(ToString::to_string).collect();
@@ -248,6 +271,7 @@ fn a_member_that_stays_away_from_a_collective_is_found() {
         root: None,
         sizes: CollectiveSizes::default(),
         request: None,
+        buffers: Default::default(),
     };
     let outcome = go(vec![vec![barrier.clone()], vec![barrier], vec![]], &Protocol::zero());
     let report = outcome.blocked[1].to_string();
@@ -262,8 +286,8 @@ fn a_member_that_stays_away_from_a_collective_is_found() {
 fn a_rank_may_send_to_itself() {
     let protocol = Protocol { eager_limit: Bytes::new(32), ..Protocol::zero() };
     for (bytes, mode) in [(8, SendMode::Standard), (4096, SendMode::Standard), (8, SendMode::Synchronous)] {
-        let send = isend(0, 1, bytes, mode, 0);
-        let receive = irecv(None, None, bytes, None, 1);
+        let send = in_mode(mode, isend(0, 1, bytes, 0));
+        let receive = irecv(None, None, bytes, 1);
         for program in [[send.clone(), receive.clone()], [receive, send.clone()]] {
             let program = [program.to_vec(), vec![waitall([0, 1])]].concat();
             let outcome = go(vec![program], &protocol);
@@ -279,7 +303,8 @@ fn a_rank_may_send_to_itself() {
 #[test]
 fn a_synchronous_send_waits_for_its_receive_and_a_buffered_one_for_nothing() {
     let protocol = Protocol { eager_limit: Bytes::new(32), ..Protocol::zero() };
-    let alone = |bytes, mode| go(vec![vec![isend(1, 0, bytes, mode, 0), wait(0)], vec![]], &protocol);
+    let alone =
+        |bytes, mode| go(vec![vec![in_mode(mode, isend(1, 0, bytes, 0)), wait(0)], vec![]], &protocol);
     assert_eq!(alone(8, SendMode::Synchronous).blocked.len(), 1);
     assert!(alone(8, SendMode::Standard).blocked.is_empty());
     let buffered = alone(4096, SendMode::Buffered);
@@ -287,7 +312,8 @@ fn a_synchronous_send_waits_for_its_receive_and_a_buffered_one_for_nothing() {
     assert_eq!((buffered.leftovers[0].sends, buffered.leftovers[1].unexpected), (1, 1));
 }
 
-/// Catches a receipt that is not sent, or sent for what nobody asks for, and a send that does not wait for it.
+/// Catches a receipt that is not sent, or sent for what nobody asks for, and a send that does not wait for
+/// it.
 #[test]
 fn a_synchronous_send_is_over_with_its_receipt() {
     let protocol = Protocol {
@@ -297,18 +323,18 @@ fn a_synchronous_send_is_over_with_its_receipt() {
         synchronous_sends: SynchronousSends::Receipt,
         ..Protocol::zero()
     };
-    let alone = go(vec![vec![isend(1, 0, 8, SendMode::Synchronous, 0), wait(0)], vec![]], &protocol);
+    let alone = go(vec![vec![in_mode(SendMode::Synchronous, isend(1, 0, 8, 0)), wait(0)], vec![]], &protocol);
     let told = alone.blocked[0].to_string();
     assert!(
         told.ends_with("a synchronous send of 8 to rank 1 (tag 0, communicator 0): no receive has matched"),
         "{told}"
     );
     let exchange = |bytes, mode| {
-        let sender = vec![isend(1, 0, bytes, mode, 0), wait(0)];
-        let outcome = go(vec![sender, vec![irecv(Some(0), Some(0), bytes, None, 0), wait(0)]], &protocol);
+        let sender = vec![in_mode(mode, isend(1, 0, bytes, 0)), wait(0)];
+        let outcome = go(vec![sender, vec![irecv(Some(0), Some(0), bytes, 0), wait(0)]], &protocol);
         outcome.assert_clean();
         let told = |(from, _, envelope, wire): &(RankId, RankId, Envelope, Bytes)| {
-            (from.0, envelope.kind, wire.get())
+            (from.0, envelope.kind(), wire.get())
         };
         outcome.messages.iter().map(told).collect::<Vec<_>>()
     };
@@ -337,13 +363,13 @@ fn a_rendezvous_exchanges_its_messages_in_order() {
         ..Protocol::zero()
     };
     let exchange = |bytes| {
-        let sender = vec![isend(1, 0, bytes, SendMode::Standard, 0), wait(0)];
-        let outcome = go(vec![sender, vec![irecv(Some(0), Some(0), bytes, None, 0), wait(0)]], &protocol);
+        let sender = vec![isend(1, 0, bytes, 0), wait(0)];
+        let outcome = go(vec![sender, vec![irecv(Some(0), Some(0), bytes, 0), wait(0)]], &protocol);
         outcome.assert_clean();
         outcome
             .messages
             .iter()
-            .map(|(from, _, envelope, wire)| (from.0, envelope.kind, wire.get()))
+            .map(|(from, _, envelope, wire)| (from.0, envelope.kind(), wire.get()))
             .collect::<Vec<_>>()
     };
     assert_eq!(exchange(32), [(0, EnvelopeKind::Eager, 40)]);
@@ -378,8 +404,8 @@ fn every_cost_is_paid_where_it_belongs() {
         ..Protocol::zero()
     };
     let spent = |bytes| {
-        let sender = vec![isend(1, 0, bytes, SendMode::Standard, 0), wait(0)];
-        go(vec![sender, vec![irecv(Some(0), Some(0), bytes, None, 0), wait(0)]], &protocol).spent
+        let sender = vec![isend(1, 0, bytes, 0), wait(0)];
+        go(vec![sender, vec![irecv(Some(0), Some(0), bytes, 0), wait(0)]], &protocol).spent
     };
     // One entry is looked at on arrival: the receive was posted first.
     assert_eq!(spent(9), [9_101, 10_001_009_110]);
@@ -398,7 +424,8 @@ fn a_reduction_and_its_copies_are_paid() {
     let (kind, comm) = (Collective::Allreduce, CommId::WORLD);
     let bytes = Bytes::new(16);
     let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 8, ..CollectiveSizes::default() };
-    let program = vec![Op::Collective { kind, comm, root: None, sizes, request: None }];
+    let program =
+        vec![Op::Collective { kind, comm, root: None, sizes, request: None, buffers: Default::default() }];
     // Recursive doubling on four: a copy before, two reductions, a copy after.
     assert_eq!(go(vec![program; 4], &protocol).spent, [7 + 4 * 16_000; 4]);
 }

@@ -1,6 +1,6 @@
 //! The variants of the rendezvous: who moves the data, and whose processor has a part in it.
 
-use super::network::{Blind, Delays, Outcome, run};
+use super::network::{Delays, Network, Outcome};
 use crate::{ClearToSend, EnvelopeKind as E, Protocol, Rendezvous};
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
 use weft_units::{Bytes, RankId, Span};
@@ -9,15 +9,15 @@ use weft_units::{Bytes, RankId, Span};
 fn message(protocol: &Protocol, busy: u64) -> Outcome {
     let (comm, bytes, request) = (CommId::WORLD, Bytes::new(1000), RequestId(0));
     let sender = vec![
-        Op::Isend { to: RankId(1), tag: 0, comm, bytes, mode: SendMode::Standard, request },
+        Op::Isend { to: RankId(1), tag: 0, comm, bytes, mode: SendMode::Standard, request, buffer: None },
         Op::Compute { span: Span::from_ps(busy) },
         Op::Wait { request },
     ];
     let receiver = vec![
-        Op::Irecv { from: Some(RankId(0)), tag: None, comm, bytes, matched: None, request },
+        Op::Irecv { from: Some(RankId(0)), tag: None, comm, bytes, matched: None, request, buffer: None },
         Op::Wait { request },
     ];
-    let outcome = run(vec![sender, receiver], protocol, Delays::Fixed(1000), false, &mut Blind).unwrap();
+    let outcome = Network::new(protocol, Delays::Fixed(1000)).run(vec![sender, receiver]).unwrap();
     outcome.assert_clean();
     outcome
 }
@@ -42,7 +42,7 @@ fn protocol(rendezvous: Rendezvous, clear_to_send: ClearToSend, rendezvous_ack: 
 fn the_messages_of_each_variant() {
     let kinds = |rendezvous, clear, ack| {
         let outcome = message(&protocol(rendezvous, clear, ack), 0);
-        outcome.messages.iter().map(|(from, _, e, wire)| (from.0, e.kind, wire.get())).collect::<Vec<_>>()
+        outcome.messages.iter().map(|(from, _, e, wire)| (from.0, e.kind(), wire.get())).collect::<Vec<_>>()
     };
     let (write, read) = (Rendezvous::Write, Rendezvous::Read);
     let fig_11 = [(0, E::RequestToSend, 56), (1, E::ClearToSend, 56), (0, E::Data, 1000), (1, E::Ack, 56)];

@@ -35,7 +35,9 @@ mod tests;
 mod vector;
 
 pub use limits::{AcceleratorError, AcceleratorLimits};
-pub use packet::{AllreduceParameters, AllreduceRequest, ModulePacket, ModuleSurface, OperationId, Step};
+pub use packet::{
+    AllreduceParameters, AllreduceRequest, ModuleContext, ModulePacket, ModuleSurface, OperationId, Step,
+};
 pub use state::{ModuleEvent, ModuleState, Role};
 pub use vector::{DataType, Operation, reduce, reference};
 
@@ -63,7 +65,7 @@ struct Running {
     partners: Vec<EndpointId>,
     /// Vectors that are reduced, of the board and then of levels.
     reduced: u8,
-    /// When what is reduced is ready.
+    /// The time at which the vector reduced so far is ready.
     ready: Time,
     bytes: Bytes,
     operation: Operation,
@@ -81,7 +83,7 @@ struct Pending {
     values: Option<Vec<u8>>,
     /// The next block.
     block: u32,
-    /// When its software begins.
+    /// The time at which its software begins.
     at: Time,
 }
 
@@ -103,8 +105,8 @@ pub struct Module {
 }
 
 impl Module {
-    /// A rank asks at `now`, with its vector where values are to be carried. Requests of the MPSoC are
-    /// served one after the other, a vector block by block.
+    /// A rank asks at `at`, now or later, with its vector where values are to be carried. Requests of the
+    /// MPSoC are served one after the other, a vector block by block.
     ///
     /// # Errors
     /// Where the group is beyond the accelerator's limits.
@@ -112,25 +114,24 @@ impl Module {
         &mut self,
         request: AllreduceRequest,
         values: Option<Vec<u8>>,
-        now: Time,
-        parameters: &AllreduceParameters,
-        surface: &mut impl ModuleSurface,
+        at: Time,
+        context: &mut ModuleContext<'_, impl ModuleSurface>,
     ) -> Result<(), AcceleratorError> {
-        parameters.limits.check(&request.members)?;
-        self.pending.push_back(Pending { request, values, block: 0, at: now });
+        context.parameters.limits.check(&request.members)?;
+        self.pending.push_back(Pending { request, values, block: 0, at });
         if self.pending.len() == 1 {
-            self.program(parameters, surface);
+            self.program(context);
         }
         Ok(())
     }
 
     /// Software programs the next block of the first request, which the module then fetches.
-    fn program(&mut self, parameters: &AllreduceParameters, surface: &mut impl ModuleSurface) {
+    fn program(&mut self, context: &mut ModuleContext<'_, impl ModuleSurface>) {
         while let Some(Pending { request, block, at, .. }) = self.pending.front()
             && let AllreduceRequest { group, sequence, own, ref members, .. } = *request
             && self.repair.has_failed(OperationId { group, sequence, block: *block })
         {
-            surface.failed(*at, request, members[own as usize]);
+            context.surface.failed(*at, request, members[own as usize]);
             self.pending.pop_front();
         }
         let Some(pending) = self.pending.front() else { return };
@@ -138,7 +139,7 @@ impl Module {
         let AllreduceRequest {
             group, sequence, ref members, own, bytes, operation, data_type, token, ..
         } = *request;
-        let AcceleratorLimits { board: width, vector, .. } = parameters.limits;
+        let AcceleratorLimits { board: width, vector, .. } = context.parameters.limits;
         let id = OperationId { group, sequence, block: *block };
         let offset = vector * u64::from(*block);
         let of_block = bytes.saturating_sub(offset).min(vector);
@@ -174,62 +175,54 @@ impl Module {
             last,
             values: values.as_ref().map(slice),
         };
-        let programmed = *at + parameters.start;
+        let programmed = *at + context.parameters.start;
         self.running.insert(id, running);
-        surface.begins(token, *at);
-        surface.wake(programmed, id);
+        context.surface.begins(token, *at);
+        context.surface.wake(programmed, id);
     }
 
-    /// What the module wanted to be woken for: an operation is programmed, its vector has come from memory,
+    /// Carries on with an operation: it is programmed, its vector has come from memory,
     /// or its result is ready.
     pub fn woken(
         &mut self,
         id: OperationId,
-        now: Time,
-        parameters: &AllreduceParameters,
-        around: &mut MemoryPath<'_>,
-        surface: &mut impl ModuleSurface,
+        path: &mut MemoryPath<'_>,
+        context: &mut ModuleContext<'_, impl ModuleSurface>,
     ) {
         let Some(running) = self.running.get_mut(&id) else { return };
         match running.state {
             ModuleState::Programming => {
-                surface.was(running.token, running.state, now);
+                context.surface.was(running.token, running.state, context.now);
                 running.event(ModuleEvent::Programmed);
-                surface.wake(around.read(running.bytes, now), id);
+                context.surface.wake(path.read(running.bytes, context.now), id);
             }
-            ModuleState::Fetching => self.fetched(id, now, parameters, surface),
-            ModuleState::Finishing => self.finish(id, now, parameters, around, surface),
+            ModuleState::Fetching => self.fetched(id, context),
+            ModuleState::Finishing => self.finish(id, path, context),
             _ => {}
         }
     }
 
-    fn fetched(
-        &mut self,
-        id: OperationId,
-        now: Time,
-        parameters: &AllreduceParameters,
-        surface: &mut impl ModuleSurface,
-    ) {
+    fn fetched(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleSurface>) {
         let Some(running) = self.running.get_mut(&id) else { return };
-        surface.was(running.token, running.state, now);
+        context.surface.was(running.token, running.state, context.now);
         running.event(ModuleEvent::Fetched);
-        running.ready = now;
+        running.ready = context.now;
         let step = Step::Contribution(running.own);
         match running.role {
             Role::Client => {
                 if let Some(to) = running.server {
                     let (bytes, values) = (running.bytes, running.values.clone());
-                    let packet = ModulePacket { to, id, step, bytes, due: now, values };
+                    let packet = ModulePacket { to, id, step, bytes, due: context.now, values };
                     self.repair.keep(&packet);
-                    surface.send(packet);
+                    context.surface.send(packet);
                 }
             }
             Role::Server => {
                 let values = running.values.take();
-                self.early.insert((id, step), (now, values));
+                self.early.insert((id, step), (context.now, values));
             }
         }
-        self.advance(id, now, parameters, surface);
+        self.advance(id, context);
     }
 
     /// A packet of another module has come.
@@ -238,20 +231,21 @@ impl Module {
         from: EndpointId,
         (id, step): (OperationId, Step),
         values: Option<Vec<u8>>,
-        now: Time,
-        parameters: &AllreduceParameters,
-        surface: &mut impl ModuleSurface,
+        context: &mut ModuleContext<'_, impl ModuleSurface>,
     ) {
         match step {
-            Step::Ask => self.answer(from, id, now, surface),
+            Step::Ask => self.answer(from, id, context),
             Step::NotYet if self.running.contains_key(&id) => {
-                self.repair.alive(now, &parameters.reliability).into_iter().for_each(|at| surface.arm(at));
+                self.repair
+                    .alive(context.now, &context.parameters.reliability)
+                    .into_iter()
+                    .for_each(|at| context.surface.arm(at));
             }
-            Step::Failed if self.running.contains_key(&id) => self.fail(id, from, now, parameters, surface),
+            Step::Failed if self.running.contains_key(&id) => self.fail(id, from, context),
             Step::NotYet | Step::Failed => {}
             vector if self.wants(id, vector) => {
-                self.early.entry((id, vector)).or_insert((now, values));
-                self.advance(id, now, parameters, surface);
+                self.early.entry((id, vector)).or_insert((context.now, values));
+                self.advance(id, context);
             }
             // It has come before.
             _ => {}
@@ -274,18 +268,19 @@ impl Module {
     }
 
     /// Another module waits for a vector of this one.
-    fn answer(&self, from: EndpointId, id: OperationId, now: Time, surface: &mut impl ModuleSurface) {
-        let says = |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: now, values: None };
-        surface.send(match self.repair.sent_to(from, id) {
-            Some(sent) => ModulePacket { due: sent.due.max(now), ..sent.clone() },
+    fn answer(&self, from: EndpointId, id: OperationId, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+        let says =
+            |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: context.now, values: None };
+        context.surface.send(match self.repair.sent_to(from, id) {
+            Some(sent) => ModulePacket { due: sent.due.max(context.now), ..sent.clone() },
             None if self.repair.has_failed(id) => says(Step::Failed),
             None => says(Step::NotYet),
         });
     }
 
     /// The timer has fired: asks for what is missing, or gives up.
-    pub fn expired(&mut self, now: Time, parameters: &AllreduceParameters, surface: &mut impl ModuleSurface) {
-        let timer = match self.repair.expired(now, &parameters.reliability) {
+    pub fn expired(&mut self, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+        let timer = match self.repair.expired(context.now, &context.parameters.reliability) {
             Expiry::Settled => None,
             Expiry::NotBefore(at) => Some(at),
             expiry => {
@@ -293,16 +288,23 @@ impl Module {
                 let missing = self.missing(id, running);
                 if expiry == Expiry::GiveUp {
                     let Some(&first) = missing.first() else { return };
-                    return self.fail(id, first, now, parameters, surface);
+                    return self.fail(id, first, context);
                 }
                 for to in missing {
                     let (step, bytes) = (Step::Ask, Bytes::ZERO);
-                    surface.send(ModulePacket { to, id, step, bytes, due: now, values: None });
+                    context.surface.send(ModulePacket {
+                        to,
+                        id,
+                        step,
+                        bytes,
+                        due: context.now,
+                        values: None,
+                    });
                 }
-                self.repair.asked(now, &parameters.reliability)
+                self.repair.asked(context.now, &context.parameters.reliability)
             }
         };
-        timer.into_iter().for_each(|at| surface.arm(at));
+        timer.into_iter().for_each(|at| context.surface.arm(at));
     }
 
     /// Whose vectors an operation waits for.
@@ -326,60 +328,47 @@ impl Module {
         &mut self,
         id: OperationId,
         other: EndpointId,
-        now: Time,
-        parameters: &AllreduceParameters,
-        surface: &mut impl ModuleSurface,
+        context: &mut ModuleContext<'_, impl ModuleSurface>,
     ) {
         self.running.remove(&id);
         self.early.retain(|(of, _), _| of.group != id.group);
         self.result.clear();
         self.repair.failed(id);
         if let Some(Pending { request, .. }) = self.pending.pop_front() {
-            surface.failed(now, &request, other);
+            context.surface.failed(context.now, &request, other);
         }
         if let Some(pending) = self.pending.front_mut() {
-            pending.at = pending.at.max(now);
+            pending.at = pending.at.max(context.now);
         }
-        self.program(parameters, surface);
+        self.program(context);
     }
 
     /// Takes an operation as far as the vectors that have come allow.
-    fn advance(
-        &mut self,
-        id: OperationId,
-        now: Time,
-        parameters: &AllreduceParameters,
-        surface: &mut impl ModuleSurface,
-    ) {
-        self.reduce_what_came(id, parameters, surface);
+    fn advance(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+        self.reduce_what_came(id, context);
         let Some(running) = self.running.get(&id) else { return };
         match running.state {
             ModuleState::Finishing => {
                 self.repair.settled();
-                surface.wake(running.ready, id);
+                context.surface.wake(running.ready, id);
             }
             ModuleState::Awaiting | ModuleState::Gathering | ModuleState::Exchanging => {
-                let timer = self.repair.waits(now, &parameters.reliability);
-                timer.into_iter().for_each(|at| surface.arm(at));
+                let timer = self.repair.waits(context.now, &context.parameters.reliability);
+                timer.into_iter().for_each(|at| context.surface.arm(at));
             }
             ModuleState::Programming | ModuleState::Fetching => {}
         }
     }
 
-    fn reduce_what_came(
-        &mut self,
-        id: OperationId,
-        parameters: &AllreduceParameters,
-        surface: &mut impl ModuleSurface,
-    ) {
+    fn reduce_what_came(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleSurface>) {
         let Some(running) = self.running.get_mut(&id) else { return };
         let repair = &mut self.repair;
         let mut send = |packet: ModulePacket, surface: &mut dyn ModuleSurface| {
             repair.keep(&packet);
             surface.send(packet);
         };
-        let words = running.bytes.div_ceil(parameters.word);
-        let cycles = words + u64::from(parameters.latency_cycles);
+        let words = running.bytes.div_ceil(context.parameters.word);
+        let cycles = words + u64::from(context.parameters.latency_cycles);
         while running.state == ModuleState::Gathering {
             let step = Step::Contribution(running.reduced);
             let Some((came, values)) = self.early.remove(&(id, step)) else { return };
@@ -389,38 +378,40 @@ impl Module {
                 running.values = values;
             } else {
                 let from = running.ready.max(came);
-                running.ready = self.arithmetic.serve(from, cycles, &parameters.clock).ended;
+                running.ready = self.arithmetic.serve(from, cycles, &context.parameters.clock).ended;
                 running.combine(values, false);
             }
             running.reduced += 1;
             if usize::from(running.reduced) == running.board.len() {
-                surface.was(running.token, running.state, running.ready);
+                context.surface.was(running.token, running.state, running.ready);
                 running.event(ModuleEvent::Gathered);
                 running.reduced = 0;
-                running.exchange(id).into_iter().for_each(|packet| send(packet, surface));
+                running.exchange(id).into_iter().for_each(|packet| send(packet, context.surface));
             }
         }
         while running.state == ModuleState::Exchanging {
             if usize::from(running.reduced) == running.partners.len() {
-                surface.was(running.token, running.state, running.ready);
+                context.surface.was(running.token, running.state, running.ready);
                 running.event(ModuleEvent::Exchanged);
-                for &to in running.board.iter().filter(|to| !to.0.is_multiple_of(parameters.limits.board)) {
+                for &to in
+                    running.board.iter().filter(|to| !to.0.is_multiple_of(context.parameters.limits.board))
+                {
                     let (bytes, due, values) = (running.bytes, running.ready, running.values.clone());
-                    send(ModulePacket { to, id, step: Step::Result, bytes, due, values }, surface);
+                    send(ModulePacket { to, id, step: Step::Result, bytes, due, values }, context.surface);
                 }
                 break;
             }
             let level = running.reduced + 1;
             let Some((came, values)) = self.early.remove(&(id, Step::Exchange(level))) else { return };
             let from = running.ready.max(came);
-            running.ready = self.arithmetic.serve(from, cycles, &parameters.clock).ended;
+            running.ready = self.arithmetic.serve(from, cycles, &context.parameters.clock).ended;
             running.combine(values, running.number >> running.reduced & 1 == 1);
             running.reduced = level;
-            running.exchange(id).into_iter().for_each(|packet| send(packet, surface));
+            running.exchange(id).into_iter().for_each(|packet| send(packet, context.surface));
         }
         if running.state == ModuleState::Awaiting {
             let Some((came, values)) = self.early.remove(&(id, Step::Result)) else { return };
-            surface.was(running.token, running.state, came);
+            context.surface.was(running.token, running.state, came);
             running.event(ModuleEvent::Result);
             running.ready = came;
             running.values = values;
@@ -431,21 +422,19 @@ impl Module {
     fn finish(
         &mut self,
         id: OperationId,
-        now: Time,
-        parameters: &AllreduceParameters,
-        around: &mut MemoryPath<'_>,
-        surface: &mut impl ModuleSurface,
+        path: &mut MemoryPath<'_>,
+        context: &mut ModuleContext<'_, impl ModuleSurface>,
     ) {
         let Some(running) = self.running.remove(&id) else { return };
         self.repair.finished(id);
-        let (_, written) = around.write(running.bytes, now);
-        let done = written + parameters.finish;
-        surface.was(running.token, running.state, done);
+        let (_, written) = path.write(running.bytes, context.now);
+        let done = written + context.parameters.finish;
+        context.surface.was(running.token, running.state, done);
         let carries = running.values.is_some();
         self.result.extend(running.values.unwrap_or_default());
         if running.last {
             let result = std::mem::take(&mut self.result);
-            surface.finished(done, running.token, carries.then_some(result));
+            context.surface.finished(done, running.token, carries.then_some(result));
             self.pending.pop_front();
         } else if let Some(pending) = self.pending.front_mut() {
             pending.block += 1;
@@ -453,7 +442,7 @@ impl Module {
         if let Some(pending) = self.pending.front_mut() {
             pending.at = pending.at.max(done);
         }
-        self.program(parameters, surface);
+        self.program(context);
     }
 
     /// Requests that are not done.
@@ -464,7 +453,8 @@ impl Module {
 
 impl Running {
     fn event(&mut self, event: ModuleEvent) {
-        self.state = self.state.next(event, self.role).unwrap_or(self.state);
+        let next = self.state.next(event, self.role);
+        self.state = next.expect("a module gives itself the events of its state and role");
     }
 
     /// The vector for the partner of the next level, if there is one.

@@ -1,4 +1,4 @@
-//! What modules are told, what they say to each other, and whom they reach.
+//! Requests to reduction modules, packets between them, and the surroundings of a module.
 
 use super::limits::AcceleratorLimits;
 use super::state::ModuleState;
@@ -7,14 +7,14 @@ use crate::reliability::ReliabilityParameters;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
-/// What a machine file says of the accelerator.
+/// The accelerator's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AllreduceParameters {
-    /// What it can do.
+    /// The groups and vectors that it serves.
     pub limits: AcceleratorLimits,
     /// The modules' clock.
     pub clock: Clock,
-    /// What their datapath reduces per cycle.
+    /// Bytes that their datapath reduces per cycle.
     pub word: Bytes,
     /// Cycles from the last word of a vector to the last of its reduction.
     pub latency_cycles: u32,
@@ -26,10 +26,10 @@ pub struct AllreduceParameters {
     pub reliability: ReliabilityParameters,
 }
 
-/// What a rank asks of the module of its MPSoC.
+/// A rank's request to the module of its MPSoC.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AllreduceRequest {
-    /// Tells groups apart whose operations overlap.
+    /// The group, among those whose operations overlap.
     pub group: u32,
     /// Counts the group's operations.
     pub sequence: u32,
@@ -39,9 +39,9 @@ pub struct AllreduceRequest {
     pub own: u32,
     /// Bytes of the vector.
     pub bytes: Bytes,
-    /// What is computed.
+    /// The operation on two elements.
     pub operation: Operation,
-    /// Of what.
+    /// The type of the elements.
     pub data_type: DataType,
     /// Comes back when it is done.
     pub token: u32,
@@ -56,13 +56,13 @@ pub struct AllreduceRequest {
 pub struct OperationId {
     /// The group.
     pub group: u32,
-    /// Its operation.
+    /// The operation, counted by the group.
     pub sequence: u32,
     /// The block of the vector.
     pub block: u32,
 }
 
-/// What one module sends another.
+/// The kind of a packet between two modules.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Step {
     /// A client's vector; which of the board's members it is.
@@ -82,11 +82,11 @@ pub enum Step {
 /// A packet between modules.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ModulePacket {
-    /// Where to.
+    /// The node that the packet is for.
     pub to: EndpointId,
     /// The operation.
     pub id: OperationId,
-    /// Its step.
+    /// The step of the operation.
     pub step: Step,
     /// Payload.
     pub bytes: Bytes,
@@ -104,7 +104,8 @@ pub trait ModuleSurface {
     fn send(&mut self, packet: ModulePacket);
     /// A block of a rank's request begins at `at`.
     fn begins(&mut self, token: u32, at: Time);
-    /// It has been in `state` since it began, or since it was in another, and is in the next one from `until` on.
+    /// It has been in `state` since it began, or since it was in another, and is in the next one from `until`
+    /// on.
     fn was(&mut self, token: u32, state: ModuleState, until: Time);
     /// A rank's request is done at `at`; the reduced vector where values are carried.
     fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>);
@@ -112,4 +113,14 @@ pub trait ModuleSurface {
     fn arm(&mut self, at: Time);
     /// A rank's request has failed, since the module of `other` does not answer or has failed itself.
     fn failed(&mut self, at: Time, request: &AllreduceRequest, other: EndpointId);
+}
+
+/// The surroundings of a module while it is called.
+pub struct ModuleContext<'a, S: ModuleSurface> {
+    /// The present time.
+    pub now: Time,
+    /// The machine file's section.
+    pub parameters: &'a AllreduceParameters,
+    /// The driver of the module.
+    pub surface: &'a mut S,
 }

@@ -1,4 +1,4 @@
-//! What a module does about lost packets: it keeps what it has sent, and asks for what does not come.
+//! Lost packets between modules: a module keeps the packets it has sent, and asks for those that do not come.
 //!
 //! ```text
 //!   waits ── time is up ──► asks whom it waits for ──┬─ has sent it ──► sends it again
@@ -33,7 +33,7 @@ pub(super) struct Repair {
     retry: Retry,
     /// How long whoever is late is left alone; `None`: nobody has said so.
     patience: Option<Span>,
-    /// What was sent.
+    /// Packets that were sent, by operation.
     sent: BTreeMap<OperationId, Vec<ModulePacket>>,
     /// By group: the last operation that is finished.
     done: BTreeMap<u32, OperationId>,
@@ -81,7 +81,7 @@ impl Repair {
         self.sent.entry(packet.id).or_default().push(packet.clone());
     }
 
-    /// What was sent to a module in an operation.
+    /// The packet that was sent to a module in an operation.
     pub fn sent_to(&self, to: EndpointId, id: OperationId) -> Option<&ModulePacket> {
         self.sent.get(&id)?.iter().find(|packet| packet.to == to)
     }

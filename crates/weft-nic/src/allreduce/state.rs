@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum ModuleState {
     /// Software is at it.
     Programming,
-    /// Its vector is coming from memory.
+    /// The vector is coming from memory.
     Fetching,
     /// Client: its vector has gone, the result has not come.
     Awaiting,
@@ -24,7 +24,7 @@ pub enum ModuleState {
     Finishing,
 }
 
-/// What happens to an operation.
+/// An event of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModuleEvent {
     /// Software has written all that the module needs.
@@ -59,7 +59,7 @@ impl ModuleState {
         ModuleState::Finishing,
     ];
 
-    /// Its name in reports.
+    /// The name of the state in reports.
     pub const fn name(self) -> &'static str {
         match self {
             ModuleState::Programming => "allreduce programming",

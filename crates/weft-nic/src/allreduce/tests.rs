@@ -108,15 +108,12 @@ fn run_with_losses(
             iommu,
             iommu_parameters: &iommu_parameters,
         };
+        let context = &mut ModuleContext { now, parameters: &parameters(), surface: &mut asked };
         match what {
-            Happening::Request(request, values) => {
-                module.request(request, values, now, &parameters(), &mut asked).unwrap();
-            }
-            Happening::Woken(id) => module.woken(id, now, &parameters(), around, &mut asked),
-            Happening::Packet(from, id, step, values) => {
-                module.received(from, (id, step), values, now, &parameters(), &mut asked);
-            }
-            Happening::Late => module.expired(now, &parameters(), &mut asked),
+            Happening::Request(request, values) => module.request(request, values, now, context).unwrap(),
+            Happening::Woken(id) => module.woken(id, around, context),
+            Happening::Packet(from, id, step, values) => module.received(from, (id, step), values, context),
+            Happening::Late => module.expired(context),
         }
         for (at, id) in asked.wakes {
             sequence += 1;
@@ -232,16 +229,43 @@ fn a_long_vector_takes_an_operation_per_block() {
     assert!(last(0) < last(4) && last(4) < last(256));
 }
 
-/// Two operations of a group, one after the other, of random vectors, called with these delays in ns: how many
-/// ranks, what they ask for, and what comes out of each.
-fn random_requests(
+/// Two operations of a group, one after the other, of random vectors.
+#[derive(Clone, Debug)]
+struct Calls {
+    /// Exchanges between servers.
     levels: u32,
+    /// The rotation of boards, and of members within a board.
     turn: u32,
-    (operation, data_type): (Operation, DataType),
+    operation: Operation,
+    data_type: DataType,
     elements: usize,
-    delays: &[u64],
+    /// The delay of each member's call in ns.
+    delays: Vec<u64>,
     seed: u64,
-) -> (u32, Vec<Wanted>, Vec<Vec<u8>>) {
+}
+
+/// Any calls, with delays below `latest` ns.
+fn any_calls(latest: u64) -> impl Strategy<Value = Calls> {
+    let of = (
+        prop::sample::select(vec![Operation::Sum, Operation::Min, Operation::Max]),
+        prop::sample::select(vec![DataType::Int, DataType::Float, DataType::Double]),
+    );
+    let delays = prop::collection::vec(0..latest, 64);
+    let calls = (0u32..4, 0u32..64, of, 0usize..100, delays, any::<u64>());
+    calls.prop_map(|(levels, turn, (operation, data_type), elements, delays, seed)| Calls {
+        levels,
+        turn,
+        operation,
+        data_type,
+        elements,
+        delays,
+        seed,
+    })
+}
+
+/// The number of ranks, their requests, and the results of the operations.
+fn random_requests(calls: &Calls) -> (u32, Vec<Wanted>, Vec<Vec<u8>>) {
+    let Calls { levels, turn, operation, data_type, elements, ref delays, seed } = *calls;
     let ranks = 4u32 << levels;
     // Boards in another order, and within a board rotated.
     let place = |rank| ((rank / 4) ^ (turn % (ranks / 4))) * 4 + (rank + turn) % 4;
@@ -295,17 +319,9 @@ proptest! {
     /// Lost packets, asking and answering ones among them, change the time and not a bit of the result; what
     /// comes twice is taken once.
     #[test]
-    fn losses_change_no_result(
-        levels in 0u32..4,
-        turn in 0u32..64,
-        per_mille in 1u64..300,
-        elements in 0usize..100,
-        delays in prop::collection::vec(0u64..200_000, 64),
-        seed in any::<u64>(),
-    ) {
-        let of = (Operation::Sum, DataType::Double);
-        let (ranks, requests, expected) = random_requests(levels, turn, of, elements, &delays, seed);
-        let (mut dice, mut losses) = (seed, 0);
+    fn losses_change_no_result(calls in any_calls(200_000), per_mille in 1u64..300) {
+        let (ranks, requests, expected) = random_requests(&calls);
+        let (mut dice, mut losses) = (calls.seed, 0);
         let (done, failed) = run_with_losses(requests, Span::from_ns(300), |_, _, _| {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let lost = (dice >> 33) % 1000 < per_mille;
@@ -322,17 +338,8 @@ proptest! {
     /// Bit by bit what the documented order gives, whoever comes when, for every operation and type, in
     /// any order of boards and members, and for several operations one after the other.
     #[test]
-    fn the_result_is_that_of_the_documented_order(
-        levels in 0u32..4,
-        turn in 0u32..64,
-        operation in prop::sample::select(vec![Operation::Sum, Operation::Min, Operation::Max]),
-        data_type in prop::sample::select(vec![DataType::Int, DataType::Float, DataType::Double]),
-        elements in 0usize..100,
-        delays in prop::collection::vec(0u64..20_000, 64),
-        seed in any::<u64>(),
-    ) {
-        let (ranks, requests, expected) =
-            random_requests(levels, turn, (operation, data_type), elements, &delays, seed);
+    fn the_result_is_that_of_the_documented_order(calls in any_calls(20_000)) {
+        let (ranks, requests, expected) = random_requests(&calls);
         let done = run(requests, Span::from_ns(300));
         prop_assert_eq!(done.len() as u32, 2 * ranks);
         for (node, _, token, values) in done {

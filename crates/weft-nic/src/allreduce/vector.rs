@@ -1,4 +1,4 @@
-//! What the reduction modules compute: one vector from two, element by element.
+//! The arithmetic of the reduction modules: one vector from two, element by element.
 //!
 //! The lower operand is that of the lower ranks. Sums of integers wrap around; a sum that is no number is
 //! the canonical NaN; a minimum or maximum is the upper operand where it compares less or greater, and
@@ -41,7 +41,7 @@ impl DataType {
     }
 }
 
-/// What an allreduce of these vectors gives, in the documented order and without any machine: boards of `board`
+/// The allreduce of these vectors, in the documented order and without any machine: boards of `board`
 /// vectors each in rank order, then pairs of boards. At least one vector, and a power of two of boards.
 pub fn reference(vectors: &[Vec<u8>], board: usize, operation: Operation, data_type: DataType) -> Vec<u8> {
     let fold = |group: &[Vec<u8>]| {

@@ -25,7 +25,7 @@ pub enum RdmaChange {
     },
     /// Of a block that is sent.
     Block {
-        /// Its channel.
+        /// The channel of the block.
         channel: ChannelId,
         /// Which.
         transaction: u32,
@@ -36,7 +36,7 @@ pub enum RdmaChange {
     },
     /// Of a block that is coming in.
     Context {
-        /// Where from.
+        /// The node that sends the block.
         source: EndpointId,
         /// The channel that sends it.
         channel: ChannelId,
@@ -57,13 +57,13 @@ pub enum ChannelState {
     Free,
     /// It holds one that the agent has not seen.
     Posted,
-    /// Its blocks are under way.
+    /// The blocks of the transfer are under way.
     Running,
     /// It has been given up; the agent is to say so.
     Aborting,
 }
 
-/// What happens to a channel.
+/// An event of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChannelEvent {
     /// A descriptor is written.

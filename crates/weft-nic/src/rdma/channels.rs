@@ -27,15 +27,15 @@ pub(super) struct Block {
     pub(super) attempt: u32,
     /// How often no answer came.
     pub(super) timeouts: u32,
-    /// Its next cell to be read.
+    /// The next cell to be read.
     pub(super) next: u8,
-    /// When time is up for an answer.
+    /// The time at which the wait for an answer ends.
     pub(super) deadline: Time,
     /// Of a watched transfer: how the agent deals with its acknowledgement.
     pub(super) dealt: Option<Service>,
 }
 
-/// What a channel is at.
+/// The transfer of a channel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Transfer {
     pub(super) descriptor: Descriptor,
@@ -73,7 +73,7 @@ struct Page {
     read: Vec<Channel>,
 }
 
-/// What the channels are at, side by side: the engine finds a transfer without asking for its channel.
+/// The transfers of all channels, side by side: the engine finds one without asking for its channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Transfers {
     places: Vec<Option<Transfer>>,
@@ -125,26 +125,36 @@ pub enum Retired {
 pub struct Stall {
     /// The transfer.
     pub message: u32,
-    /// When it could send before.
+    /// The time from which on it had sent.
     pub started: Time,
-    /// When its last cell that was allowed had gone.
+    /// The time at which its last cell that was allowed had gone.
     pub since: Time,
     /// How the agent dealt with the acknowledgement that ended it.
     pub dealt: Service,
 }
 
-/// What an expired timer asks for.
+/// The consequences of an expired timer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
     /// Blocks to be sent again.
     pub again: Vec<u32>,
     /// Whether the channel is to be given up.
     pub give_up: bool,
-    /// When to call again.
+    /// The time of the next call.
     pub timer: Option<Time>,
-    /// Where the transfer is watched and blocks are to be sent again: its message, when it was started, and when the first of them had
-    /// gone.
-    pub watched: Option<(u32, Time, Time)>,
+    /// Blocks of a watched transfer are to be sent again.
+    pub watched: Option<WatchedTimeout>,
+}
+
+/// A time-out of a watched transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedTimeout {
+    /// The transfer.
+    pub message: u32,
+    /// The time from which on the transfer's cells went out.
+    pub started: Time,
+    /// The time at which the first of the blocks had gone.
+    pub gone: Time,
 }
 
 /// All channels of a send unit, with the round in which the engine serves them.
@@ -222,7 +232,7 @@ impl Channels {
         self.transfers.at(place)
     }
 
-    /// What a channel is at, and the transaction of its first block.
+    /// The descriptor of a channel's transfer, and the transaction of its first block.
     pub fn descriptor(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<(Descriptor, u32)> {
         self.transfer(id, parameters).map(|transfer| (transfer.descriptor, transfer.first))
     }
@@ -393,7 +403,7 @@ impl Channels {
             return outcome;
         }
         let Some(transfer) = self.transfer(id, parameters) else { return outcome };
-        let mut first_gone = Time::MAX;
+        let mut first_gone = Time::NEVER;
         for block in transfer.blocks.iter_mut().filter(|block| block.state == BlockState::Unacknowledged) {
             if block.deadline > now {
                 let earliest = outcome.timer.map_or(block.deadline, |timer| timer.min(block.deadline));
@@ -409,7 +419,8 @@ impl Channels {
             }
         }
         if transfer.descriptor.watch && !outcome.again.is_empty() {
-            outcome.watched = Some((transfer.descriptor.message, transfer.started, first_gone));
+            let (message, started) = (transfer.descriptor.message, transfer.started);
+            outcome.watched = Some(WatchedTimeout { message, started, gone: first_gone });
         }
         if let Some(channel) = self.channel(id, parameters) {
             channel.armed = outcome.timer.is_some();
@@ -461,14 +472,14 @@ impl Transfer {
             attempt: 0,
             timeouts: 0,
             next: 0,
-            deadline: Time::MAX,
+            deadline: Time::NEVER,
             dealt: None,
         });
         self.next_block += 1;
         Some(self.first.wrapping_add(index))
     }
 
-    /// Its last cell for now has gone: whether it has more to send and may not.
+    /// Notes, after its last cell for now has gone, whether it has more to send and may not.
     pub(super) fn stalls(&mut self, now: Time, parameters: &SendParameters) {
         let more = self.next_block < parameters.cut.blocks(self.descriptor.bytes);
         let sending = self.blocks.iter().any(|block| block.state == BlockState::Sending);

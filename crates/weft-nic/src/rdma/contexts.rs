@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_units::EndpointId;
 
-/// What tells a block that is coming in from others, in one number: source, channel, transaction, the first of
+/// The identity of a block that is coming in, in one number: source, channel, transaction, the first of
 /// them the most significant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(super) struct BlockKey(u128);
@@ -119,7 +119,8 @@ mod tests {
         ) {
             let (mut contexts, mut map) = (Contexts::default(), BTreeMap::new());
             for (step, source, channel, transaction, touched) in steps {
-                let (source, channel, touched) = (EndpointId(source), ChannelId(channel), Time::from_ps(touched));
+                let (source, channel) = (EndpointId(source), ChannelId(channel));
+                let touched = Time::from_ps(touched);
                 contexts = BTreeMap::from(contexts).into();
                 let key = BlockKey::new(source, channel, transaction);
                 let place = contexts.find(key);

@@ -27,8 +27,8 @@ mod tests;
 mod transfer;
 
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
-pub use channels::{Channels, Expired, Retired, Stall};
-pub use receive::{Arrival, ContextEvent, ContextState, Receipt, ReceiveParameters, ReceiveUnit};
+pub use channels::{Channels, Expired, Retired, Stall, WatchedTimeout};
+pub use receive::{Arrival, ContextEvent, ContextState, Postponed, Receipt, ReceiveParameters, ReceiveUnit};
 pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
 pub use transfer::{
     Answer, CellId, ChannelId, ChannelKind, Descriptor, Location, Refusal, TransferError, TransferHeader,
@@ -40,9 +40,9 @@ use crate::reliability::ReliabilityParameters;
 use crate::segmentation::{Agent, SegmentationParameters};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use weft_units::{EndpointId, Time};
+use weft_units::{Address, EndpointId, Span, Time};
 
-/// What a machine file says of the engine.
+/// The engine's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RdmaParameters {
     /// The send unit.
@@ -51,11 +51,11 @@ pub struct RdmaParameters {
     pub receive: ReceiveParameters,
     /// The segmentation agent.
     pub segmentation: SegmentationParameters,
-    /// When blocks are sent again.
+    /// Time-outs and repetitions of blocks.
     pub reliability: ReliabilityParameters,
 }
 
-/// What the engine wants to be woken for.
+/// A task for which the engine wants to be woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Task {
     /// The agent starts a channel.
@@ -90,17 +90,17 @@ impl Task {
 /// A stage of a watched transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransferStage {
-    /// Where the transfer comes from; `None`: from here.
+    /// The node that the transfer comes from; `None`: this one.
     pub source: Option<EndpointId>,
-    /// Its number.
+    /// The number of the transfer.
     pub message: u32,
     /// The block of the interface.
     pub block: Block,
-    /// When it came to it.
+    /// The time at which the transfer came to the block.
     pub came: Time,
-    /// When the block began.
+    /// The time at which the block began.
     pub began: Time,
-    /// When the block was done.
+    /// The time at which the block was done.
     pub ended: Time,
 }
 
@@ -118,33 +118,43 @@ pub trait Surface {
     fn changed(&mut self, _change: RdmaChange) {}
 }
 
+/// The surroundings of an engine while it is called.
+pub struct EngineContext<'a, S: Surface> {
+    /// The present time.
+    pub now: Time,
+    /// The machine file's section.
+    pub parameters: &'a RdmaParameters,
+    /// The driver of the engine.
+    pub surface: &'a mut S,
+}
+
 /// An answer to a block, to be put on the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reply {
-    /// Where to.
+    /// The node that the answer is for.
     pub to: EndpointId,
     /// The transfer.
     pub message: u32,
     /// The block and its attempt.
     pub id: CellId,
-    /// What the receive unit says of it.
+    /// The receive unit's answer.
     pub answer: Answer,
     /// Not before.
     due: Time,
 }
 
-/// What became of a cell that has come.
+/// The fate of a cell that has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Landing {
     /// Whether its data is in memory.
     pub stored: bool,
-    /// Where.
-    pub address: u64,
+    /// The address of its data.
+    pub address: Address,
     /// When the notification of its transfer is written, if it completed it.
     pub notified: Option<Time>,
 }
 
-/// What goes onto the link.
+/// A packet for the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outgoing {
     /// A cell.
@@ -168,20 +178,18 @@ pub struct Rdma {
 }
 
 impl Rdma {
-    /// A process writes a descriptor into a channel of its page at `now`, or as soon as one is free.
+    /// A process writes a descriptor into a channel of its page as soon as one is free.
     pub fn post(
         &mut self,
         page: u32,
         kind: ChannelKind,
         descriptor: Descriptor,
-        now: Time,
-        parameters: &RdmaParameters,
-        surface: &mut impl Surface,
+        context: &mut EngineContext<'_, impl Surface>,
     ) {
         self.under_way += 1;
         let queue = self.waiting.get(&(page, kind));
         let others_wait = queue.is_some_and(|queue| !queue.is_empty());
-        if others_wait || !self.take(page, kind, descriptor, now, parameters, surface) {
+        if others_wait || !self.take(page, kind, descriptor, context) {
             self.waiting.entry((page, kind)).or_default().push_back(descriptor);
         }
     }
@@ -192,118 +200,113 @@ impl Rdma {
         page: u32,
         kind: ChannelKind,
         descriptor: Descriptor,
-        now: Time,
-        parameters: &RdmaParameters,
-        surface: &mut impl Surface,
+        context: &mut EngineContext<'_, impl Surface>,
     ) -> bool {
-        let now = now.max(descriptor.posted);
-        let Some(channel) = self.send.channels.post(page, kind, descriptor, &parameters.send) else {
+        let now = context.now.max(descriptor.posted);
+        let Some(channel) = self.send.channels.post(page, kind, descriptor, &context.parameters.send) else {
             return false;
         };
-        let Some((_, first)) = self.send.channels.descriptor(channel, &parameters.send) else { return false };
+        let Some((_, first)) = self.send.channels.descriptor(channel, &context.parameters.send) else {
+            return false;
+        };
         let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = descriptor;
-        surface.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
-        let service = self.agent.invoke(now, &parameters.segmentation);
+        context.surface.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
+        let service = self.agent.invoke(now, &context.parameters.segmentation);
         if watch {
             let mut stage = |block, came, began, ended| {
-                surface.stage(TransferStage { source: None, message, block, came, began, ended });
+                context.surface.stage(TransferStage { source: None, message, block, came, began, ended });
             };
             if now > posted {
                 stage(Block::RdmaChannel, posted, now, now);
             }
             stage(Block::Segmentation, service.came, service.began, service.ended);
         }
-        surface.wake(service.ended, Task::Start(channel));
-        self.report(surface);
+        context.surface.wake(service.ended, Task::Start(channel));
+        self.report(context.surface);
         true
     }
 
-    /// What the engine wanted to be woken for. Ask it for cells afterwards.
+    /// Carries out a task. Ask the engine for cells afterwards.
     pub fn wake(
         &mut self,
         task: Task,
-        now: Time,
-        parameters: &RdmaParameters,
-        around: &mut MemoryPath<'_>,
-        surface: &mut impl Surface,
+        path: &mut MemoryPath<'_>,
+        context: &mut EngineContext<'_, impl Surface>,
     ) {
         match task {
-            Task::Start(channel) => self.send.channels.start(channel, now, &parameters.send),
+            Task::Start(channel) => self.send.channels.start(channel, context.now, &context.parameters.send),
             Task::Restart(channel, transaction) => {
-                self.send.channels.restart(channel, transaction, &parameters.send);
+                self.send.channels.restart(channel, transaction, &context.parameters.send);
             }
-            Task::Mapped(channel, transaction) => self.again(channel, transaction, now, parameters, surface),
+            Task::Mapped(channel, transaction) => self.again(channel, transaction, context),
             Task::Retire(channel, transaction) => {
                 if let Some(stall) =
-                    self.send.channels.stall_over(channel, transaction, now, &parameters.send)
+                    self.send.channels.stall_over(channel, transaction, context.now, &context.parameters.send)
                 {
-                    tell_of_stall(&stall, now, surface);
+                    context.stalled(&stall);
                 }
-                let retired = self.send.channels.retire(channel, transaction, &parameters.send);
+                let retired = self.send.channels.retire(channel, transaction, &context.parameters.send);
                 if let Retired::Finished(descriptor) = retired {
-                    self.ended(channel, &descriptor, Ok(()), now, parameters, surface);
+                    self.ended(channel, &descriptor, Ok(()), context);
                 }
             }
             Task::GiveUp(channel, error) => {
-                if let Some(descriptor) = self.send.channels.finish(channel, &parameters.send) {
-                    self.ended(channel, &descriptor, Err(error), now, parameters, surface);
+                if let Some(descriptor) = self.send.channels.finish(channel, &context.parameters.send) {
+                    self.ended(channel, &descriptor, Err(error), context);
                 }
             }
             Task::Timeout(channel) => {
-                let expired =
-                    self.send.channels.expired(channel, now, &parameters.send, &parameters.reliability);
+                let expired = self.send.channels.expired(
+                    channel,
+                    context.now,
+                    &context.parameters.send,
+                    &context.parameters.reliability,
+                );
                 if let Some(timer) = expired.timer {
-                    surface.wake(timer, Task::Timeout(channel));
+                    context.surface.wake(timer, Task::Timeout(channel));
                 }
-                if let Some((message, started, gone)) = expired.watched {
-                    tell_of_delay(message, started, Block::Timeout, (gone, now), surface);
+                if let Some(watched) = expired.watched {
+                    let WatchedTimeout { message, started, gone } = watched;
+                    let ended = context.now;
+                    context.delayed(&Delay { message, started, block: Block::Timeout, began: gone, ended });
                 }
                 if expired.give_up {
-                    self.abort(channel, TransferError::TimedOut, now, parameters, surface);
+                    self.abort(channel, TransferError::TimedOut, context);
                 } else {
                     for transaction in expired.again {
-                        self.again(channel, transaction, now, parameters, surface);
+                        self.again(channel, transaction, context);
                     }
                 }
             }
         }
-        self.fetch(now, parameters, around, surface);
+        self.fetch(path, context);
     }
 
-    fn invoke(&mut self, task: Task, now: Time, parameters: &RdmaParameters, surface: &mut impl Surface) {
-        surface.wake(self.agent.invoke(now, &parameters.segmentation).ended, task);
+    fn invoke(&mut self, task: Task, context: &mut EngineContext<'_, impl Surface>) {
+        context.surface.wake(self.agent.invoke(context.now, &context.parameters.segmentation).ended, task);
     }
 
     /// The agent is to have a block sent again.
-    fn again(
-        &mut self,
-        channel: ChannelId,
-        transaction: u32,
-        now: Time,
-        parameters: &RdmaParameters,
-        surface: &mut impl Surface,
-    ) {
-        let service = self.agent.invoke(now, &parameters.segmentation);
-        if let Some(transfer) = self.send.channels.transfer(channel, &parameters.send)
+    fn again(&mut self, channel: ChannelId, transaction: u32, context: &mut EngineContext<'_, impl Surface>) {
+        let service = self.agent.invoke(context.now, &context.parameters.segmentation);
+        if let Some(transfer) = self.send.channels.transfer(channel, &context.parameters.send)
             && transfer.descriptor.watch
         {
             let (source, message, block) = (None, transfer.descriptor.message, Block::Segmentation);
-            let (came, began, ended) = (now, service.began, service.ended);
-            surface.stage(TransferStage { source, message, block, came, began, ended });
+            let (came, began, ended) = (context.now, service.began, service.ended);
+            context.surface.stage(TransferStage { source, message, block, came, began, ended });
         }
-        surface.wake(service.ended, Task::Restart(channel, transaction));
+        context.surface.wake(service.ended, Task::Restart(channel, transaction));
     }
 
     fn abort(
         &mut self,
         channel: ChannelId,
         error: TransferError,
-        now: Time,
-        parameters: &RdmaParameters,
-        surface: &mut impl Surface,
+        context: &mut EngineContext<'_, impl Surface>,
     ) {
-        if self.send.channels.abort(channel, &parameters.send) {
-            self.invoke(Task::GiveUp(channel, error), now, parameters, surface);
+        if self.send.channels.abort(channel, &context.parameters.send) {
+            self.invoke(Task::GiveUp(channel, error), context);
         }
     }
 
@@ -313,15 +316,13 @@ impl Rdma {
         channel: ChannelId,
         descriptor: &Descriptor,
         outcome: Result<(), TransferError>,
-        now: Time,
-        parameters: &RdmaParameters,
-        surface: &mut impl Surface,
+        context: &mut EngineContext<'_, impl Surface>,
     ) {
         self.under_way -= 1;
-        surface.ended(descriptor, outcome);
-        let (page, kind) = parameters.send.place(channel);
+        context.surface.ended(descriptor, outcome);
+        let (page, kind) = context.parameters.send.place(channel);
         if let Some(next) = self.waiting.get_mut(&(page, kind)).and_then(VecDeque::pop_front) {
-            let taken = self.take(page, kind, next, now, parameters, surface);
+            let taken = self.take(page, kind, next, context);
             debug_assert!(taken, "a channel of the page has just become free");
         }
     }
@@ -332,49 +333,44 @@ impl Rdma {
         }
     }
 
-    fn fetch(
-        &mut self,
-        now: Time,
-        parameters: &RdmaParameters,
-        around: &mut MemoryPath<'_>,
-        surface: &mut impl Surface,
-    ) {
-        while let Some(fault) = self.send.fetch(now, &parameters.send, around) {
+    fn fetch(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl Surface>) {
+        while let Some(fault) = self.send.fetch(context.now, &context.parameters.send, path) {
             if let Some((message, started)) = fault.watched {
-                tell_of_delay(message, started, Block::Iommu, (now, fault.until), surface);
+                let (began, ended) = (context.now, fault.until);
+                context.delayed(&Delay { message, started, block: Block::Iommu, began, ended });
             }
-            surface.wake(fault.until, Task::Mapped(fault.channel, fault.transaction));
+            context.surface.wake(fault.until, Task::Mapped(fault.channel, fault.transaction));
         }
-        self.report(surface);
+        self.report(context.surface);
     }
 
-    /// When there is something to put on the link; [`Time::MAX`]: not unless something happens.
+    /// The time at which there is a packet for the link; [`Time::NEVER`]: not unless something happens.
     #[inline]
     pub fn next_outgoing(&self) -> Time {
-        let reply = self.replies.front().map_or(Time::MAX, |reply| reply.due);
+        let reply = self.replies.front().map_or(Time::NEVER, |reply| reply.due);
         reply.min(self.send.next_cell())
     }
 
-    /// What goes onto the link at `now`; answers go first.
+    /// Takes the next packet for the link; answers go first.
     #[inline]
     pub fn take_outgoing(
         &mut self,
-        now: Time,
-        parameters: &RdmaParameters,
-        around: &mut MemoryPath<'_>,
-        surface: &mut impl Surface,
+        path: &mut MemoryPath<'_>,
+        context: &mut EngineContext<'_, impl Surface>,
     ) -> Option<Outgoing> {
-        if self.replies.front().is_some_and(|reply| reply.due <= now) {
+        if self.replies.front().is_some_and(|reply| reply.due <= context.now) {
             return self.replies.pop_front().map(Outgoing::Reply);
         }
-        let Sent { cell, times, timer } = self.send.take(now, &parameters.send, &parameters.reliability)?;
+        let now = context.now;
+        let Sent { cell, times, timer } =
+            self.send.take(context.now, &context.parameters.send, &context.parameters.reliability)?;
         if let Some(timer) = timer {
-            surface.wake(timer, Task::Timeout(cell.id.channel));
+            context.surface.wake(timer, Task::Timeout(cell.id.channel));
         }
         if cell.watch {
             let mut stage = |block, came, began, ended| {
                 let (source, message) = (None, cell.message);
-                surface.stage(TransferStage { source, message, block, came, began, ended });
+                context.surface.stage(TransferStage { source, message, block, came, began, ended });
             };
             let FetchTimes { started, issued, translated, ready } = times;
             stage(Block::RdmaSend, started, issued, issued);
@@ -384,7 +380,7 @@ impl Rdma {
             stage(Block::Memory, translated, translated, ready);
             stage(Block::RdmaSend, ready, now, now);
         }
-        self.fetch(now, parameters, around, surface);
+        self.fetch(path, context);
         Some(Outgoing::Cell(cell))
     }
 
@@ -392,14 +388,24 @@ impl Rdma {
     pub fn cell(
         &mut self,
         arrival: &Arrival<'_>,
-        parameters: &RdmaParameters,
-        around: &mut MemoryPath<'_>,
-        surface: &mut impl Surface,
+        path: &mut MemoryPath<'_>,
+        context: &mut EngineContext<'_, impl Surface>,
     ) -> Landing {
-        let receipt = self.receive.cell(arrival, &parameters.send.cut, &parameters.receive, around);
-        self.report(surface);
+        let receipt =
+            self.receive.cell(arrival, &context.parameters.send.cut, &context.parameters.receive, path);
+        while let Some(block) = self.receive.keep_context(arrival.tail, &context.parameters.receive) {
+            let Postponed { source: to, message, id } = block;
+            self.reply(Reply {
+                to,
+                message,
+                id,
+                answer: Answer::Nack(Refusal::NoContext),
+                due: arrival.tail,
+            });
+        }
+        self.report(context.surface);
         let Arrival { source, id, transfer, tail, .. } = *arrival;
-        let address = ReceiveUnit::place(transfer, id, &parameters.send.cut).address;
+        let address = ReceiveUnit::place(transfer, id, &context.parameters.send.cut).address;
         let (answer, due, notified) = match receipt {
             Receipt::Written(_) => return Landing { stored: true, address, notified: None },
             Receipt::Duplicate { acknowledge: false } | Receipt::Refused { answer: None, .. } => {
@@ -417,47 +423,47 @@ impl Rdma {
             // The block comes again when the page is mapped.
             let (source, message) = (Some(source), transfer.message);
             let (came, began, ended) = (tail, tail, due);
-            surface.stage(TransferStage { source, message, block: Block::Iommu, came, began, ended });
+            context.surface.stage(TransferStage { source, message, block: Block::Iommu, came, began, ended });
         }
         if let Some(notified) = notified.filter(|_| transfer.watch) {
             let (source, message) = (Some(source), transfer.message);
             let (came, began, ended) = (tail, tail, notified);
-            surface.stage(TransferStage { source, message, block: Block::RdmaReceive, came, began, ended });
+            context.surface.stage(TransferStage {
+                source,
+                message,
+                block: Block::RdmaReceive,
+                came,
+                began,
+                ended,
+            });
         }
         let stored = matches!(receipt, Receipt::Block { .. } | Receipt::Gap(_));
         Landing { stored, address, notified }
     }
 
     /// An answer to a block of this node has come.
-    pub fn answer(
-        &mut self,
-        id: CellId,
-        answer: Answer,
-        now: Time,
-        parameters: &RdmaParameters,
-        surface: &mut impl Surface,
-    ) {
+    pub fn answer(&mut self, id: CellId, answer: Answer, context: &mut EngineContext<'_, impl Surface>) {
         let CellId { channel, transaction, attempt, .. } = id;
         match answer {
             Answer::Ack => {
-                if self.send.channels.acknowledge(channel, transaction, &parameters.send) {
-                    let service = self.agent.invoke(now, &parameters.segmentation);
-                    self.send.channels.deals(channel, transaction, service, &parameters.send);
-                    surface.wake(service.ended, Task::Retire(channel, transaction));
+                if self.send.channels.acknowledge(channel, transaction, &context.parameters.send) {
+                    let service = self.agent.invoke(context.now, &context.parameters.segmentation);
+                    self.send.channels.deals(channel, transaction, service, &context.parameters.send);
+                    context.surface.wake(service.ended, Task::Retire(channel, transaction));
                 }
             }
             Answer::Nack(Refusal::Protection) => {
-                if self.send.channels.refuse(channel, transaction, attempt, &parameters.send) {
-                    self.abort(channel, TransferError::Protection, now, parameters, surface);
+                if self.send.channels.refuse(channel, transaction, attempt, &context.parameters.send) {
+                    self.abort(channel, TransferError::Protection, context);
                 }
             }
             Answer::Nack(Refusal::NoContext | Refusal::PageFault) => {
-                if self.send.channels.refuse(channel, transaction, attempt, &parameters.send) {
-                    self.again(channel, transaction, now, parameters, surface);
+                if self.send.channels.refuse(channel, transaction, attempt, &context.parameters.send) {
+                    self.again(channel, transaction, context);
                 }
             }
         }
-        self.report(surface);
+        self.report(context.surface);
     }
 
     /// A cell has come of a transfer that is not known any more: it has been notified, or given up by its
@@ -481,6 +487,11 @@ impl Rdma {
         self.under_way as usize
     }
 
+    /// The time in which the agent and the send engine have worked, by name.
+    pub(crate) fn worked(&self) -> [(&'static str, Span); 2] {
+        [(Block::Segmentation.name(), self.agent.worked()), (Block::RdmaSend.name(), self.send.worked)]
+    }
+
     /// Blocks that are coming in.
     pub fn coming_in(&self) -> usize {
         self.receive.in_use()
@@ -492,33 +503,42 @@ impl Rdma {
     }
 }
 
-/// The stages of a transfer that could not go on until now: the engine had sent what it might, an
-/// acknowledgement was waited for, then the agent.
-#[cold]
-/// Tells of a part of a transfer that `block` keeps, and that what was before since it was started is its cells.
-fn tell_of_delay(
+/// A part of a watched transfer in which a block held it up.
+struct Delay {
     message: u32,
+    /// The time from which on the transfer's cells went out.
     started: Time,
+    /// The block that held the transfer up, from `began` to `ended`.
     block: Block,
-    (began, ended): (Time, Time),
-    surface: &mut impl Surface,
-) {
-    let mut stage = |block, came, ended| {
-        surface.stage(TransferStage { source: None, message, block, came, began, ended });
-    };
-    stage(Block::RdmaSend, started, began);
-    stage(block, began, ended);
+    began: Time,
+    ended: Time,
 }
 
-fn tell_of_stall(stall: &Stall, now: Time, surface: &mut impl Surface) {
-    let Stall { message, started, since, dealt } = *stall;
-    let mut stage = |block, came, began, ended| {
-        surface.stage(TransferStage { source: None, message, block, came, began, ended });
-    };
-    let (came, began) = (dealt.came.max(since), dealt.began.max(since));
-    stage(Block::RdmaSend, started, since, since);
-    if came > since {
-        stage(Block::OutstandingBlock, since, came, came);
+impl<S: Surface> EngineContext<'_, S> {
+    /// Reports the cells of a watched transfer up to a delay, and the delay.
+    #[cold]
+    fn delayed(&mut self, delay: &Delay) {
+        let Delay { message, started, block, began, ended } = *delay;
+        let mut stage = |block, came, ended| {
+            self.surface.stage(TransferStage { source: None, message, block, came, began, ended });
+        };
+        stage(Block::RdmaSend, started, began);
+        stage(block, began, ended);
     }
-    stage(Block::Segmentation, came, began, now);
+
+    /// Reports the stages of a watched transfer that could not go on until now. The engine had sent all that
+    /// may be outstanding; then the transfer waited for an acknowledgement, and for the agent.
+    #[cold]
+    fn stalled(&mut self, stall: &Stall) {
+        let Stall { message, started, since, dealt } = *stall;
+        let mut stage = |block, came, began, ended| {
+            self.surface.stage(TransferStage { source: None, message, block, came, began, ended });
+        };
+        let (came, began) = (dealt.came.max(since), dealt.began.max(since));
+        stage(Block::RdmaSend, started, since, since);
+        if came > since {
+            stage(Block::OutstandingBlock, since, came, came);
+        }
+        stage(Block::Segmentation, came, began, self.now);
+    }
 }

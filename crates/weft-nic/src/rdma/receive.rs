@@ -4,20 +4,23 @@
 //!  cell ─► domain? ─► seen before? ─► context of its block ─► translate ─► write (cut-through)
 //!            │ no        │ yes          │ none left             │ fault
 //!            ▼           ▼              ▼                       ▼
-//!          NACK         ACK            NACK                    NACK when it is handled
+//!          NACK         ACK            NACK when there is one   NACK when it is handled
 //!                  all cells of a block written ─► ACK;  all blocks of a transfer ─► notification
 //! ```
 //! A context exists from a block's first cell to its last: it is a bit per cell. Beside contexts the unit
 //! remembers for every channel that sends to it which blocks of the transfer under way have come, so that
 //! a block that is repeated because its acknowledgement was lost is acknowledged and not written again.
 //! Blocks that are refused or seen before are answered at their last cell; so is a block that got its context
-//! in its midst, since senders that repeat in step could otherwise take the only one from each other for ever.
+//! in its midst, since senders that repeat in step could otherwise take the only one from each other for
+//! ever. A block that found no context gets its NACK when there is one, which is then kept for it: with few
+//! contexts blocks come one after the other, and most are sent twice. Otherwise blocks that are refused again
+//! and again would fill the links.
 //!
 //! # Source
 //! TR-488 §4.5: the payload of each cell goes directly to its final destination as it arrives, dynamic
 //! contexts, block-level acknowledgements and notifications; §4.2: fast recycling of contexts; §4.3: domains
 //! are checked in the interface; §4.5.3: blocks that met page faults are transmitted again. How repeated
-//! blocks are recognized is not in the text: ours.
+//! blocks are recognized, and when blocks without a context are refused, is not in the text: ours.
 //!
 //! # Not modelled
 //! Words of one cell that reach memory out of order.
@@ -30,10 +33,10 @@ use crate::iommu::{Page, Translation};
 use crate::memory_path::MemoryPath;
 use crate::segmentation::Cut;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
-/// What a machine file says of the receive unit.
+/// The receive unit's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReceiveParameters {
     /// Blocks that may be coming in at a time.
@@ -57,7 +60,7 @@ pub enum ContextState {
     Complete,
 }
 
-/// What happens to a block that is coming in.
+/// An event of a block that is coming in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContextEvent {
     /// A cell is written that is not the last one missing.
@@ -94,7 +97,7 @@ pub(super) struct Context {
     state: ContextState,
     /// While it is faulted: until when.
     until: Time,
-    /// Its last cell.
+    /// The arrival of its last cell.
     pub(super) touched: Time,
     /// The page translated last.
     page: Option<Page>,
@@ -110,7 +113,7 @@ impl Context {
     }
 }
 
-/// What is known of a channel that sends here.
+/// The state of a channel that sends here.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Connection {
     /// The transfer under way.
@@ -121,7 +124,7 @@ struct Connection {
     done: u64,
     /// Blocks of the transfer that have not come.
     missing: u32,
-    /// When all that has come is in memory: no block is acknowledged before.
+    /// The time at which all that has come is in memory: no block is acknowledged before.
     written: Time,
 }
 
@@ -136,7 +139,7 @@ impl Connection {
     }
 }
 
-/// What became of a cell.
+/// The fate of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Receipt {
     /// It is written at this time; others of its block are missing.
@@ -151,7 +154,7 @@ pub enum Receipt {
         /// When the notification of the transfer is, if this was its last block.
         notified: Option<Time>,
     },
-    /// Its block has come before.
+    /// The block of the cell has come before.
     Duplicate {
         /// Whether to acknowledge it once more.
         acknowledge: bool,
@@ -160,7 +163,7 @@ pub enum Receipt {
     Refused {
         /// Why.
         refusal: Refusal,
-        /// When to answer its block with a NACK; `None`: not on account of this cell.
+        /// The time to answer its block with a NACK; `None`: not on account of this cell.
         answer: Option<Time>,
     },
 }
@@ -168,22 +171,41 @@ pub enum Receipt {
 /// A cell, as it comes.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// Where from.
+    /// The node that sends the cell.
     pub source: EndpointId,
     /// Which.
     pub id: CellId,
-    /// Its transfer.
+    /// The header of the cell's transfer.
     pub transfer: &'a TransferHeader,
     /// The domain of the process at the destination.
     pub owner: Pdid,
-    /// When its last word has come.
+    /// The time at which its last word has come.
     pub tail: Time,
+}
+
+/// A block that has found no context, or the cell that its NACK answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Postponed {
+    /// The node that has sent it.
+    pub source: EndpointId,
+    /// The number of its transfer.
+    pub message: u32,
+    /// The last cell that has come of it.
+    pub id: CellId,
+}
+
+impl Postponed {
+    fn key(&self) -> BlockKey {
+        BlockKey::new(self.source, self.id.channel, self.id.transaction)
+    }
 }
 
 /// The unit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ReceiveUnit {
     contexts: Contexts,
+    /// Blocks that wait for a context, in the order in which they were refused.
+    postponed: VecDeque<Postponed>,
     connections: BTreeMap<(EndpointId, ChannelId), Connection>,
     /// Changes of state that have not been reported.
     #[serde(skip)]
@@ -191,13 +213,40 @@ pub struct ReceiveUnit {
 }
 
 impl ReceiveUnit {
+    /// Keeps a context that is free for the block that has waited for one longest. Returns the block, whose
+    /// sender is to send it again.
+    pub fn keep_context(&mut self, now: Time, parameters: &ReceiveParameters) -> Option<Postponed> {
+        while self.contexts.len() < parameters.contexts as usize {
+            let block = self.postponed.pop_front()?;
+            let Postponed { source, id: CellId { channel, transaction, .. }, .. } = block;
+            let connection = self.connections.get(&(source, channel));
+            let is_wanted = connection.is_some_and(|connection| !connection.has(transaction));
+            if is_wanted && self.contexts.find(block.key()).is_none() {
+                let (from, to) = (None, ContextState::Receiving);
+                self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
+                self.contexts.insert(block.key(), Context::new(now, false));
+                return Some(block);
+            }
+        }
+        None
+    }
+
+    /// A block has found no context, and all of its cells that come have come.
+    fn postpone(&mut self, block: Postponed) {
+        match self.postponed.iter_mut().find(|other| other.key() == block.key()) {
+            // It was sent again: its newest attempt is answered.
+            Some(other) => *other = block,
+            None => self.postponed.push_back(block),
+        }
+    }
+
     /// Takes a cell.
     pub fn cell(
         &mut self,
         arrival: &Arrival<'_>,
         cut: &Cut,
         parameters: &ReceiveParameters,
-        around: &mut MemoryPath<'_>,
+        path: &mut MemoryPath<'_>,
     ) -> Receipt {
         let Arrival { source, id, transfer, owner, tail } = *arrival;
         let CellId { channel, transaction, index, last, .. } = id;
@@ -247,10 +296,10 @@ impl ReceiveUnit {
         let bytes = cut.cell_bytes(block_bytes, index);
         let location = ReceiveUnit::place(transfer, id, cut);
         // Words are written as they come: when the last one is there, only it is left.
-        let clock = &around.port_parameters.clock;
-        let words = clock.cycles(bytes.div_ceil(around.port_parameters.word));
+        let clock = &path.port_parameters.clock;
+        let words = clock.cycles(bytes.div_ceil(path.port_parameters.word));
         let through = tail + clock.cycles(u64::from(parameters.cycles));
-        let translated = match around.translate(location, bytes, &mut context.page, through) {
+        let translated = match path.translate(location, bytes, &mut context.page, through) {
             Translation::At(translated) => translated,
             Translation::Fault(until) => {
                 change(context, ContextEvent::Fault);
@@ -260,7 +309,7 @@ impl ReceiveUnit {
             }
         };
         let from = Time::from_ps(translated.as_ps().saturating_sub(words.as_ps()));
-        let (issued, written) = around.write(bytes, from);
+        let (issued, written) = path.write(bytes, from);
         context.written |= 1 << index;
         let whole = cut.ends_block(block_bytes, context.written.count_ones() as u8 - 1);
         change(context, if whole { ContextEvent::LastCell } else { ContextEvent::Cell });
@@ -272,7 +321,7 @@ impl ReceiveUnit {
         let finished = self.block_done(source, channel, transaction, written);
         let notified = finished.then(|| {
             // Behind the data on the same way, and not before it.
-            let (_, notified) = around.write(parameters.notification, issued);
+            let (_, notified) = path.write(parameters.notification, issued);
             notified.max(written)
         });
         Receipt::Block { written, notified }
@@ -288,35 +337,32 @@ impl ReceiveUnit {
     ) -> Result<usize, Receipt> {
         let Arrival { source, id, transfer, tail, .. } = *arrival;
         let CellId { channel, transaction, index, last, .. } = id;
-        if self.has_come(source, channel, transaction, transfer, cut) {
+        if self.has_come(arrival, cut) {
             return Err(Receipt::Duplicate { acknowledge: last });
         }
         if !self.admit(tail, parameters) {
-            return Err(Receipt::Refused { refusal: Refusal::NoContext, answer: last.then_some(tail) });
+            if last {
+                self.postpone(Postponed { source, message: transfer.message, id });
+            }
+            return Err(Receipt::Refused { refusal: Refusal::NoContext, answer: None });
         }
         let (from, to) = (None, ContextState::Receiving);
         self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
         Ok(self.contexts.insert(key, Context::new(tail, index > 0)))
     }
 
-    /// Where a cell of a transfer goes.
+    /// The location that a cell of a transfer goes to.
     #[inline]
     pub fn place(transfer: &TransferHeader, id: CellId, cut: &Cut) -> Location {
         let block = id.transaction.wrapping_sub(transfer.first);
-        let address = transfer.destination.address.wrapping_add(cut.offset(block, id.index).get());
+        let address = transfer.destination.address.plus(cut.offset(block, id.index).get());
         Location { address, ..transfer.destination }
     }
 
     /// Whether a block has come before, or belongs to a transfer that has ended. A newer transfer of a
     /// channel ends the one before.
-    fn has_come(
-        &mut self,
-        source: EndpointId,
-        channel: ChannelId,
-        transaction: u32,
-        transfer: &TransferHeader,
-        cut: &Cut,
-    ) -> bool {
+    fn has_come(&mut self, arrival: &Arrival<'_>, cut: &Cut) -> bool {
+        let Arrival { source, id: CellId { channel, transaction, .. }, transfer, .. } = *arrival;
         let first = transfer.first;
         let fresh = || Connection {
             first,
@@ -366,7 +412,7 @@ impl ReceiveUnit {
         }
     }
 
-    /// When all that has come by a channel is in memory.
+    /// The time at which all that has come by a channel is in memory.
     pub fn in_memory(&self, source: EndpointId, channel: ChannelId) -> Time {
         self.connections.get(&(source, channel)).map_or(Time::ZERO, |connection| connection.written)
     }

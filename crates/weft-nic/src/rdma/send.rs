@@ -27,9 +27,9 @@ use crate::reliability::ReliabilityParameters;
 use crate::segmentation::{BlockEvent, Cut};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_units::{Bytes, Clock, EndpointId, Time};
+use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
-/// What a machine file says of the send unit.
+/// The send unit's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SendParameters {
     /// Pages, each for one process at a time.
@@ -48,7 +48,7 @@ pub struct SendParameters {
     pub cell_buffers: u32,
     /// The engine's clock.
     pub clock: Clock,
-    /// What its datapath carries per cycle.
+    /// Bytes that its datapath carries per cycle.
     pub word: Bytes,
     /// Words of header and footer.
     pub control_words: u32,
@@ -86,14 +86,14 @@ struct Fetch {
     times: FetchTimes,
 }
 
-/// When what happened to a cell.
+/// The times of a cell on its way to the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FetchTimes {
     /// The agent had started its transfer.
     pub started: Time,
     /// The engine took it up.
     pub issued: Time,
-    /// Its address was translated.
+    /// The address was translated.
     pub translated: Time,
     /// All its data had come.
     pub ready: Time,
@@ -102,39 +102,39 @@ pub struct FetchTimes {
 /// A cell to be put on the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cell {
-    /// Where it goes.
+    /// The node that the cell is for.
     pub to: EndpointId,
-    /// Its transfer.
+    /// The number of the cell's transfer.
     pub message: u32,
-    /// Its payload.
+    /// The payload of the cell.
     pub bytes: Bytes,
-    /// What tells it from others.
+    /// The identity of the cell.
     pub id: CellId,
-    /// Where its payload was read.
-    pub address: u64,
+    /// The place of its payload in the transfer.
+    pub offset: u64,
     /// Whether it is the last of its transfer and the observer is to be told of it.
     pub watch: bool,
 }
 
-/// What a cell that was put on the link entails.
+/// The consequences of a cell that was put on the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// The cell.
     pub cell: Cell,
-    /// When what happened to it.
+    /// The times of the cell on its way.
     pub times: FetchTimes,
-    /// When the timer of its channel is to fire; `None`: it need not be set.
+    /// The time at which the timer of its channel is to fire; `None`: it need not be set.
     pub timer: Option<Time>,
 }
 
 /// A block of which a page was not mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceFault {
-    /// Its channel.
+    /// The channel of the block.
     pub channel: ChannelId,
     /// The block.
     pub transaction: u32,
-    /// When the page will be mapped.
+    /// The time at which the page will be mapped.
     pub until: Time,
     /// The message, if it is watched, and when it was started or last told of.
     pub watched: Option<(u32, Time)>,
@@ -147,8 +147,10 @@ pub struct SendUnit {
     pub(super) channels: Channels,
     /// Cells in the buffers, in the order of their reads.
     fetched: VecDeque<Fetch>,
-    /// When the engine can begin with another cell: an edge of its clock.
+    /// The time at which the engine can begin with another cell: an edge of its clock.
     free: Time,
+    /// Time in which cells have occupied the engine.
+    pub(super) worked: Span,
 }
 
 impl SendUnit {
@@ -158,7 +160,7 @@ impl SendUnit {
         &mut self,
         now: Time,
         parameters: &SendParameters,
-        around: &mut MemoryPath<'_>,
+        path: &mut MemoryPath<'_>,
     ) -> Option<SourceFault> {
         while self.fetched.len() < parameters.cell_buffers as usize
             && let Some(turn) = self.channels.turns.pop_front()
@@ -175,8 +177,8 @@ impl SendUnit {
             let block_bytes = parameters.cut.block_bytes(whole, block.index);
             let bytes = parameters.cut.cell_bytes(block_bytes, block.next);
             let offset = parameters.cut.offset(block.index, block.next).get();
-            let location = Location { address: source.address.wrapping_add(offset), ..source };
-            let translated = match around.translate(location, bytes, &mut transfer.page, now) {
+            let location = Location { address: source.address.plus(offset), ..source };
+            let translated = match path.translate(location, bytes, &mut transfer.page, now) {
                 Translation::At(translated) => translated,
                 Translation::Fault(until) => {
                     transfer.queued = false;
@@ -192,8 +194,7 @@ impl SendUnit {
             let index = block.next;
             let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
             let first = block.index == 0 && index == 0;
-            let address = location.address;
-            let cell = Cell { to, message, bytes, id: cell, address, watch: watch && (first || last) };
+            let cell = Cell { to, message, bytes, id: cell, offset, watch: watch && (first || last) };
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
             let started = transfer.started;
             if transfer.sending().is_some() {
@@ -201,19 +202,19 @@ impl SendUnit {
             } else {
                 transfer.queued = false;
             }
-            let ready = around.read(bytes, translated);
+            let ready = path.read(bytes, translated);
             let times = FetchTimes { started, issued: now, translated, ready };
             self.fetched.push_back(Fetch { cell, times });
         }
         None
     }
 
-    /// When the next cell can go; [`Time::MAX`]: there is none.
+    /// The time at which the next cell can go; [`Time::NEVER`]: there is none.
     #[inline]
     pub fn next_cell(&self) -> Time {
         match self.fetched.front() {
             Some(fetch) => fetch.times.ready.max(self.free),
-            None => Time::MAX,
+            None => Time::NEVER,
         }
     }
 
@@ -231,6 +232,7 @@ impl SendUnit {
         let Fetch { cell, times } = self.fetched.pop_front()?;
         let begin = parameters.clock.edges_before(now);
         self.free = parameters.clock.edge(begin + parameters.cell_cycles(cell.bytes));
+        self.worked = self.worked.saturating_add(self.free - parameters.clock.edge(begin));
         let mut timer = None;
         if cell.id.last {
             timer = self.sent(cell.id, now, parameters, reliability);

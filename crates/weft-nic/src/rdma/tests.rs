@@ -1,4 +1,4 @@
-//! What the engine must keep, whatever the network does.
+//! Properties that the engine keeps, whatever the network does.
 
 mod world;
 
@@ -8,7 +8,7 @@ use crate::iommu::FaultModel;
 use crate::segmentation::Cut;
 use proptest::prelude::*;
 use weft_units::{BitRate, Bytes, Span};
-use world::{Happening, LATENCY, MEMORY, Trouble, World, parameters};
+use world::{Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
 
 /// The engine's cadence: 16 words, header, footer and 5 cycles for each 256 bytes, whatever the firmware
 /// does meanwhile, with two blocks outstanding; with one the firmware is seen.
@@ -17,9 +17,9 @@ fn a_long_transfer_runs_at_the_cells_cadence() {
     let gigabits = |outstanding_blocks| {
         let mut parameters = parameters();
         parameters.send.outstanding_blocks = outstanding_blocks;
-        let mut world = World::new(2, parameters, FaultModel::Off, Trouble::default(), 1);
+        let mut world = World::new(2, parameters, Trouble::default(), 1);
         let bytes = 200 << 10;
-        world.post(Time::ZERO, 0, 0, 1, bytes, (0, 0));
+        world.post(Write { at: Time::ZERO, page: 0, from: 0, to: 1, bytes, place: (0, 0) });
         world.run();
         world.check_all_arrived();
         bytes as f64 * 8e3 / (world.notified[&(0, 0)][0].as_ps() - 2_000_000) as f64
@@ -29,11 +29,12 @@ fn a_long_transfer_runs_at_the_cells_cadence() {
     assert!(gigabits(1) < 11.0, "{} Gb/s", gigabits(1));
 }
 
-/// What a small write costs, stage by stage: they are a chain without gaps up to the link and from it on.
+/// The cost of a small write, stage by stage: a chain without gaps up to the link and from it on.
 #[test]
 fn the_stages_of_a_write_are_a_chain() {
-    let mut world = World::new(2, parameters(), FaultModel::Off, Trouble::default(), 1);
-    world.post(Time::ZERO + Span::from_ns(5), 0, 0, 1, 64, (0, 0));
+    let mut world = World::new(2, parameters(), Trouble::default(), 1);
+    let at = Time::ZERO + Span::from_ns(5);
+    world.post(Write { at, page: 0, from: 0, to: 1, bytes: 64, place: (0, 0) });
     world.run();
     let sent = world.stages.iter().filter(|stage| stage.source.is_none());
     let mut at = Time::ZERO + Span::from_ns(5);
@@ -53,9 +54,9 @@ fn the_stages_of_a_write_are_a_chain() {
 fn channels_take_turns_cell_by_cell() {
     let mut parameters = parameters();
     parameters.segmentation = SegmentationParameters::Hardware { clock: parameters.send.clock, cycles: 1 };
-    let mut world = World::new(3, parameters, FaultModel::Off, Trouble::default(), 1);
-    world.post(Time::ZERO, 0, 0, 1, 65536, (0, 0));
-    world.post(Time::ZERO, 1, 0, 2, 65536, (0, 0));
+    let mut world = World::new(3, parameters, Trouble::default(), 1);
+    world.post(Write { at: Time::ZERO, page: 0, from: 0, to: 1, bytes: 65536, place: (0, 0) });
+    world.post(Write { at: Time::ZERO, page: 1, from: 0, to: 2, bytes: 65536, place: (0, 0) });
     world.run();
     let ends = [0, 1].map(|message| world.notified[&(0, message)][0].as_ps());
     // The first has filled the cell buffers before the second comes.
@@ -67,9 +68,9 @@ fn channels_take_turns_cell_by_cell() {
 fn posts_wait_for_a_channel_of_their_page() {
     let mut parameters = parameters();
     parameters.send.write_channels = 2;
-    let mut world = World::new(2, parameters, FaultModel::Off, Trouble::default(), 1);
+    let mut world = World::new(2, parameters, Trouble::default(), 1);
     for post in 0..7 {
-        world.post(Time::ZERO, 3, 0, 1, 1000, (0, post * 1000));
+        world.post(Write { at: Time::ZERO, page: 3, from: 0, to: 1, bytes: 1000, place: (0, post * 1000) });
     }
     world.run();
     world.check_all_arrived();
@@ -83,8 +84,8 @@ fn the_sender_is_told_of_a_dead_peer() {
     let mut parameters = parameters();
     parameters.reliability.repetitions = 3;
     let trouble = Trouble { dead: Some(1), ..Trouble::default() };
-    let mut world = World::new(2, parameters, FaultModel::Off, trouble, 1);
-    world.post(Time::ZERO, 0, 0, 1, 40_000, (0, 0));
+    let mut world = World::new(2, parameters, trouble, 1);
+    world.post(Write { at: Time::ZERO, page: 0, from: 0, to: 1, bytes: 40_000, place: (0, 0) });
     world.run();
     assert_eq!(world.ended[&(0, 0)].len(), 1);
     assert_eq!(world.ended[&(0, 0)][0].1, Err(TransferError::TimedOut));
@@ -97,8 +98,8 @@ fn the_sender_is_told_of_a_dead_peer() {
 /// Catches memory that is changed for a foreign domain, and a sender that is not told so.
 #[test]
 fn a_foreign_domain_changes_nothing() {
-    let mut world = World::new(2, parameters(), FaultModel::Off, Trouble::default(), 1);
-    world.post(Time::ZERO, 0, 0, 1, 40_000, (0, 0));
+    let mut world = World::new(2, parameters(), Trouble::default(), 1);
+    world.post(Write { at: Time::ZERO, page: 0, from: 0, to: 1, bytes: 40_000, place: (0, 0) });
     let Some((_, Happening::Post(_, _, descriptor))) = world.agenda.values_mut().next() else { panic!() };
     descriptor.domain = Pdid(8);
     let before = world.nodes[1].bytes.clone();
@@ -110,14 +111,15 @@ fn a_foreign_domain_changes_nothing() {
 /// Catches page faults that are not repaired by the replay of blocks, at either side.
 #[test]
 fn faulting_pages_are_replayed() {
-    let mut world = World::new(2, parameters(), FaultModel::FirstTouch, Trouble::default(), 1);
-    world.post(Time::ZERO, 0, 0, 1, 40_000, (100, 4000));
+    let mut world = World::new(2, parameters(), Trouble::default(), 1);
+    world.faults = iommu(FaultModel::FirstTouch);
+    world.post(Write { at: Time::ZERO, page: 0, from: 0, to: 1, bytes: 40_000, place: (100, 4000) });
     world.run();
     world.check_all_arrived();
     let faults = world.nodes.iter().map(|node| node.iommu.misses_and_faults().1);
     assert_eq!(faults.collect::<Vec<_>>(), [10, 11], "each page once, on both sides");
     let first = world.now;
-    world.post(first, 0, 0, 1, 40_000, (100, 4000));
+    world.post(Write { at: first, page: 0, from: 0, to: 1, bytes: 40_000, place: (100, 4000) });
     world.run();
     assert!(world.now - first < first - Time::ZERO, "what was touched does not fault again");
 }
@@ -146,12 +148,13 @@ proptest! {
         }
         let faults = if faulting { FaultModel::FirstTouch } else { FaultModel::Off };
         let trouble = Trouble { lost, doubled, jitter_ns, dead: None };
-        let mut world = World::new(3, parameters, faults, trouble, seed);
+        let mut world = World::new(3, parameters, trouble, seed);
+        world.faults = iommu(faults);
         for (index, (us, page, from, to, bytes)) in posts.into_iter().enumerate() {
             // Sources in the lower half of memory, destinations apart from each other in the upper.
             let place = (page as u64 * 50_000, (MEMORY / 2) as u64 + index as u64 * 10_000);
             let bytes = bytes.min(10_000);
-            world.post(Time::ZERO + Span::from_us(us), page, from, to, bytes, place);
+            world.post(Write { at: Time::ZERO + Span::from_us(us), page, from, to, bytes, place });
         }
         world.run();
         world.check_all_arrived();

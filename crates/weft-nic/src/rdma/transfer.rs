@@ -1,16 +1,16 @@
-//! What the units of the RDMA engine say to each other and to their users: descriptors, cells, answers.
+//! The words of the RDMA engine's units to each other and to their users: descriptors, cells, answers.
 
 use crate::gvas::Pdid;
 use serde::{Deserialize, Serialize};
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Address, Bytes, EndpointId, Time};
 
 /// A location of a process on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Location {
     /// The process: its rank within the node.
     pub space: u32,
-    /// Its virtual address.
-    pub address: u64,
+    /// The virtual address, of 39 bits.
+    pub address: Address,
 }
 
 /// Which channels of a page.
@@ -26,35 +26,35 @@ pub enum ChannelKind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct ChannelId(pub u16);
 
-/// What a process writes into a channel: 64 bytes.
+/// A descriptor of a transfer, which a process writes into a channel: 64 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Descriptor {
-    /// Where the data is.
+    /// The location of the data.
     pub source: Location,
     /// The node to which it goes.
     pub to: EndpointId,
-    /// Where it goes there.
+    /// The location that the data goes to there.
     pub destination: Location,
-    /// How much.
+    /// The bytes of the transfer.
     pub bytes: Bytes,
     /// The initiator's protection domain.
     pub domain: Pdid,
     /// The transfer's number, counted by its source.
     pub message: u32,
-    /// When it was handed to the unit.
+    /// The time at which it was handed to the unit.
     pub posted: Time,
-    /// What its user calls it.
+    /// The user's name for the transfer.
     pub token: Option<u32>,
     /// Whether the observer is to be told of its way.
     pub watch: bool,
 }
 
-/// What the destination is told of a transfer: in hardware, fields of the cells' headers.
+/// The header of a transfer at its destination: in hardware, fields of the cells' headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransferHeader {
-    /// Where its data goes.
+    /// The location that the data goes to.
     pub destination: Location,
-    /// How much there is.
+    /// The bytes of the transfer.
     pub bytes: Bytes,
     /// The initiator's protection domain.
     pub domain: Pdid,
@@ -66,8 +66,8 @@ pub struct TransferHeader {
     pub watch: bool,
 }
 
-/// What tells a cell from all others of its source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// The identity of a cell among all those of its source.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct CellId {
     /// The channel that sends it.
     pub channel: ChannelId,
@@ -81,28 +81,6 @@ pub struct CellId {
     pub attempt: u8,
 }
 
-impl CellId {
-    /// The eight bytes of a header that hold it.
-    pub const fn pack(self) -> u64 {
-        (self.channel.0 as u64) << 48
-            | (self.last as u64) << 47
-            | (self.index as u64 & 0x7F) << 40
-            | (self.attempt as u64) << 32
-            | self.transaction as u64
-    }
-
-    /// What [`CellId::pack`] packed.
-    pub const fn unpack(bits: u64) -> CellId {
-        CellId {
-            channel: ChannelId((bits >> 48) as u16),
-            index: (bits >> 40) as u8 & 0x7F,
-            last: bits >> 47 & 1 == 1,
-            attempt: (bits >> 32) as u8,
-            transaction: bits as u32,
-        }
-    }
-}
-
 /// Why a block was refused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Refusal {
@@ -114,7 +92,7 @@ pub enum Refusal {
     Protection,
 }
 
-/// What the receive unit answers to a block.
+/// The receive unit's answer to a block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Answer {
     /// It is in memory.
@@ -132,19 +110,4 @@ pub enum TransferError {
     /// The destination belongs to another protection domain.
     #[error("the destination belongs to another protection domain; open both sides in the same one")]
     Protection,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// Catches fields that overlap in the header.
-        #[test]
-        fn a_cell_is_read_as_it_was_written(channel: u16, transaction: u32, index in 0u8..64, last: bool, attempt: u8) {
-            let cell = CellId { channel: ChannelId(channel), transaction, index, last, attempt };
-            prop_assert_eq!(CellId::unpack(cell.pack()), cell);
-        }
-    }
 }

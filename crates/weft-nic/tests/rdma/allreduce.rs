@@ -1,6 +1,6 @@
 //! The allreduce accelerator through the whole interface and a real network.
 
-use crate::machine::{Report, Run, begin_allreduce, parameters};
+use crate::machine::{Execution, Report, Run, begin_allreduce, parameters};
 use crate::{agreed, reports, until};
 use proptest::prelude::*;
 use weft_engine::Progress;
@@ -27,8 +27,9 @@ fn requests(members: impl IntoIterator<Item = u32>, bytes: u64) -> Vec<Allreduce
 }
 
 fn run(requests: &[AllreduceRequest], threads: usize) -> (Run, Vec<Report>) {
-    let mut run = begin_allreduce(requests, parameters(), threads, 1, |_| FaultParameters::default());
-    assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+    let execution = Execution { threads, seed: 1 };
+    let mut run = begin_allreduce(requests, parameters(), execution, |_| FaultParameters::default());
+    assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
     let reports = reports(&mut run);
     assert_eq!(agreed(&mut run), reports.len(), "every result is that of the documented order");
     (run, reports)
@@ -85,8 +86,9 @@ proptest! {
         let mut parameters = parameters();
         parameters.allreduce.as_mut().unwrap().reliability.repetitions = 100;
         let faults = FaultParameters { drop, corrupt, off_at: None };
-        let mut run = begin_allreduce(&requests(0..ranks, bytes * 4), parameters, 1, seed, |_| faults);
-        prop_assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        let (requests, execution) = (requests(0..ranks, bytes * 4), Execution { threads: 1, seed });
+        let mut run = begin_allreduce(&requests, parameters, execution, |_| faults);
+        prop_assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
         let reports = reports(&mut run);
         prop_assert!(reports.iter().all(|report| matches!(report, Report::Reduced(..))), "{:?}", reports);
         prop_assert_eq!(reports.len() as u32, ranks);
@@ -98,11 +100,12 @@ proptest! {
 #[test]
 fn all_members_are_told_of_a_dead_link() {
     let off = FaultParameters { off_at: Some(Time::ZERO + Span::from_us(1)), ..Default::default() };
-    let mut run = begin_allreduce(&requests(0..16, 256), parameters(), 2, 1, |from| match from {
+    let execution = Execution { threads: 2, seed: 1 };
+    let mut run = begin_allreduce(&requests(0..16, 256), parameters(), execution, |from| match from {
         weft_fabric::LinkEnd::Endpoint(EndpointId(6)) => off,
         _ => FaultParameters::default(),
     });
-    assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+    assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
     let reports = reports(&mut run);
     let told = reports.iter().filter(|report| matches!(report, Report::Failed(..))).count();
     assert_eq!((told, reports.len()), (16, 16), "{reports:?}");

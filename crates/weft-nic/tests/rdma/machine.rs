@@ -1,12 +1,11 @@
 //! A board or more of the ExaNeSt machine, with hosts that follow a script.
 
 use serde::{Deserialize, Serialize};
-use weft_engine::{Payload, Simulation};
+use weft_engine::{InitialState, Payload, Simulation};
 use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{Built, FaultParameters, LinkEnd, Network, NetworkParameters};
+use weft_fabric::{FaultParameters, LinkEnd, LinkParameters, Network, NetworkParameters};
 use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceParameters, AllreduceRequest};
 use weft_nic::data::DataError;
 use weft_nic::host_port::HostPortParameters;
@@ -18,11 +17,11 @@ use weft_nic::rdma::{RdmaParameters, ReceiveParameters, SendParameters};
 use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::segmentation::{Cut, SegmentationParameters};
 use weft_nic::{
-    Delivered, Failure, FullNic, FullParameters, Host, HostContext, Message, Nic as _, Observer, Offer,
-    Primitive, Stage, StateChange,
+    Delivered, ExanetNic, ExanetParameters, Failure, Host, HostContext, Message, Nic as _, NicParameters,
+    Observer, Offer, Primitive, Stage, StateChange,
 };
 use weft_topo::{Exanest, ExanestOrder, Layout, Topology};
-use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
 /// A message that a host is to send.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -34,7 +33,7 @@ pub struct Planned {
     pub watch: bool,
 }
 
-/// What hosts report.
+/// A report of a host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Report {
     /// (at, source, its count, destination, bytes, what the source said)
@@ -85,7 +84,7 @@ impl Payload for NoTimer {
 #[derive(Serialize, Deserialize)]
 pub struct Script {
     plan: Vec<Planned>,
-    /// What it reduces at the start, if anything.
+    /// The reduction that the host asks for at the start, if any.
     allreduce: Option<AllreduceRequest>,
 }
 
@@ -111,6 +110,7 @@ impl Host for Script {
                 primitive: Primitive::Write,
                 interface,
                 to_interface: interface,
+                buffer: Address::default(),
                 watch,
             };
             context.send(message, at);
@@ -154,7 +154,7 @@ impl Host for Script {
     }
 
     fn next_offer(&self) -> Time {
-        Time::MAX
+        Time::NEVER
     }
 
     fn offer(&mut self, _: &Option<u64>, _: Time) -> Offer<u64> {
@@ -162,7 +162,7 @@ impl Host for Script {
     }
 }
 
-pub fn parameters() -> FullParameters {
+pub fn parameters() -> ExanetParameters {
     let clock = Clock::from_hertz(150_000_000).unwrap();
     let reliability = ReliabilityParameters {
         timeout: Span::from_us(500),
@@ -170,7 +170,7 @@ pub fn parameters() -> FullParameters {
         longest: Span::from_us(4000),
         repetitions: 5,
     };
-    FullParameters {
+    ExanetParameters {
         host_port: HostPortParameters {
             clock,
             word: Bytes::new(16),
@@ -242,12 +242,15 @@ pub fn parameters() -> FullParameters {
     }
 }
 
-pub type Run = Simulation<Network<Layout, FullNic<Script>>>;
+pub type Run = Simulation<Network<Layout, ExanetNic<Script>>>;
 
 /// Messages carry real bytes, from this seed.
 const DATA: Option<u64> = Some(7);
 
-fn build(plans: &[Vec<Planned>], parameters: FullParameters) -> Built<Layout, FullNic<Script>> {
+fn build(
+    plans: &[Vec<Planned>],
+    parameters: ExanetParameters,
+) -> InitialState<Network<Layout, ExanetNic<Script>>> {
     build_hosts(parameters, DATA, |endpoint| {
         let plan = plans.get(endpoint.index()).cloned().unwrap_or_default();
         Script { plan, allreduce: None }
@@ -255,10 +258,10 @@ fn build(plans: &[Vec<Planned>], parameters: FullParameters) -> Built<Layout, Fu
 }
 
 fn build_hosts(
-    parameters: FullParameters,
+    parameters: ExanetParameters,
     data: Option<u64>,
     mut host: impl FnMut(EndpointId) -> Script,
-) -> Built<Layout, FullNic<Script>> {
+) -> InitialState<Network<Layout, ExanetNic<Script>>> {
     let layout = Layout::Exanest(ExanestOrder::new(Exanest::new(1).unwrap(), true));
     let links = layout.link_classes().iter().map(|class| {
         let gigabits = |rate, code, latency, framing| LinkParameters {
@@ -266,6 +269,7 @@ fn build_hosts(
             code,
             latency: Span::from_ns(latency),
             framing: Bytes::new(framing),
+            routing: Span::ZERO,
         };
         match *class {
             "endpoint" | "router" => gigabits(19_200_000_000, LineCode::NONE, 7, 0),
@@ -284,14 +288,16 @@ fn build_hosts(
             pipeline_cycles: 2,
             forwarding: Forwarding::VirtualCutThrough,
             faster_link: FasterLink::Bubble,
+            buffer_per: BufferPer::Channel,
             buffer: Bytes::new(4096),
             credit: CreditUnit::Bytes,
             output_buffer: None,
         },
         seed: 1,
     };
-    Network::build(network, (parameters, data), |endpoint, parameters| {
-        FullNic::new(host(endpoint), endpoint, parameters)
+    let shared = NicParameters { interface: parameters, host: data };
+    Network::build(network, shared, |endpoint, parameters| {
+        ExanetNic::new(host(endpoint), endpoint, parameters)
     })
     .unwrap()
 }
@@ -299,50 +305,52 @@ fn build_hosts(
 /// As [`begin`], on links of which every one, to and from endpoints included, fails as said.
 pub fn begin_with_faults(
     plans: &[Vec<Planned>],
-    parameters: FullParameters,
+    parameters: ExanetParameters,
     seed: u64,
     mut faults: impl FnMut(LinkEnd) -> FaultParameters,
 ) -> Run {
-    let mut built = build(plans, parameters);
-    built.inject_faults(seed, |from, _, _| faults(from));
-    let Built { network, sites, events, lookahead } = built;
-    Simulation::new(network, sites, events, lookahead, 1)
+    let mut initial = build(plans, parameters);
+    initial.model.inject_faults(&mut initial.sites, seed, |from, _, _| faults(from));
+    Simulation::new(initial, 1)
 }
 
 /// A run that is about to begin: what each endpoint sends.
-pub fn begin(plans: &[Vec<Planned>], parameters: FullParameters, threads: usize) -> Run {
-    let Built { network, sites, events, lookahead } = build(plans, parameters);
-    Simulation::new(network, sites, events, lookahead, threads)
+pub fn begin(plans: &[Vec<Planned>], parameters: ExanetParameters, threads: usize) -> Run {
+    Simulation::new(build(plans, parameters), threads)
 }
 
 /// As [`begin`], without bytes.
-pub fn begin_without_data(plans: &[Vec<Planned>], parameters: FullParameters) -> Run {
-    let Built { network, sites, events, lookahead } = build_hosts(parameters, None, |endpoint| {
+pub fn begin_without_data(plans: &[Vec<Planned>], parameters: ExanetParameters) -> Run {
+    let initial = build_hosts(parameters, None, |endpoint| {
         let plan = plans.get(endpoint.index()).cloned().unwrap_or_default();
         Script { plan, allreduce: None }
     });
-    Simulation::new(network, sites, events, lookahead, 1)
+    Simulation::new(initial, 1)
 }
 
-/// A run in which the endpoints of `requests` reduce, on links that fail as said, by chance from `seed`.
+/// The threads of a run, and the seed of its faults.
+#[derive(Clone, Copy)]
+pub struct Execution {
+    pub threads: usize,
+    pub seed: u64,
+}
+
+/// A run in which the endpoints of `requests` reduce, on links that fail as said.
 pub fn begin_allreduce(
     requests: &[AllreduceRequest],
-    parameters: FullParameters,
-    threads: usize,
-    seed: u64,
+    parameters: ExanetParameters,
+    Execution { threads, seed }: Execution,
     mut faults: impl FnMut(LinkEnd) -> FaultParameters,
 ) -> Run {
-    let mut built = build_hosts(parameters, DATA, |endpoint| {
+    let mut initial = build_hosts(parameters, DATA, |endpoint| {
         let of_endpoint = requests.iter().find(|it| it.members[it.own as usize] == endpoint);
         Script { plan: Vec::new(), allreduce: of_endpoint.cloned() }
     });
-    built.inject_faults(seed, |from, _, _| faults(from));
-    let Built { network, sites, events, lookahead } = built;
-    Simulation::new(network, sites, events, lookahead, threads)
+    initial.model.inject_faults(&mut initial.sites, seed, |from, _, _| faults(from));
+    Simulation::new(initial, threads)
 }
 
 /// A run that goes on from a snapshot.
-pub fn resume(plans: &[Vec<Planned>], parameters: FullParameters, bytes: &[u8], threads: usize) -> Run {
-    let Built { network, sites, lookahead, .. } = build(plans, parameters);
-    Simulation::resume(network, bytes, sites.len(), lookahead, threads).unwrap()
+pub fn resume(plans: &[Vec<Planned>], parameters: ExanetParameters, bytes: &[u8], threads: usize) -> Run {
+    Simulation::resume(build(plans, parameters), bytes, threads).unwrap()
 }

@@ -26,7 +26,7 @@ fn reports(run: &mut Run) -> Vec<Report> {
     reports
 }
 
-/// How many messages and reductions have been compared, and agree.
+/// The number of messages and reductions that have been compared, and agree.
 fn agreed(run: &mut Run) -> usize {
     let mut agreed = 0;
     for output in run.outputs_mut() {
@@ -40,10 +40,10 @@ fn planned(to: u32, bytes: u64) -> Planned {
     Planned { at: Time::ZERO, to: EndpointId(to), bytes, interface: 0, watch: false }
 }
 
-/// When the first message of a plan is delivered.
+/// The time at which the first message of a plan is delivered.
 fn delivered(plans: &[Vec<Planned>]) -> Time {
     let mut run = begin(plans, parameters(), 1);
-    assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+    assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
     let first = reports(&mut run).into_iter().find_map(|report| match report {
         Report::Delivered(at, ..) => Some(at),
         _ => None,
@@ -73,7 +73,7 @@ fn stages_are_a_chain() {
     let mut plans = vec![Vec::new(); 16];
     plans[0] = vec![Planned { watch: true, ..planned(1, 64) }];
     let mut run = begin(&plans, parameters(), 1);
-    until(&mut run, Time::MAX);
+    until(&mut run, Time::NEVER);
     let stages: Vec<_> = run.outputs_mut().flat_map(|output| std::mem::take(&mut output.stages)).collect();
     for endpoint in [0, 1] {
         let mut of_endpoint: Vec<_> =
@@ -100,7 +100,7 @@ fn waits_for_blocks_and_for_the_agent_are_stages() {
     plans[0] =
         vec![Planned { interface: 1, ..planned(1, 100_000) }, Planned { watch: true, ..planned(1, 100_000) }];
     let mut run = begin(&plans, parameters, 1);
-    until(&mut run, Time::MAX);
+    until(&mut run, Time::NEVER);
     let mut stages: Vec<_> = run.outputs_mut().flat_map(|it| std::mem::take(&mut it.stages)).collect();
     stages.retain(|stage| stage.endpoint.0 == 0 && stage.message == 1);
     stages.sort_by_key(|stage| (stage.ended, stage.came));
@@ -121,7 +121,7 @@ fn ranks_of_an_mpsoc_share_the_engine() {
     let mut plans = vec![Vec::new(); 16];
     plans[0] = (0..4).map(|rank| Planned { interface: rank, ..planned(1, 1 << 20) }).collect();
     let mut run = begin(&plans, parameters(), 1);
-    until(&mut run, Time::MAX);
+    until(&mut run, Time::NEVER);
     let ends: Vec<u64> = reports(&mut run)
         .into_iter()
         .filter_map(|report| match report {
@@ -161,7 +161,7 @@ fn senders_are_told_of_a_dead_peer() {
         LinkEnd::Endpoint(EndpointId(5)) => off,
         _ => FaultParameters::default(),
     });
-    assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+    assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
     let (mut delivered, mut sent, mut failed) = (BTreeMap::new(), Vec::new(), Vec::new());
     for report in reports(&mut run) {
         match report {
@@ -191,8 +191,7 @@ proptest! {
         messages in prop::collection::vec(
             (0u64..100, 0usize..16, 0u32..16, 0u64..60_000, 0u16..4), 1..20),
         (drop, corrupt) in (0u32..3_000, 0u32..3_000),
-        faulting in any::<bool>(),
-        contexts in 1u32..20,
+        (faulting, contexts) in (any::<bool>(), 1u32..20),
         seed in any::<u64>(),
     ) {
         let mut parameters = parameters();
@@ -202,7 +201,7 @@ proptest! {
         let (plans, expected) = plans(&messages);
         let faults = FaultParameters { drop, corrupt, off_at: None };
         let mut run = begin_with_faults(&plans, parameters, seed, |_| faults);
-        prop_assert_eq!(until(&mut run, Time::MAX), Progress::Dry);
+        prop_assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
         let (mut arrived, mut sent) = (Expected::new(), 0);
         for report in reports(&mut run) {
             match report {
@@ -228,8 +227,7 @@ proptest! {
     fn writes_arrive_once_whatever_the_threads(
         messages in prop::collection::vec(
             (0u64..100, 0usize..16, 0u32..16, 0u64..120_000, 0u16..4), 1..40),
-        faulting in any::<bool>(),
-        contexts in 1u32..20,
+        (faulting, contexts) in (any::<bool>(), 1u32..20),
         stop_us in 1u64..300,
     ) {
         let mut parameters = parameters();
@@ -237,7 +235,7 @@ proptest! {
         parameters.iommu.faults = if faulting { FaultModel::FirstTouch } else { FaultModel::Off };
         let (plans, expected) = plans(&messages);
         let mut whole = begin(&plans, parameters, 1);
-        prop_assert_eq!(until(&mut whole, Time::MAX), Progress::Dry);
+        prop_assert_eq!(until(&mut whole, Time::NEVER), Progress::Dry);
         let first = reports(&mut whole);
         let mut arrived = BTreeMap::new();
         let mut sent = 0;
@@ -254,7 +252,7 @@ proptest! {
         prop_assert_eq!(sent, expected.len());
         prop_assert_eq!(agreed(&mut whole), expected.len());
         let mut bare = begin_without_data(&plans, parameters);
-        until(&mut bare, Time::MAX);
+        until(&mut bare, Time::NEVER);
         prop_assert_eq!(&reports(&mut bare), &first, "bytes take no time");
         prop_assert_eq!(agreed(&mut bare), 0);
         for (_, site) in whole.sites() {
@@ -264,7 +262,7 @@ proptest! {
         }
 
         let mut threaded = begin(&plans, parameters, 3);
-        until(&mut threaded, Time::MAX);
+        until(&mut threaded, Time::NEVER);
         prop_assert_eq!(&reports(&mut threaded), &first);
 
         let mut stopped = begin(&plans, parameters, 1);
@@ -272,7 +270,7 @@ proptest! {
         let mut both = reports(&mut stopped);
         let saved = stopped.save().unwrap();
         let mut resumed = resume(&plans, parameters, &saved, 2);
-        until(&mut resumed, Time::MAX);
+        until(&mut resumed, Time::NEVER);
         both.extend(reports(&mut resumed));
         both.sort_unstable();
         prop_assert_eq!(&both, &first);

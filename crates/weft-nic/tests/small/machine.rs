@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use weft_engine::{Payload, Progress, Simulation};
+use weft_engine::{InitialState, Payload, Progress, Simulation};
 use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{Built, FaultParameters, LinkEnd, Network, NetworkParameters};
+use weft_fabric::{FaultParameters, LinkEnd, LinkParameters, Network, NetworkParameters};
 use weft_nic::gvas::Pdid;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
@@ -19,11 +18,11 @@ use weft_nic::rdma::{RdmaParameters, ReceiveParameters, SendParameters};
 use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::segmentation::{Cut, SegmentationParameters};
 use weft_nic::{
-    BlockChange, Delivered, Failure, FailureReason, FullNic, FullParameters, Host, HostContext, Message, Nic,
-    Observer, Offer, Primitive, StateChange,
+    BlockChange, Delivered, ExanetNic, ExanetParameters, Failure, FailureReason, Host, HostContext, Message,
+    Nic, NicParameters, Observer, Offer, Primitive, StateChange,
 };
 use weft_topo::{Dimension, DimensionOrder, Layout, Torus};
-use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
 /// Endpoints of the machine.
 pub const ENDPOINTS: u32 = 6;
@@ -40,7 +39,7 @@ pub struct Plan {
     pub to_interface: u16,
 }
 
-/// What all hosts know.
+/// The plan that all hosts know.
 #[derive(Clone)]
 pub struct Script {
     pub plans: Vec<Plan>,
@@ -56,7 +55,7 @@ pub struct Scripted {
     endpoint: u32,
 }
 
-/// What happened to the message with this place in the plans.
+/// The fate of the message with this place in the plans.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Outcome {
     Delivered { plan: u32, at: Time, bytes: Bytes, interface: u16 },
@@ -82,11 +81,11 @@ impl Observer for Log {
         // Catches a reported change that the tables do not have.
         match change.change {
             BlockChange::Packetizer(change) => {
-                assert_eq!(change.from.after(change.input), Some(change.to), "{change:?}");
+                assert_eq!(change.from.after(change.input), Ok(change.to), "{change:?}");
             }
             BlockChange::Mailbox(change) => assert!(
-                (1..=64).any(|held| change.from.after(change.input, held, ENTRIES) == Some(change.to))
-                    || change.from.after(change.input, 0, ENTRIES) == Some(change.to),
+                (1..=64).any(|held| change.from.after(change.input, held, ENTRIES) == Ok(change.to))
+                    || change.from.after(change.input, 0, ENTRIES) == Ok(change.to),
                 "{change:?}"
             ),
             _ => {}
@@ -134,6 +133,7 @@ impl Host for Scripted {
                     interface: plan.interface,
                     to_interface: plan.to_interface,
                     watch: index % 3 == 0,
+                    buffer: Address::default(),
                 };
                 context.send(message, plan.at);
             }
@@ -161,7 +161,7 @@ impl Host for Scripted {
     }
 
     fn next_offer(&self) -> Time {
-        Time::MAX
+        Time::NEVER
     }
 
     fn offer(&mut self, _: &Script, _: Time) -> Offer<u32> {
@@ -170,9 +170,9 @@ impl Host for Scripted {
 }
 
 /// A small interface: little of everything, so that all of it runs out.
-pub fn parameters() -> FullParameters {
+pub fn parameters() -> ExanetParameters {
     let clock = Clock::from_hertz(150_000_000).unwrap();
-    FullParameters {
+    ExanetParameters {
         host_port: HostPortParameters {
             clock,
             word: Bytes::new(16),
@@ -246,14 +246,14 @@ pub fn parameters() -> FullParameters {
     }
 }
 
-pub type Run = Simulation<Network<Layout, FullNic<Scripted>>>;
+pub type Run = Simulation<Network<Layout, ExanetNic<Scripted>>>;
 
 /// A ring of endpoints, so that there is more than one switch to be split over threads.
 fn build(
-    parameters: FullParameters,
+    parameters: ExanetParameters,
     script: &Script,
     faults: FaultParameters,
-) -> Built<Layout, FullNic<Scripted>> {
+) -> InitialState<Network<Layout, ExanetNic<Scripted>>> {
     let torus = Torus::new(&[Dimension { size: u64::from(ENDPOINTS), wrap: true }], 1).unwrap();
     let layout = Layout::Torus(DimensionOrder::new(torus, true));
     let link = LinkParameters {
@@ -261,6 +261,7 @@ fn build(
         code: LineCode::NONE,
         latency: Span::from_ns(100),
         framing: Bytes::ZERO,
+        routing: Span::ZERO,
     };
     let links = vec![link; weft_topo::Topology::link_classes(&layout).len()];
     let switch = SwitchParameters {
@@ -273,33 +274,32 @@ fn build(
         buffer: Bytes::new(4096),
         credit: CreditUnit::Bytes,
         output_buffer: None,
+        buffer_per: weft_fabric::parameters::BufferPer::Channel,
     };
     let (header, footer) = (Bytes::new(16), Bytes::new(16));
     let format = PacketFormat { header, footer, payload: parameters.rdma.send.cut.cell };
     let network = NetworkParameters { layout, format, links, switch, seed: 1 };
-    let interface = (parameters, script.clone());
-    let mut built = Network::build(network, interface, |e, shared| {
-        <FullNic<Scripted> as Nic<Scripted>>::new(Scripted { endpoint: e.0 }, e, shared)
+    let interface = NicParameters { interface: parameters, host: script.clone() };
+    let mut initial = Network::build(network, interface, |e, shared| {
+        <ExanetNic<Scripted> as Nic<Scripted>>::new(Scripted { endpoint: e.0 }, e, shared)
     })
     .unwrap();
-    built.inject_faults(5, |from, _, _| match (from, faults.off_at) {
+    initial.model.inject_faults(&mut initial.sites, 5, |from, _, _| match (from, faults.off_at) {
         // Only one link dies.
         (LinkEnd::Endpoint(EndpointId(1)), _) | (_, None) => faults,
         _ => FaultParameters { off_at: None, ..faults },
     });
-    built
+    initial
 }
 
 /// A run, from its start.
-pub fn begin(parameters: FullParameters, script: &Script, faults: FaultParameters, threads: usize) -> Run {
-    let Built { network, sites, events, lookahead } = build(parameters, script, faults);
-    Simulation::new(network, sites, events, lookahead, threads)
+pub fn begin(parameters: ExanetParameters, script: &Script, faults: FaultParameters, threads: usize) -> Run {
+    Simulation::new(build(parameters, script, faults), threads)
 }
 
 /// A run, from where another was saved.
-pub fn resume(parameters: FullParameters, script: &Script, saved: &[u8], threads: usize) -> Run {
-    let Built { network, sites, lookahead, .. } = build(parameters, script, FaultParameters::default());
-    Simulation::resume(network, saved, sites.len(), lookahead, threads).unwrap()
+pub fn resume(parameters: ExanetParameters, script: &Script, saved: &[u8], threads: usize) -> Run {
+    Simulation::resume(build(parameters, script, FaultParameters::default()), saved, threads).unwrap()
 }
 
 /// Runs until `until` at the latest, and returns what came of which message, in the order of plans.

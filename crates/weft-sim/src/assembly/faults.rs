@@ -1,8 +1,8 @@
 //! Which link of a layout fails how, from the rules of a machine file.
 
 use super::AssemblyError;
-use crate::machine::{FaultRule, FaultyLinks, Machine};
 use weft_fabric::{FaultParameters, LinkEnd, MILLION};
+use weft_machine::{FaultRule, FaultyLinks, Machine};
 use weft_topo::{Attachment, Layout, LinkClass, Topology};
 use weft_units::{EndpointId, PortId, SwitchId, Time};
 
@@ -122,7 +122,7 @@ fn joined(layout: &Layout, one: End, other: End) -> bool {
 mod tests {
     use super::*;
     use crate::assembly::layout;
-    use crate::machine::load;
+    use weft_machine::load;
 
     fn resolved(sets: &[&str]) -> Result<Option<Faults>, AssemblyError> {
         let machine = load("exanest", sets).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::network::LinkUse;
 use weft_fabric::LinkEnd;
-use weft_topo::{Attachment, Layout};
+use weft_topo::{Attachment, Layout, Topology as _};
 use weft_units::Span;
 
 /// `part` of `whole`; 0 of nothing.
@@ -62,8 +62,8 @@ pub(crate) fn name_of_link(layout: &Layout, from: LinkEnd, to: Attachment) -> St
 mod tests {
     use super::*;
     use crate::assembly::layout;
-    use crate::machine::load;
     use weft_fabric::FaultCounts;
+    use weft_machine::load;
     use weft_units::{BitRate, Bytes, EndpointId, PortId, SwitchId};
 
     fn link(from: u32, busy_ps: u64) -> LinkUse {

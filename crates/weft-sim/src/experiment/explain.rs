@@ -19,20 +19,20 @@ use super::path::{
     CategoryRow, Names, PieceRow, PlaceRow, RankTimeRow, category_rows, longest, mean_rows, place_rows,
     rank_time_row,
 };
-use super::{Context, ExperimentError, Request, osu, replay};
-use crate::results::{Ending, RunManifest};
+use super::{Control, ExperimentError, Manifest, Request, osu, replay};
 use serde::{Deserialize, Serialize};
+use weft_results::Ending;
 use weft_units::{RankId, Span, Time};
 use weft_workload::path::{PathTrace, Walk, rank_time};
 use weft_workload::replay::Finish;
 
-/// How many places and pieces are named.
+/// Places and pieces that are listed, at most.
 const NAMED: usize = 10;
 
-/// What is to be explained, and how.
+/// The part of a run that is to be explained, and the threads for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExplainOptions {
-    /// Only so much of the end of a replay; `None`: all of it.
+    /// Length of the last part of a replay that is explained; `None`: all of it.
     pub last: Option<Span>,
     /// Threads that simulate.
     pub threads: u32,
@@ -43,7 +43,7 @@ pub struct ExplainOptions {
 pub struct Explained {
     /// The column `run` of the tables.
     pub run: u32,
-    /// What it is a run of.
+    /// The program or benchmark.
     pub of: String,
     /// The virtual time from which on it is explained.
     pub from_us: f64,
@@ -57,9 +57,9 @@ pub struct Explained {
     pub own_time: Vec<CategoryRow>,
     /// The mean of all ranks' own time.
     pub mean_time: Vec<CategoryRow>,
-    /// Where most of the critical path is spent.
+    /// The places at which most of the critical path is spent.
     pub places: Vec<PlaceRow>,
-    /// Its longest pieces.
+    /// The longest pieces of the critical path.
     pub longest: Vec<PieceRow>,
     /// The own time of every rank.
     pub ranks: Vec<RankTimeRow>,
@@ -72,9 +72,9 @@ pub struct Explained {
 /// takes too much memory.
 pub fn run(
     request: &Request,
-    manifest: &RunManifest,
+    manifest: &Manifest,
     options: ExplainOptions,
-    context: Context<'_>,
+    control: Control<'_>,
 ) -> Result<Option<Vec<Explained>>, ExperimentError> {
     if manifest.ended != Ending::Finished {
         return Err(ExperimentError::input(format!(
@@ -83,8 +83,8 @@ pub fn run(
         )));
     }
     match request {
-        Request::Replay(request) => replay::explain(request, manifest, options, context),
-        Request::Osu(request) => osu::explain(request, manifest, options, context),
+        Request::Replay(request) => replay::explain(request, manifest, options, control),
+        Request::Osu(request) => osu::explain(request, manifest, options, control),
         Request::Traffic(_) => Err(ExperimentError::input(
             "these are results of traffic, where nothing waits for anything else: explain is for programs; \
              see links.parquet for its busiest links, or explain a run of weft replay or weft osu",
@@ -95,14 +95,14 @@ pub fn run(
         // It cannot be run again by its request alone.
         Request::Run(_) => Ok(Some(manifest.explained.clone())),
         Request::ExpectedBcast(_) => Err(ExperimentError::input(
-            "these are results of many benchmarks; run one of them, such as weft osu bcast -o DIR, and explain \
-             that",
+            "these are results of many benchmarks; run one of them, such as weft osu bcast -o DIR, and \
+             explain that",
         )),
     }
 }
 
 /// Makes sure that the rows of `run.json` have come out again.
-pub(crate) fn check_same<R: Serialize>(rows: &[R], manifest: &RunManifest) -> Result<(), ExperimentError> {
+pub(crate) fn check_same<R: Serialize>(rows: &[R], manifest: &Manifest) -> Result<(), ExperimentError> {
     // As text and back: so were those of the manifest.
     let text = serde_json::to_string(rows).map_err(ExperimentError::input)?;
     let again: Vec<serde_json::Value> = serde_json::from_str(&text).map_err(ExperimentError::input)?;
@@ -122,14 +122,19 @@ pub(crate) fn check_same<R: Serialize>(rows: &[R], manifest: &RunManifest) -> Re
 /// A stretch of a rank's time: from `begin` to the moment `end`.
 pub(crate) type Stretch = (Time, Finish);
 
-/// Explains a run: the critical path to the end of `stretch`, and the own time of the ranks.
-pub(crate) fn explained(
-    (run, of): (u32, String),
-    trace: &PathTrace,
-    (begin, end): Stretch,
-    ranks: &[Stretch],
-    names: &Names<'_>,
-) -> Explained {
+/// A run that was recorded.
+pub(crate) struct RecordedRun<'a> {
+    /// The column `run` of the tables.
+    pub run: u32,
+    /// The program or benchmark.
+    pub of: String,
+    pub trace: &'a PathTrace,
+    pub names: &'a Names<'a>,
+}
+
+/// Explains a run: the critical path to the end of a stretch, and the own time of the ranks.
+pub(crate) fn explained(recorded: RecordedRun<'_>, (begin, end): Stretch, ranks: &[Stretch]) -> Explained {
+    let RecordedRun { run, of, trace, names } = recorded;
     let path = Walk::to(trace, &end, begin);
     let begin = path.begin;
     let own = rank_time(trace, &end, begin);

@@ -1,9 +1,9 @@
 //! The table of links, from the links of a simulated network.
 
 use crate::network::SimulatedNetwork;
-use crate::results::{LinkRow, ResultsError, ResultsWriter, Table};
 use weft_fabric::LinkEnd;
 use weft_nic::Host;
+use weft_results::{LinkRow, ResultsError, ResultsWriter, Table};
 use weft_topo::Attachment;
 use weft_units::Span;
 

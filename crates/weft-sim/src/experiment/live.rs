@@ -4,21 +4,23 @@
 //!   RunRequest ──► LiveAccount::open ──► epoch ──► epoch ──► … ──► finish ──► tables, run.json, RunReport
 //!                                          │ written, drawn, recorded
 //! ```
-//! Who runs the processes hands over the network at every epoch; the account is kept as that of simulated ranks.
-//! Such a run cannot be run again by its request alone: so its critical path is recorded as it goes and
-//! explained at its end.
+//! Who runs the processes hands over the network at every epoch; the account is kept as that of simulated
+//! ranks. Such a run cannot be run again by its request alone: so its critical path is recorded as it goes
+//! and explained at its end.
 
-use super::explain::{Explained, explained, last_to_finish};
+use super::explain::{Explained, RecordedRun, explained, last_to_finish};
 use super::machine::{assumed, described};
-use super::path::{Names, PathRecorder, pace};
+use super::path::{Names, pace};
 use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, end_of, figures};
 use super::replay::{Figures, Mapping};
-use super::{ExperimentError, MachineInput, Measured, Report, Request, RunOptions, add_crossed};
-use crate::machine::Machine;
+use super::{
+    ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report, Request, add_crossed,
+};
 use crate::network::{LinkUse, SimulatedNetwork};
-use crate::results::{Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date};
 use serde::{Deserialize, Serialize};
+use weft_machine::Machine;
 use weft_nic::Host;
+use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_units::Time;
 use weft_workload::path::PathTrace;
@@ -29,7 +31,7 @@ const RUN: u32 = 0;
 /// Memory that the record of the critical path may take. Beyond it, the record begins anew.
 const RECORD_BYTES: usize = 1 << 30;
 
-/// What `weft run` was asked for.
+/// The request of `weft run`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunRequest {
     /// The machine.
@@ -38,7 +40,7 @@ pub struct RunRequest {
     pub program: Vec<String>,
     /// Ranks.
     pub ranks: u32,
-    /// Where they sit.
+    /// The mapping of ranks to places.
     pub map: Mapping,
     /// Ranks per host; `None`: the host's cores.
     pub ranks_per_host: Option<u32>,
@@ -48,37 +50,49 @@ pub struct RunRequest {
     pub fast_polling: bool,
     /// Of the random mapping and of the machine's random decisions.
     pub seed: u64,
+    /// The protection domains that the job is given, of which the first is its own; none: the default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<u16>,
     /// Whether the time of each message is broken down.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub breakdown: bool,
 }
 
-/// What a real program measured.
+/// The row of a real program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunRow {
     /// The column `run` of the tables.
     pub run: u32,
     /// The program's file name.
     pub program: String,
-    /// What its ranks did.
+    /// The figures of its ranks.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
-/// What came of `weft run`.
+/// The report of `weft run`.
 pub type RunReport = Report<RunRow>;
+
+/// The ranks of a run that has ended.
+pub struct RanksAtEnd<'a> {
+    /// The ranks, in order.
+    pub ranks: &'a [RankReport],
+    /// The ends of those that came to their end, in order.
+    pub finishes: Vec<Finish>,
+    /// How the run ended.
+    pub conclusion: Conclusion,
+}
 
 /// The account of a real program.
 pub struct LiveAccount {
     request: RunRequest,
-    options: RunOptions,
+    options: ExperimentOptions,
     account: Account,
     writer: Option<ResultsWriter>,
     drawing: Option<Drawing>,
     /// Since when the critical path is recorded; `None`: it is not.
     recorded_from: Option<Time>,
-    started: String,
-    stopwatch: Stopwatch,
+    began: Beginning,
     /// Events that had been handled when the account was last written.
     events: u64,
 }
@@ -90,7 +104,7 @@ impl LiveAccount {
     /// A directory or a timeline that cannot be written.
     pub fn open(
         request: RunRequest,
-        options: RunOptions,
+        options: ExperimentOptions,
         seating: Seating,
         (machine, layout): (&Machine, &Layout),
     ) -> Result<LiveAccount, ExperimentError> {
@@ -103,24 +117,16 @@ impl LiveAccount {
         if let Some(drawing) = &mut drawing {
             drawing.name_tracks(&seating, &names, layout)?;
         }
-        let path = writer.as_ref().map(|_| PathRecorder::default());
-        let recorded_from = (path.is_some() || request.breakdown).then_some(Time::ZERO);
-        let mut account = Account::new(RUN, names, seating, Tally::default(), path);
+        let recorded_from = (writer.is_some() || request.breakdown).then_some(Time::ZERO);
+        let mut account = Account::new(RUN, names, seating, Tally::default());
+        if writer.is_some() {
+            account.record_path();
+        }
         if request.breakdown {
             account.break_down(Breakdown::new(RUN, machine.clone(), layout.clone()));
         }
-        let (started, stopwatch) = (date(), Stopwatch::start());
-        Ok(LiveAccount {
-            request,
-            options,
-            account,
-            writer,
-            drawing,
-            recorded_from,
-            started,
-            stopwatch,
-            events: 0,
-        })
+        let began = Beginning::now();
+        Ok(LiveAccount { request, options, account, writer, drawing, recorded_from, began, events: 0 })
     }
 
     /// Which ranks there are, and where.
@@ -128,7 +134,7 @@ impl LiveAccount {
         self.account.seating()
     }
 
-    /// What ranks are to report beside sums.
+    /// The events that ranks are to report, besides sums.
     pub fn wanted(&self) -> Wanted {
         let wants = |table| self.writer.as_ref().is_some_and(|writer| writer.wants(table));
         Wanted {
@@ -143,15 +149,16 @@ impl LiveAccount {
         self.recorded_from.is_some()
     }
 
-    /// When the present epoch ends.
+    /// The end of the present epoch.
     pub fn epoch_end(&self) -> Time {
         self.account.epoch_end()
     }
 
-    /// Virtual time has come to the end of the epoch. Says whether the record of the critical path is to begin anew.
+    /// Virtual time has come to the end of the epoch. Says whether the record of the critical path is to
+    /// begin anew.
     ///
     /// # Errors
-    /// Results that cannot be written, and with [`RunOptions::check`] whatever is lost.
+    /// Results that cannot be written, and with [`ExperimentOptions::check`] whatever is lost.
     pub fn epoch<H: Host<Output = ReplayOutput>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<H>,
@@ -182,7 +189,7 @@ impl LiveAccount {
         self.account.take_outputs(network, self.writer.as_mut(), self.drawing.as_mut()).map(|_| ())
     }
 
-    /// The run has ended: `ranks` and their `finishes`, in order.
+    /// Writes the results of a run that has ended, and reports it.
     ///
     /// # Errors
     /// Results that cannot be written.
@@ -191,9 +198,9 @@ impl LiveAccount {
         machine: &Machine,
         layout: &Layout,
         network: &mut dyn SimulatedNetwork<H>,
-        (ranks, finishes): (&[RankReport], Vec<Finish>),
-        (ended, detail): (Ending, Option<String>),
+        at_end: RanksAtEnd<'_>,
     ) -> Result<RunReport, ExperimentError> {
+        let RanksAtEnd { ranks, finishes, conclusion: Conclusion { ended, detail } } = at_end;
         self.take(network)?;
         if let Some(drawing) = self.drawing.take() {
             drawing.finish()?;
@@ -216,8 +223,8 @@ impl LiveAccount {
         let figures =
             Figures { breakdown: self.account.classes(0), ..figures(0, ranks, &delivered, &shared) };
         let row = RunRow { run: RUN, program: name(&self.request), figures };
-        let LiveAccount { request, options, mut account, writer, started, stopwatch, .. } = self;
-        let performance = Performance::measured(&options, started, &stopwatch, crossed.packet_hops);
+        let LiveAccount { request, options, mut account, writer, began, .. } = self;
+        let performance = options.performance(&began, crossed.packet_hops);
         if let Some(mut writer) = writer {
             account.write_tables(network, ranks, &mut writer)?;
             let mut totals = Totals {
@@ -229,17 +236,19 @@ impl LiveAccount {
             add_crossed(&mut totals, &crossed);
             let explanation = match self.recorded_from {
                 Some(from) if ended == Ending::Finished => {
-                    let trace = trace.unwrap_or_else(|| account.take_path().finish(pace(machine)));
-                    explain(trace, &account, machine, layout, from, finishes)
+                    let mut trace = trace.unwrap_or_else(|| account.take_path().finish(pace(machine)));
+                    trace.add_finishes(finishes);
+                    let names = Names::new(machine, layout, account.seating(), account.names());
+                    explain(&trace, from, &names, &account)
                 }
                 _ => None,
             };
-            let manifest = RunManifest {
+            let manifest = Manifest {
                 detail: detail.clone(),
                 rows: vec![serde_json::to_value(&row).map_err(ExperimentError::input)?],
                 explained: explanation.into_iter().collect(),
                 assumed: assumed(machine),
-                ..RunManifest::new(Request::Run(request), described(machine), ended, totals)
+                ..Manifest::new(Request::Run(request), described(machine), ended, totals)
             };
             writer.finish(manifest, performance.clone())?;
         }
@@ -253,21 +262,12 @@ impl LiveAccount {
     }
 }
 
-/// The critical path of what was recorded; `None`: no rank came to its end.
-fn explain(
-    mut trace: PathTrace,
-    account: &Account,
-    machine: &Machine,
-    layout: &Layout,
-    from: Time,
-    finishes: Vec<Finish>,
-) -> Option<Explained> {
-    trace.add_finishes(finishes);
-    let last = last_to_finish(&trace)?;
-    let names = Names::new(machine, layout, account.seating(), account.names());
+/// The critical path of the record since `from`; `None`: no rank came to its end.
+fn explain(trace: &PathTrace, from: Time, names: &Names<'_>, account: &Account) -> Option<Explained> {
+    let last = last_to_finish(trace)?;
     let ranks: Vec<_> = trace.finishes().iter().map(|finish| (from, *finish)).collect();
-    let of = account.names().join(", ");
-    Some(explained((RUN, of), &trace, (from, last), &ranks, &names))
+    let recorded = RecordedRun { run: RUN, of: account.names().join(", "), trace, names };
+    Some(explained(recorded, (from, last), &ranks))
 }
 
 /// The program's file name.

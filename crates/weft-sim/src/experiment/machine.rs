@@ -1,32 +1,30 @@
-//! What there is to know of a machine without running anything on it.
+//! Facts about a machine that need no run: values, figures, proofs.
 
 use super::{ExperimentError, MachineInput};
 use crate::assembly;
-use crate::machine::{
-    Constant, Diagnostics, Fabric, Machine, Nic, SHIPPED, check_text, list as shipped_machines,
-};
-use crate::results::AssumedConstant;
 use serde::Serialize;
-use weft_topo::{ClassUse, Layout, MessageClasses, PatternLoad, Routing, figures, prove, prove_classes};
-use weft_units::Bytes;
+use weft_machine::{Constant, Diagnostics, Fabric, Machine, SHIPPED, check_text, list as shipped_machines};
+use weft_results::AssumedConstant;
+use weft_topo::{ClassUse, Layout, PatternLoad, Routing, Topology as _, figures, prove, prove_classes};
+use weft_units::{Bytes, EndpointId};
 
 /// A machine that ships with weft.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ShippedMachine {
-    /// Its name for `-m`.
+    /// The name for `-m`.
     pub name: String,
-    /// What it is, in one line.
+    /// A description in one line.
     pub summary: String,
-    /// Its endpoints at its default size.
+    /// Endpoints at the default size.
     pub endpoints: u64,
-    /// Its cores at its default size.
+    /// Cores at the default size.
     pub cores: u64,
 }
 
 /// One value of a machine file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MachineValue {
-    /// Its key, such as `links.mezzanine.latency`.
+    /// The key, such as `links.mezzanine.latency`.
     pub key: String,
     /// The value as written, or as `--set`.
     pub value: String,
@@ -57,12 +55,12 @@ pub struct LinkCount {
     pub links: u64,
 }
 
-/// What `weft machine show` says.
+/// The report of `weft machine show`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MachineFigures {
-    /// Its name.
+    /// The name.
     pub machine: String,
-    /// What it is.
+    /// The title.
     pub title: String,
     /// Endpoints.
     pub endpoints: u64,
@@ -92,10 +90,10 @@ pub struct MachineFigures {
     pub values: Vec<MachineValue>,
 }
 
-/// What `weft machine check` says.
+/// The report of `weft machine check`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MachineCheck {
-    /// Its name.
+    /// The name.
     pub machine: String,
     /// Whether no set of packets can wait for each other in a circle.
     pub deadlock_free: bool,
@@ -115,17 +113,17 @@ pub struct MachineCheck {
 pub struct MessageClassLine {
     /// The class: RTS, CTS, data, ACK or NACK.
     pub class: String,
-    /// What its arrival makes an endpoint send.
+    /// The classes that its arrival makes an endpoint send.
     pub causes: Vec<String>,
     /// The virtual channels on which it travels.
     pub virtual_channels: Vec<u32>,
-    /// What an endpoint must be able to send before it takes one; empty: it takes whatever comes.
+    /// The classes that an endpoint must be able to send before it takes one; empty: it takes every one.
     pub refused_until: Vec<String>,
 }
 
 /// The machines that ship.
 pub fn list() -> Vec<ShippedMachine> {
-    let line = |listed: crate::machine::Listed| ShippedMachine {
+    let line = |listed: weft_machine::Listed| ShippedMachine {
         name: listed.name,
         summary: listed.title,
         endpoints: listed.endpoints,
@@ -134,13 +132,38 @@ pub fn list() -> Vec<ShippedMachine> {
     shipped_machines().into_iter().map(line).collect()
 }
 
+/// An endpoint in the report of `weft machine names`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct EndpointName {
+    /// The endpoint's number.
+    pub endpoint: u32,
+    /// The name, as `--from`, `--to` and mapping files write it.
+    pub name: String,
+    /// The host's number.
+    pub host: u32,
+}
+
+/// The endpoints of a machine by name, in the order of their numbers.
+///
+/// # Errors
+/// A machine that is not valid.
+pub fn names(input: &MachineInput) -> Result<impl Iterator<Item = EndpointName> + use<>, ExperimentError> {
+    let (machine, layout) = assembled(input)?;
+    let per_host = machine.host.endpoints_per_host;
+    Ok((0..layout.endpoints()).map(move |endpoint| EndpointName {
+        endpoint,
+        name: layout.endpoint_name(EndpointId(endpoint)),
+        host: endpoint / per_host,
+    }))
+}
+
 /// The machine that `-m` names, with its text: a file where the name ends in `.toml` or holds a `/`,
 /// otherwise one that ships.
 ///
 /// # Errors
 /// A name that does not ship, with the nearest that does; a file that cannot be read.
 pub fn input(name: &str, sets: &[String]) -> Result<MachineInput, ExperimentError> {
-    let (name, text) = crate::machine::text(name).map_err(refused)?;
+    let (name, text) = weft_machine::text(name).map_err(refused)?;
     Ok(MachineInput { name, text, sets: sets.to_vec() })
 }
 
@@ -189,8 +212,9 @@ pub(crate) fn assumed(machine: &Machine) -> Vec<AssumedConstant> {
 
 /// Where a value is from, and how it follows.
 fn source(constant: &Constant) -> String {
-    let parts = [&constant.source, &constant.how, &constant.row, &constant.range];
-    parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
+    let range = [&constant.range, &constant.range_source];
+    let parts = [&constant.source, &constant.how, &constant.row].into_iter().chain(range);
+    parts.flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
 }
 
 fn value(constant: &Constant) -> MachineValue {
@@ -254,6 +278,7 @@ pub fn show(input: &MachineInput) -> Result<MachineFigures, ExperimentError> {
 /// A machine that does not check.
 pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     let (machine, layout) = assembled(input)?;
+    assembly::check(&machine, &layout).map_err(ExperimentError::input)?;
     let lines = |text: String| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
     let assumed = machine.doubtful().map(value).collect();
     if let Fabric::Ideal(_) = machine.fabric {
@@ -262,7 +287,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
         let (machine, deadlock_free) = (machine.name, true);
         return Ok(MachineCheck { machine, deadlock_free, proof, endpoint_proof, message_classes, assumed });
     }
-    let classes = message_classes(&machine.nic, &layout);
+    let classes = machine.nic.model().message_classes(layout.virtual_channels());
     let channels = prove(&layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let deadlock_free = channels.is_ok() && endpoints.is_ok();
@@ -275,16 +300,6 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
         message_classes: classes.0.iter().map(class_line).collect(),
         assumed,
     })
-}
-
-/// How an interface treats the classes of messages.
-fn message_classes(nic: &Nic, layout: &Layout) -> MessageClasses {
-    match nic {
-        // It has room for whatever comes, and for the messages that its host sends in answer.
-        // So has the simple one; the full one refuses by a NACK, for which its queue of answers has room: it is
-        // bounded by what senders have outstanding (weft_nic::full).
-        Nic::Simple(_) | Nic::Full(_) => MessageClasses::consumed(layout.virtual_channels()),
-    }
 }
 
 fn class_line(known: &ClassUse) -> MessageClassLine {

@@ -29,15 +29,14 @@ mod run;
 mod series;
 
 pub use breakdown::Breakdown;
-pub use expected::{ExpectedBcastReport, ExpectedBcastRequest, ExpectedBcastRow, run as run_expected};
+pub use expected::{ExpectedBcastReport, ExpectedBcastRequest, ExpectedBcastRow};
 pub(crate) use explain::explain;
-pub use run::run;
 
 use super::replay::Mapping;
 use super::{MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
-pub use weft_workload::osu::{Benchmark, UnknownBenchmark};
+pub use weft_workload::osu::{Benchmark, Iterations, UnknownBenchmark};
 
 /// Which software stands between a benchmark and the interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -52,29 +51,29 @@ pub enum Layer {
 /// How often a benchmark repeats what it measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Repetitions {
-    /// Iterations before the measured ones.
-    pub warm_up: u32,
+    /// Iterations before the measured ones; `None`: those that belong to `iterations`.
+    pub warm_up: Option<u32>,
     /// Measured iterations.
-    pub iterations: u32,
+    pub iterations: Iterations,
     /// Whether ranks meet after every iteration of a collective.
     pub barrier: bool,
 }
 
 impl Default for Repetitions {
-    /// Two and five: what is exact need not be repeated often.
     fn default() -> Repetitions {
-        Repetitions { warm_up: 2, iterations: 5, barrier: true }
+        Repetitions { warm_up: None, iterations: Iterations::Usual, barrier: true }
     }
 }
 
-impl From<Repetitions> for weft_workload::osu::Repetitions {
-    fn from(repetitions: Repetitions) -> weft_workload::osu::Repetitions {
-        let Repetitions { warm_up, iterations, barrier } = repetitions;
-        weft_workload::osu::Repetitions { warm_up, iterations, barrier }
+impl Repetitions {
+    /// The repetitions of a benchmark with messages of `bytes`.
+    fn of(self, benchmark: Benchmark, bytes: Bytes) -> weft_workload::osu::Repetitions {
+        let Repetitions { warm_up, iterations, barrier } = self;
+        weft_workload::osu::Repetitions::of(iterations, warm_up, barrier, (benchmark, bytes))
     }
 }
 
-/// What `weft osu BENCHMARK` was asked for.
+/// The request of `weft osu BENCHMARK`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OsuRequest {
     /// The machine.
@@ -108,7 +107,7 @@ pub struct OsuRequest {
     pub data: bool,
 }
 
-/// What one run measured.
+/// The row of one run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct OsuRow {
     /// The column `run` of the tables.
@@ -118,6 +117,9 @@ pub struct OsuRow {
     /// The algorithm, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
+    /// The kind of path between two ranks that were placed by name, where the machine's documents have kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Latency as the benchmark defines it; of collectives the mean over ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<f64>,
@@ -135,6 +137,10 @@ pub struct OsuRow {
     pub messages_per_second: Option<f64>,
     /// Ranks.
     pub ranks: u32,
+    /// Measured iterations.
+    pub iterations: u32,
+    /// Iterations before them.
+    pub warm_up: u32,
     /// Messages delivered, warm-up and barriers included.
     pub messages: u64,
     /// Links crossed by packets, warm-up and barriers included.
@@ -144,10 +150,10 @@ pub struct OsuRow {
     /// Bytes that agree in the memory of sources and targets, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_bytes: Option<u64>,
-    /// Its last measured iteration, piece by piece, where that was asked for.
+    /// The last measured iteration, piece by piece, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Breakdown>,
 }
 
-/// What came of `weft osu BENCHMARK`.
+/// The report of `weft osu BENCHMARK`.
 pub type OsuReport = Report<OsuRow>;

@@ -14,23 +14,23 @@ mod run;
 pub use as_recorded::as_recorded;
 pub(crate) use explain::explain;
 pub use programs::Unsupported;
-pub use run::run;
 
 pub use super::ranks::{MeanPiece, SizeClass};
+pub use weft_workload::replay::ComputeScale;
 
 use super::{ExperimentError, MachineInput, Report};
-use crate::results::file_digest;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use weft_results::file_digest;
 
 /// A trace to replay.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TraceInput {
-    /// Its file's name without the folder.
+    /// The file's name without the folder.
     pub name: String,
     /// SHA-256 digest of the file, so that a rerun can tell that it is the same.
     pub digest: String,
-    /// Where it lies on this computer; not part of what the results depend on.
+    /// The path on this computer; results do not depend on it.
     #[serde(skip)]
     pub path: PathBuf,
 }
@@ -39,6 +39,12 @@ impl TraceInput {
     /// The trace at `path`.
     pub fn at(path: &Path) -> Result<TraceInput, ExperimentError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        // A device may have no end.
+        let is_file = path.metadata().map_or(true, |found| found.is_file());
+        if !is_file {
+            let path = path.display();
+            return Err(ExperimentError::input(format!("{path} is not a regular file; name a trace")));
+        }
         let digest = file_digest(path)?.to_string();
         Ok(TraceInput { name, digest, path: path.to_owned() })
     }
@@ -66,7 +72,7 @@ pub enum Wildcards {
     Free,
 }
 
-/// What `weft replay` was asked for.
+/// The request of `weft replay`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReplayRequest {
     /// The machine.
@@ -87,6 +93,9 @@ pub struct ReplayRequest {
     /// Whether the time of each message is broken down.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub breakdown: bool,
+    /// A factor on the time of each computation of the traces.
+    #[serde(default, skip_serializing_if = "ComputeScale::is_one")]
+    pub compute_scale: ComputeScale,
 }
 
 /// A link that was busy.
@@ -104,26 +113,26 @@ pub struct BusyLink {
     pub stall_us: f64,
 }
 
-/// What a replay measured.
+/// The row of a trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReplayRow {
     /// The column `run` of the tables: traces that are replayed together share it.
     pub run: u32,
     /// The trace.
     pub trace: String,
-    /// What its ranks did.
+    /// The figures of its ranks.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
-/// What the ranks of a program did, recorded or real.
+/// The figures of a program, recorded or real.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Figures {
-    /// When its last rank ended.
+    /// The end of its last rank.
     pub run_time_us: f64,
     /// The number of its first rank in the tables, which count the ranks of all traces.
     pub first_rank: u32,
-    /// Its ranks.
+    /// Number of ranks.
     pub ranks: u32,
     /// Computation as a share of the ranks' time.
     pub computation_share: f64,
@@ -156,5 +165,5 @@ pub struct Figures {
     pub breakdown: Option<Vec<SizeClass>>,
 }
 
-/// What came of `weft replay`.
+/// The report of `weft replay`.
 pub type ReplayReport = Report<ReplayRow>;

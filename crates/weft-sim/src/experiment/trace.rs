@@ -1,4 +1,4 @@
-//! What a trace holds: of a trace file, or of the parts of a recording that is under way.
+//! The contents of a trace: of a file, or of the parts of a recording that is under way.
 
 use super::ExperimentError;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,28 @@ pub fn info(trace: &Path) -> Result<TraceInfo, ExperimentError> {
 /// What cannot be read, with the file and place.
 pub fn stats(trace: &Path) -> Result<TraceStats, ExperimentError> {
     read(trace, TraceStats::of).map(|(stats, _)| stats)
+}
+
+/// Makes one trace of the parts of a recording that was cut off. They stay.
+///
+/// # Errors
+/// There are no parts, `output` exists and `force` is not given, or what cannot be read or written.
+pub fn convert(parts: &Path, output: &Path, force: bool) -> Result<TraceInfo, ExperimentError> {
+    let Some(folder) = parts_of(parts) else {
+        let why = format!(
+            "{} is no folder of parts; name one, such as run.weft.parts, which a recording leaves where it \
+             is cut off",
+            parts.display()
+        );
+        return Err(ExperimentError::input(why));
+    };
+    if output.exists() && !force {
+        let why = format!("{} exists; name another file, or write over it with --force", output.display());
+        return Err(ExperimentError::input(why));
+    }
+    let parts = Parts::open(&folder).map_err(ExperimentError::input)?;
+    parts.convert(output, |_| {}).map_err(ExperimentError::input)?;
+    info(output)
 }
 
 /// Reads a trace file, or the trace that parts make; then with their folder.

@@ -13,30 +13,24 @@ mod publication;
 mod vary;
 
 use super::machine as machines;
-use super::osu::{self, ExpectedBcastRequest, Layer, OsuRequest, Repetitions};
+use super::osu::{ExpectedBcastRequest, Iterations, Layer, OsuRequest, Repetitions};
 use super::replay::Mapping;
-use super::{Context, Estimate, ExperimentError, Progress, RunOptions};
+use super::{Control, Experiment, ExperimentError, ExperimentOptions, Silent};
 pub use publication::Role;
-use publication::{Bound, Measure, Publication, Row};
+use publication::{Limit, Measure, Publication, Row};
 use serde::Serialize;
-pub use vary::Sensitivity;
+pub use vary::{CalibratedRange, Sensitivity};
 
 /// The benchmark that is no single run.
 const EXPECTED_BCAST: &str = "expected-bcast";
 
-/// The single runs are too short to report on.
-struct Quiet;
-
-impl Progress for Quiet {
-    fn estimate(&self, _: Estimate) {}
-    fn advance(&self, _: f64, _: &str) {}
-}
-
-/// What `weft validate` was asked for.
+/// The request of `weft validate`.
 #[derive(Clone, Debug, Default)]
 pub struct ValidateRequest {
     /// Changes to the machine, as by `--set`.
     pub sets: Vec<String>,
+    /// Only rows of this machine.
+    pub machine: Option<String>,
     /// Only rows whose id contains this.
     pub only: Option<String>,
     /// Whether to vary constants.
@@ -48,178 +42,289 @@ pub struct ValidateRequest {
 /// A published measurement and what the simulation gives.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ValidationRow {
-    /// Its name.
+    /// The name of the row.
     pub id: String,
+    /// The machine that was measured.
+    pub machine: String,
     /// Document and section.
     pub source: String,
-    /// What was measured.
+    /// The quantity that was measured.
     pub quantity: String,
     /// Of both values.
     pub unit: String,
-    /// As published.
+    /// As published; of a range, the end that is smaller.
     pub published: f64,
+    /// The other end of a range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_to: Option<f64>,
     /// As simulated.
     pub simulated: f64,
-    /// (simulated − published) / published, a fraction; of a bound: 0 where it is met.
+    /// (simulated − published) / published, a fraction; of a limit: 0 where it is met.
     pub relative_error: f64,
-    /// Whether a constant was calibrated on it.
+    /// How far constants of the machine rest on it.
     pub role: Role,
-    /// Whether the document gives a limit, and which.
+    /// The kind of limit that the document gives, where it gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bound: Option<&'static str>,
-    /// What is known of the cause of an error, or of the figure.
+    pub limit: Option<&'static str>,
+    /// The largest error in per cent that a test of the project lets pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+    /// A note on the cause of an error, or on the figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What came of `weft validate`.
+impl ValidationRow {
+    /// Whether it is a limit that is met; `None`: it is no limit.
+    pub fn is_met(&self) -> Option<bool> {
+        self.limit.map(|_| self.relative_error == 0.0)
+    }
+
+    /// The figure as the document has it, without its unit.
+    pub fn published_text(&self) -> String {
+        match (self.limit, self.published_to) {
+            (_, Some(to)) => format!("{} to {to}", self.published),
+            (Some(limit), None) => format!("{limit} {}", self.published),
+            (None, None) => self.published.to_string(),
+        }
+    }
+
+    /// The error in per cent; of a limit, whether it is met or by how much it is missed.
+    pub fn error_text(&self) -> String {
+        match self.is_met() {
+            Some(true) => "met".to_owned(),
+            Some(false) => format!("missed, {:+.1} %", 100.0 * self.relative_error),
+            None => format!("{:+.1} %", 100.0 * self.relative_error),
+        }
+    }
+}
+
+/// The report of `weft validate`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ValidationReport {
+    /// Mean of the absolute relative errors of predicted rows: the headline.
+    pub mean_error_predicted: Option<f64>,
+    /// Of rows that follow from calibrated ones.
+    pub mean_error_derived: Option<f64>,
+    /// Of rows that something was calibrated on.
+    pub mean_error_calibrated: Option<f64>,
+    /// Limits that are met.
+    pub limits_met: usize,
+    /// Limits that are missed.
+    pub limits_missed: usize,
     /// All rows, in the order of the files.
     pub rows: Vec<ValidationRow>,
-    /// Mean of the absolute relative errors of rows that something was calibrated on.
-    pub mean_error_calibrated: Option<f64>,
-    /// Of those that are predicted.
-    pub mean_error_predicted: Option<f64>,
-    /// Of those without the limits, which have no error where they are met.
-    pub mean_error_predicted_without_limits: Option<f64>,
     /// How each row moves with each constant, where that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sensitivity: Vec<Sensitivity>,
+    /// The ranges of calibrated constants, where constants are varied.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<CalibratedRange>,
 }
 
 impl ValidationReport {
     /// Of rows that have been measured.
     fn of(rows: Vec<ValidationRow>) -> ValidationReport {
-        let mean = |role, limits: bool| {
-            let counts = |row: &&ValidationRow| row.role == role && (limits || row.bound.is_none());
-            let errors = rows.iter().filter(counts).map(|row| row.relative_error.abs());
+        let mean = |role| {
+            let errors = rows.iter().filter(|row| row.role == role).map(|row| row.relative_error.abs());
             let count = errors.clone().count();
             (count > 0).then(|| errors.sum::<f64>() / count as f64)
         };
-        let (calibrated, predicted) = (mean(Role::Calibrated, true), mean(Role::Predicted, true));
-        let figures = mean(Role::Predicted, false);
+        let limits = |met| rows.iter().filter(|row| row.is_met() == Some(met)).count();
         ValidationReport {
+            mean_error_predicted: mean(Role::Predicted),
+            mean_error_derived: mean(Role::Derived),
+            mean_error_calibrated: mean(Role::Calibrated),
+            limits_met: limits(true),
+            limits_missed: limits(false),
             rows,
-            mean_error_calibrated: calibrated,
-            mean_error_predicted: predicted,
-            mean_error_predicted_without_limits: figures,
             sensitivity: Vec::new(),
+            ranges: Vec::new(),
         }
+    }
+
+    /// The rows of a role.
+    pub fn of_role(&self, role: Role) -> impl Iterator<Item = &ValidationRow> {
+        self.rows.iter().filter(move |row| row.role == role)
+    }
+
+    /// How well the rows of a role are met, with their number; `None`: there are none.
+    pub fn summary(&self, role: Role) -> Option<String> {
+        let count = self.of_role(role).count();
+        let rows = if count == 1 { "row" } else { "rows" };
+        let mean = match role {
+            Role::Predicted => self.mean_error_predicted,
+            Role::Derived => self.mean_error_derived,
+            Role::Calibrated => self.mean_error_calibrated,
+            Role::Limit => {
+                let (met, missed) = (self.limits_met, self.limits_missed);
+                return (count > 0).then(|| format!("limits: {met} met, {missed} missed"));
+            }
+        };
+        mean.map(|mean| format!("mean error of {} rows: {:.1} % ({count} {rows})", role.name(), 100.0 * mean))
     }
 }
 
 /// Runs every row's experiment.
 ///
 /// # Errors
-/// A filter that no row passes, changes that the machine does not have, and an interrupted run.
-pub fn run(request: &ValidateRequest, context: Context<'_>) -> Result<ValidationReport, ExperimentError> {
-    let publication = Publication::exanest()?;
-    let wanted = |row: &&Row| request.only.as_ref().is_none_or(|part| row.id.contains(part.as_str()));
-    let rows: Vec<&Row> = publication.rows().iter().filter(wanted).collect();
-    if rows.is_empty() {
-        let ids: Vec<&str> = publication.rows().iter().map(|row| row.id.as_str()).collect();
+/// A filter that no row passes, changes that the machine does not have or that rows of two machines would
+/// share, and an interrupted run.
+pub fn run(request: &ValidateRequest, control: Control<'_>) -> Result<ValidationReport, ExperimentError> {
+    let publications = Publication::all()?;
+    let is_wanted = |row: &Row| request.only.as_ref().is_none_or(|part| row.id.contains(part.as_str()));
+    let of_machine = |publication: &Publication| {
+        request.machine.as_ref().is_none_or(|machine| machine == publication.machine())
+    };
+    let chosen: Vec<(&str, Vec<&Row>)> = publications
+        .iter()
+        .filter(|publication| of_machine(publication))
+        .map(|publication| {
+            (publication.machine(), publication.rows().iter().filter(|row| is_wanted(row)).collect())
+        })
+        .filter(|(_, rows): &(_, Vec<&Row>)| !rows.is_empty())
+        .collect();
+    if chosen.is_empty() {
+        return Err(no_rows(request, &publications));
+    }
+    if let ([(first, _), (second, _), ..], false) = (&chosen[..], request.sets.is_empty()) {
         return Err(ExperimentError::input(format!(
-            "no row has `{}` in its id; there are {}",
-            request.only.as_deref().unwrap_or_default(),
-            ids.join(", ")
+            "--set changes one machine, and the rows are of {first} and {second}; add --machine {first}"
         )));
     }
-    let machine = publication.machine();
-    let measured = rows.iter().enumerate().map(|(done, row)| {
-        context.progress.advance(done as f64 / rows.len() as f64, &row.id);
-        measure_row(machine, &request.sets, row, context)
-    });
-    let mut report = ValidationReport::of(measured.collect::<Result<_, _>>()?);
+    let total: usize = chosen.iter().map(|(_, rows)| rows.len()).sum();
+    let mut measured = Vec::new();
+    for (machine, rows) in &chosen {
+        let subject = Subject { machine, sets: &request.sets, control };
+        for row in rows {
+            control.progress.advance(measured.len() as f64 / total as f64, &row.id);
+            measured.push(subject.measure_row(row)?);
+        }
+    }
+    let mut report = ValidationReport::of(measured);
     if request.vary {
-        report.sensitivity =
-            vary::sensitivity(machine, &request.sets, request.threads, &rows, &report.rows, context)?;
+        for (machine, rows) in &chosen {
+            let subject = Subject { machine, sets: &request.sets, control };
+            let measured = report.rows.iter().filter(|row| row.machine == *machine);
+            let simulated: Vec<f64> = measured.map(|row| row.simulated).collect();
+            report.sensitivity.extend(vary::sensitivity(&subject, request.threads, rows, &simulated)?);
+            report.ranges.extend(vary::ranges(&subject)?);
+        }
     }
     Ok(report)
 }
 
-/// Measures what a row is about.
-fn measure_row(
-    machine: &str,
-    sets: &[String],
-    row: &Row,
-    context: Context<'_>,
-) -> Result<ValidationRow, ExperimentError> {
-    let mut simulated = measure(machine, sets, &row.measure, context)?;
-    if let Some(minus) = &row.minus {
-        simulated -= measure(machine, sets, minus, context)?;
+/// The error of a filter that no row passes.
+fn no_rows(request: &ValidateRequest, publications: &[Publication]) -> ExperimentError {
+    let machines: Vec<&str> = publications.iter().map(Publication::machine).collect();
+    if let Some(machine) = request.machine.as_deref().filter(|machine| !machines.contains(machine)) {
+        return ExperimentError::input(format!(
+            "no row is of the machine `{machine}`; there are rows of {}",
+            machines.join(", ")
+        ));
     }
-    if let Some(over) = &row.over {
-        simulated /= measure(machine, sets, over, context)?;
-    }
-    let met = match row.bound {
-        Some(Bound::AtMost) => simulated <= row.published,
-        Some(Bound::AtLeast) => simulated >= row.published,
-        None => false,
-    };
-    Ok(ValidationRow {
-        id: row.id.clone(),
-        source: row.source.clone(),
-        quantity: row.quantity.clone(),
-        unit: row.unit.clone(),
-        published: row.published,
-        simulated,
-        relative_error: if met { 0.0 } else { (simulated - row.published) / row.published },
-        role: row.role,
-        bound: row.bound.map(Bound::name),
-        note: row.note.clone(),
-    })
+    let rows = publications.iter().flat_map(Publication::rows);
+    let ids: Vec<&str> = rows.map(|row| row.id.as_str()).collect();
+    let part = request.only.as_deref().unwrap_or_default();
+    ExperimentError::input(format!("no row has `{part}` in its id; there are {}", ids.join(", ")))
 }
 
-/// Runs one experiment: its latency in µs, its bandwidth in Gb/s, or what Eq. 1 expects of a broadcast over what it takes.
-fn measure(
-    machine: &str,
-    sets: &[String],
-    measure: &Measure,
-    context: Context<'_>,
-) -> Result<f64, ExperimentError> {
-    let usual = Repetitions::default();
-    let repetitions = Repetitions {
-        warm_up: measure.warm_up.unwrap_or(usual.warm_up),
-        iterations: measure.iterations.unwrap_or(usual.iterations),
-        ..usual
-    };
-    let options = RunOptions::default();
-    let (input, context) = (machines::input(machine, sets)?, Context { progress: &Quiet, ..context });
-    let sizes = vec![measure.size.parse().map_err(ExperimentError::input)?];
-    let fault =
-        |why: String| ExperimentError::input(format!("{} of {}: {why}", measure.benchmark, measure.size));
-    if measure.benchmark == EXPECTED_BCAST {
-        let request = ExpectedBcastRequest {
+/// The machine that is validated, with changes to its values.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    machine: &'a str,
+    sets: &'a [String],
+    control: Control<'a>,
+}
+
+impl Subject<'_> {
+    /// Measures what a row is about.
+    fn measure_row(&self, row: &Row) -> Result<ValidationRow, ExperimentError> {
+        let mut simulated = self.measure(&row.measure)?;
+        if let Some(minus) = &row.minus {
+            simulated -= self.measure(minus)?;
+        }
+        if let Some(over) = &row.over {
+            simulated /= self.measure(over)?;
+        }
+        simulated /= f64::from(row.parts.unwrap_or(1));
+        // The value that the simulated one is held against; a limit that is met is none.
+        let (missed, limit) = match row.limit {
+            None => (Some(row.published), None),
+            Some(Limit::AtMost) => (Some(row.published).filter(|most| simulated > *most), Some("at most")),
+            Some(Limit::AtLeast) => {
+                (Some(row.published).filter(|least| simulated < *least), Some("at least"))
+            }
+            Some(Limit::Within) => {
+                let least = Some(row.published).filter(|least| simulated < *least);
+                (least.or(row.to.filter(|most| simulated > *most)), Some("within"))
+            }
+        };
+        Ok(ValidationRow {
+            id: row.id.clone(),
+            machine: self.machine.to_owned(),
+            source: row.source.clone(),
+            quantity: row.quantity.clone(),
+            unit: row.unit.clone(),
+            published: row.published,
+            published_to: row.to,
+            simulated,
+            relative_error: missed.map_or(0.0, |published| (simulated - published) / published),
+            role: row.role,
+            limit,
+            bound: row.bound.map(|percent| percent.0),
+            note: row.note.clone(),
+        })
+    }
+
+    /// Runs one experiment: its latency in µs, its bandwidth in Gb/s, or the latency that Eq. 1 expects of a
+    /// broadcast over the one that is simulated.
+    fn measure(&self, measure: &Measure) -> Result<f64, ExperimentError> {
+        let Subject { machine, sets, control } = *self;
+        let repetitions = Repetitions {
+            warm_up: measure.warm_up,
+            iterations: measure.iterations.map_or(Iterations::Usual, Iterations::Exactly),
+            ..Repetitions::default()
+        };
+        let options = ExperimentOptions::default();
+        // The single runs are too short to report on.
+        let (sets, control) = ([sets, &measure.set].concat(), Control { progress: &Silent, ..control });
+        let input = machines::input(machine, &sets)?;
+        let sizes = vec![measure.size.parse().map_err(ExperimentError::input)?];
+        let fault =
+            |why: String| ExperimentError::input(format!("{} of {}: {why}", measure.benchmark, measure.size));
+        if measure.benchmark == EXPECTED_BCAST {
+            let request = ExpectedBcastRequest {
+                machine: input,
+                sizes,
+                ranks: measure.ranks.into_iter().collect(),
+                ranks_per_host: measure.ranks_per_host,
+                repetitions,
+                seed: 1,
+            };
+            let report = request.run(&options, control)?;
+            let row = report.rows.first().map(|measured| &measured.row);
+            let why = || fault(report.detail.clone().unwrap_or_else(|| report.ended.to_string()));
+            return row.map(|row| 1.0 + row.relative_deviation).ok_or_else(why);
+        }
+        let request = OsuRequest {
             machine: input,
+            benchmark: measure.benchmark.parse().map_err(ExperimentError::input)?,
             sizes,
-            ranks: measure.ranks.into_iter().collect(),
+            between: measure.from.clone().zip(measure.to.clone()).map(<[String; 2]>::from),
+            ranks: measure.ranks,
+            map: Mapping::Linear,
             ranks_per_host: measure.ranks_per_host,
             repetitions,
+            layer: measure.layer.unwrap_or(Layer::Mpi),
+            algorithm: measure.algorithm.clone(),
             seed: 1,
+            breakdown: false,
+            data: false,
         };
-        let report = osu::run_expected(&request, &options, context)?;
+        let report = request.run(&options, control)?;
         let row = report.rows.first().map(|measured| &measured.row);
-        let why = || fault(report.detail.clone().unwrap_or_else(|| report.ended.to_string()));
-        return row.map(|row| 1.0 + row.relative_deviation).ok_or_else(why);
+        let figure = row.and_then(|row| row.bandwidth_gbps.or(row.latency_us));
+        figure.ok_or_else(|| fault(report.detail.unwrap_or_else(|| report.ended.to_string())))
     }
-    let request = OsuRequest {
-        machine: input,
-        benchmark: measure.benchmark.parse().map_err(ExperimentError::input)?,
-        sizes,
-        between: measure.from.clone().zip(measure.to.clone()).map(<[String; 2]>::from),
-        ranks: measure.ranks,
-        map: Mapping::Linear,
-        ranks_per_host: measure.ranks_per_host,
-        repetitions,
-        layer: measure.layer.unwrap_or(Layer::Mpi),
-        algorithm: measure.algorithm.clone(),
-        seed: 1,
-        breakdown: false,
-        data: false,
-    };
-    let report = osu::run(&request, &options, context)?;
-    let row = report.rows.first().map(|measured| &measured.row);
-    let figure = row.and_then(|row| row.bandwidth_gbps.or(row.latency_us));
-    figure.ok_or_else(|| fault(report.detail.unwrap_or_else(|| report.ended.to_string())))
 }

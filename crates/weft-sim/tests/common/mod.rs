@@ -4,9 +4,11 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use weft_sim::experiment::{Context, Estimate, Interrupt, MachineInput, Output, Progress, RunOptions, Start};
-use weft_sim::machine::SHIPPED;
-use weft_sim::results::{Existing, Table};
+use weft_machine::SHIPPED;
+use weft_results::{Existing, Table};
+use weft_sim::experiment::{
+    Control, Estimate, ExperimentOptions, Interrupt, MachineInput, Output, ProgressListener, Start,
+};
 
 /// A machine that ships, with `--set`s.
 pub fn machine(name: &str, sets: &[&str]) -> MachineInput {
@@ -19,10 +21,10 @@ pub fn machine(name: &str, sets: &[&str]) -> MachineInput {
 }
 
 /// Writes all tables, if there is a directory.
-pub fn options(threads: u32, directory: Option<PathBuf>) -> RunOptions {
+pub fn options(threads: u32, directory: Option<PathBuf>) -> ExperimentOptions {
     let start = Start::Fresh(Existing::Refuse);
     let output = directory.map(|directory| Output { directory, tables: Table::NAMED.to_vec(), start });
-    RunOptions { threads, output, ..RunOptions::default() }
+    ExperimentOptions { threads, output, ..ExperimentOptions::default() }
 }
 
 /// Interrupts the run at the given epoch.
@@ -38,13 +40,13 @@ impl InterruptAt {
         InterruptAt { epoch, passed: AtomicU32::new(0), interrupt: Interrupt::default() }
     }
 
-    /// What surrounds the run.
-    pub fn context(&self) -> Context<'_> {
-        Context { interrupt: &self.interrupt, progress: self }
+    /// The control of the run.
+    pub fn control(&self) -> Control<'_> {
+        Control { interrupt: &self.interrupt, progress: self }
     }
 }
 
-impl Progress for InterruptAt {
+impl ProgressListener for InterruptAt {
     fn estimate(&self, estimate: Estimate) {
         assert!(estimate.memory_bytes > 0 && estimate.wall_seconds.is_some_and(f64::is_finite));
     }

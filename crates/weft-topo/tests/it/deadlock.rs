@@ -16,7 +16,7 @@ fn walked_turns(layout: &Layout, seed: u64) -> BTreeSet<(Channel, Channel)> {
     for throw in 0..throws {
         let mut dice = Dice(seed.wrapping_add(throw));
         for (from, to) in pairs(layout) {
-            let way = walk(layout, from, to, &mut dice, 64);
+            let way = walk(layout, (from, to), &mut dice, 64);
             turns.extend(way.windows(2).map(|pair| (pair[0], pair[1])));
         }
     }
@@ -139,7 +139,7 @@ impl Routing for Unranked {
     fn virtual_channels(&self) -> u32 {
         self.0.virtual_channels()
     }
-    fn route(&self, at: Position, to: Address, state: &mut RouteState, view: &mut impl View) -> Step {
+    fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         self.0.route(at, to, state, view)
     }
     fn is_deterministic(&self) -> bool {

@@ -18,8 +18,8 @@ fn enumerated_loads(
         *loads.entry(layout.attachment(to)).or_default() += load;
         for _ in 0..throws {
             let way = match throws {
-                1 => walk(layout, from, to, &mut Idle, 64),
-                _ => walk(layout, from, to, &mut dice, 64),
+                1 => walk(layout, (from, to), &mut Idle, 64),
+                _ => walk(layout, (from, to), &mut dice, 64),
             };
             for channel in way {
                 *loads.entry((channel.switch, channel.port)).or_default() += load / throws as f64;
@@ -56,7 +56,7 @@ proptest! {
         let figures = figures(&layout);
         let hops: Vec<_> = pairs(&layout)
             .filter(|(from, to)| from != to)
-            .map(|(from, to)| walk(&layout, from, to, &mut Idle, 64).len() as u32)
+            .map(|(from, to)| walk(&layout, (from, to), &mut Idle, 64).len() as u32)
             .collect();
         prop_assert_eq!(figures.diameter, hops.iter().copied().max().unwrap_or(0));
         let mean = f64::from(hops.iter().sum::<u32>()) / (hops.len().max(1) as f64);
@@ -69,10 +69,11 @@ proptest! {
         let load = channel_load(&layout, Pattern::Uniform).unwrap();
         match load.paths {
             // Dice are compared with their expectation below, on one machine.
-            Paths::Random => {}
+            Paths::Random | Paths::Sampled => {}
             _ => {
                 let expected = enumerated_loads(&layout, uniform_flows(&layout), 1);
-                prop_assert!(close(&load.per_class, &expected, 1e-9), "{:?} is not {expected:?}", load.per_class);
+                let found = &load.per_class;
+                prop_assert!(close(found, &expected, 1e-9), "{found:?} is not {expected:?}");
             }
         }
     }
@@ -90,9 +91,11 @@ proptest! {
             };
             let load = channel_load(&layout, pattern).unwrap();
             if load.paths == Paths::Deterministic {
-                let flows = (0..layout.endpoints()).map(EndpointId).map(|s| (s, permutation.destination(s), 1.0));
+                let sources = (0..layout.endpoints()).map(EndpointId);
+                let flows = sources.map(|source| (source, permutation.destination(source), 1.0));
                 let expected = enumerated_loads(&layout, flows, 1);
-                prop_assert!(close(&load.per_class, &expected, 1e-9), "{pattern}: {load:?} is not {expected:?}");
+                let agree = close(&load.per_class, &expected, 1e-9);
+                prop_assert!(agree, "{pattern}: {load:?} is not {expected:?}");
             }
         }
     }
@@ -150,8 +153,8 @@ fn the_bisection_is_the_smallest_where_it_can_be_enumerated() {
         tree(2, 3, Ascent::DModK),
         tree(4, 2, Ascent::DModK),
         exanest(1, true),
-        minimal(1, 4, 1, 1, GlobalLinks::Palmtree),
-        minimal(1, 4, 1, 4, GlobalLinks::Palmtree),
+        minimal([1, 4, 1, 1], GlobalLinks::Palmtree),
+        minimal([1, 4, 1, 4], GlobalLinks::Palmtree),
     ] {
         let figures = figures(&layout);
         assert_eq!(
@@ -181,8 +184,8 @@ fn random_up_and_its_load_agree_within_the_noise() {
 #[test]
 fn ugal_balances_what_minimal_routing_cannot() {
     let dims = (2, 4, 2, 9);
-    let layout = ugal(dims.0, dims.1, dims.2, dims.3, GlobalLinks::Palmtree);
-    let direct = minimal(dims.0, dims.1, dims.2, dims.3, GlobalLinks::Palmtree);
+    let layout = ugal([dims.0, dims.1, dims.2, dims.3], GlobalLinks::Palmtree);
+    let direct = minimal([dims.0, dims.1, dims.2, dims.3], GlobalLinks::Palmtree);
     let alone = channel_load(&direct, Pattern::Tornado).unwrap().busiest();
     let load = channel_load(&layout, Pattern::Tornado).unwrap();
     let Paths::Split { minimal: share } = load.paths else { panic!("{:?}", load.paths) };
@@ -193,7 +196,7 @@ fn ugal_balances_what_minimal_routing_cannot() {
 #[test]
 fn the_best_share_of_detours_is_found() {
     // One switch and one endpoint per group: a full mesh, whose load is countable by hand.
-    let layout = ugal(1, 1, 8, 9, GlobalLinks::Absolute);
+    let layout = ugal([1, 1, 8, 9], GlobalLinks::Absolute);
     let load = channel_load(&layout, Pattern::Tornado).unwrap();
     let Paths::Split { minimal: share } = load.paths else { panic!("{:?}", load.paths) };
     // The direct link carries m, each other link 2(1 - m)/7 (first or second leg): equal at m = 2/9.
@@ -238,6 +241,82 @@ fn figures_are_written_with_units_and_reasons() {
             .unwrap()
             .starts_with("transpose needs a square")
     );
-    let json = serde_json::to_value(figures(&ugal(1, 1, 8, 9, GlobalLinks::Absolute))).unwrap();
+    let json = serde_json::to_value(figures(&ugal([1, 1, 8, 9], GlobalLinks::Absolute))).unwrap();
     assert!(json["channel_loads"][2]["load"]["paths"]["split"]["minimal"].is_f64());
+}
+
+/// A layout without closed forms.
+struct Counted(Layout);
+
+impl RoutedTopology for Counted {
+    type Topology = Layout;
+    fn topology(&self) -> &Layout {
+        &self.0
+    }
+}
+
+impl Routing for Counted {
+    fn virtual_channels(&self) -> u32 {
+        self.0.virtual_channels()
+    }
+    fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
+        self.0.route(at, to, state, view)
+    }
+    fn is_deterministic(&self) -> bool {
+        self.0.is_deterministic()
+    }
+}
+
+impl ClosedForms for Counted {}
+
+proptest! {
+    /// Catches a closed form that differs from counting, and counting that differs from closed forms.
+    #[test]
+    fn closed_forms_agree_with_counting(layout in any_machine()) {
+        let (closed, counted) = (figures(&layout), figures(&Counted(layout.clone())));
+        prop_assert_eq!(counted.sources, SourcesCounted::All);
+        prop_assert_eq!(closed.diameter, counted.diameter);
+        let means = (closed.mean_distance, counted.mean_distance);
+        prop_assert!((means.0 - means.1).abs() < 1e-9, "{means:?}");
+        for (closed, counted) in closed.channel_loads.iter().zip(&counted.channel_loads) {
+            match (&closed.load, &counted.load) {
+                (Ok(closed), Ok(counted)) if counted.paths == Paths::Deterministic => {
+                    let agree = close(&closed.per_class, &counted.per_class, 1e-9);
+                    prop_assert!(agree, "{closed:?} {counted:?}");
+                }
+                (Ok(closed), Ok(counted)) => prop_assert_eq!(closed.per_class.len(), counted.per_class.len()),
+                (closed, counted) => prop_assert_eq!(closed, counted),
+            }
+        }
+    }
+}
+
+/// Catches a cut of the default that does not halve: no cut into halves has fewer links than the smallest.
+#[test]
+fn the_default_cut_halves_the_endpoints() {
+    for (layout, links) in [
+        (torus(&[(4, true), (4, true)], 1, true), 8),
+        (torus(&[(8, true)], 1, true), 2),
+        (tree(4, 2, Ascent::DModK), 8),
+        (minimal([1, 4, 1, 4], GlobalLinks::Palmtree), 4),
+        (star(10), 0),
+    ] {
+        assert_eq!(figures(&Counted(layout.clone())).bisection.links, links, "{layout:?}");
+        assert!(figures(&layout).bisection.links <= links);
+    }
+}
+
+/// Catches figures of a large machine that are said to be counted from everywhere.
+#[test]
+fn large_machines_are_counted_from_a_sample_and_say_so() {
+    let layout = torus(&[(32, true), (32, true), (8, true)], 1, true);
+    let (closed, counted) = (figures(&layout), figures(&Counted(layout)));
+    assert_eq!((closed.sources, counted.sources), (SourcesCounted::All, SourcesCounted::Sample));
+    assert_eq!(serde_json::to_value(&counted).unwrap()["sources"], "sample");
+    assert_eq!(serde_json::to_value(&closed).unwrap().get("sources"), None);
+    // From every endpoint of a torus it looks the same.
+    assert_eq!(closed.diameter, counted.diameter);
+    assert!((closed.mean_distance - counted.mean_distance).abs() < 1e-9);
+    let busiest = |figures: &Figures| figures.channel_loads[0].load.as_ref().unwrap().busiest();
+    assert!(busiest(&counted) <= busiest(&closed));
 }

@@ -12,7 +12,7 @@ fn examine(layout: &Layout, bound: usize) -> Figures {
     for _ in 0..1000 {
         let from = EndpointId((dice.random() % u64::from(layout.endpoints())) as u32);
         let to = pattern::uniform(layout.endpoints(), from, dice.random());
-        walk(layout, from, to, &mut dice, bound);
+        walk(layout, (from, to), &mut dice, bound);
     }
     figures(layout)
 }
@@ -20,13 +20,13 @@ fn examine(layout: &Layout, bound: usize) -> Figures {
 #[test]
 fn the_dragonfly_of_114_582_endpoints() {
     for arrangement in [GlobalLinks::Palmtree, GlobalLinks::Absolute] {
-        let figures = examine(&minimal(13, 26, 13, 339, arrangement), 3);
+        let figures = examine(&minimal([13, 26, 13, 339], arrangement), 3);
         assert_eq!((figures.endpoints, figures.switches, figures.diameter), (114_582, 8_814, 3));
         let links: Vec<_> = figures.links.iter().map(|class| class.links).collect();
         assert_eq!(links, [114_582, 339 * 26 * 25 / 2, 339 * 338 / 2]);
         assert_eq!(figures.bisection.links, 169 * 170);
     }
-    let figures = examine(&ugal(13, 26, 13, 339, GlobalLinks::Palmtree), 5);
+    let figures = examine(&ugal([13, 26, 13, 339], GlobalLinks::Palmtree), 5);
     let tornado = figures.channel_loads[2].load.as_ref().unwrap();
     // Tornado shifts by 169.5 groups, and 169 is a multiple of h: all 13 detours that come to a switch of
     // an intermediate group leave by the same other one. Minimal routing would load a link with 170.

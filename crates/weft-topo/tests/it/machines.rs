@@ -24,17 +24,18 @@ pub fn tree(k: u64, n: u64, ascent: Ascent) -> Layout {
     Layout::KaryTree(UpDown::new(KaryTree::new(k, n).expect("a machine that can be built"), ascent))
 }
 
-pub fn minimal(p: u64, a: u64, h: u64, g: u64, arrangement: GlobalLinks) -> Layout {
-    Layout::DragonflyMinimal(DragonflyMinimal::new(
-        Dragonfly::new(p, a, h, g, arrangement).expect("a machine that can be built"),
-    ))
+/// `[p, a, h, g]` is the size of the Dragonfly.
+pub fn minimal([p, a, h, g]: [u64; 4], arrangement: GlobalLinks) -> Layout {
+    let dragonfly =
+        Dragonfly::new(DragonflySize { p, a, h, g }, arrangement).expect("a machine that can be built");
+    Layout::Dragonfly(DragonflyLayout::Minimal(DragonflyMinimal::new(dragonfly)))
 }
 
-pub fn ugal(p: u64, a: u64, h: u64, g: u64, arrangement: GlobalLinks) -> Layout {
-    Layout::DragonflyUgal(Ugal::new(
-        Dragonfly::new(p, a, h, g, arrangement).expect("a machine that can be built"),
-        0,
-    ))
+/// `[p, a, h, g]` is the size of the Dragonfly.
+pub fn ugal([p, a, h, g]: [u64; 4], arrangement: GlobalLinks) -> Layout {
+    let dragonfly =
+        Dragonfly::new(DragonflySize { p, a, h, g }, arrangement).expect("a machine that can be built");
+    Layout::Dragonfly(DragonflyLayout::Ugal(Ugal::new(dragonfly, 0)))
 }
 
 pub fn star(endpoints: u64) -> Layout {
@@ -60,8 +61,14 @@ fn any_dragonfly() -> impl Strategy<Value = Layout> {
         .prop_flat_map(|(p, a, h)| (Just((p, a, h)), 1..=(a * h + 1).min(9), any::<(bool, bool)>()));
     parameters.prop_map(|((p, a, h), g, (palmtree, adaptive))| {
         let arrangement = if palmtree { GlobalLinks::Palmtree } else { GlobalLinks::Absolute };
-        if adaptive { ugal(p, a, h, g, arrangement) } else { minimal(p, a, h, g, arrangement) }
+        if adaptive { ugal([p, a, h, g], arrangement) } else { minimal([p, a, h, g], arrangement) }
     })
+}
+
+/// A small machine of any family of the registry. A new family is tested without a line here.
+fn any_example() -> impl Strategy<Value = Layout> {
+    prop::sample::select(TopologyParameters::examples())
+        .prop_map(|parameters| parameters.build().expect("a machine that can be built"))
 }
 
 /// Any machine of at most a few hundred endpoints.
@@ -69,6 +76,7 @@ pub fn any_machine() -> impl Strategy<Value = Layout> {
     let mezzanines = prop_oneof![1u64..=4, Just(8), Just(12), Just(16)];
     let shape = prop_oneof![(2u64..=6, 1u64..=2), (2u64..=3, 3u64..=4), Just((2, 5))];
     prop_oneof![
+        6 => any_example(),
         4 => any_torus(),
         4 => any_dragonfly(),
         2 => (shape, any::<bool>()).prop_map(|((k, n), random)| {
@@ -82,7 +90,7 @@ pub fn any_machine() -> impl Strategy<Value = Layout> {
 /// Queues and dice that are random but repeatable (SplitMix64).
 pub struct Dice(pub u64);
 
-impl View for Dice {
+impl LocalView for Dice {
     fn queued(&self, port: PortId) -> u64 {
         mix(self.0 ^ u64::from(port.0) << 32) % 5 * 256
     }
@@ -102,7 +110,7 @@ fn mix(mut x: u64) -> u64 {
 /// An idle network.
 pub struct Idle;
 
-impl View for Idle {
+impl LocalView for Idle {
     fn queued(&self, _port: PortId) -> u64 {
         0
     }
@@ -114,11 +122,10 @@ impl View for Idle {
 
 /// The channels between switches that a packet takes; panics where it is lost, or takes more than
 /// `bound` of them.
-pub fn walk(
-    layout: &Layout,
-    from: EndpointId,
-    to: EndpointId,
-    view: &mut impl View,
+pub fn walk<L: Topology + Routing>(
+    layout: &L,
+    (from, to): (EndpointId, EndpointId),
+    view: &mut impl LocalView,
     bound: usize,
 ) -> Vec<Channel> {
     let target = layout.endpoint_address(to);
@@ -127,7 +134,7 @@ pub fn walk(
     let mut state = RouteState::default();
     let mut way = Vec::new();
     loop {
-        let at = Position { switch, address: layout.switch_address(switch), port, vc };
+        let at = AtSwitch { switch, address: layout.switch_address(switch), port, vc };
         let step = layout.route(at, target, &mut state, view);
         assert!(step.vc.0 < layout.virtual_channels(), "{from} to {to} at {switch}: {step:?}");
         match layout.peer(switch, step.port) {
@@ -146,7 +153,7 @@ pub fn walk(
 }
 
 /// Every ordered pair of endpoints that can reach each other.
-pub fn pairs(layout: &Layout) -> impl Iterator<Item = (EndpointId, EndpointId)> {
+pub fn pairs(layout: &impl Topology) -> impl Iterator<Item = (EndpointId, EndpointId)> {
     let all = move || (0..layout.endpoints()).map(EndpointId);
     all()
         .flat_map(move |from| all().map(move |to| (from, to)))
@@ -154,7 +161,7 @@ pub fn pairs(layout: &Layout) -> impl Iterator<Item = (EndpointId, EndpointId)> 
 }
 
 /// Links from a switch to every other by breadth-first search; none where there is no way.
-pub fn distances(layout: &Layout, from: SwitchId) -> Vec<Option<u32>> {
+pub fn distances(layout: &impl Topology, from: SwitchId) -> Vec<Option<u32>> {
     let mut distance = vec![None; layout.switches() as usize];
     distance[from.index()] = Some(0);
     let mut frontier = VecDeque::from([(from, 0)]);

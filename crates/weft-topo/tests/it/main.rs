@@ -1,8 +1,10 @@
 //! Properties of all topologies and routings, on random small machines and on the largest in use.
 
 mod deadlock;
+mod families;
 mod figures;
 mod large;
 mod machines;
+mod own_topology;
 mod routes;
 mod structure;

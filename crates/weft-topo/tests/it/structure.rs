@@ -1,4 +1,4 @@
-//! What is joined to what.
+//! The links of topologies.
 
 use crate::machines::any_machine;
 use proptest::prelude::*;

@@ -1,14 +1,17 @@
-//! The parts of a recording: one append-only binary file per rank, written by the MPI recorder while the program
-//! runs, and their conversion to one trace file.
+//! The parts of a recording: one append-only binary file per rank, written by the MPI recorder while the
+//! program runs, and their conversion to one trace file.
 //!
 //! ```text
 //! OUT.parts/rank-00000.part   "weftpart" | version, rank, size, … | record | record | … | end record
-//!          /rank-00001.part                                         tag, numbers          or zeros: interrupted
+//!          /rank-00001.part                                         tag, numbers       or zeros: interrupted
 //! ```
 //!
-//! A record is a tag byte and numbers (LEB128); docs/src/formats/parts.md describes them all. What lies behind the
-//! last whole record is zero or missing, so a part can be read at any time, also while it is written.
+//! A record is a tag byte and numbers (LEB128); docs/src/formats/parts.md describes them all. What lies
+//! behind the last whole record is zero or missing, so a part can be read at any time, also while it is
+//! written. Parts hold the addresses of the process; what is read from them has those of the trace
+//! ([`crate::AddressSpace`]).
 
+mod memory;
 mod part;
 mod record;
 mod source;
@@ -23,7 +26,7 @@ use std::path::{Path, PathBuf};
 use weft_units::RankId;
 
 /// The version of the parts that is read.
-pub const PARTS_VERSION: u32 = 1;
+pub const PARTS_VERSION: u32 = 2;
 
 /// Why parts cannot be read or converted.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +36,7 @@ pub enum PartsError {
     Read {
         /// The part or the folder.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The folder holds no parts.
@@ -47,7 +50,7 @@ pub enum PartsError {
     Header {
         /// The part.
         path: PathBuf,
-        /// What is wrong, and the mend.
+        /// The fault in the header, and the mend.
         reason: String,
     },
     /// A record makes no sense.
@@ -55,9 +58,9 @@ pub enum PartsError {
     Record {
         /// The part.
         path: PathBuf,
-        /// Where the record begins.
+        /// The first byte of the record.
         offset: u64,
-        /// What is wrong.
+        /// The fault in the record.
         reason: String,
     },
     /// The trace cannot be written.
@@ -98,7 +101,8 @@ impl Parts {
             }
             if header.rank.0 != rank || header.size as usize != headers.len() {
                 let reason = format!(
-                    "is of rank {} of {}, not of rank {rank} of {}: parts of two recordings are mixed; record again",
+                    "is of rank {} of {}, not of rank {rank} of {}: \
+                     parts of two recordings are mixed; record again",
                     header.rank.0,
                     header.size,
                     headers.len()
@@ -147,9 +151,9 @@ impl Parts {
         }
     }
 
-    /// Reads all parts to their ends, rank by rank, and returns the header of the whole. A rank whose part is missing
-    /// has no operations, and the recording counts as interrupted, as it does where a part ends neither with
-    /// MPI_Finalize nor with the end of the process.
+    /// Reads all parts to their ends, rank by rank, and returns the header of the whole. A rank whose part is
+    /// missing has no operations, and the recording counts as interrupted, as it does where a part ends
+    /// neither with MPI_Finalize nor with the end of the process.
     pub fn read(
         &self,
         mut visit: impl FnMut(PartEvent) -> Result<(), PartsError>,
@@ -172,7 +176,8 @@ impl Parts {
         Ok(header)
     }
 
-    /// Writes the parts as one trace file. `complete` may set what the parts do not know (cores of the host, date).
+    /// Writes the parts as one trace file. `complete` may set what the parts do not know (cores of the host,
+    /// date).
     pub fn convert(
         &self,
         path: impl AsRef<Path>,
@@ -189,7 +194,7 @@ impl Parts {
     }
 }
 
-/// What [`Parts::read`] meets.
+/// An event of [`Parts::read`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PartEvent {
     /// The operations of this rank follow.

@@ -1,7 +1,8 @@
 //! One part: what a rank has recorded, operation by operation.
 
+use super::memory::Memory;
 use super::record::{ONE_SIDED, SYNCS, collective, communicator, rank, receive, requests, send, tag_from};
-use super::source::{MOST_RANKS, Source, Stop};
+use super::source::{MAX_RANKS, Source, Stop};
 use super::{PARTS_VERSION, PartsError};
 use crate::op::{CommId, Op, RequestId, WindowId};
 use std::collections::{BTreeMap, VecDeque};
@@ -25,7 +26,7 @@ pub enum ThreadLevel {
     Multiple,
 }
 
-/// What a part says of itself.
+/// The header of a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartHeader {
     /// World rank.
@@ -61,17 +62,47 @@ pub enum PartEnd {
 
 /// Reads one part, operation by operation.
 ///
-/// The blocking calls of the program come as their parts, with request numbers 0 (a send) and 1 (a receive), which no
-/// other request uses.
+/// The blocking calls of the program come as their parts, with request numbers 0 (a send) and 1 (a receive),
+/// which no other request uses.
 pub struct PartReader<R> {
     path: PathBuf,
     source: Source<R>,
     header: PartHeader,
+    memory: Memory,
     /// The rest of a record that stands for several operations.
     pending: VecDeque<Op>,
     names: BTreeMap<u64, String>,
     unrecorded: BTreeMap<String, u64>,
     end: Option<PartEnd>,
+}
+
+/// First bytes of the records, as the recorder writes them. Fields are read in the order in which they are
+/// written.
+mod tag {
+    /// The file is longer than its records: the rest was never written.
+    pub const UNWRITTEN: u8 = 0;
+    pub const COMPUTE: u8 = 1;
+    pub const SEND: u8 = 2;
+    pub const ISEND: u8 = 3;
+    pub const RECEIVE: u8 = 4;
+    pub const IRECV: u8 = 5;
+    pub const CANCELLED_SEND: u8 = 6;
+    pub const CANCELLED_RECEIVE: u8 = 7;
+    pub const WAIT: u8 = 8;
+    pub const WAITALL: u8 = 9;
+    pub const WAITANY: u8 = 10;
+    pub const COLLECTIVE: u8 = 11;
+    pub const COMMUNICATOR: u8 = 12;
+    pub const WINDOW: u8 = 13;
+    pub const ONE_SIDED: u8 = 14;
+    pub const SYNC: u8 = 15;
+    pub const MARKER: u8 = 16;
+    /// The name of a call that is not recorded.
+    pub const CALL_NAME: u8 = 17;
+    pub const UNRECORDED_CALL: u8 = 18;
+    pub const END: u8 = 19;
+    pub const PROBE: u8 = 20;
+    pub const LAST: u8 = PROBE;
 }
 
 /// Requests within blocking calls.
@@ -96,6 +127,7 @@ impl<R: BufRead> PartReader<R> {
             Ok(header) => Ok(PartReader {
                 path,
                 source,
+                memory: Memory::new(header.size),
                 header,
                 pending: VecDeque::new(),
                 names: BTreeMap::new(),
@@ -111,7 +143,7 @@ impl<R: BufRead> PartReader<R> {
         }
     }
 
-    /// What the part says of itself.
+    /// The part's header.
     pub fn header(&self) -> &PartHeader {
         &self.header
     }
@@ -128,116 +160,41 @@ impl<R: BufRead> PartReader<R> {
 
     /// Decodes the next record into `pending`.
     fn record(&mut self) -> Result<(), Stop> {
-        let source = &mut self.source;
-        let size = u64::from(self.header.size);
+        let (source, size) = (&mut self.source, u64::from(self.header.size));
+        let memory = &mut self.memory;
         match source.byte()? {
-            0 => return Err(Stop::Ended),
-            1 => {
-                let ns = source.number()?;
-                let ps =
-                    ns.checked_mul(1000).ok_or_else(|| Stop::Wrong(format!("computation of {ns} ns")))?;
-                self.pending.push_back(Op::Compute { span: Span::from_ps(ps) });
-            }
-            2 => {
+            tag::UNWRITTEN => return Err(Stop::Ended),
+            tag::SEND => {
                 let send = send(source, size, SEND_INSIDE)?;
-                self.pending.extend([send, Op::Wait { request: SEND_INSIDE }]);
+                self.pending.extend([memory.settled(send), Op::Wait { request: SEND_INSIDE }]);
             }
-            3 => {
-                let request = source.request()?;
-                let send = send(source, size, request)?;
-                self.pending.push_back(send);
-            }
-            4 => {
+            tag::RECEIVE => {
                 let receive = receive(source, size, RECEIVE_INSIDE)?;
-                self.pending.extend([receive, Op::Wait { request: RECEIVE_INSIDE }]);
+                self.pending.extend([memory.settled(receive), Op::Wait { request: RECEIVE_INSIDE }]);
             }
-            5 => {
+            // Cancelled before they matched: nothing was sent. The buffer was named all the same, and whether
+            // the cancellation came in time is chance.
+            tag::CANCELLED_SEND => {
                 let request = source.request()?;
-                let receive = receive(source, size, request)?;
-                self.pending.push_back(receive);
+                memory.settled(send(source, size, request)?);
             }
-            // Cancelled before they matched: nothing was sent.
-            6 => {
+            tag::CANCELLED_RECEIVE => {
                 let request = source.request()?;
-                send(source, size, request)?;
+                memory.settled(receive(source, size, request)?);
             }
-            7 => {
-                let request = source.request()?;
-                receive(source, size, request)?;
-            }
-            8 => {
-                let request = source.request()?;
-                self.pending.push_back(Op::Wait { request });
-            }
-            9 => {
-                let requests = requests(source)?;
-                self.pending.push_back(Op::Waitall { requests });
-            }
-            10 => {
-                let requests = requests(source)?;
-                let completed = source.below(requests.len() as u64, "completed request")? as u32;
-                self.pending.push_back(Op::Waitany { requests, completed });
-            }
-            11 => {
-                let op = collective(source, size)?;
-                self.pending.push_back(op);
-            }
-            12 => {
-                let op = communicator(source, size)?;
-                self.pending.push_back(op);
-            }
-            13 => {
-                let window = WindowId(source.id()?);
-                let comm = CommId(source.id()?);
-                let bytes = Bytes::new(source.number()?);
-                self.pending.push_back(Op::Window { window, comm, bytes });
-            }
-            14 => {
-                let request = Some(source.request()?).filter(|request| request.0 != 0);
-                let kind = ONE_SIDED[source.below(ONE_SIDED.len() as u64, "one-sided operation")? as usize];
-                let window = WindowId(source.id()?);
-                let target = rank(source.below(size, "target rank")?);
-                let bytes = Bytes::new(source.number()?);
-                self.pending.push_back(Op::OneSided { kind, window, target, bytes, request });
-            }
-            15 => {
-                let kind = SYNCS[source.below(SYNCS.len() as u64, "synchronization")? as usize];
-                let window = WindowId(source.id()?);
-                let target = source.below(size + 1, "target rank")?.checked_sub(1).map(rank);
-                self.pending.push_back(Op::Sync { kind, window, target });
-            }
-            16 => {
-                let length = source.number()?;
-                let text = source.text(length)?;
-                self.pending.push_back(Op::Marker { text });
-            }
-            17 => {
+            tag::CALL_NAME => {
                 let index = source.number()?;
-                let length = source.number()?;
-                let name = source.text(length)?;
+                let name = text(source)?;
                 self.names.insert(index, name);
             }
-            18 => {
+            tag::UNRECORDED_CALL => {
                 let index = source.number()?;
-                let name =
-                    self.names.get(&index).ok_or_else(|| Stop::Wrong(format!("call {index} has no name")))?;
+                let name = self.names.get(&index);
+                let name = name.ok_or_else(|| Stop::Wrong(format!("call {index} has no name")))?;
                 *self.unrecorded.entry(name.clone()).or_default() += 1;
             }
-            19 => {
-                self.end = Some(match source.number()? {
-                    1 => PartEnd::Finalized,
-                    2 => PartEnd::Exited,
-                    3 => PartEnd::Aborted,
-                    other => return Err(Stop::Wrong(format!("end {other}, expected 1 to 3"))),
-                });
-            }
-            20 => {
-                let from = rank(source.below(size, "source rank")?);
-                let tag = tag_from(source.signed()?)?;
-                let comm = CommId(source.id()?);
-                self.pending.push_back(Op::Probe { from, tag, comm });
-            }
-            tag => return Err(Stop::Wrong(format!("record tag {tag}, expected 1 to 20"))),
+            tag::END => self.end = Some(end(source)?),
+            tag => self.pending.push_back(memory.settled(operation(tag, source, size)?)),
         }
         Ok(())
     }
@@ -273,6 +230,77 @@ impl<R: BufRead> Iterator for PartReader<R> {
     }
 }
 
+/// A record that stands for one operation, among `size` ranks.
+fn operation<R: BufRead>(tag: u8, source: &mut Source<R>, size: u64) -> Result<Op, Stop> {
+    Ok(match tag {
+        tag::COMPUTE => compute(source)?,
+        tag::ISEND => {
+            let request = source.request()?;
+            send(source, size, request)?
+        }
+        tag::IRECV => {
+            let request = source.request()?;
+            receive(source, size, request)?
+        }
+        tag::WAIT => Op::Wait { request: source.request()? },
+        tag::WAITALL => Op::Waitall { requests: requests(source)? },
+        tag::WAITANY => {
+            let requests = requests(source)?;
+            let completed = source.below(requests.len() as u64, "completed request")? as u32;
+            Op::Waitany { requests, completed }
+        }
+        tag::COLLECTIVE => collective(source, size)?,
+        tag::COMMUNICATOR => communicator(source, size)?,
+        tag::WINDOW => Op::Window {
+            window: WindowId(source.id()?),
+            comm: CommId(source.id()?),
+            bytes: Bytes::new(source.number()?),
+            buffer: source.address()?,
+        },
+        tag::ONE_SIDED => Op::OneSided {
+            request: Some(source.request()?).filter(|request| request.0 != 0),
+            kind: ONE_SIDED[source.below(ONE_SIDED.len() as u64, "one-sided operation")? as usize],
+            window: WindowId(source.id()?),
+            target: rank(source.below(size, "target rank")?),
+            bytes: Bytes::new(source.number()?),
+            buffer: source.address()?,
+        },
+        tag::SYNC => Op::Sync {
+            kind: SYNCS[source.below(SYNCS.len() as u64, "synchronization")? as usize],
+            window: WindowId(source.id()?),
+            target: source.below(size + 1, "target rank")?.checked_sub(1).map(rank),
+        },
+        tag::MARKER => Op::Marker { text: text(source)? },
+        tag::PROBE => Op::Probe {
+            from: rank(source.below(size, "source rank")?),
+            tag: tag_from(source.signed()?)?,
+            comm: CommId(source.id()?),
+        },
+        tag => return Err(Stop::Wrong(format!("record tag {tag}, expected 1 to {}", tag::LAST))),
+    })
+}
+
+fn compute<R: BufRead>(source: &mut Source<R>) -> Result<Op, Stop> {
+    let ns = source.number()?;
+    let ps = ns.checked_mul(1000).ok_or_else(|| Stop::Wrong(format!("computation of {ns} ns")))?;
+    Ok(Op::Compute { span: Span::from_ps(ps) })
+}
+
+/// A text with its length before it.
+fn text<R: BufRead>(source: &mut Source<R>) -> Result<String, Stop> {
+    let length = source.number()?;
+    source.text(length)
+}
+
+fn end<R: BufRead>(source: &mut Source<R>) -> Result<PartEnd, Stop> {
+    match source.number()? {
+        1 => Ok(PartEnd::Finalized),
+        2 => Ok(PartEnd::Exited),
+        3 => Ok(PartEnd::Aborted),
+        other => Err(Stop::Wrong(format!("end {other}, expected 1 to 3"))),
+    }
+}
+
 fn read_header<R: BufRead>(source: &mut Source<R>) -> Result<PartHeader, Stop> {
     let mut magic = [0; 8];
     source.fill(&mut magic)?;
@@ -285,11 +313,12 @@ fn read_header<R: BufRead>(source: &mut Source<R>) -> Result<PartHeader, Stop> {
     let version = source.fixed()?;
     if version != PARTS_VERSION {
         return Err(Stop::Wrong(format!(
-            "version {version} of the parts, this weft reads version {PARTS_VERSION}; build the recorder and weft from one source"
+            "version {version} of the parts, this weft reads version {PARTS_VERSION}; \
+             build the recorder and weft from one source"
         )));
     }
     let (rank, size, process) = (source.fixed()?, source.fixed()?, source.fixed()?);
-    if size > MOST_RANKS || rank >= size {
+    if size > MAX_RANKS || rank >= size {
         return Err(Stop::Wrong(format!("rank {rank} of {size} ranks; the part is damaged, record again")));
     }
     let clock_cost = Span::from_ns(u64::from(source.fixed()?));
@@ -323,13 +352,14 @@ fn read_header<R: BufRead>(source: &mut Source<R>) -> Result<PartHeader, Stop> {
 pub(super) mod tests {
     use super::*;
     use crate::op::RankRange;
-    use crate::op::{Collective, CollectiveSizes, SendMode};
+    use crate::op::{Collective, CollectiveBuffers, CollectiveSizes, SendMode};
     use proptest::prelude::*;
     use std::io;
+    use weft_units::Address;
 
     pub(in crate::parts) fn header_bytes(rank: u32, size: u32) -> Vec<u8> {
         let mut bytes = b"weftpart".to_vec();
-        for number in [1, rank, size, 77, 20, 0, 4, 1] {
+        for number in [PARTS_VERSION, rank, size, 77, 20, 0, 4, 1] {
             bytes.extend(u32::to_le_bytes(number));
         }
         for text in ["MPICH 5\0", "lmp\0-in\0x\0"] {
@@ -347,18 +377,19 @@ pub(super) mod tests {
     }
 
     pub(in crate::parts) const ALL: &[&[u8]] = &[
-        &[1, 0xE8, 0x07],                                                       // compute 1000 ns
-        &[2, 3, 14, 0, 0, 0x80, 0x01, 1], // synchronous send of 128 B to 3, tag 7
-        &[5, 2, 0, 0, 0, 0, 8, 3, 0, 0, 0, 9, 0, 0, 0], // irecv from any, any tag; matched 3, tag 9
-        &[7, 3, 0, 0, 0, 0, 8, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], // a cancelled one
-        &[10, 2, 2, 3, 1],                // waitany of 2 and 3: the second
-        &[11, 0, 11, 0, 0, 0, 24, 8, 0, 1, 4, 8, 8, 0, 8, 2, 4, 1, 2, 8], // alltoallv
-        &[12, 1, 5, 1, 3, 3, 2],          // communicator (1, 5): 3, 1
-        &[17, 6, 3, b'f', b'o', b'o'],    // the name of call 6
-        &[18, 6],                         // an unrecorded call
-        &[16, 2, b'h', b'i'],             // a marker
-        &[20, 3, 14, 0, 0],               // a probe that found a message of 3, tag 7
-        &[19, 1],                         // MPI_Finalize
+        &[1, 0xE8, 0x07],                                                          // compute 1000 ns
+        &[2, 3, 14, 0, 0, 0x80, 0x01, 1, 0x90, 0xC0, 0x04], // synchronous send of 128 B to 3, tag 7
+        &[5, 2, 0, 0, 0, 0, 8, 0xA0, 0xC0, 0x04, 3, 0, 0, 0, 9, 0, 0, 0], // irecv from any; matched 3, tag 9
+        &[7, 3, 0, 0, 0, 0, 8, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], // a cancelled one
+        &[10, 2, 2, 3, 1],                                  // waitany of 2 and 3: the second
+        // alltoallv, its send buffer unknown
+        &[11, 0, 11, 0, 0, 0, 24, 8, 0, 1, 4, 8, 8, 0, 8, 2, 4, 1, 2, 8, 0, 0x90, 0xC0, 0x04],
+        &[12, 1, 5, 1, 3, 3, 2],       // communicator (1, 5): 3, 1
+        &[17, 6, 3, b'f', b'o', b'o'], // the name of call 6
+        &[18, 6],                      // an unrecorded call
+        &[16, 2, b'h', b'i'],          // a marker
+        &[20, 3, 14, 0, 0],            // a probe that found a message of 3, tag 7
+        &[19, 1],                      // MPI_Finalize
     ];
 
     /// Catches a field read in the wrong order or with the wrong encoding.
@@ -366,6 +397,8 @@ pub(super) mod tests {
     fn records_become_the_operations_they_stand_for() {
         let (ops, part) = ops(&ALL.concat());
         let zero = RequestId(0);
+        // The first buffer, which the others begin within.
+        const BEGIN: Address = Address::new(4096);
         let expected = [
             Op::Compute { span: Span::from_us(1) },
             Op::Isend {
@@ -374,6 +407,7 @@ pub(super) mod tests {
                 comm: CommId::WORLD,
                 bytes: Bytes::new(128),
                 mode: SendMode::Synchronous,
+                buffer: Some(BEGIN),
                 request: zero,
             },
             Op::Wait { request: zero },
@@ -383,6 +417,7 @@ pub(super) mod tests {
                 comm: CommId::WORLD,
                 bytes: Bytes::new(8),
                 matched: Some((RankId(3), 9)),
+                buffer: Some(BEGIN.plus(16)),
                 request: RequestId(2),
             },
             Op::Waitany { requests: vec![RequestId(2), RequestId(3)], completed: 1 },
@@ -398,6 +433,7 @@ pub(super) mod tests {
                     element: 0,
                 },
                 request: None,
+                buffers: CollectiveBuffers { send: None, receive: Some(BEGIN) },
             },
             Op::Communicator {
                 comm: CommId(1 << 32 | 5),

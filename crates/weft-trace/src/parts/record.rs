@@ -2,7 +2,8 @@
 
 use super::source::{Source, Stop, unzigzag};
 use crate::op::{
-    Collective, CollectiveSizes, CommId, OneSided, Op, RankRange, RequestId, SendMode, WindowSync,
+    Collective, CollectiveBuffers, CollectiveSizes, CommId, OneSided, Op, RankRange, RequestId, SendMode,
+    WindowSync,
 };
 use std::io::BufRead;
 use weft_units::{Bytes, RankId};
@@ -18,7 +19,8 @@ pub(super) fn send<R: BufRead>(source: &mut Source<R>, size: u64, request: Reque
     let comm = CommId(source.id()?);
     let bytes = Bytes::new(source.number()?);
     let mode = MODES[source.below(MODES.len() as u64, "send mode")? as usize];
-    Ok(Op::Isend { to, tag, comm, bytes, mode, request })
+    let buffer = source.address()?;
+    Ok(Op::Isend { to, tag, comm, bytes, mode, buffer, request })
 }
 
 pub(super) fn receive<R: BufRead>(source: &mut Source<R>, size: u64, request: RequestId) -> Result<Op, Stop> {
@@ -29,6 +31,7 @@ pub(super) fn receive<R: BufRead>(source: &mut Source<R>, size: u64, request: Re
     };
     let comm = CommId(source.id()?);
     let bytes = Bytes::new(source.number()?);
+    let buffer = source.address()?;
     let mut matched = None;
     if from.is_none() || tag.is_none() {
         let matched_source = source.fixed()?;
@@ -39,7 +42,7 @@ pub(super) fn receive<R: BufRead>(source: &mut Source<R>, size: u64, request: Re
             return Err(Stop::Wrong(format!("matched source {matched_source}, expected less than {size}")));
         }
     }
-    Ok(Op::Irecv { from, tag, comm, bytes, matched, request })
+    Ok(Op::Irecv { from, tag, comm, bytes, matched, buffer, request })
 }
 
 pub(super) fn requests<R: BufRead>(source: &mut Source<R>) -> Result<Vec<RequestId>, Stop> {
@@ -86,7 +89,8 @@ pub(super) fn collective<R: BufRead>(source: &mut Source<R>, size: u64) -> Resul
     let send_counts = blocks(source, size)?;
     let receive_counts = blocks(source, size)?;
     let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element };
-    Ok(Op::Collective { kind, comm, root, sizes, request })
+    let buffers = CollectiveBuffers { send: source.address()?, receive: source.address()? };
+    Ok(Op::Collective { kind, comm, root, sizes, buffers, request })
 }
 
 pub(super) fn communicator<R: BufRead>(source: &mut Source<R>, size: u64) -> Result<Op, Stop> {

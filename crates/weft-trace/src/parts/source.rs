@@ -2,12 +2,13 @@
 
 use crate::op::RequestId;
 use std::io::{self, BufRead};
+use weft_units::Address;
 
-/// More ranks than this are taken for damage.
-pub(super) const MOST_RANKS: u32 = 1 << 24;
+/// Largest number of ranks; a larger one is taken for damage.
+pub(super) const MAX_RANKS: u32 = 1 << 24;
 
-/// Longer texts than this are taken for damage.
-const MOST_TEXT: u64 = 1 << 20;
+/// Longest text; a longer one is taken for damage.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 /// Why decoding cannot go on: the bytes end, or they are wrong.
 pub(super) enum Stop {
@@ -80,15 +81,20 @@ impl<R: BufRead> Source<R> {
         Ok(RequestId(u32::try_from(number).map_err(|_| Stop::Wrong(format!("request number {number}")))?))
     }
 
+    /// An address of the process; `None`: no buffer.
+    pub fn address(&mut self) -> Result<Option<Address>, Stop> {
+        Ok(Some(self.number()?).filter(|&address| address != 0).map(Address::new))
+    }
+
     /// World rank of the first member, and its count.
     pub fn id(&mut self) -> Result<u64, Stop> {
-        let first = self.below(u64::from(MOST_RANKS), "first member")?;
+        let first = self.below(u64::from(MAX_RANKS), "first member")?;
         let count = self.below(1 << 32, "count of communicators")?;
         Ok(first << 32 | count)
     }
 
     pub fn text(&mut self, length: u64) -> Result<String, Stop> {
-        if length > MOST_TEXT {
+        if length > MAX_TEXT_BYTES {
             return Err(Stop::Wrong(format!("a text of {length} bytes")));
         }
         let mut bytes = vec![0; length as usize];

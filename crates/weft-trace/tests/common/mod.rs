@@ -8,8 +8,8 @@ use proptest::option;
 use proptest::prelude::*;
 use std::path::Path;
 use weft_trace::op::*;
-use weft_trace::{Trace, TraceHeader, TraceWriter};
-use weft_units::{Bytes, RankId, Span};
+use weft_trace::{AddressSpace, Trace, TraceHeader, TraceWriter};
+use weft_units::{Address, Bytes, RankId, Span};
 
 pub const RANKS: u32 = 5;
 
@@ -44,6 +44,11 @@ fn mode() -> impl Strategy<Value = SendMode> {
     ]
 }
 
+/// An address of 39 bits, often the same.
+fn buffer() -> impl Strategy<Value = Option<Address>> {
+    option::of(prop_oneof![0..4u64, 0..1u64 << AddressSpace::BITS].prop_map(Address::new))
+}
+
 /// Any operation that can stand in a trace of [`RANKS`] ranks by itself, whatever its neighbours.
 pub fn any_op() -> impl Strategy<Value = Op> {
     let comm = || any::<u64>().prop_map(CommId);
@@ -51,8 +56,16 @@ pub fn any_op() -> impl Strategy<Value = Op> {
     let counts = || vec(0..1u64 << 50, 0..6);
     prop_oneof![
         (0..1u64 << 62).prop_map(|ps| Op::Compute { span: Span::from_ps(ps) }),
-        (any_rank(), any::<i32>(), comm(), size(), mode(), request()).prop_map(
-            |(to, tag, comm, bytes, mode, request)| Op::Isend { to, tag, comm, bytes, mode, request }
+        (any_rank(), any::<i32>(), comm(), size(), mode(), buffer(), request()).prop_map(
+            |(to, tag, comm, bytes, mode, buffer, request)| Op::Isend {
+                to,
+                tag,
+                comm,
+                bytes,
+                mode,
+                buffer,
+                request
+            }
         ),
         (
             option::of(any_rank()),
@@ -60,10 +73,11 @@ pub fn any_op() -> impl Strategy<Value = Op> {
             comm(),
             size(),
             option::of((any_rank(), any::<i32>())),
+            buffer(),
             request()
         )
-            .prop_map(|(from, tag, comm, bytes, matched, request)| {
-                Op::Irecv { from, tag, comm, bytes, matched, request }
+            .prop_map(|(from, tag, comm, bytes, matched, buffer, request)| {
+                Op::Irecv { from, tag, comm, bytes, matched, buffer, request }
             }),
         (any_rank(), any::<i32>(), comm()).prop_map(|(from, tag, comm)| Op::Probe { from, tag, comm }),
         request().prop_map(|request| Op::Wait { request }),
@@ -77,12 +91,20 @@ pub fn any_op() -> impl Strategy<Value = Op> {
             comm(),
             option::of(any_rank()),
             (size(), size(), counts(), counts(), any::<u32>()),
+            (buffer(), buffer()).prop_map(|(send, receive)| CollectiveBuffers { send, receive }),
             option::of(request())
         )
             .prop_map(
-                |(kind, comm, root, (send, receive, send_counts, receive_counts, element), request)| {
+                |(
+                    kind,
+                    comm,
+                    root,
+                    (send, receive, send_counts, receive_counts, element),
+                    buffers,
+                    request,
+                )| {
                     let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element };
-                    Op::Collective { kind, comm, root, sizes, request }
+                    Op::Collective { kind, comm, root, sizes, buffers, request }
                 }
             ),
         (comm(), any_rank()).prop_map(|(comm, rank)| {
@@ -91,10 +113,17 @@ pub fn any_op() -> impl Strategy<Value = Op> {
             let members = if rank.0 + 1 < RANKS { vec![down, last] } else { vec![down] };
             Op::Communicator { comm, members }
         }),
-        (window(), comm(), size()).prop_map(|(window, comm, bytes)| Op::Window { window, comm, bytes }),
-        (window(), any_rank(), size(), option::of(request())).prop_map(|(window, target, bytes, request)| {
-            Op::OneSided { kind: OneSided::Accumulate, window, target, bytes, request }
+        (window(), comm(), size(), buffer()).prop_map(|(window, comm, bytes, buffer)| Op::Window {
+            window,
+            comm,
+            bytes,
+            buffer
         }),
+        (window(), any_rank(), size(), buffer(), option::of(request())).prop_map(
+            |(window, target, bytes, buffer, request)| {
+                Op::OneSided { kind: OneSided::Accumulate, window, target, bytes, buffer, request }
+            }
+        ),
         (window(), option::of(any_rank())).prop_map(|(window, target)| Op::Sync {
             kind: WindowSync::Lock,
             window,

@@ -129,7 +129,7 @@ impl Benchmark {
         }
     }
 
-    /// What one iteration of it does.
+    /// The operations of one iteration.
     fn iteration(self, ranks: u32, bytes: Bytes) -> Box<dyn Iteration> {
         let one_sided = |kind, window| Box::new(OneSidedAccess { kind, bytes, window });
         if let Some(kind) = self.collective() {

@@ -18,7 +18,7 @@ const ANSWER: Bytes = Bytes::new(4);
 /// Operations of a window and its answer.
 pub(super) const STEPS: u64 = WINDOW as u64 + 3;
 
-/// What the sender of a window does.
+/// Operation `step` of the sender of a window.
 pub(super) fn sender(to: u32, bytes: Bytes, step: u64) -> Op {
     match step as u32 {
         step @ 0..WINDOW => isend(to, TAG, bytes, step),
@@ -28,7 +28,7 @@ pub(super) fn sender(to: u32, bytes: Bytes, step: u64) -> Op {
     }
 }
 
-/// What the receiver of a window does.
+/// Operation `step` of the receiver of a window.
 pub(super) fn receiver(from: u32, bytes: Bytes, step: u64) -> Op {
     match step as u32 {
         step @ 0..WINDOW => irecv(from, TAG, bytes, step),

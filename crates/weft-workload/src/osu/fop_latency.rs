@@ -6,7 +6,7 @@ use super::{Figures, Stopwatch};
 use weft_trace::op::{OneSided, Op, WindowSync};
 use weft_units::Bytes;
 
-/// What is added: OSU uses an `MPI_LONG_LONG`.
+/// Size of the operand: OSU adds an `MPI_LONG_LONG`.
 pub(super) const OPERAND: Bytes = Bytes::new(8);
 
 pub(super) struct FopLatency;

@@ -4,10 +4,10 @@
 //!   rank 0   window lock │ barrier │ ⏱ put × n  flush ⏱ … │ unlock barrier free
 //!   rank 1   window  –   │ barrier │                        │        barrier free
 //! ```
-//! n is 1 for latency, [`WINDOW`] for bandwidth. As OSU by default: a window that is allocated, a shared
-//! lock held all the time, a flush per iteration.
+//! n is 1 for latency, [`WINDOW`](super::WINDOW) for bandwidth. As OSU by default: a window that is
+//! allocated, a shared lock held all the time, a flush per iteration.
 
-use super::ops::barrier;
+use super::ops::{SEND_BUFFER, WINDOW_BUFFER, barrier};
 use super::repeat::Iteration;
 use super::{Figures, Stopwatch};
 use weft_trace::op::{CommId, OneSided, Op, WindowId, WindowSync};
@@ -19,7 +19,9 @@ const MEMORY: WindowId = WindowId(0);
 /// Before the loop: the window is there, and rank 0 has locked the memory of rank 1.
 pub(super) fn setup(rank: u32, bytes: Bytes, step: u64) -> Option<Op> {
     match (rank, step) {
-        (_, 0) => Some(Op::Window { window: MEMORY, comm: CommId::WORLD, bytes }),
+        (_, 0) => {
+            Some(Op::Window { window: MEMORY, comm: CommId::WORLD, bytes, buffer: Some(WINDOW_BUFFER) })
+        }
         (0, 1) => Some(sync(WindowSync::Lock)),
         _ => None,
     }
@@ -42,7 +44,7 @@ pub(super) fn sync(kind: WindowSync) -> Op {
 
 /// An operation on the target's memory.
 pub(super) fn access(kind: OneSided, bytes: Bytes) -> Op {
-    Op::OneSided { kind, window: MEMORY, target: TARGET, bytes, request: None }
+    Op::OneSided { kind, window: MEMORY, target: TARGET, bytes, buffer: Some(SEND_BUFFER), request: None }
 }
 
 pub(super) struct OneSidedAccess {

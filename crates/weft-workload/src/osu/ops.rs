@@ -1,18 +1,27 @@
-//! Operations as benchmarks write them: no wildcards, one communicator, numbered requests.
+//! Operations as benchmarks write them: no wildcards, one communicator, numbered requests, the same two
+//! buffers again and again.
 
-use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RequestId, SendMode};
-use weft_units::{Bytes, RankId};
+use weft_trace::op::{Collective, CollectiveBuffers, CollectiveSizes, CommId, Op, RequestId, SendMode};
+use weft_units::{Address, Bytes, RankId};
+
+/// All that a rank sends. OSU allocates two buffers, at the beginning of a page each.
+pub(super) const SEND_BUFFER: Address = Address::new(0x10_0000_0000);
+/// All that it receives.
+pub(super) const RECEIVE_BUFFER: Address = Address::new(0x20_0000_0000);
+/// The window that it exposes.
+pub(super) const WINDOW_BUFFER: Address = Address::new(0x30_0000_0000);
 
 /// Starts a send.
 pub(super) fn isend(to: u32, tag: i32, bytes: Bytes, request: u32) -> Op {
     let (to, request) = (RankId(to), RequestId(request));
-    Op::Isend { to, tag, comm: CommId::WORLD, bytes, mode: SendMode::Standard, request }
+    let (comm, mode, buffer) = (CommId::WORLD, SendMode::Standard, Some(SEND_BUFFER));
+    Op::Isend { to, tag, comm, bytes, mode, buffer, request }
 }
 
 /// Starts a receive.
 pub(super) fn irecv(from: u32, tag: i32, bytes: Bytes, request: u32) -> Op {
     let (from, tag, request) = (Some(RankId(from)), Some(tag), RequestId(request));
-    Op::Irecv { from, tag, comm: CommId::WORLD, bytes, matched: None, request }
+    Op::Irecv { from, tag, comm: CommId::WORLD, bytes, matched: None, buffer: Some(RECEIVE_BUFFER), request }
 }
 
 /// Waits for a request: with the operation that started it, a blocking call.
@@ -31,7 +40,11 @@ pub(super) fn collective(kind: Collective, bytes: Bytes) -> Op {
     // OSU reduces floats; where the bytes are no whole number of them, the elements are bytes.
     let element = if bytes.get().is_multiple_of(4) { 4 } else { 1 };
     let sizes = CollectiveSizes { send: bytes, receive: bytes, element, ..CollectiveSizes::default() };
-    Op::Collective { kind, comm: CommId::WORLD, root: rooted.then_some(RankId(0)), sizes, request: None }
+    // A broadcast has one buffer.
+    let receive = (kind != Collective::Broadcast).then_some(RECEIVE_BUFFER);
+    let buffers = CollectiveBuffers { send: Some(SEND_BUFFER), receive };
+    let (comm, root) = (CommId::WORLD, rooted.then_some(RankId(0)));
+    Op::Collective { kind, comm, root, sizes, buffers, request: None }
 }
 
 /// A barrier of all ranks.

@@ -13,7 +13,7 @@ use crate::replay::Generated;
 use weft_trace::op::Op;
 use weft_units::RankId;
 
-/// What a benchmark does in one iteration.
+/// One iteration of a benchmark.
 pub(super) trait Iteration: Send + Sync {
     /// Operations of `rank` between the two readings of the clock.
     fn steps(&self, rank: u32) -> u64;
@@ -24,10 +24,10 @@ pub(super) trait Iteration: Send + Sync {
     /// Whether the times of `rank` count: others read no clock.
     fn is_timed(&self, rank: u32) -> bool;
 
-    /// What follows from the ranks' times.
+    /// The figures that the ranks' times give.
     fn figures(&self, times: &[Stopwatch]) -> Figures;
 
-    /// Where ranks meet beside the barrier before the loop.
+    /// The barriers inside the loop. There is always one before it.
     fn barriers(&self) -> Barriers {
         Barriers::None
     }
@@ -43,7 +43,7 @@ pub(super) trait Iteration: Send + Sync {
     }
 }
 
-/// Where ranks meet inside the loop.
+/// The places of barriers inside the loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Barriers {
     /// Nowhere.
@@ -105,7 +105,7 @@ impl Loop {
         self.repetitions
     }
 
-    /// What follows from the times of all ranks, in their order.
+    /// The figures that the times of all ranks give, in the order of ranks.
     pub fn figures(&self, times: &[Stopwatch]) -> Figures {
         self.iteration.figures(times)
     }
@@ -115,7 +115,7 @@ impl Loop {
         (0..).take_while(|&step| self.iteration.setup(rank, step).is_some()).count() as u64
     }
 
-    /// Where `position` of `rank` is.
+    /// The place in the loop of operation `position` of `rank`.
     fn place(&self, rank: u32, position: u64) -> Place {
         let Some(mut at) = position.checked_sub(self.setup(rank)) else { return Place::Setup(position) };
         if at == 0 {
@@ -198,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
     use weft_units::Bytes;
 
-    /// What a program is in letters: b for a barrier, m for a reading of the clock, . for what is timed.
+    /// A program in letters: b for a barrier, m for a reading of the clock, . for a timed operation.
     fn letters(program: &Loop, rank: u32) -> String {
         (0..)
             .map_while(|position| program.operation(RankId(rank), position))
@@ -227,16 +227,24 @@ mod tests {
         assert_eq!(shape(Benchmark::PutLatency, 2, 1, true), ".bb.");
     }
 
+    fn repetitions() -> impl Strategy<Value = Repetitions> {
+        (0u32..4, 1u32..4, any::<bool>()).prop_map(|(warm_up, iterations, barrier)| Repetitions {
+            warm_up,
+            iterations,
+            barrier,
+        })
+    }
+
     proptest! {
         /// Catches a count of operations that is not that of the operations, and an end that is none.
         #[test]
         fn a_program_is_as_long_as_it_says(
-            which in 0..Benchmark::ALL.len(), warm_up in 0u32..4, iterations in 1u32..4, barrier: bool,
+            benchmark in prop::sample::select(&Benchmark::ALL[..]),
+            repetitions in repetitions(),
             half in 1u32..4,
         ) {
-            let benchmark = Benchmark::ALL[which];
             let ranks = if benchmark.is_for_two() { 2 } else { 2 * half };
-            let program = benchmark.program(ranks, Bytes::new(100), Repetitions { warm_up, iterations, barrier });
+            let program = benchmark.program(ranks, Bytes::new(100), repetitions);
             for rank in (0..ranks).map(RankId) {
                 let count = program.operations(rank);
                 prop_assert!((0..count).all(|position| program.operation(rank, position).is_some()));
@@ -244,7 +252,7 @@ mod tests {
                 let readings = (0..count).filter(|&at| {
                     matches!(program.operation(rank, at), Some(Op::Marker { .. }))
                 });
-                prop_assert!([0, 2 * iterations as usize].contains(&readings.count()));
+                prop_assert!([0, 2 * repetitions.iterations as usize].contains(&readings.count()));
             }
         }
     }

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span, Time};
 
-/// Where an iteration lies on a rank's clock.
+/// One iteration on a rank's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Window {
-    /// Its beginning.
+    /// The beginning of the iteration.
     pub from: Time,
-    /// Its end.
+    /// The end of the iteration.
     pub to: Time,
 }
 
@@ -19,10 +19,10 @@ impl Window {
     }
 }
 
-/// What the readings of one rank's clock come to. Readings begin and end measured iterations in turn.
+/// The sums over the readings of one rank's clock. Readings begin and end measured iterations in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Stopwatch {
-    /// When the iteration that is under way began.
+    /// The beginning of the iteration that is under way.
     begun: Option<Time>,
     /// Iterations that have ended.
     iterations: u32,
@@ -69,9 +69,17 @@ impl Stopwatch {
             _ => 0.0,
         }
     }
+
+    /// From the beginning of the first measured iteration of any of `times` to the end of the last one of
+    /// any, in ps.
+    pub(super) fn elapsed_of_all_ps(times: &[Stopwatch]) -> f64 {
+        let first = times.iter().filter_map(|times| times.first).map(|window| window.from).min();
+        let last = times.iter().filter_map(|times| times.last).map(|window| window.to).max();
+        first.zip(last).map_or(0.0, |(first, last)| (last - first).as_ps() as f64)
+    }
 }
 
-/// What a benchmark measured.
+/// The results of a benchmark.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// Latency in us, as the benchmark defines it.
@@ -92,7 +100,7 @@ impl Figures {
         Figures { latency_us: Some(ps / 1e6), ..Figures::default() }
     }
 
-    /// So many messages in so many ps.
+    /// The rate of `messages` messages of `bytes` each in `ps`.
     pub(super) fn rate(messages: f64, bytes: Bytes, ps: f64) -> Figures {
         // Where nothing takes time there is no rate.
         let per_second = (ps > 0.0).then(|| messages / ps * 1e12);
@@ -127,6 +135,19 @@ mod tests {
         }
         assert_eq!((watch.iterations(), watch.mean_ps(), watch.elapsed_ps()), (2, 30.0, 130.0));
         assert_eq!(watch.last(), Some(Window { from: Time::from_ps(100), to: Time::from_ps(140) }));
+    }
+
+    /// Catches a time of several ranks that leaves out by how far apart they begin or end.
+    #[test]
+    fn the_time_of_all_is_from_the_first_beginning_to_the_last_end() {
+        let watch = |readings: [u64; 4]| {
+            let mut watch = Stopwatch::default();
+            readings.into_iter().for_each(|ps| watch.read(Time::from_ps(ps)));
+            watch
+        };
+        let apart = [watch([50, 60, 70, 90]), watch([10, 20, 30, 40]), watch([30, 40, 80, 85])];
+        assert_eq!(Stopwatch::elapsed_of_all_ps(&apart), 80.0);
+        assert_eq!(Stopwatch::elapsed_of_all_ps(&[Stopwatch::default()]), 0.0);
     }
 
     #[test]

@@ -29,7 +29,7 @@ mod piece;
 mod trace;
 mod walk;
 
-pub use piece::{Category, Piece, Place, What};
+pub use piece::{Category, Location, Piece, PieceKind};
 pub use trace::{Pace, PathTrace};
 pub use walk::{Walk, message_time, rank_time};
 

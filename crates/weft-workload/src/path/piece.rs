@@ -1,4 +1,4 @@
-//! What a picosecond can be spent on, and where.
+//! Pieces of a critical path: spans of time, each with its cause and its place.
 
 use crate::replay::MessageId;
 use weft_fabric::LinkEnd;
@@ -9,9 +9,9 @@ use weft_topo::LinkClass;
 use weft_trace::Kind;
 use weft_units::{EndpointId, RankId, Span, Time};
 
-/// What time is spent on.
+/// The kind of a piece: the work or the wait that takes the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum PieceKind {
     /// The program computes.
     Compute,
     /// Messaging software, in a call or in the background.
@@ -70,7 +70,7 @@ impl Category {
         Category::NotRecorded,
     ];
 
-    /// Its name in reports.
+    /// The category's name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Category::Computation => "computation",
@@ -85,27 +85,27 @@ impl Category {
     }
 }
 
-impl What {
+impl PieceKind {
     /// The category that it counts in.
     pub const fn category(self) -> Category {
         match self {
-            What::Compute => Category::Computation,
-            What::Software(..) | What::Block(Block::Allreduce(ModuleState::Programming)) => {
+            PieceKind::Compute => Category::Computation,
+            PieceKind::Software(..) | PieceKind::Block(Block::Allreduce(ModuleState::Programming)) => {
                 Category::Software
             }
-            What::Block(_) | What::WaitsFor(_) => Category::Interface,
-            What::Switch | What::Link => Category::Network,
-            What::Serialization => Category::Serialization,
-            What::Waiting => Category::Contention,
-            What::LatePartner => Category::LatePartner,
-            What::NotRecorded => Category::NotRecorded,
+            PieceKind::Block(_) | PieceKind::WaitsFor(_) => Category::Interface,
+            PieceKind::Switch | PieceKind::Link => Category::Network,
+            PieceKind::Serialization => Category::Serialization,
+            PieceKind::Waiting => Category::Contention,
+            PieceKind::LatePartner => Category::LatePartner,
+            PieceKind::NotRecorded => Category::NotRecorded,
         }
     }
 }
 
-/// Where time is spent.
+/// The place at which time is spent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Place {
+pub enum Location {
     /// At a rank, counted over all programs.
     Rank(RankId),
     /// In a block of the interface of an endpoint.
@@ -117,14 +117,14 @@ pub enum Place {
 /// A span of time that one thing explains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// From.
+    /// The time at which it begins.
     pub begin: Time,
-    /// To.
+    /// The time at which it ends.
     pub end: Time,
-    /// What it is spent on.
-    pub what: What,
-    /// Where.
-    pub place: Place,
+    /// The work or the wait.
+    pub kind: PieceKind,
+    /// The place.
+    pub place: Location,
     /// The message that it is spent on, while that is on its way.
     pub message: Option<MessageId>,
     /// The MPI call that it is part of, of a real rank whose calls are known.
@@ -132,7 +132,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// How long it is.
+    /// The length of the piece.
     pub fn span(&self) -> Span {
         self.end - self.begin
     }

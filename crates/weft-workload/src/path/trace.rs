@@ -1,6 +1,6 @@
-//! What was recorded, sorted so that the walk finds what it needs.
+//! The record of a replay, sorted so that the walk finds steps, messages, hops and stages quickly.
 
-use crate::replay::{Cause, Finish, MessageId, Post, Record, Step};
+use crate::replay::{Cause, Finish, MessageId, PostedMessage, Record, Step};
 use weft_fabric::HopRecord;
 use weft_nic::Stage;
 use weft_units::{Bytes, RankId, Span, Time};
@@ -30,7 +30,7 @@ pub struct PathTrace {
     /// Of each rank: where its steps begin.
     first_steps: Vec<usize>,
     /// By message.
-    posts: Vec<Post>,
+    posts: Vec<PostedMessage>,
     /// By message and time.
     hops: Vec<HopRecord>,
     /// By message and the time at which they ended.
@@ -80,13 +80,13 @@ impl PathTrace {
     }
 
     /// A message, if its post is recorded.
-    pub fn post(&self, message: MessageId) -> Option<&Post> {
+    pub fn post(&self, message: MessageId) -> Option<&PostedMessage> {
         let place = self.posts.binary_search_by_key(&message, |post| post.message).ok()?;
         Some(&self.posts[place])
     }
 
-    /// The moment `at` of a rank, where one of its own steps ends, or else one in the background that it waited for; `None`: none
-    /// ends then.
+    /// The moment `at` of a rank, where one of its own steps ends, or else one in the background that it
+    /// waited for; `None`: none ends then.
     pub fn moment(&self, rank: RankId, at: Time) -> Option<Finish> {
         let ends = || self.steps(rank).iter().rev().filter(|step| step.end == at);
         let step = ends().find(|step| !step.background).or_else(|| ends().next())?;
@@ -94,7 +94,7 @@ impl PathTrace {
     }
 
     /// The messages, by source and number.
-    pub fn posts(&self) -> &[Post] {
+    pub fn posts(&self) -> &[PostedMessage] {
         &self.posts
     }
 

@@ -1,9 +1,9 @@
 //! The walk from an end back through steps and messages.
 
 use super::chain::chain;
-use super::piece::{Piece, Place, What};
+use super::piece::{Location, Piece, PieceKind};
 use super::trace::PathTrace;
-use crate::replay::{Cause, Doing, Finish, MessageId, Step};
+use crate::replay::{Cause, Finish, MessageId, Step, StepKind};
 use weft_units::{RankId, Time};
 
 /// A walk: its pieces, in order and without gaps.
@@ -11,7 +11,7 @@ use weft_units::{RankId, Time};
 pub struct Walk {
     /// Where it came to: where it was to go, or where the recording ends.
     pub begin: Time,
-    /// Where it began.
+    /// The time at which it began.
     pub end: Time,
     /// The pieces between both.
     pub pieces: Vec<Piece>,
@@ -31,21 +31,22 @@ impl Walk {
     /// The critical path to the end of a rank's program, or to a [moment](PathTrace::moment) in it: what
     /// explains everything from `begin` on.
     pub fn to(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
-        walk(trace, finish.rank, finish.last, (begin, finish.at), Follow::Everything)
+        walk(trace, *finish, begin, Follow::Everything)
     }
 }
 
-/// A rank's own time from `begin` to the end of its program, or to a [moment](PathTrace::moment) in it: what its processor did, and what it waited for
-/// while it waited.
+/// A rank's own time from `begin` to the end of its program, or to a [moment](PathTrace::moment) in it: what
+/// its processor did, and what it waited for while it waited.
 pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
     let Finish { rank, at: end, last } = *finish;
     let mut pieces: Vec<Piece> = Vec::new();
     let mut cursor = begin;
     let wait = |pieces: &mut Vec<Piece>, cursor: Time, cause: Cause, until: Time| {
-        let walk = walk(trace, rank, cause, (cursor, until), Follow::AnswersTo(rank));
+        let waited = Finish { rank, at: until, last: cause };
+        let walk = walk(trace, waited, cursor, Follow::AnswersTo(rank));
         if walk.begin > cursor {
-            let (what, place) = (What::NotRecorded, Place::Rank(rank));
-            pieces.push(Piece { begin: cursor, end: walk.begin, what, place, message: None, within: None });
+            let (kind, place) = (PieceKind::NotRecorded, Location::Rank(rank));
+            pieces.push(Piece { begin: cursor, end: walk.begin, kind, place, message: None, within: None });
         }
         pieces.extend(walk.pieces);
     };
@@ -64,19 +65,20 @@ pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
     exact(Walk { begin, end, pieces })
 }
 
-/// A message's own time, from when `sender` began to post it until it was delivered: what the sender did until it was on its way, and that way.
-/// Announced data is explained by the answer that it waited for; a receiver that had not come so far in its program is late.
+/// A message's own time, from when `sender` began to post it until it was delivered: what the sender did
+/// until it was on its way, and that way. Announced data is explained by the answer that it waited for; a
+/// receiver that had not come so far in its program is late.
 pub fn message_time(
     trace: &PathTrace,
     message: MessageId,
     sender: RankId,
     (posted, delivered): (Time, Time),
 ) -> Walk {
-    let follow = Follow::AnswersTo(sender);
-    let mut walk = walk(trace, sender, Cause::Arrived(message), (posted, delivered), follow);
+    let arrival = Finish { rank: sender, at: delivered, last: Cause::Arrived(message) };
+    let mut walk = walk(trace, arrival, posted, Follow::AnswersTo(sender));
     if walk.begin > posted {
-        let (what, place, message) = (What::NotRecorded, Place::Rank(sender), Some(message));
-        walk.pieces.insert(0, Piece { begin: posted, end: walk.begin, what, place, message, within: None });
+        let (kind, place, message) = (PieceKind::NotRecorded, Location::Rank(sender), Some(message));
+        walk.pieces.insert(0, Piece { begin: posted, end: walk.begin, kind, place, message, within: None });
         walk.begin = posted;
     }
     exact(walk)
@@ -84,29 +86,25 @@ pub fn message_time(
 
 /// The piece that a step is, from `from` on.
 fn piece(step: &Step, from: Time) -> Option<Piece> {
-    let what = match step.doing {
-        Doing::Compute => What::Compute,
-        Doing::Software(work, call) => What::Software(work, call),
-        Doing::Pass => return None,
+    let kind = match step.kind {
+        StepKind::Compute => PieceKind::Compute,
+        StepKind::Software(work, call) => PieceKind::Software(work, call),
+        StepKind::Pass => return None,
     };
     let (begin, end) = (step.begin.max(from), step.end);
     (end > begin).then_some(Piece {
         begin,
         end,
-        what,
-        place: Place::Rank(step.rank),
+        kind,
+        place: Location::Rank(step.rank),
         message: None,
         within: step.within,
     })
 }
 
-fn walk(
-    trace: &PathTrace,
-    mut rank: RankId,
-    mut cause: Cause,
-    (begin, end): (Time, Time),
-    follow: Follow,
-) -> Walk {
+/// Walks back to `begin` from the moment `end` of a rank, which its last cause explains.
+fn walk(trace: &PathTrace, end: Finish, begin: Time, follow: Follow) -> Walk {
+    let Finish { mut rank, at: end, last: mut cause } = end;
     // Backwards, and turned round at the end.
     let mut pieces = Vec::new();
     let mut cursor = end;
@@ -115,14 +113,14 @@ fn walk(
             Cause::Beginning => break,
             Cause::After(number) => {
                 let Some(step) = trace.step(rank, number) else { break };
-                debug_assert_eq!(step.end, cursor, "a step ends where what follows it begins");
+                debug_assert_eq!(step.end, cursor, "a step ends where the next one begins");
                 pieces.extend(piece(step, begin));
                 cursor = step.begin.max(begin);
                 cause = step.cause;
                 let by_program = step.first && matches!(cause, Cause::After(_) | Cause::Beginning);
                 if by_program && matches!(follow, Follow::AnswersTo(own) if own != rank) && cursor > begin {
-                    let (what, place, message) = (What::LatePartner, Place::Rank(rank), None);
-                    pieces.push(Piece { begin, end: cursor, what, place, message, within: None });
+                    let (kind, place, message) = (PieceKind::LatePartner, Location::Rank(rank), None);
+                    pieces.push(Piece { begin, end: cursor, kind, place, message, within: None });
                     cursor = begin;
                 }
             }

@@ -44,7 +44,7 @@ impl Hotspot {
         Ok(Hotspot { uniform: Uniform::new(endpoints, false)?, hot, share_ppm })
     }
 
-    /// Where the next message of `source` goes.
+    /// The destination of the next message of `source`.
     #[inline]
     pub fn destination(&self, source: EndpointId, random: &mut impl FnMut() -> u64) -> EndpointId {
         if below(1_000_000, random) >= self.share_ppm {

@@ -46,7 +46,7 @@ impl Incast {
         after_target <= self.senders
     }
 
-    /// Where every message goes.
+    /// The destination of every message.
     #[inline]
     pub fn destination(&self) -> EndpointId {
         self.target

@@ -33,10 +33,10 @@ pub use uniform::Uniform;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use weft_topo::{Layout, Permutation as FixedPermutation, Shape, Topology, Undefined};
+use weft_topo::{Layout, Permutation as FixedPermutation, Topology, Undefined};
 use weft_units::EndpointId;
 
-/// What some patterns need to know beside the endpoints; each looks at its own.
+/// Settings of some patterns beside the endpoints; each pattern reads its own.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Settings {
     /// Uniform: whether an endpoint is among its own destinations. No by default.
@@ -70,7 +70,7 @@ pub enum PatternError {
     /// No pattern has this name.
     #[error("unknown pattern `{name}`: {}", suggestion(nearest))]
     UnknownPattern {
-        /// What was written.
+        /// The unknown name as it was written.
         name: String,
         /// The name it resembles.
         nearest: Option<&'static str>,
@@ -80,9 +80,9 @@ pub enum PatternError {
     TooFewEndpoints {
         /// The pattern.
         pattern: &'static str,
-        /// How many there are.
+        /// Endpoints of the machine.
         endpoints: u32,
-        /// How many it takes.
+        /// The least number of endpoints.
         needed: u32,
     },
     /// The machine's size or its links do not allow a pattern that `weft-topo` defines.
@@ -100,7 +100,7 @@ pub enum PatternError {
         pattern: &'static str,
         /// The endpoint that was named.
         endpoint: EndpointId,
-        /// How many there are.
+        /// Endpoints of the machine.
         endpoints: u32,
     },
     /// Hotspot: the list of hot endpoints is empty.
@@ -117,9 +117,9 @@ pub enum PatternError {
     /// Incast: no senders, or more than there are other endpoints.
     #[error("pattern incast: {senders} senders are impossible; give 1 to {others}")]
     Senders {
-        /// How many were asked for.
+        /// The number of senders asked for.
         senders: u32,
-        /// How many endpoints there are beside the target.
+        /// The endpoints beside the target.
         others: u32,
     },
 }
@@ -229,7 +229,7 @@ impl Pattern {
             }
             PatternKind::AllToAll => Pattern::AllToAll(AllToAll::new(endpoints)?),
             PatternKind::NearestNeighbour => {
-                Pattern::NearestNeighbour(NearestNeighbour::new(&Shape::of(machine))?)
+                Pattern::NearestNeighbour(NearestNeighbour::new(&machine.shape())?)
             }
         };
         if pattern.goes_everywhere() {
@@ -332,7 +332,9 @@ mod tests {
         /// message to oneself from an endpoint that sends, and state that serde loses.
         #[test]
         fn destinations_are_other_endpoints(
-            sizes in prop::collection::vec(1u64..9, 1..4), concentration in 1u64..4, seed: u64, source: u32, message: u64,
+            (sizes, concentration) in (prop::collection::vec(1u64..9, 1..4), 1u64..4),
+            seed: u64,
+            (source, message) in any::<(u32, u64)>(),
         ) {
             let machine = torus(&sizes, concentration);
             let source = EndpointId(source % machine.endpoints());

@@ -27,7 +27,7 @@ impl Permutation {
         Ok(Permutation { partner })
     }
 
-    /// Where every message of `source` goes.
+    /// The destination of every message of `source`.
     #[inline]
     pub fn destination(&self, source: EndpointId) -> EndpointId {
         self.partner[source.index()]

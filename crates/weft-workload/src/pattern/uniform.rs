@@ -27,7 +27,7 @@ impl Uniform {
         Ok(Uniform { endpoints, include_self })
     }
 
-    /// Where the next message of `source` goes.
+    /// The destination of the next message of `source`.
     #[inline]
     pub fn destination(&self, source: EndpointId, random: &mut impl FnMut() -> u64) -> EndpointId {
         if self.include_self {

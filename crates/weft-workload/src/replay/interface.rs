@@ -1,37 +1,40 @@
-//! Between messaging and the interface: how messages travel, and those that the interface answers without
-//! the rank's processor.
+//! Between messaging and the interface: the primitive of each message, the accelerator's limits, and answers
+//! of the interface without the rank's processor.
 
-use super::ledger::Ledger;
-use super::port::{Port, Surroundings};
+use super::ReplayHost;
+use super::account::RankAccount;
 use super::rank::ReplayRank;
 use super::record::{Cause, MessageId};
-use super::{ReplayHost, ReplayParameters, Taking};
-use slab::Slab;
+use super::transport::{CallStart, CallTransport, RankContext};
 use weft_msg::{
-    AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, InterfaceAnswer, Nic, OneSidedPath, Protocol,
+    AcceleratorLimit, Body, Envelope, InterfaceAnswer, OneSidedPath, Posting, Protocol, Transport,
 };
-use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest, DataType, Operation};
+use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, DataType};
 use weft_nic::{HostContext, Primitive};
+use weft_trace::op::CommId;
 use weft_units::{EndpointId, RankId, Time};
 
-/// How a message travels: into a queue of the receiver, or into memory that the sender knows of.
+/// The primitive for a message: into a queue of the receiver, or into memory that the sender knows of.
 pub(super) fn primitive(envelope: &Envelope, protocol: &Protocol) -> Primitive {
-    match envelope.kind {
-        EnvelopeKind::Data => Primitive::Write,
-        EnvelopeKind::Access(access)
-            if access.takes_data() && protocol.path(access) == OneSidedPath::Native =>
+    match envelope.body {
+        Body::Data { .. } => Primitive::Write,
+        // A word to be reduced goes and comes back by packetizer and mailbox (TR-488 §5.2.2).
+        Body::Access { access, .. }
+            if access.takes_data() && !access.reduces() && protocol.path(access) == OneSidedPath::Native =>
         {
             Primitive::Write
         }
-        EnvelopeKind::Answer(access) if access.returns_data() => match protocol.path(access) {
+        Body::Answer { access, .. } if access.returns_data() => match protocol.path(access) {
             OneSidedPath::Emulated if envelope.bytes <= protocol.eager_limit => Primitive::Automatic,
+            OneSidedPath::Native if access.reduces() => Primitive::Automatic,
             _ => Primitive::Write,
         },
         _ => Primitive::Automatic,
     }
 }
 
-/// Why the accelerator cannot carry out an allreduce among ranks at these endpoints; `None`: it can.
+/// The limit that keeps the accelerator from an allreduce among ranks at these endpoints; `None`: it can do
+/// it.
 pub(super) fn accelerator_limit(
     limits: Option<AcceleratorLimits>,
     members: &[EndpointId],
@@ -55,12 +58,11 @@ pub(super) fn accelerator_limit(
         AcceleratorError::Unpaired { ranks, boards, board } => {
             AcceleratorLimit::Unpaired { ranks, boards, board }
         }
-        AcceleratorError::Unsupported { what } => AcceleratorLimit::Unsupported { what },
     })
 }
 
 /// A type of elements of this size: traces do not say more, and all of one size take the same time.
-fn data_type(element: u32) -> Option<DataType> {
+pub(super) fn data_type(element: u32) -> Option<DataType> {
     match element {
         4 => Some(DataType::Float),
         8 => Some(DataType::Double),
@@ -68,64 +70,73 @@ fn data_type(element: u32) -> Option<DataType> {
     }
 }
 
-/// An allreduce as the accelerator is asked for it. Groups are told apart by program, first rank and the
-/// count of its communicators, folded into 32 bits.
-pub(super) fn accelerated(
-    allreduce: &Allreduce<'_>,
-    program: u32,
-    members: Vec<EndpointId>,
-    (token, interface, watch): (u32, u16, bool),
-) -> AllreduceRequest {
-    let comm = allreduce.group.comm().0;
-    AllreduceRequest {
-        group: (comm ^ comm >> 32 << 20 ^ comm >> 44) as u32 ^ program.wrapping_mul(0x9E37_79B9),
-        sequence: allreduce.number,
-        members,
-        own: allreduce.group.me(),
-        bytes: allreduce.bytes,
-        operation: Operation::Sum,
-        data_type: data_type(allreduce.element).unwrap_or(DataType::Float),
-        token,
-        interface,
-        watch,
-    }
+/// The accelerator's number of a group. It tells groups apart by program, first rank and the count of that
+/// rank's communicators, folded into 32 bits.
+pub(super) fn accelerator_group(CommId(comm): CommId, program: u32) -> u32 {
+    (comm ^ comm >> 32 << 20 ^ comm >> 44) as u32 ^ program.wrapping_mul(0x9E37_79B9)
 }
 
 impl ReplayRank {
-    /// Its interface answers the message `cause` of rank `to`, counted over all programs, by itself and at once: the
-    /// rank's processor has no part in it.
+    /// Sends the interface's own answer to the message `cause` of rank `to`, counted over all programs. It
+    /// goes out at once: the rank's processor has no part in it.
     pub fn answer_by_interface(
         &mut self,
         answer: InterfaceAnswer,
         (to, cause): (u32, MessageId),
-        seat: u32,
-        tokens: &mut Slab<Taking>,
-        parameters: &ReplayParameters,
-        context: &mut impl HostContext<ReplayHost>,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) {
-        let (now, to) = (context.now(), parameters.program_rank(self.ledger.program, RankId(to)));
-        let mut around = Surroundings { seat, tokens, parameters, context };
-        let mut port = Port::new(now, Cause::Arrived(cause), None, &mut self.ledger, &mut around);
-        port.by_interface = true;
-        port.post(to, answer.envelope, answer.payload, answer.token);
-        port.end();
+        let to = context.parameters.program_rank(self.account.program, RankId(to));
+        let start = CallStart { at: context.host.now(), cause: Cause::Arrived(cause), call: None };
+        let InterfaceAnswer { envelope, payload, token } = answer;
+        let buffer = self.process.source(&envelope);
+        let mut transport = CallTransport::new(start, &mut self.account, context);
+        transport.by_interface = true;
+        transport.post(Posting { to, envelope, payload, buffer, token });
+        transport.end();
     }
 }
 
-impl Ledger {
-    /// Since when the time of a message counts that is posted in a call that began at `begun`: announced
-    /// data counts from its announcement, not from when it may go.
-    pub fn born(&mut self, envelope: &Envelope, begun: Time) -> Time {
-        let exchange = envelope.exchange() as usize;
-        if envelope.kind == EnvelopeKind::Data {
-            return self.announced[exchange];
+impl RankAccount {
+    /// The time from which a message counts that is posted in a call that began at `begun`. Announced data
+    /// counts from its announcement: its wait for the receiver is part of its time.
+    pub fn posted_at(&mut self, envelope: &Envelope, begun: Time) -> Time {
+        if let Body::Data { send, .. } = envelope.body {
+            return self.announced[send.index() as usize];
         }
-        if envelope.announces() {
+        if let Some(send) = envelope.announces() {
+            let exchange = send.index() as usize;
             if self.announced.len() <= exchange {
                 self.announced.resize(exchange + 1, Time::ZERO);
             }
             self.announced[exchange] = begun;
         }
         begun
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_units::Bytes;
+
+    /// Catches a limit that a user is not told of, or not how to keep.
+    #[test]
+    fn every_limit_of_the_accelerator_says_what_to_do() {
+        let limits = AcceleratorLimits { ranks: 64, board: 4, vector: Bytes::new(256) };
+        let said = |limits, members: &[u32], element| {
+            let members: Vec<_> = members.iter().copied().map(EndpointId).collect();
+            accelerator_limit(limits, &members, element).map(|limit| limit.to_string()).unwrap_or_default()
+        };
+        let of = |members: &[u32]| said(Some(limits), members, 8);
+        let first = |ranks| (0..ranks).collect::<Vec<u32>>();
+        assert_eq!(of(&first(64)), "");
+        assert!(said(None, &first(4), 8).contains("this machine has none"));
+        assert!(said(Some(limits), &first(4), 3).contains("elements of 3 bytes"));
+        assert!(of(&first(128)).contains("128 ranks exceed its 64"));
+        assert!(of(&[0, 1, 1, 2]).contains("ranks 1 and 2 are on one endpoint"));
+        assert!(of(&first(6)).contains("6 ranks are no whole boards of 4; use a multiple of 4"));
+        assert!(of(&[]).contains("0 ranks"));
+        assert!(of(&[0, 1, 2, 4, 3, 5, 6, 7]).contains("the 4 ranks from 0 on are not"));
+        assert!(of(&first(12)).contains("3 boards of 4, and servers exchange in pairs; use a power of two"));
     }
 }

@@ -3,48 +3,51 @@
 //! ```text
 //! Program ── Op ──▶ rank (clock) ──▶ Process ── spend ──▶ rank's clock
 //!                     ▲               │  ▲
-//!                  notices            │  └── delivered, sent ── in order per pair ◀─┐
+//!                  events            │  └── delivered, sent ── in order per pair ◀─┐
 //!                                     └── post ──▶ interface ──▶ fabric ──▶ interface┘
 //! ```
 //! A host's ranks share its interface. Each has a processor of its own, which does one thing after the
 //! other: what it computes and what messaging costs moves its clock. A rank's clock may be ahead of the
 //! virtual time at which its host is called: what it posts goes out at its clock.
 //!
-//! When a rank notices what the interface has for it is the machine's [`ProgressRule`].
+//! The machine's [`ProgressRule`] says at which time a rank handles an event of its interface.
 //!
 //! # Not modelled
 //! Ranks of a host that slow each other down, and messages past the interface between them: they go
 //! through it and the host's switch.
 
+mod account;
+mod compute_scale;
 mod interface;
-mod ledger;
-pub mod order;
-mod port;
 mod program;
 mod rank;
 mod record;
+pub mod reorder;
 mod report;
 mod seating;
+mod transport;
 
+pub use compute_scale::{ComputeScale, NotAScale};
 pub use program::{Generated, Operations, Program};
-pub use record::{Cause, Doing, Finish, MessageId, Post, Record, Step};
+pub use record::{Cause, Finish, MessageId, PostedMessage, Record, Step, StepKind};
 pub use report::{
-    Activity, ClockReading, Compared, Damage, Delivery, Fault, RankReport, ReplayOutput, ReplayedMessage,
-    TimelineEvent, Wanted,
+    Activity, ClockReading, Compared, Damage, Delivery, RankFailure, RankReport, ReplayOutput,
+    ReplayedMessage, TimelineEvent, Wanted,
 };
 pub use seating::Seating;
 
-use rank::{Notice, ReplayRank};
+use rank::{InterfaceEvent, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
+use transport::RankContext;
 use weft_engine::Payload;
 use weft_msg::{Blocked, Envelope, Protocol, SendToken};
 use weft_nic::data::DataError;
 use weft_nic::gvas::Pdid;
-use weft_nic::{Delivered, Failure, Host, HostContext, Offer};
-use weft_units::{RankId, Time};
+use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
+use weft_units::{Address, RankId, Time};
 
-/// When a rank notices messages that have arrived, and messages that have gone out.
+/// The rule by which a rank handles events of its interface: messages that have arrived or gone out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ProgressRule {
     /// While it waits: in a wait or a blocking collective that is not over at once, one after the other
@@ -55,15 +58,15 @@ pub enum ProgressRule {
     Background,
 }
 
-/// What all hosts of a replay share.
+/// The parameters that all hosts of a replay share.
 pub struct ReplayParameters {
     programs: Vec<Program>,
     seating: Seating,
     /// Costs and limits of messaging.
     pub protocol: Protocol,
-    /// When ranks notice what has happened.
+    /// The rule by which ranks notice arrivals and completed sends.
     pub progress: ProgressRule,
-    /// What is to be reported beside sums.
+    /// The reports that are wanted beside sums.
     pub wanted: Wanted,
     /// From when on all is [recorded](Record) of which the critical path is made; `None`: nothing.
     pub record_from: Option<Time>,
@@ -72,6 +75,8 @@ pub struct ReplayParameters {
     /// With which seed messages carry real bytes; `None`: they carry none. The block-level interface alone
     /// can do so.
     pub data: Option<u64>,
+    /// A factor on the time of each computation.
+    pub compute_scale: ComputeScale,
 }
 
 impl ReplayParameters {
@@ -88,6 +93,7 @@ impl ReplayParameters {
             record_from: None,
             report_clocks: false,
             data: None,
+            compute_scale: ComputeScale::default(),
         }
     }
 
@@ -138,17 +144,17 @@ impl ReplayParameters {
 pub struct ReplayHost {
     ranks: Vec<ReplayRank>,
     /// Sends that wait for the interface to take them.
-    tokens: Slab<Taking>,
+    pending_sends: Slab<PendingSend>,
 }
 
 /// A send that waits for the interface to take it.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Taking {
+struct PendingSend {
     /// The rank, among those of the endpoint.
     seat: u32,
-    /// What the rank calls the send.
+    /// The rank's token for the send.
     token: SendToken,
-    /// What the interface calls it.
+    /// The interface's number of the message.
     number: u32,
 }
 
@@ -162,7 +168,7 @@ impl Payload for RankTimer {
     }
 }
 
-/// What travels with a message of a replay.
+/// The header that travels with a message of a replay.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ReplayHeader {
     envelope: Envelope,
@@ -175,36 +181,25 @@ pub struct ReplayHeader {
 }
 
 impl ReplayHost {
-    /// How its ranks have spent their time.
+    /// The summaries of its ranks.
     pub fn ranks(&self) -> impl Iterator<Item = RankReport> {
         self.ranks.iter().map(ReplayRank::report)
     }
 
-    /// What its ranks wait for, with their programs.
+    /// The calls in which its ranks wait, with their programs.
     pub fn blocked(&self) -> impl Iterator<Item = (u32, Blocked)> {
         self.ranks.iter().filter_map(ReplayRank::blocked)
     }
 
-    fn report_delivery(
-        message: &Delivered<ReplayHeader>,
-        header: &ReplayHeader,
-        receiver: &ReplayRank,
-        parameters: &ReplayParameters,
-        context: &mut impl HostContext<ReplayHost>,
-    ) {
-        let delivered = ReplayedMessage {
-            delivered: context.now(),
-            source: message.from,
-            destination: context.endpoint(),
-            number: message.number,
-            source_rank: RankId(header.source),
-            destination_rank: receiver.number(),
-            tag: (!header.envelope.collective).then_some(header.envelope.tag),
-            bytes: header.envelope.bytes,
-            posted: message.born,
-            hops: message.hops,
-        };
-        context.output().delivered(receiver.program(), delivered, parameters.wanted);
+    /// A rank, and the context in which it is called.
+    fn rank<'h, C>(
+        &'h mut self,
+        seat: u32,
+        parameters: &'h ReplayParameters,
+        host: &'h mut C,
+    ) -> (&'h mut ReplayRank, RankContext<'h, C>) {
+        let context = RankContext { seat, pending_sends: &mut self.pending_sends, parameters, host };
+        (&mut self.ranks[seat as usize], context)
     }
 }
 
@@ -223,8 +218,9 @@ impl Host for ReplayHost {
             // Each program is a protection domain.
             context.open(seat as u16, Pdid(rank.program() as u16));
         }
-        for (seat, rank) in self.ranks.iter_mut().enumerate() {
-            rank.advance(seat as u32, &mut self.tokens, parameters, context);
+        for seat in 0..self.ranks.len() as u32 {
+            let (rank, mut context) = self.rank(seat, parameters, context);
+            rank.advance(&mut context);
         }
     }
 
@@ -234,14 +230,24 @@ impl Host for ReplayHost {
         parameters: &ReplayParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        self.ranks[seat as usize].advance(seat, &mut self.tokens, parameters, context);
+        let (rank, mut context) = self.rank(seat, parameters, context);
+        rank.advance(&mut context);
     }
 
     fn sent(&mut self, token: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
-        let Taking { seat, token, number } = self.tokens.remove(token as usize);
+        let PendingSend { seat, token, number } = self.pending_sends.remove(token as usize);
         let message = MessageId { source: context.endpoint(), number };
-        let rank = &mut self.ranks[seat as usize];
-        rank.notice(Notice::Sent(token, message), seat, &mut self.tokens, parameters, context);
+        let (rank, mut context) = self.rank(seat, parameters, context);
+        rank.handle(InterfaceEvent::Sent(token, message), &mut context);
+    }
+
+    fn destination(
+        &mut self,
+        message: Incoming<'_, ReplayHeader>,
+        _: &ReplayParameters,
+        _: &mut impl HostContext<Self>,
+    ) -> Address {
+        self.ranks[message.header.seat as usize].destination(&message.header.envelope)
     }
 
     #[inline]
@@ -252,39 +258,29 @@ impl Host for ReplayHost {
         context: &mut impl HostContext<Self>,
     ) {
         let header = message.header.as_ref().expect("ranks send every message with a header");
-        let seat = header.seat;
         let cause = MessageId { source: message.from, number: message.number };
-        let rank = &mut self.ranks[seat as usize];
+        let (rank, mut context) = self.rank(header.seat, parameters, context);
         if header.envelope.has_data() {
-            rank.count_received(header.envelope.bytes);
-            ReplayHost::report_delivery(message, header, rank, parameters, context);
+            rank.receive_data(message, header, &mut context);
         }
         if let Some(answer) = parameters.protocol.by_interface(rank.rank(), &header.envelope) {
             if message.in_mailbox {
-                context.taken(seat as u16, message.noticed);
+                context.take_from_mailbox(message.noticed);
             }
-            return rank.answer_by_interface(
-                answer,
-                (header.source, cause),
-                seat,
-                &mut self.tokens,
-                parameters,
-                context,
-            );
+            return rank.answer_by_interface(answer, (header.source, cause), &mut context);
         }
         let mut in_mailbox = message.in_mailbox;
-        if !header.envelope.is_matched() {
-            let notice = Notice::Message { envelope: header.envelope, cause, in_mailbox };
-            return rank.notice(notice, seat, &mut self.tokens, parameters, context);
+        if !header.envelope.is_ordered() {
+            let event = InterfaceEvent::Message { envelope: header.envelope, cause, in_mailbox };
+            return rank.handle(event, &mut context);
         }
         let mut turn = rank.order.arrive(header.source, header.number, header.envelope);
         if turn.is_none() && in_mailbox {
-            // What comes early must not keep out what it waits for: the library takes it out and keeps it.
-            context.taken(seat as u16, message.noticed);
+            // A message that comes early must not keep out those before it: the library takes it out at once.
+            context.take_from_mailbox(message.noticed);
         }
         while let Some(envelope) = turn {
-            let notice = Notice::Message { envelope, cause, in_mailbox };
-            rank.notice(notice, seat, &mut self.tokens, parameters, context);
+            rank.handle(InterfaceEvent::Message { envelope, cause, in_mailbox }, &mut context);
             in_mailbox = false;
             turn = rank.order.next(header.source);
         }
@@ -296,10 +292,10 @@ impl Host for ReplayHost {
         parameters: &ReplayParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        let Taking { seat, token, number } = self.tokens.remove(token as usize);
+        let PendingSend { seat, token, number } = self.pending_sends.remove(token as usize);
         let message = MessageId { source: context.endpoint(), number };
-        let rank = &mut self.ranks[seat as usize];
-        rank.notice(Notice::Accelerated(token, message), seat, &mut self.tokens, parameters, context);
+        let (rank, mut context) = self.rank(seat, parameters, context);
+        rank.handle(InterfaceEvent::Accelerated(token, message), &mut context);
     }
 
     fn failed(
@@ -309,8 +305,8 @@ impl Host for ReplayHost {
         context: &mut impl HostContext<Self>,
     ) {
         let seat = u32::from(failure.interface);
-        let rank = &mut self.ranks[seat as usize];
-        rank.failed(failure, seat, &mut self.tokens, parameters, context);
+        let (rank, mut context) = self.rank(seat, parameters, context);
+        rank.fail_message(failure, &mut context);
     }
 
     fn data(parameters: &ReplayParameters) -> Option<u64> {
@@ -328,7 +324,7 @@ impl Host for ReplayHost {
     }
 
     fn next_offer(&self) -> Time {
-        Time::MAX
+        Time::NEVER
     }
 
     fn offer(&mut self, _: &ReplayParameters, _: Time) -> Offer<ReplayHeader> {

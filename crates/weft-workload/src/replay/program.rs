@@ -1,4 +1,4 @@
-//! What a replay runs: ranks on places, and where their operations come from.
+//! Programs to be replayed: the places of their ranks and the source of their operations.
 //!
 //! ```text
 //!   a trace:     rank ──▶ cursor ──▶ Op, Op, …            read from a file
@@ -15,13 +15,13 @@ use weft_units::RankId;
 
 /// A program that is a function of rank and position.
 pub trait Generated: Send + Sync {
-    /// What it is called in messages, such as `osu_bcast`.
+    /// The program's name in messages, such as `osu_bcast`.
     fn name(&self) -> &str;
 
-    /// How many ranks it has.
+    /// Number of ranks.
     fn ranks(&self) -> u32;
 
-    /// How many operations `rank` does.
+    /// Number of operations of `rank`.
     fn operations(&self, rank: RankId) -> u64;
 
     /// Operation `position` of `rank`, the same whenever it is asked for; `None` at the end of the
@@ -29,7 +29,7 @@ pub trait Generated: Send + Sync {
     fn operation(&self, rank: RankId, position: u64) -> Option<Op>;
 }
 
-/// Where operations come from.
+/// The source of a program's operations.
 #[derive(Clone)]
 pub enum Operations {
     /// A recorded program.
@@ -39,7 +39,7 @@ pub enum Operations {
 }
 
 impl Operations {
-    /// What the program is called in messages: of a trace, its file.
+    /// The program's name in messages: of a trace, its file.
     pub fn name(&self) -> &str {
         match self {
             Operations::Recorded(trace) => trace.file(),
@@ -47,7 +47,7 @@ impl Operations {
         }
     }
 
-    /// How many ranks there are.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         match self {
             Operations::Recorded(trace) => trace.ranks(),
@@ -55,7 +55,7 @@ impl Operations {
         }
     }
 
-    /// How many operations all ranks do.
+    /// Number of operations of all ranks.
     pub fn count(&self) -> u64 {
         match self {
             Operations::Recorded(trace) => trace.operations(),
@@ -75,7 +75,7 @@ impl From<Trace> for Operations {
 /// A program to be replayed.
 #[derive(Clone)]
 pub struct Program {
-    /// What it does.
+    /// The source of its operations.
     pub operations: Operations,
     /// The place of each rank.
     pub places: Vec<Place>,

@@ -1,30 +1,29 @@
 //! One rank: its operations, its clock, and its side of messaging.
 
-use super::ledger::Ledger;
-use super::order::Restore;
-use super::port::{Port, Surroundings};
-use super::record::{Cause, Finish, MessageId, Recorder};
-use super::report::{Activity, ClockReading, Fault, RankReport, TimelineEvent};
-use super::{Operations, ProgressRule, RankTimer, ReplayHost, ReplayParameters, Taking};
+use super::account::RankAccount;
+use super::record::{Cause, Finish, MessageId};
+use super::reorder::ReorderBuffer;
+use super::report::{Activity, ClockReading, RankFailure, RankReport, ReplayedMessage, TimelineEvent};
+use super::transport::{CallStart, CallTransport, RankContext};
+use super::{Operations, ProgressRule, RankTimer, ReplayHeader, ReplayHost, ReplayParameters};
 use serde::{Deserialize, Serialize};
-use slab::Slab;
 use std::collections::VecDeque;
-use weft_msg::{Blocked, Envelope, Process, Progress, SendToken};
-use weft_nic::{Failure, FailureReason, HostContext};
+use weft_msg::{Blocked, CallStatus, Envelope, Process, SendToken};
+use weft_nic::{Delivered, Failure, FailureReason, HostContext};
 use weft_trace::op::Op;
-use weft_trace::{Kind, RankCursor, TraceError};
-use weft_units::{Bytes, RankId, Time};
+use weft_trace::{RankCursor, TraceError};
+use weft_units::{Address, RankId, Span, Time};
 
 /// Operations that a rank does in one go, ahead of the virtual time: what it posts meanwhile takes
 /// memory in the interface. The results do not depend on it.
-const OPERATIONS_AHEAD: u32 = 128;
+const MAX_OPERATIONS_AHEAD: u32 = 128;
 
-/// What the interface has for a rank.
+/// An event that the interface has for a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) enum Notice {
+pub(super) enum InterfaceEvent {
     /// A message can be taken.
     Message {
-        /// What it is.
+        /// The message's envelope.
         envelope: Envelope,
         /// The message whose arrival allows it.
         cause: MessageId,
@@ -37,12 +36,14 @@ pub(super) enum Notice {
     Accelerated(SendToken, MessageId),
 }
 
-impl Notice {
-    /// What ends a wait with this notice.
+impl InterfaceEvent {
+    /// The cause of the step that follows a wait for this event.
     fn cause(&self) -> Cause {
         match *self {
-            Notice::Message { cause, .. } => Cause::Arrived(cause),
-            Notice::Sent(_, message) | Notice::Accelerated(_, message) => Cause::Sent(message),
+            InterfaceEvent::Message { cause, .. } => Cause::Arrived(cause),
+            InterfaceEvent::Sent(_, message) | InterfaceEvent::Accelerated(_, message) => {
+                Cause::Sent(message)
+            }
         }
     }
 }
@@ -55,29 +56,29 @@ enum State {
     Blocked,
     /// It has done all its operations.
     Finished,
-    /// Its program is wrong.
+    /// Stopped: its program is wrong, or the network has lost a message of it.
     Failed,
 }
 
 /// A rank.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ReplayRank {
-    process: Process,
+    pub(super) process: Process,
     /// Puts messages to be matched in order.
-    pub order: Restore<Envelope>,
-    /// What it will notice in its next call that waits, and since when it could.
-    notices: VecDeque<(Time, Notice)>,
+    pub order: ReorderBuffer<Envelope>,
+    /// Events that it will take in its next call that waits, each with the time at which it could.
+    events: VecDeque<(Time, InterfaceEvent)>,
     /// The end of its last poll that found something, if one did: it takes all that had come by then.
     seen: Option<Time>,
     /// Whether it is within that poll.
     polling: bool,
-    /// Its next operations; a rank that was saved opens its trace again.
+    /// The operations to come; a rank that was saved opens its trace again.
     #[serde(skip)]
     cursor: Option<RankCursor>,
     /// Operations that it has begun.
     position: u64,
     state: State,
-    pub(super) ledger: Ledger,
+    pub(super) account: RankAccount,
 }
 
 impl ReplayRank {
@@ -85,113 +86,124 @@ impl ReplayRank {
     pub fn new(program: u32, rank: RankId, number: RankId, ranks: u32) -> ReplayRank {
         ReplayRank {
             process: Process::new(rank, ranks),
-            order: Restore::default(),
-            notices: VecDeque::new(),
+            order: ReorderBuffer::default(),
+            events: VecDeque::new(),
             seen: None,
             polling: false,
             cursor: None,
             position: 0,
             state: State::Running,
-            ledger: Ledger::new(program, rank, number),
+            account: RankAccount::new(program, rank, number),
         }
     }
 
-    /// Its program.
+    /// The rank's program.
     pub fn program(&self) -> u32 {
-        self.ledger.program
+        self.account.program
     }
 
-    /// Its rank in the program.
+    /// The rank within its program.
     pub fn rank(&self) -> RankId {
-        self.ledger.rank
+        self.account.rank
     }
 
-    /// Its number over all programs.
+    /// The rank's number over all programs.
     pub fn number(&self) -> RankId {
-        self.ledger.number
+        self.account.number
     }
 
-    /// Counts a message with data that has arrived.
-    pub fn count_received(&mut self, bytes: Bytes) {
-        self.ledger.messages_received += 1;
-        self.ledger.received += bytes;
+    /// The place in its memory that the data of a message goes to.
+    pub fn destination(&self, envelope: &Envelope) -> Address {
+        self.process.destination(envelope)
     }
 
-    /// How it has spent its time.
+    /// Counts and reports a message with data that has arrived.
+    pub fn receive_data(
+        &mut self,
+        message: &Delivered<ReplayHeader>,
+        header: &ReplayHeader,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
+    ) {
+        let bytes = header.envelope.bytes;
+        self.account.messages_received += 1;
+        self.account.received += bytes;
+        let delivered = ReplayedMessage {
+            delivered: context.host.now(),
+            source: message.from,
+            destination: context.host.endpoint(),
+            number: message.number,
+            source_rank: RankId(header.source),
+            destination_rank: self.account.number,
+            tag: self.process.tag_of(&header.envelope),
+            bytes,
+            posted: message.born,
+            hops: message.hops,
+        };
+        context.host.output().delivered(self.account.program, delivered, context.parameters.wanted);
+    }
+
+    /// The summary of its time and messages.
     pub fn report(&self) -> RankReport {
-        self.ledger.report(self.position, self.state == State::Finished)
+        self.account.report(self.position, self.state == State::Finished)
     }
 
-    /// What it waits for, with its program.
+    /// The call in which it waits, with its program; `None`: it does not wait.
     pub fn blocked(&self) -> Option<(u32, Blocked)> {
         match self.state {
-            State::Blocked => self.process.waiting_for().map(|blocked| (self.ledger.program, blocked)),
+            State::Blocked => self.process.waiting_for().map(|blocked| (self.account.program, blocked)),
             _ => None,
         }
     }
 
     /// Goes on with its operations for as long as nothing else can come first.
-    pub fn advance(
-        &mut self,
-        seat: u32,
-        tokens: &mut Slab<Taking>,
-        parameters: &ReplayParameters,
-        context: &mut impl HostContext<ReplayHost>,
-    ) {
+    pub fn advance(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         self.polling = false;
-        self.go_on(&mut Surroundings { seat, tokens, parameters, context });
+        self.go_on(context);
     }
 
-    /// The interface has something for it.
+    /// Takes an event of its interface, to be handled by the machine's progress rule.
     #[inline]
-    pub fn notice(
+    pub fn handle(
         &mut self,
-        notice: Notice,
-        seat: u32,
-        tokens: &mut Slab<Taking>,
-        parameters: &ReplayParameters,
-        context: &mut impl HostContext<ReplayHost>,
+        event: InterfaceEvent,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) {
-        let mut around = Surroundings { seat, tokens, parameters, context };
-        let now = around.context.now();
-        match (parameters.progress, self.state) {
+        let now = context.host.now();
+        match (context.parameters.progress, self.state) {
             (_, State::Failed) => {
-                if let Notice::Message { in_mailbox: true, .. } = notice {
-                    around.take_from_mailbox(now);
+                if let InterfaceEvent::Message { in_mailbox: true, .. } = event {
+                    context.take_from_mailbox(now);
                 }
             }
-            (ProgressRule::Background, _) => self.notice_in_background(notice, now, &mut around),
+            (ProgressRule::Background, _) => self.handle_in_background(event, now, context),
             (ProgressRule::Call, State::Running | State::Blocked | State::Finished) => {
-                self.notices.push_back((now, notice));
+                self.events.push_back((now, event));
                 if self.state != State::Running && !self.polling {
-                    self.go_on(&mut around);
+                    self.go_on(context);
                 }
             }
         }
     }
 
-    /// A message of the rank has failed, and with it the rank.
-    pub fn failed(
+    /// Stops the rank because a message of it has failed.
+    pub fn fail_message(
         &mut self,
         failure: &Failure,
-        seat: u32,
-        tokens: &mut Slab<Taking>,
-        parameters: &ReplayParameters,
-        context: &mut impl HostContext<ReplayHost>,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) {
         let reason = format!("a message to endpoint {} failed: {}", failure.to, failure.reason);
         let lost = matches!(failure.reason, FailureReason::TimedOut | FailureReason::Reduction);
-        self.stop(lost, reason, &mut Surroundings { seat, tokens, parameters, context });
+        self.stop(lost, reason, context);
     }
 
-    fn go_on(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
-        let mut budget = OPERATIONS_AHEAD;
+    fn go_on(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        let mut budget = MAX_OPERATIONS_AHEAD;
         loop {
-            self.take_what_is_seen(around);
+            self.take_what_is_seen(context);
             match self.state {
                 State::Running => {}
                 State::Blocked | State::Finished => {
-                    if self.take_next(around) {
+                    if self.take_next(context) {
                         continue;
                     }
                     return;
@@ -199,52 +211,53 @@ impl ReplayRank {
                 State::Failed => return,
             }
             // Only a rank whose queues others touch too must wait for its time to come.
-            let ahead = self.ledger.clock > around.context.now();
-            let exact = around.parameters.progress == ProgressRule::Background;
+            let ahead = self.account.clock > context.host.now();
+            let exact = context.parameters.progress == ProgressRule::Background;
             if budget == 0 || ahead && exact {
-                return around.context.set_timer(self.ledger.clock, RankTimer(around.seat));
+                return context.host.set_timer(self.account.clock, RankTimer(context.seat));
             }
             budget -= 1;
-            self.next_operation(around);
+            self.next_operation(context);
         }
     }
 
-    /// In a call that waits, or at the end of the program, it takes the next that has come; says whether it did, or has found it.
-    fn take_next(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) -> bool {
-        let Some((at, _)) = self.notices.front() else { return false };
+    /// In a call that waits, or at the end of the program, it takes the next that has come; says whether it
+    /// did, or has found it.
+    fn take_next(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) -> bool {
+        let Some((at, _)) = self.events.front() else { return false };
         let at = *at;
-        if self.state == State::Blocked && self.finds_by_a_poll(at, around) {
+        if self.state == State::Blocked && self.finds_by_a_poll(at, context) {
             // More may come before that poll is over.
-            let end = self.ledger.clock;
-            self.polling = end > around.context.now();
+            let end = self.account.clock;
+            self.polling = end > context.host.now();
             if self.polling {
-                around.context.set_timer(end, RankTimer(around.seat));
+                context.host.set_timer(end, RankTimer(context.seat));
             }
             return !self.polling;
         }
-        if let Some((at, notice)) = self.notices.pop_front() {
-            self.notice_in_call(notice, at, around);
+        if let Some((at, event)) = self.events.pop_front() {
+            self.handle_in_call(event, at, context);
         }
         true
     }
 
     /// It takes all that its last poll has found, also beside that which it waited for.
-    fn take_what_is_seen(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
-        for (at, notice) in &mut self.notices {
+    fn take_what_is_seen(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        for (at, event) in &mut self.events {
             if Some(*at) > self.seen {
                 break;
             }
-            if let Notice::Message { in_mailbox, .. } = notice
+            if let InterfaceEvent::Message { in_mailbox, .. } = event
                 && std::mem::take(in_mailbox)
             {
-                around.take_from_mailbox(around.context.now());
+                context.take_from_mailbox(context.host.now());
             }
         }
-        while let Some((at, _)) = self.notices.front()
+        while let Some((at, _)) = self.events.front()
             && Some(*at) <= self.seen
-            && let Some((at, notice)) = self.notices.pop_front()
+            && let Some((at, event)) = self.events.pop_front()
         {
-            self.notice_in_call(notice, at, around);
+            self.handle_in_call(event, at, context);
         }
     }
 
@@ -252,19 +265,20 @@ impl ReplayRank {
     fn finds_by_a_poll(
         &mut self,
         at: Time,
-        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) -> bool {
-        let protocol = &around.parameters.protocol;
+        let protocol = &context.parameters.protocol;
         loop {
-            let Ledger { clock: begun, call, recorder: Recorder { own: cause, .. }, .. } = self.ledger;
-            let mut port = Port::new(begun, cause, call, &mut self.ledger, around);
-            let polls = self.process.polls(protocol, &mut port);
-            let (clock, last) = port.end();
+            let RankAccount { clock: begun, call, last_steps, .. } = self.account;
+            let start = CallStart { at: begun, cause: last_steps.own, call };
+            let mut transport = CallTransport::new(start, &mut self.account, context);
+            let polls = self.process.on(protocol, &mut transport).poll_once();
+            let (clock, last) = transport.end();
             if !polls {
                 return false;
             }
-            self.ledger.recorder.own = last;
-            self.ledger.work(begun, clock, around);
+            self.account.last_steps.own = last;
+            self.account.work(begun, clock, context);
             if clock >= at {
                 self.seen = Some(clock);
                 return true;
@@ -272,74 +286,86 @@ impl ReplayRank {
         }
     }
 
-    fn next_operation(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
-        match &self.next_op(around.parameters) {
-            Some(Ok(op)) => self.carry_out(op, around),
-            Some(Err(error)) => self.fail(error.to_string(), around),
-            None => self.finish(around),
+    fn next_operation(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        match &self.next_op(context.parameters) {
+            Some(Ok(op)) => self.carry_out(op, context),
+            Some(Err(error)) => self.fail(error.to_string(), context),
+            None => self.finish(context),
         }
     }
 
     #[inline]
-    fn carry_out(&mut self, op: &Op, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
-        let ledger = &mut self.ledger;
+    fn carry_out(&mut self, op: &Op, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         match op {
-            Op::Compute { span } => {
-                let start = ledger.clock;
-                ledger.clock = start.saturating_add(*span);
-                ledger.computation = ledger.computation.saturating_add(*span);
-                ledger.draw(Activity::Compute, "compute", start, ledger.clock, around);
-                if around.parameters.records(start) {
-                    let record = &mut around.context.output().record;
-                    ledger.recorder.compute(ledger.number, start, ledger.clock, record);
-                }
-            }
-            Op::Marker { text } => {
-                let (rank, time) = (ledger.number, ledger.clock);
-                if around.parameters.report_clocks {
-                    let position = self.position - 1;
-                    around.context.output().clocks.push(ClockReading { rank, position, clock: time });
-                }
-                if around.parameters.wanted.timeline && !text.is_empty() {
-                    let text = text.clone();
-                    around.context.output().timeline.push(TimelineEvent::Marker { rank, time, text });
-                }
-            }
-            op => {
-                // Somebody may be at work on the rank's queues: then it waits until they are free.
-                let begun = ledger.clock.max(ledger.engaged);
-                if around.parameters.wanted.timeline {
-                    ledger.operation = op.kind().name();
-                }
-                ledger.call = Some(op.kind());
-                let cause = match ledger.engaged > ledger.clock {
-                    true => ledger.recorder.engaged,
-                    false => ledger.recorder.own,
-                };
-                let protocol = &around.parameters.protocol;
-                let mut port = Port::new(begun, cause, ledger.call, ledger, around);
-                let progress = self.process.start(op, protocol, &mut port);
-                let (clock, last) = port.end();
-                ledger.work(begun, clock, around);
-                ledger.engaged = clock;
-                (ledger.recorder.own, ledger.recorder.engaged) = (last, last);
-                match progress {
-                    Ok(Progress::Ready) => {}
-                    Ok(Progress::Blocked) => self.state = State::Blocked,
-                    Err(error) => self.fail(error.to_string(), around),
-                }
-            }
+            Op::Compute { span } => self.compute(context.parameters.compute_scale.apply(*span), context),
+            Op::Marker { text } => self.mark(text, context),
+            op => self.call(op, context),
+        }
+    }
+
+    #[inline]
+    fn compute(&mut self, span: Span, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        let account = &mut self.account;
+        let start = account.clock;
+        account.clock = start.saturating_add(span);
+        account.computation = account.computation.saturating_add(span);
+        account.draw(Activity::Compute, start..account.clock, context);
+        if context.parameters.records(start) {
+            let end = account.clock;
+            account.record(&mut context.host.output().record).compute(start, end);
+        }
+    }
+
+    /// Reports a marker of the program, as far as it is wanted.
+    fn mark(&self, text: &str, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        let (rank, time) = (self.account.number, self.account.clock);
+        if context.parameters.report_clocks {
+            let position = self.position - 1;
+            context.host.output().clocks.push(ClockReading { rank, position, clock: time });
+        }
+        if context.parameters.wanted.timeline && !text.is_empty() {
+            let text = text.to_owned();
+            context.host.output().timeline.push(TimelineEvent::Marker { rank, time, text });
+        }
+    }
+
+    /// Begins a call of messaging.
+    #[inline]
+    fn call(&mut self, op: &Op, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        let account = &mut self.account;
+        if context.parameters.wanted.timeline {
+            account.operation = op.kind().name();
+        }
+        account.call = Some(op.kind());
+        // Somebody may be at work on the rank's queues: then it waits until they are free.
+        let cause = match account.queues_free > account.clock {
+            true => account.last_steps.queues,
+            false => account.last_steps.own,
+        };
+        let begun = account.clock.max(account.queues_free);
+        let protocol = &context.parameters.protocol;
+        let start = CallStart { at: begun, cause, call: account.call };
+        let mut transport = CallTransport::new(start, account, context);
+        let status = self.process.on(protocol, &mut transport).start(op);
+        let (clock, last) = transport.end();
+        account.work(begun, clock, context);
+        account.queues_free = clock;
+        (account.last_steps.own, account.last_steps.queues) = (last, last);
+        match status {
+            Ok(CallStatus::Ready) => {}
+            Ok(CallStatus::Blocked) => self.state = State::Blocked,
+            Err(error) => self.fail(error.to_string(), context),
         }
     }
 
     /// The next operation of the program; `None`: there are no more.
     #[inline]
     fn next_op(&mut self, parameters: &ReplayParameters) -> Option<Result<Op, TraceError>> {
-        let op = match &parameters.programs[self.ledger.program as usize].operations {
-            Operations::Generated(program) => program.operation(self.ledger.rank, self.position).map(Ok),
+        let op = match &parameters.programs[self.account.program as usize].operations {
+            Operations::Generated(program) => program.operation(self.account.rank, self.position).map(Ok),
             Operations::Recorded(trace) => match &mut self.cursor {
                 Some(cursor) => cursor.next(),
-                none => match trace.rank_at(self.ledger.rank, self.position) {
+                none => match trace.rank_at(self.account.rank, self.position) {
                     Ok(cursor) => none.insert(cursor).next(),
                     Err(error) => Some(Err(error)),
                 },
@@ -350,111 +376,118 @@ impl ReplayRank {
     }
 
     /// All its operations are done.
-    fn finish(&mut self, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
+    fn finish(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         self.state = State::Finished;
-        self.ledger.end = self.ledger.clock;
+        self.account.end = self.account.clock;
         self.cursor = None;
-        if around.parameters.record_from.is_some() {
-            let Ledger { number: rank, end: at, recorder: Recorder { own: last, .. }, .. } = self.ledger;
-            around.context.output().record.finishes.push(Finish { rank, at, last });
+        if context.parameters.record_from.is_some() {
+            let RankAccount { number: rank, end: at, last_steps, .. } = self.account;
+            context.host.output().record.finishes.push(Finish { rank, at, last: last_steps.own });
         }
         if let Err(error) = self.process.check() {
-            self.fail(error.to_string(), around);
+            self.fail(error.to_string(), context);
         }
     }
 
-    /// Its program is wrong.
-    fn fail(&mut self, reason: String, around: &mut Surroundings<'_, impl HostContext<ReplayHost>>) {
-        self.stop(false, reason, around);
+    /// Stops the rank because its program is wrong.
+    fn fail(&mut self, reason: String, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        self.stop(false, reason, context);
     }
 
     fn stop(
         &mut self,
         lost: bool,
         reason: String,
-        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) {
         self.state = State::Failed;
         self.cursor = None;
-        let Ledger { program, rank, .. } = self.ledger;
-        let trace = around.parameters.programs[program as usize].operations.name().to_owned();
+        let RankAccount { program, rank, .. } = self.account;
+        let trace = context.parameters.programs[program as usize].operations.name().to_owned();
         let position = self.position.saturating_sub(1);
-        around.context.output().faults.push(Fault { lost, trace, rank, position, reason });
+        context.host.output().faults.push(RankFailure { lost, trace, rank, position, reason });
     }
 
-    /// Tells messaging, which takes from `begun` on, because of `cause`; returns until when, and what
-    /// follows then. `call` is the rank's own, if it does it.
+    /// Hands an event to messaging, which works on it from `start` on. Returns the end of that work and the
+    /// cause of what follows.
     #[inline]
-    fn tell(
+    fn process_event(
         &mut self,
-        notice: Notice,
-        (begun, cause): (Time, Cause),
-        call: Option<Kind>,
-        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+        event: InterfaceEvent,
+        start: CallStart,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) -> (Time, Cause) {
-        let protocol = &around.parameters.protocol;
-        let mut port = Port::new(begun, cause, call, &mut self.ledger, around);
-        match notice {
-            Notice::Message { envelope, in_mailbox, .. } => {
+        let protocol = &context.parameters.protocol;
+        let mut transport = CallTransport::new(start, &mut self.account, context);
+        match event {
+            InterfaceEvent::Message { envelope, in_mailbox, .. } => {
                 if in_mailbox {
-                    port.around.take_from_mailbox(begun);
+                    transport.context.take_from_mailbox(start.at);
                 }
-                self.process.delivered(envelope, protocol, &mut port)
+                self.process.on(protocol, &mut transport).delivered(envelope);
             }
-            Notice::Sent(token, _) => self.process.sent(token, protocol, &mut port),
-            Notice::Accelerated(token, _) => self.process.accelerated(token, protocol, &mut port),
+            InterfaceEvent::Sent(token, _) => self.process.on(protocol, &mut transport).sent(token),
+            InterfaceEvent::Accelerated(token, _) => {
+                self.process.on(protocol, &mut transport).accelerated(token);
+            }
         }
-        if self.state == State::Blocked && self.process.resume(protocol, &mut port) == Progress::Ready {
+        if self.state == State::Blocked
+            && self.process.on(protocol, &mut transport).resume() == CallStatus::Ready
+        {
             self.state = State::Running;
         }
-        port.end()
+        transport.end()
     }
 
-    /// It takes what has been there since `at`: in a call that waits, at the end of the program, or since its last poll has found it.
+    /// Handles an event that has been there since `at`: in a call that waits, at the end of the program, or
+    /// because its last poll has found it.
     #[inline]
-    fn notice_in_call(
+    fn handle_in_call(
         &mut self,
-        notice: Notice,
+        event: InterfaceEvent,
         at: Time,
-        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) {
         let finished = self.state == State::Finished;
-        let Ledger { clock, call, recorder, .. } = self.ledger;
+        let RankAccount { clock, call, last_steps, .. } = self.account;
         let begun = clock.max(at);
-        let cause = if at > clock { notice.cause() } else { recorder.own };
-        let (clock, last) = self.tell(notice, (begun, cause), call.filter(|_| !finished), around);
-        self.ledger.recorder.own = last;
+        let cause = if at > clock { event.cause() } else { last_steps.own };
+        let start = CallStart { at: begun, cause, call: call.filter(|_| !finished) };
+        let (clock, last) = self.process_event(event, start, context);
+        self.account.last_steps.own = last;
         if finished {
-            // The program is over: what the library still does for others is not its time.
-            self.ledger.clock = clock;
+            // The program is over: the library's work for others is not its time.
+            self.account.clock = clock;
         } else {
-            self.ledger.work(begun, clock, around);
+            self.account.work(begun, clock, context);
             if self.state == State::Blocked {
-                self.process.goes_on_waiting(&around.parameters.protocol);
+                self.process.continue_wait(&context.parameters.protocol);
             }
         }
     }
 
-    /// Somebody else works on what has come at `now`.
-    fn notice_in_background(
+    /// Handles an event that has come at `now` by somebody else than the rank's processor.
+    fn handle_in_background(
         &mut self,
-        notice: Notice,
+        event: InterfaceEvent,
         now: Time,
-        around: &mut Surroundings<'_, impl HostContext<ReplayHost>>,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) {
         let blocked = self.state == State::Blocked;
-        let Ledger { engaged, recorder, .. } = self.ledger;
-        let begun = engaged.max(now);
-        let cause = if now > engaged { notice.cause() } else { recorder.engaged };
-        (self.ledger.engaged, self.ledger.recorder.engaged) = self.tell(notice, (begun, cause), None, around);
+        let RankAccount { queues_free, last_steps, .. } = self.account;
+        let cause = if now > queues_free { event.cause() } else { last_steps.queues };
+        let start = CallStart { at: queues_free.max(now), cause, call: None };
+        let (queues_free, last) = self.process_event(event, start, context);
+        (self.account.queues_free, self.account.last_steps.queues) = (queues_free, last);
         if blocked && self.state == State::Running {
-            let (clock, over) = (self.ledger.clock, self.ledger.clock.max(self.ledger.engaged));
-            self.ledger.draw(Activity::Wait, self.ledger.operation, clock, over, around);
-            if self.ledger.engaged >= clock {
-                self.ledger.recorder.own = self.ledger.recorder.engaged;
+            let clock = self.account.clock;
+            let over = clock.max(queues_free);
+            self.account.draw(Activity::Wait, clock..over, context);
+            if queues_free >= clock {
+                self.account.last_steps.own = last;
             }
-            self.ledger.clock = over;
-            self.go_on(around);
+            self.account.clock = over;
+            self.go_on(context);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a replay records so that its critical path can be walked afterwards.
+//! The record of a replay, from which its critical path is walked afterwards.
 //!
 //! ```text
 //!  rank 0  ─[compute]─[send call]─┐ posted                ┌[receive message]─[wait call]─ …
@@ -16,13 +16,13 @@ use weft_units::{Bytes, EndpointId, RankId, Time};
 /// A message, as its interface numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct MessageId {
-    /// Where it comes from.
+    /// The endpoint that sent it.
     pub source: EndpointId,
     /// Counted by the source.
     pub number: u32,
 }
 
-/// What allowed a step to begin when it did.
+/// The event that allowed a step to begin at its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Cause {
     /// Nothing that is recorded: the program, or the recording, begins.
@@ -35,15 +35,15 @@ pub enum Cause {
     Sent(MessageId),
 }
 
-/// What a processor does in a step.
+/// The work of a processor in a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Doing {
+pub enum StepKind {
     /// It computes.
     Compute,
     /// It works for messaging. The kind is that of the call, the one that waits included; `None`: the work
     /// is done in the background.
     Software(Work, Option<Kind>),
-    /// Nothing, in no time: it notices a message or posts one.
+    /// Nothing, in no time: it takes a message or posts one.
     Pass,
 }
 
@@ -54,13 +54,13 @@ pub struct Step {
     pub rank: RankId,
     /// Counts the steps of the rank.
     pub number: u32,
-    /// From.
+    /// The time at which it begins.
     pub begin: Time,
-    /// To.
+    /// The time at which it ends.
     pub end: Time,
-    /// What it does.
-    pub doing: Doing,
-    /// What it waited for.
+    /// The processor's work.
+    pub kind: StepKind,
+    /// The event that let it begin.
     pub cause: Cause,
     /// Whether the program calls here, or a message is noticed: what follows without it belongs to the same
     /// call or notice.
@@ -73,41 +73,41 @@ pub struct Step {
 
 /// A message that a rank has posted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Post {
+pub struct PostedMessage {
     /// The message.
     pub message: MessageId,
-    /// Who posted it, counted over all programs.
+    /// The rank that posted it, counted over all programs.
     pub rank: RankId,
-    /// For whom, counted over all programs.
+    /// The rank that it is for, counted over all programs.
     pub to: RankId,
-    /// What it is in the protocol.
+    /// The message's kind in the protocol.
     pub kind: EnvelopeKind,
-    /// What it occupies on the wire beside packet headers.
+    /// Bytes on the wire beside packet headers.
     pub payload: Bytes,
-    /// When.
+    /// The time at which it was posted.
     pub at: Time,
-    /// After which step of the rank: it ends at that time.
+    /// The step of the rank that ends at that time.
     pub after: u32,
 }
 
-/// A rank that has done all its operations.
+/// A moment of a rank from which paths are walked back: the end of its operations, or one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Finish {
     /// The rank, counted over all programs.
     pub rank: RankId,
-    /// When.
+    /// The time.
     pub at: Time,
-    /// Its last step; [`Cause::Beginning`] where none is recorded.
+    /// The step or message that led to it; [`Cause::Beginning`] where none is recorded.
     pub last: Cause,
 }
 
-/// What is recorded, in no particular order but that of each rank.
+/// Steps and messages of a replay, in no particular order but that of each rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Record {
-    /// What processors did.
+    /// Steps of processors.
     pub steps: Vec<Step>,
     /// The messages.
-    pub posts: Vec<Post>,
+    pub posts: Vec<PostedMessage>,
     /// The ends of programs.
     pub finishes: Vec<Finish>,
 }
@@ -121,108 +121,95 @@ impl Record {
     }
 }
 
-/// How far a rank's record is.
+/// The last steps of a rank, from which the next ones follow.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Recorder {
+pub(super) struct LastSteps {
     /// Steps so far.
-    steps: u32,
-    /// What the rank's clock stands at the end of.
+    count: u32,
+    /// The step at whose end the rank's clock stands.
     pub own: Cause,
-    /// What its queues were last worked on in.
-    pub engaged: Cause,
+    /// The step in which its queues were last worked on.
+    pub queues: Cause,
 }
 
-impl Default for Recorder {
-    fn default() -> Recorder {
-        Recorder { steps: 0, own: Cause::Beginning, engaged: Cause::Beginning }
+impl Default for LastSteps {
+    fn default() -> LastSteps {
+        LastSteps { count: 0, own: Cause::Beginning, queues: Cause::Beginning }
     }
 }
 
-impl Recorder {
-    /// Records a step, and returns what follows it without a gap.
-    fn push(&mut self, mut step: Step, record: &mut Record) -> Cause {
-        step.number = self.steps;
-        self.steps += 1;
-        record.steps.push(step);
-        Cause::After(step.number)
+/// The record of a replay, open for the steps of one rank.
+pub(super) struct RankRecord<'r> {
+    pub rank: RankId,
+    pub last_steps: &'r mut LastSteps,
+    pub record: &'r mut Record,
+}
+
+impl RankRecord<'_> {
+    /// Records a step under the rank's next number. Returns the cause of what follows it without a gap.
+    fn push(&mut self, step: Step) -> Cause {
+        let number = self.last_steps.count;
+        self.last_steps.count += 1;
+        self.record.steps.push(Step { number, ..step });
+        Cause::After(number)
     }
 
-    /// The rank computes.
-    pub fn compute(&mut self, rank: RankId, begin: Time, end: Time, record: &mut Record) {
+    /// Records a computation of the rank.
+    pub fn compute(&mut self, begin: Time, end: Time) {
         if end > begin {
-            let (doing, cause) = (Doing::Compute, self.own);
+            let (rank, kind, cause) = (self.rank, StepKind::Compute, self.last_steps.own);
             let (within, background) = (None, false);
-            let step = Step { rank, number: 0, begin, end, doing, cause, first: true, within, background };
-            self.own = self.push(step, record);
+            let step = Step { rank, number: 0, begin, end, kind, cause, first: true, within, background };
+            self.last_steps.own = self.push(step);
         }
     }
 }
 
-/// The steps of one call, or of one notice.
-pub(super) struct Trail {
-    /// What the next step waits for.
+/// The steps of one call, or of the handling of one event.
+pub(super) struct CallRecord {
+    /// The cause of the next step.
     cause: Cause,
-    /// Whether it is the first.
+    /// Whether the next step is the first.
     first: bool,
-    /// The call; `None`: it is done in the background.
+    /// The call; `None`: the work is done in the background.
     call: Option<Kind>,
 }
 
-impl Trail {
-    pub fn new(cause: Cause, call: Option<Kind>) -> Trail {
-        Trail { cause, first: true, call }
+impl CallRecord {
+    pub fn new(cause: Cause, call: Option<Kind>) -> CallRecord {
+        CallRecord { cause, first: true, call }
     }
 
-    /// The processor has worked from `begin` to `end`.
-    pub fn spend(
-        &mut self,
-        rank: RankId,
-        work: Work,
-        (begin, end): (Time, Time),
-        recorder: &mut Recorder,
-        record: &mut Record,
-    ) {
+    /// Records work of the processor from `begin` to `end`.
+    pub fn spend(&mut self, work: Work, begin: Time, end: Time, record: &mut RankRecord<'_>) {
         if end > begin {
-            self.step(rank, Doing::Software(work, self.call), (begin, end), recorder, record);
+            self.step(StepKind::Software(work, self.call), begin, end, record);
         }
     }
 
-    fn step(
-        &mut self,
-        rank: RankId,
-        doing: Doing,
-        (begin, end): (Time, Time),
-        recorder: &mut Recorder,
-        record: &mut Record,
-    ) {
-        let (cause, first) = (self.cause, self.first);
+    fn step(&mut self, kind: StepKind, begin: Time, end: Time, record: &mut RankRecord<'_>) {
+        let (rank, cause, first) = (record.rank, self.cause, self.first);
         let background = self.call.is_none();
-        let step = Step { rank, number: 0, begin, end, doing, cause, first, within: None, background };
-        self.cause = recorder.push(step, record);
+        let step = Step { rank, number: 0, begin, end, kind, cause, first, within: None, background };
+        self.cause = record.push(step);
         self.first = false;
     }
 
-    /// The step that a message that is posted `at` now comes after.
-    pub fn before_post(
-        &mut self,
-        rank: RankId,
-        at: Time,
-        recorder: &mut Recorder,
-        record: &mut Record,
-    ) -> u32 {
+    /// The step that a message posted `at` now comes after.
+    pub fn before_post(&mut self, at: Time, record: &mut RankRecord<'_>) -> u32 {
         if self.first {
-            self.step(rank, Doing::Pass, (at, at), recorder, record);
+            self.step(StepKind::Pass, at, at, record);
         }
         match self.cause {
             Cause::After(step) => step,
-            _ => unreachable!("a step was recorded in this trail"),
+            _ => unreachable!("a step of this call was recorded"),
         }
     }
 
-    /// The call is over `at` now; returns what follows it.
-    pub fn end(mut self, rank: RankId, at: Time, recorder: &mut Recorder, record: &mut Record) -> Cause {
+    /// Ends the call `at` now. Returns the cause of what follows it.
+    pub fn end(mut self, at: Time, record: &mut RankRecord<'_>) -> Cause {
         if matches!(self.cause, Cause::Arrived(_) | Cause::Sent(_)) {
-            self.step(rank, Doing::Pass, (at, at), recorder, record);
+            self.step(StepKind::Pass, at, at, record);
         }
         self.cause
     }

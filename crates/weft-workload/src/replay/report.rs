@@ -1,4 +1,4 @@
-//! What a replay reports.
+//! The output of a replay: sums, and the reports that were asked for.
 
 use super::record::Record;
 use crate::flow::FlowReport;
@@ -10,7 +10,7 @@ use weft_nic::data::DataError;
 use weft_nic::{Observer, Stage};
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
-/// What the hosts of a partition report. All of it adds up over partitions in any order.
+/// The output of the hosts of a partition. All of it adds up over partitions in any order.
 #[derive(Default)]
 pub struct ReplayOutput {
     /// By program; programs of which nothing was delivered may be missing at the end.
@@ -19,32 +19,32 @@ pub struct ReplayOutput {
     pub flows: BTreeMap<(EndpointId, EndpointId), FlowReport>,
     /// Every message, if asked for; in no particular order.
     pub messages: Vec<ReplayedMessage>,
-    /// What happened, if asked for: the events of each rank are in order.
+    /// Events to be drawn, if asked for: those of each rank are in order.
     pub timeline: Vec<TimelineEvent>,
-    /// What ranks read from their clocks, if asked for: the readings of each rank are in order.
+    /// Readings of ranks' clocks, if asked for: those of each rank are in order.
     pub clocks: Vec<ClockReading>,
     /// Ranks that cannot go on because their trace is wrong.
-    pub faults: Vec<Fault>,
-    /// What ranks did, if asked for.
+    pub faults: Vec<RankFailure>,
+    /// Steps and messages of ranks, if asked for.
     pub record: Record,
-    /// What watched messages did on links, in no particular order.
+    /// Hops of watched messages on links, in no particular order.
     pub hops: Vec<HopRecord>,
-    /// What watched messages did in interfaces, in no particular order.
+    /// Stages of watched messages in interfaces, in no particular order.
     pub stages: Vec<Stage>,
-    /// Where messages carry real bytes: what was compared and agrees.
+    /// Messages whose real bytes agree, where messages carry them.
     pub compared: Compared,
-    /// Where messages carry real bytes: what does not agree, in no particular order.
+    /// Messages whose real bytes do not agree, in no particular order.
     pub damages: Vec<Damage>,
 }
 
-/// What is to be reported beside sums.
+/// The reports that are wanted beside sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wanted {
     /// Every message.
     pub messages: bool,
     /// Flows.
     pub flows: bool,
-    /// What is drawn in a timeline.
+    /// Events to be drawn in a timeline.
     pub timeline: bool,
 }
 
@@ -95,7 +95,7 @@ impl Observer for ReplayOutput {
 /// Messages and reductions whose bytes agree in the memory of source and target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Compared {
-    /// How many, those by which a rendezvous is agreed on included.
+    /// Number of messages, including those by which a rendezvous is agreed on.
     pub messages: u64,
     /// Their bytes, with the headers of messaging.
     pub bytes: Bytes,
@@ -114,7 +114,7 @@ pub struct Damage {
     /// Who sent it and whom it is for, counted over all programs; `None`: a reduction, or a message that
     /// is over.
     pub ranks: Option<(RankId, RankId)>,
-    /// What is wrong.
+    /// The difference found.
     pub error: DataError,
 }
 
@@ -148,11 +148,11 @@ impl Delivery {
 /// A message that was delivered.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayedMessage {
-    /// When its last byte was delivered.
+    /// The time at which its last byte was delivered.
     pub delivered: Time,
-    /// Where it came from.
+    /// The endpoint that sent it.
     pub source: EndpointId,
-    /// Where it went.
+    /// The endpoint that received it.
     pub destination: EndpointId,
     /// Counts the messages of the source, those without data included.
     pub number: u32,
@@ -160,17 +160,17 @@ pub struct ReplayedMessage {
     pub source_rank: RankId,
     /// The rank that received it, counted over all programs.
     pub destination_rank: RankId,
-    /// Its tag; `None`: it belongs to a collective.
+    /// The message's tag; `None`: it belongs to a collective.
     pub tag: Option<i32>,
     /// The program's payload.
     pub bytes: Bytes,
-    /// When the program posted it.
+    /// The time at which the program posted it.
     pub posted: Time,
     /// Links that its last packet crossed.
     pub hops: u8,
 }
 
-/// What a rank is doing.
+/// The activity of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
     /// It computes.
@@ -188,24 +188,24 @@ pub enum TimelineEvent {
     Slice {
         /// The rank.
         rank: RankId,
-        /// What, roughly.
+        /// The kind of activity.
         activity: Activity,
-        /// What: the operation's name.
+        /// The operation's name.
         name: &'static str,
-        /// From.
+        /// The time at which it begins.
         start: Time,
-        /// To.
+        /// The time at which it ends.
         end: Time,
     },
     /// A real rank was in an MPI call.
     Call {
         /// The rank.
         rank: RankId,
-        /// Its name.
+        /// The name of the MPI call.
         name: &'static str,
-        /// From.
+        /// The time at which it begins.
         start: Time,
-        /// To.
+        /// The time at which it ends.
         end: Time,
     },
     /// A message arrived.
@@ -214,9 +214,9 @@ pub enum TimelineEvent {
         rank: RankId,
         /// The sender.
         from: RankId,
-        /// When it was posted.
+        /// The time at which it was posted.
         sent: Time,
-        /// When it arrived.
+        /// The time at which it arrived.
         received: Time,
         /// The program's payload.
         bytes: Bytes,
@@ -225,7 +225,7 @@ pub enum TimelineEvent {
     Marker {
         /// The rank.
         rank: RankId,
-        /// When.
+        /// The time of the marker.
         time: Time,
         /// The text.
         text: String,
@@ -251,15 +251,16 @@ pub struct ClockReading {
     pub rank: RankId,
     /// The marker's position among the rank's operations.
     pub position: u64,
-    /// What the clock showed.
+    /// The reading.
     pub clock: Time,
 }
 
 /// A rank that cannot go on.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 #[error("{trace}: rank {rank}, operation {position}: {reason}")]
-pub struct Fault {
-    /// Whether the network has lost a message of the rank for good: its program is not wrong, which comes first in order.
+pub struct RankFailure {
+    /// Whether the network has lost a message of the rank for good: its program is not wrong, which comes
+    /// first in order.
     pub lost: bool,
     /// The program: of a recorded one its trace.
     pub trace: String,
@@ -267,16 +268,16 @@ pub struct Fault {
     pub rank: RankId,
     /// The operation of that rank, counted from 0.
     pub position: u64,
-    /// What is wrong.
+    /// The fault, in words.
     pub reason: String,
 }
 
 /// How a rank has spent its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RankReport {
-    /// Its program.
+    /// The rank's program.
     pub program: u32,
-    /// Its rank in the program.
+    /// The rank within its program.
     pub rank: RankId,
     /// When its last operation ended, or how far it has come.
     pub end: Time,
@@ -288,8 +289,6 @@ pub struct RankReport {
     pub computation: Span,
     /// Time in the software of the messaging layer.
     pub communication: Span,
-    /// Time waiting: the rest.
-    pub wait: Span,
     /// Messages with data that it sent.
     pub messages_sent: u64,
     /// Messages with data that it received.
@@ -298,4 +297,11 @@ pub struct RankReport {
     pub sent: Bytes,
     /// The program's payload that it received.
     pub received: Bytes,
+}
+
+impl RankReport {
+    /// Time waiting: what neither computation nor the messaging layer took.
+    pub fn wait(&self) -> Span {
+        (self.end - Time::ZERO).saturating_sub(self.computation).saturating_sub(self.communication)
+    }
 }

@@ -54,8 +54,8 @@ impl Seating {
         self.seats[number.index()].0
     }
 
-    /// The endpoint of a rank that is counted over all programs, and its number among the ranks there; `None`: there is no
-    /// such rank.
+    /// The endpoint of a rank that is counted over all programs, and its number among the ranks there;
+    /// `None`: there is no such rank.
     #[inline]
     pub fn seat(&self, number: RankId) -> Option<(EndpointId, u32)> {
         self.seats.get(number.index()).copied()

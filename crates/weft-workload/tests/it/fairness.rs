@@ -1,12 +1,11 @@
 //! No endpoint, port or link is favoured where all are alike.
 
 use crate::machine::{
-    Run, SLOT, advance, begin, dice, injected_and_delivered, link, links, reset, saturated, star, switch,
-    torus,
+    Machine, Run, SLOT, advance, dice, injected_and_delivered, links, reset, saturated, star, switch, torus,
 };
 use weft_fabric::LinkEnd;
 use weft_fabric::parameters::{ArbiterKind, SwitchKind};
-use weft_topo::{Attachment, Layout, Topology};
+use weft_topo::{Attachment, Layout};
 use weft_units::Span;
 use weft_workload::arrival::{Arrival, Poisson};
 use weft_workload::pattern::{Pattern, PatternKind, Settings};
@@ -21,8 +20,8 @@ const SWITCHES: [(SwitchKind, ArbiterKind); 7] = [
     (SwitchKind::OutputQueued, ArbiterKind::RoundRobin),
 ];
 
-/// How much more the members of a group differ than chance makes them: the F statistic of a one-way
-/// analysis of variance, `samples[member][batch]`. About 1 where all are alike.
+/// The F statistic of a one-way analysis of variance of `samples[member][batch]`: the variance between
+/// members over that within them. About 1 where all are alike.
 fn f_statistic(samples: &[Vec<f64>]) -> f64 {
     let batches = samples[0].len() as f64;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -35,7 +34,7 @@ fn f_statistic(samples: &[Vec<f64>]) -> f64 {
     batches * variance(&means) / mean(&within)
 }
 
-/// What F exceeds less than once in a thousand times by chance, for groups of eight and more.
+/// The limit that F exceeds by chance less than once in a thousand times, for groups of eight and more.
 fn f_limit(members: usize) -> f64 {
     1.0 + 5.0 * (2.0 / (members - 1) as f64).sqrt()
 }
@@ -74,11 +73,10 @@ fn measure(run: &mut Run, batches: usize, slots: u64) -> Batches {
 
 fn uniform(layout: Layout, (kind, arbiter): (SwitchKind, ArbiterKind), arrival: &Arrival, seed: u64) -> Run {
     let pattern = Pattern::new(PatternKind::Uniform, &layout, &Settings::default(), &mut dice()).unwrap();
-    let links = vec![link(); layout.link_classes().len()];
     let mut switch = switch(kind, arbiter, 8);
     // Unbounded queues under too much load are never steady.
     switch.output_buffer = Some(switch.buffer);
-    begin(layout, links, switch, pattern, arrival, seed)
+    Machine::new(layout, switch).begin(pattern, arrival, seed)
 }
 
 fn assert_alike(what: &str, samples: &[Vec<f64>]) {

@@ -4,23 +4,22 @@
 use std::sync::atomic::AtomicBool;
 use weft_engine::Simulation;
 use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{Built, LinkEnd, LinkReport, Network, NetworkParameters};
-use weft_nic::{SimpleNic, SimpleParameters};
+use weft_fabric::{LinkEnd, LinkParameters, LinkReport, Network, NetworkParameters};
+use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{Attachment, Dimension, DimensionOrder, Layout, Routing, Star, StarRouting, Topology, Torus};
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span};
 use weft_workload::arrival::Arrival;
 use weft_workload::pattern::Pattern;
-use weft_workload::traffic::{Source, TrafficParameters};
+use weft_workload::traffic::{TrafficParameters, TrafficSource};
 
 /// Bytes of every packet: 250 at 16 Gb/s take 125 ns, which are 25 cycles of 200 MHz.
 pub const PACKET: u64 = 250;
 /// One packet on a line of 16 Gb/s.
 pub const SLOT: Span = Span::from_ns(125);
 
-pub type Run<T = Layout> = Simulation<Network<T, SimpleNic<Source>>>;
+pub type Run<T = Layout> = Simulation<Network<T, OverheadsNic<TrafficSource>>>;
 
 pub fn star(endpoints: u64) -> Layout {
     Layout::Star(StarRouting::new(Star::new(endpoints).unwrap()))
@@ -37,6 +36,7 @@ pub fn link() -> LinkParameters {
         code: LineCode::NONE,
         latency: Span::from_ns(20),
         framing: Bytes::ZERO,
+        routing: Span::ZERO,
     }
 }
 
@@ -49,47 +49,58 @@ pub fn switch(kind: SwitchKind, arbiter: ArbiterKind, packets: u64) -> SwitchPar
         pipeline_cycles: 2,
         forwarding: Forwarding::VirtualCutThrough,
         faster_link: FasterLink::Bubble,
+        buffer_per: BufferPer::Channel,
         buffer: Bytes::new(packets * PACKET),
         credit: CreditUnit::Bytes,
         output_buffer: None,
     }
 }
 
-/// Sources at every endpoint whose messages of one packet follow `pattern` and `arrival`; the interface
-/// costs nothing.
-pub fn begin<T: Topology + Routing + Sync>(
-    layout: T,
-    links: Vec<LinkParameters>,
-    switch: SwitchParameters,
-    pattern: Pattern,
-    arrival: &Arrival,
-    seed: u64,
-) -> Run<T> {
-    let (header, footer, payload) = (Bytes::ZERO, Bytes::ZERO, Bytes::new(PACKET));
-    let simple = SimpleParameters {
-        send_message: Span::ZERO,
-        send_write: Span::ZERO,
-        message_gap: Span::ZERO,
-        send_packet: Span::ZERO,
-        receive_packet: Span::ZERO,
-        receive_message: Span::ZERO,
-        payload,
-        channels: 1,
-    };
-    let traffic = TrafficParameters {
-        pattern: pattern.clone(),
-        bytes: payload,
-        interfaces: 1,
-        report_messages: false,
-        report_flows: false,
-        flows_have_destinations: false,
-    };
-    let format = PacketFormat { header, footer, payload };
-    let parameters = NetworkParameters { layout, format, links, switch, seed };
-    let source = |e: EndpointId, _: &_| SimpleNic::new(Source::new(e, arrival.clone(), &pattern, seed));
-    let Built { network, sites, events, lookahead } =
-        Network::build(parameters, (simple, traffic), source).unwrap();
-    Simulation::new(network, sites, events, lookahead, 1)
+/// A network of one kind of switch.
+pub struct Machine<T> {
+    pub layout: T,
+    /// By class of link.
+    pub links: Vec<LinkParameters>,
+    pub switch: SwitchParameters,
+}
+
+impl<T: Topology + Routing + Sync> Machine<T> {
+    /// All links of the layout are alike.
+    pub fn new(layout: T, switch: SwitchParameters) -> Machine<T> {
+        Machine { links: vec![link(); layout.link_classes().len()], layout, switch }
+    }
+
+    /// Sources at every endpoint whose messages of one packet follow `pattern` and `arrival`; the interface
+    /// costs nothing.
+    pub fn begin(self, pattern: Pattern, arrival: &Arrival, seed: u64) -> Run<T> {
+        let Machine { layout, links, switch } = self;
+        let (header, footer, payload) = (Bytes::ZERO, Bytes::ZERO, Bytes::new(PACKET));
+        let simple = OverheadsParameters {
+            send_message: Span::ZERO,
+            send_write: Span::ZERO,
+            message_gap: Span::ZERO,
+            send_packet: Span::ZERO,
+            receive_packet: Span::ZERO,
+            receive_message: Span::ZERO,
+            payload,
+            channels: 1,
+        };
+        let traffic = TrafficParameters {
+            pattern: pattern.clone(),
+            bytes: payload,
+            interfaces: 1,
+            report_messages: false,
+            report_flows: false,
+            flows_have_destinations: false,
+        };
+        let format = PacketFormat { header, footer, payload };
+        let parameters = NetworkParameters { layout, format, links, switch, seed };
+        let source =
+            |e: EndpointId, _: &_| OverheadsNic::new(TrafficSource::new(e, arrival.clone(), &pattern, seed));
+        let initial =
+            Network::build(parameters, NicParameters { interface: simple, host: traffic }, source).unwrap();
+        Simulation::new(initial, 1)
+    }
 }
 
 /// Runs for `span` more.
@@ -105,7 +116,7 @@ pub fn reset<T: Topology + Routing + Sync>(run: &mut Run<T>) {
     run.outputs_mut().for_each(|output| *output = Default::default());
 }
 
-/// What every direction of every link has carried since the last reset.
+/// The load of every direction of every link since the last reset.
 pub fn links<T: Topology + Routing + Sync>(run: &Run<T>) -> Vec<LinkReport> {
     run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())).collect()
 }

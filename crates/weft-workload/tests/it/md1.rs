@@ -1,8 +1,10 @@
 //! An output-queued switch under Poisson arrivals is an M/D/1 queue.
 
-use crate::machine::{advance, begin, link, reset, star, switch};
+use crate::machine::{Machine, advance, link, reset, star, switch};
 use weft_fabric::parameters::{ArbiterKind, SwitchKind};
-use weft_topo::{Address, Attachment, LinkClass, Position, RouteState, Routing, Step, Topology, View};
+use weft_topo::{
+    Address, AtSwitch, Attachment, LinkClass, LocalView, NextHop, RouteState, Routing, Topology,
+};
 use weft_units::{BitRate, Clock, EndpointId, PortId, Span, SwitchId};
 use weft_workload::arrival::{Arrival, Poisson};
 use weft_workload::pattern::{Pattern, PatternKind, Settings};
@@ -55,8 +57,8 @@ impl Routing for Concentrator {
         1
     }
 
-    fn route(&self, at: Position, to: Address, _: &mut RouteState, _: &mut impl View) -> Step {
-        Step { port: PortId(to.0 as u32), vc: at.vc }
+    fn route(&self, at: AtSwitch, to: Address, _: &mut RouteState, _: &mut impl LocalView) -> NextHop {
+        NextHop { port: PortId(to.0 as u32), vc: at.vc }
     }
 
     fn is_deterministic(&self) -> bool {
@@ -71,7 +73,7 @@ fn mean_wait(load_percent: u64, packets: u64) -> f64 {
     let service = Span::from_us(2);
     let (fast, mut slow) = (link(), link());
     slow.rate = BitRate::from_gigabits(1);
-    let fast = weft_fabric::parameters::LinkParameters { rate: BitRate::from_gigabits(100), ..fast };
+    let fast = weft_fabric::LinkParameters { rate: BitRate::from_gigabits(100), ..fast };
     let mut switch = switch(SwitchKind::OutputQueued, ArbiterKind::RoundRobin, 1_000);
     // A clock whose cycle is a picosecond: no wait for its edges.
     switch.clock = Clock::from_hertz(1_000_000_000_000).unwrap();
@@ -81,7 +83,8 @@ fn mean_wait(load_percent: u64, packets: u64) -> f64 {
     let settings = Settings { target: EndpointId(0), ..Settings::default() };
     let shape = star(u64::from(SENDERS) + 1);
     let pattern = Pattern::new(PatternKind::Incast, &shape, &settings, &mut || 0).unwrap();
-    let mut run = begin(Concentrator { senders: SENDERS }, vec![fast, slow], switch, pattern, &arrival, 3);
+    let machine = Machine { layout: Concentrator { senders: SENDERS }, links: vec![fast, slow], switch };
+    let mut run = machine.begin(pattern, &arrival, 3);
     advance(&mut run, Span::from_ps(service.as_ps() * 10_000));
     reset(&mut run);
     advance(&mut run, Span::from_ps(service.as_ps() * packets * 100 / load_percent));

@@ -1,19 +1,18 @@
 //! Saturated switches and networks.
 
 use crate::machine::{
-    SLOT, begin, dice, injected_and_delivered, link, links, saturated, star, switch, throughput, torus,
+    Machine, SLOT, dice, injected_and_delivered, links, saturated, star, switch, throughput, torus,
 };
-use weft_fabric::parameters::{ArbiterKind, SwitchKind};
+use weft_fabric::parameters::{ArbiterKind, SwitchKind, SwitchParameters};
 use weft_topo::{Layout, Topology, channel_load};
 use weft_workload::arrival::{Arrival, Poisson};
 use weft_workload::pattern::{Pattern, PatternKind, Settings};
 
-fn saturated_star(ports: u64, kind: SwitchKind, arbiter: ArbiterKind, packets: u64, slots: u64) -> f64 {
+fn saturated_star(ports: u64, switch: SwitchParameters, slots: u64) -> f64 {
     let layout = star(ports);
     let settings = Settings { include_self: true, ..Settings::default() };
     let pattern = Pattern::new(PatternKind::Uniform, &layout, &settings, &mut dice()).unwrap();
-    let links = vec![link(); layout.link_classes().len()];
-    let mut run = begin(layout, links, switch(kind, arbiter, packets), pattern, &saturated(), 5);
+    let mut run = Machine::new(layout, switch).begin(pattern, &saturated(), 5);
     throughput(&mut run, 2_000, slots)
 }
 
@@ -26,7 +25,8 @@ fn saturated_star(ports: u64, kind: SwitchKind, arbiter: ArbiterKind, packets: u
 #[test]
 fn saturated_input_queues_reach_karols_throughput() {
     for (ports, theory) in [(2, 0.75), (4, 0.655), (8, 0.618)] {
-        let measured = saturated_star(ports, SwitchKind::InputQueued, ArbiterKind::Random, 16, 60_000);
+        let switch = switch(SwitchKind::InputQueued, ArbiterKind::Random, 16);
+        let measured = saturated_star(ports, switch, 60_000);
         assert!((measured / theory - 1.0).abs() < 0.01, "{ports} ports: {measured} for {theory}");
     }
 }
@@ -37,8 +37,9 @@ fn saturated_input_queues_reach_karols_throughput() {
 fn virtual_output_queues_with_islip_are_work_conserving() {
     for ports in [4, 8, 16] {
         for iterations in [1, 4] {
-            let kind = ArbiterKind::Islip(iterations);
-            let measured = saturated_star(ports, SwitchKind::VirtualOutputQueued, kind, 64 * ports, 20_000);
+            let arbiter = ArbiterKind::Islip(iterations);
+            let switch = switch(SwitchKind::VirtualOutputQueued, arbiter, 64 * ports);
+            let measured = saturated_star(ports, switch, 20_000);
             assert!(
                 (0.98..=1.0001).contains(&measured),
                 "{ports} ports, {iterations} iterations: {measured}"
@@ -72,7 +73,7 @@ fn torus_load(
         None => saturated(),
     };
     let pattern = Pattern::new(pattern, &layout, &Settings::default(), &mut dice()).unwrap();
-    let mut run = begin(layout, vec![link(); classes], switch(kind, arbiter, 8), pattern, &arrival, 5);
+    let mut run = Machine::new(layout, switch(kind, arbiter, 8)).begin(pattern, &arrival, 5);
     let accepted = throughput(&mut run, 2_000, SLOTS);
     let busiest = links(&run).iter().map(|link| link.packets).max().unwrap();
     assert!(busiest <= SLOTS + 1, "a link carried {busiest} packets in {SLOTS} slots");

@@ -67,7 +67,7 @@ pub fn programs(steps: &[Step]) -> Vec<Vec<Op>> {
             Step::Message { from, to, tag, bytes, mode, wildcard } => {
                 let sent = request(from, &mut pending);
                 let received = request(to, &mut pending);
-                ranks[from as usize].push(send_as(mode, to, tag, bytes, sent));
+                ranks[from as usize].push(in_mode(mode, send(to, tag, bytes, sent)));
                 ranks[to as usize].push(if wildcard {
                     let (comm, bytes, request) = (CommId::WORLD, Bytes::new(bytes), RequestId(received));
                     Op::Irecv {
@@ -77,6 +77,7 @@ pub fn programs(steps: &[Step]) -> Vec<Vec<Op>> {
                         bytes,
                         matched: Some((RankId(from), tag)),
                         request,
+                        buffer: None,
                     }
                 } else {
                     receive(from, tag, bytes, received)

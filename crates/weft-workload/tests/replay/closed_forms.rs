@@ -1,7 +1,8 @@
 //! Times that follow from the parameters, to the picosecond.
 
 use super::support::*;
-use weft_units::{BitRate, Bytes, LineCode, LineRate, Span};
+use weft_fabric::LineRate;
+use weft_units::{BitRate, Bytes, LineCode, Span};
 use weft_workload::replay::{Activity, ProgressRule, TimelineEvent};
 
 fn ping_pong(rounds: u32, bytes: u64) -> Vec<Vec<weft_trace::op::Op>> {
@@ -114,7 +115,7 @@ fn slices_cover_the_time_of_a_rank() {
             }
             assert_eq!(
                 (at, computed, communicated, waited),
-                (rank.end, rank.computation, rank.communication, rank.wait)
+                (rank.end, rank.computation, rank.communication, rank.wait())
             );
         }
     }

@@ -10,7 +10,14 @@ const WINDOW: WindowId = WindowId(7);
 const BUSY: u64 = 500;
 
 fn access(kind: OneSided, target: u32, bytes: u64) -> Op {
-    Op::OneSided { kind, window: WINDOW, target: RankId(target), bytes: Bytes::new(bytes), request: None }
+    Op::OneSided {
+        kind,
+        window: WINDOW,
+        target: RankId(target),
+        bytes: Bytes::new(bytes),
+        request: None,
+        buffer: None,
+    }
 }
 
 fn sync(kind: WindowSync) -> Op {
@@ -18,7 +25,7 @@ fn sync(kind: WindowSync) -> Op {
 }
 
 fn window() -> Op {
-    Op::Window { window: WINDOW, comm: CommId::WORLD, bytes: Bytes::new(1 << 20) }
+    Op::Window { window: WINDOW, comm: CommId::WORLD, bytes: Bytes::new(1 << 20), buffer: None }
 }
 
 fn setup(path: OneSidedPath, progress: ProgressRule) -> Setup {

@@ -2,30 +2,29 @@
 
 use super::support::*;
 use std::sync::Arc;
+use weft_fabric::LineRate;
 use weft_msg::OneSidedPath;
-use weft_units::{BitRate, Bytes, LineCode, LineRate, Span};
-use weft_workload::osu::{Benchmark, Figures, Repetitions, Stopwatch};
+use weft_units::{BitRate, Bytes, LineCode, Span};
+use weft_workload::osu::{Benchmark, Figures, Loop, Repetitions, Stopwatch};
 use weft_workload::replay::{Generated, Operations, ProgressRule};
 
 const REPETITIONS: Repetitions = Repetitions { warm_up: 2, iterations: 5, barrier: true };
 
-/// What a benchmark measures on a network.
-fn figures(
-    setup: &Setup,
-    benchmark: Benchmark,
-    ranks: u32,
-    bytes: u64,
-    repetitions: Repetitions,
-    reload: Option<Span>,
-) -> Figures {
-    let program = Arc::new(benchmark.program(ranks, Bytes::new(bytes), repetitions));
+/// The figures of a benchmark on a network. With `reload`, the run is saved and resumed once per such period.
+fn run(setup: &Setup, program: Loop, reload: Option<Span>) -> Figures {
+    let program = Arc::new(program);
     let outcome = setup.run_all(&[Operations::Generated(program.clone())], reload);
     outcome.assert_finished();
     let operations: u64 = outcome.ranks.iter().map(|rank| rank.operations).sum();
     assert_eq!(operations, Operations::Generated(program.clone() as Arc<dyn Generated>).count());
-    let mut times = vec![Stopwatch::default(); ranks as usize];
+    let mut times = vec![Stopwatch::default(); program.ranks() as usize];
     outcome.clocks.iter().for_each(|reading| times[reading.rank.index()].read(reading.clock));
     program.figures(&times)
+}
+
+/// The figures of a benchmark with the usual repetitions.
+fn figures(setup: &Setup, benchmark: Benchmark, ranks: u32, bytes: u64) -> Figures {
+    run(setup, benchmark.program(ranks, Bytes::new(bytes), REPETITIONS), None)
 }
 
 /// Everything costs something; a message costs one rank the same whatever others do.
@@ -61,7 +60,7 @@ fn close(value: Option<f64>, expected: f64) {
 fn latency_is_one_way_of_a_ping_pong() {
     let setup = costly();
     let one_way = setup.protocol.send_call + through(&setup, 8) + setup.protocol.receive_message;
-    let measured = figures(&setup, Benchmark::Latency, 2, 8, REPETITIONS, None);
+    let measured = figures(&setup, Benchmark::Latency, 2, 8);
     close(measured.latency_us, us(one_way));
     assert_eq!((measured.bandwidth_gbps, measured.latency_min_us), (None, None));
 }
@@ -75,7 +74,7 @@ fn one_way_is_the_interval_of_the_slower_side() {
     let receiver = protocol.receive_call + protocol.wait_call + protocol.receive_message;
     let sender = protocol.send_call + protocol.wait_call;
     assert!(receiver > sender);
-    let measured = |setup: &Setup| figures(setup, Benchmark::OneWay, 2, 8, REPETITIONS, None).latency_us;
+    let measured = |setup: &Setup| figures(setup, Benchmark::OneWay, 2, 8).latency_us;
     close(measured(&setup), us(receiver));
     setup.protocol.receive_message = Span::ZERO;
     setup.protocol.receive_call = Span::ZERO;
@@ -98,28 +97,29 @@ fn on_wire(messages: f64) -> f64 {
 #[test]
 fn bandwidth_is_that_of_a_window_and_its_answer() {
     let window = on_wire(64.0) + 1_000.0 + 2.0 + 1_000.0;
-    let measured = figures(&wire(), Benchmark::Bw, 2, 4096, REPETITIONS, None);
+    let measured = figures(&wire(), Benchmark::Bw, 2, 4096);
     close(measured.bandwidth_gbps, 64.0 * 4096.0 * 8.0 / window);
     close(measured.messages_per_second, 64.0 / window * 1e9);
     assert_eq!(measured.latency_us, None);
     // Both directions at once, and nobody answers.
     let window = on_wire(64.0) + 1_000.0;
-    let measured = figures(&wire(), Benchmark::Bibw, 2, 4096, REPETITIONS, None);
+    let measured = figures(&wire(), Benchmark::Bibw, 2, 4096);
     close(measured.bandwidth_gbps, 2.0 * 64.0 * 4096.0 * 8.0 / window);
 }
 
 #[test]
 fn pairs_add_up() {
-    let one = figures(&wire(), Benchmark::Bw, 2, 4096, REPETITIONS, None).bandwidth_gbps.unwrap();
-    let three = figures(&wire(), Benchmark::MbwMr, 6, 4096, REPETITIONS, None);
-    close(three.bandwidth_gbps, 3.0 * one);
+    let one = figures(&wire(), Benchmark::Bw, 2, 4096).bandwidth_gbps.unwrap();
+    let three = figures(&wire(), Benchmark::MbwMr, 6, 4096).bandwidth_gbps.unwrap();
+    // They leave the barrier apart by a few latencies, and the time is that of all.
+    assert!(three <= 3.0 * one && three > 2.97 * one, "{three}, {one}");
     // Three ranks of a host send at once, and share its wire.
     let setup = Setup { per_host: 3, ..wire() };
     let window = on_wire(3.0 * 64.0) + 1_000.0 + 3.0 * 2.0 + 1_000.0;
-    let together = figures(&setup, Benchmark::MbwMr, 6, 4096, REPETITIONS, None).bandwidth_gbps.unwrap();
-    let slowest = 3.0 * 64.0 * 4096.0 * 8.0 / window;
-    // Their times end apart, and OSU divides by the mean.
-    assert!(together >= slowest && together < 1.1 * slowest, "{together}, {slowest}");
+    let together = figures(&setup, Benchmark::MbwMr, 6, 4096).bandwidth_gbps.unwrap();
+    let alone = 3.0 * 64.0 * 4096.0 * 8.0 / window;
+    // Each waits for its own answer only, so that windows of one fill the gaps of the others.
+    assert!(together > 0.99 * alone && together <= 16.0, "{together}, {alone}");
 }
 
 /// The root is out of the broadcast first, so that its token of the barrier is there when the other one
@@ -136,7 +136,7 @@ fn a_broadcast_between_two_is_a_message_and_a_late_root() {
     let late = through(&setup, 0) - protocol.wait_call;
     let sent = protocol.collective_call + protocol.send_call;
     let other = late + sent + through(&setup, 8) + protocol.receive_message;
-    let measured = figures(&setup, Benchmark::Bcast, 2, 8, REPETITIONS, None);
+    let measured = figures(&setup, Benchmark::Bcast, 2, 8);
     close(measured.latency_min_us, us(root));
     close(measured.latency_max_us, us(other));
     close(measured.latency_us, (us(root) + us(other)) / 2.0);
@@ -152,13 +152,13 @@ fn an_allreduce_between_two_is_an_exchange() {
         + through(&setup, 8)
         + protocol.receive_message;
     for benchmark in [Benchmark::Allreduce, Benchmark::Allgather] {
-        let measured = figures(&setup, benchmark, 2, 8, REPETITIONS, None);
+        let measured = figures(&setup, benchmark, 2, 8);
         close(measured.latency_us, us(both));
         assert_eq!(measured.latency_min_us, measured.latency_max_us);
     }
     // A barrier is the same without data.
     let token = us(both) - us(through(&setup, 8)) + us(through(&setup, 0));
-    close(figures(&setup, Benchmark::Barrier, 2, 0, REPETITIONS, None).latency_us, token);
+    close(figures(&setup, Benchmark::Barrier, 2, 0).latency_us, token);
 }
 
 /// Without barriers a root runs ahead: the mean is then the interval at which broadcasts stream.
@@ -166,11 +166,11 @@ fn an_allreduce_between_two_is_an_exchange() {
 fn without_barriers_broadcasts_stream() {
     let setup = costly();
     let repetitions = Repetitions { barrier: false, iterations: 50, ..REPETITIONS };
-    let measured = figures(&setup, Benchmark::Bcast, 2, 8, repetitions, None);
+    let measured = run(&setup, Benchmark::Bcast.program(2, Bytes::new(8), repetitions), None);
     let protocol = &setup.protocol;
     let root = protocol.collective_call + protocol.send_call + protocol.wait_call;
     close(measured.latency_min_us, us(root));
-    let with = figures(&setup, Benchmark::Bcast, 2, 8, REPETITIONS, None);
+    let with = figures(&setup, Benchmark::Bcast, 2, 8);
     assert!(measured.latency_max_us < with.latency_max_us);
 }
 
@@ -180,7 +180,7 @@ fn more_iterations_measure_the_same() {
     for benchmark in [Benchmark::Latency, Benchmark::Bw, Benchmark::Reduce, Benchmark::Alltoall] {
         let measured = |warm_up, iterations| {
             let repetitions = Repetitions { warm_up, iterations, barrier: true };
-            let figures = figures(&wire(), benchmark, 2, 100, repetitions, None);
+            let figures = run(&wire(), benchmark.program(2, Bytes::new(100), repetitions), None);
             figures.latency_us.or(figures.bandwidth_gbps)
         };
         close(measured(1, 1), measured(3, 20).unwrap());
@@ -193,8 +193,9 @@ fn saving_and_resuming_changes_nothing() {
     let setup = Setup { per_host: 2, ..Setup::costly(ProgressRule::Call) };
     for benchmark in Benchmark::ALL {
         let ranks = if benchmark.is_for_two() { 2 } else { 6 };
-        let whole = figures(&setup, benchmark, ranks, 700, REPETITIONS, None);
-        let reloaded = figures(&setup, benchmark, ranks, 700, REPETITIONS, Some(Span::from_ns(3_001)));
+        let program = || benchmark.program(ranks, Bytes::new(700), REPETITIONS);
+        let whole = run(&setup, program(), None);
+        let reloaded = run(&setup, program(), Some(Span::from_ns(3_001)));
         assert_eq!(whole, reloaded, "{benchmark}");
     }
 }
@@ -206,13 +207,13 @@ fn an_access_is_there_and_back() {
     (setup.protocol.one_sided, setup.protocol.atomics) = (OneSidedPath::Native, OneSidedPath::Native);
     let protocol = &setup.protocol;
     for benchmark in [Benchmark::PutLatency, Benchmark::GetLatency, Benchmark::FopLatency] {
-        let measured = figures(&setup, benchmark, 2, 8, REPETITIONS, None).latency_us.unwrap();
+        let measured = figures(&setup, benchmark, 2, 8).latency_us.unwrap();
         let wires = us(setup.ideal.latency) * 2.0;
         let software = us(protocol.send_call + protocol.wait_call + protocol.control_send);
         assert!(measured > wires && measured < wires + software + 1.0, "{benchmark}: {measured}");
     }
     // Many at a time go one behind the other, not one after the other.
     let setup = wire();
-    let put = figures(&setup, Benchmark::PutBw, 2, 4096, REPETITIONS, None).bandwidth_gbps.unwrap();
+    let put = figures(&setup, Benchmark::PutBw, 2, 4096).bandwidth_gbps.unwrap();
     assert!(put > 0.9 * 16.0 && put < 16.0, "{put}");
 }

@@ -7,22 +7,21 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Model, Progress, Simulation};
 use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, LinkParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{Built, Ideal, Network, NetworkParameters};
+use weft_fabric::{Ideal, LinkParameters, Network, NetworkParameters};
 use weft_msg::{Protocol, Work};
-use weft_nic::SimpleNic;
+use weft_nic::{NicParameters, OverheadsNic};
 use weft_topo::{Layout, Star, StarRouting};
 use weft_trace::op::*;
 use weft_units::{BitRate, Bytes, Clock, LineCode, RankId, Span, Time};
 use weft_workload::mapping::Hosts;
-use weft_workload::path::{Category, Pace, PathTrace, Walk, What, message_time, rank_time};
+use weft_workload::path::{Category, Pace, PathTrace, PieceKind, Walk, message_time, rank_time};
 use weft_workload::replay::*;
 
-/// What a finished simulation has recorded.
+/// Runs a simulation to its end and returns its record.
 fn finished<M: Model<Output = ReplayOutput>>(mut simulation: Simulation<M>, pace: Pace) -> PathTrace {
-    assert_eq!(simulation.run_until(Time::MAX, &AtomicBool::new(false)), Progress::Dry);
+    assert_eq!(simulation.run_until(Time::NEVER, &AtomicBool::new(false)), Progress::Dry);
     let (mut record, mut hops, mut stages) = (Record::default(), Vec::new(), Vec::new());
     for output in simulation.outputs_mut() {
         let output = std::mem::take(output);
@@ -34,47 +33,62 @@ fn finished<M: Model<Output = ReplayOutput>>(mut simulation: Simulation<M>, pace
     PathTrace::new(record, hops, stages, pace)
 }
 
-/// The record of some programs, on the ideal network or on a star with that switch.
-fn recorded(
-    setup: &Setup,
+/// A network and the part of a run on it that is recorded.
+struct Recording<'s> {
+    setup: &'s Setup,
+    /// A star with this switch; `None`: the ideal network.
     star: Option<SwitchParameters>,
-    ranks: &[Vec<Op>],
     threads: usize,
     from: Span,
-) -> PathTrace {
-    let trace = trace_of(ranks);
-    let endpoints = trace.ranks().div_ceil(setup.per_host);
-    let hosts = Hosts { hosts: endpoints, cores: setup.per_host, endpoints_per_host: 1 };
-    let places = hosts.linear(trace.ranks().into(), None).unwrap();
-    let programs = vec![Program { operations: trace.into(), places }];
-    let mut parameters = ReplayParameters::new(programs, setup.protocol.clone(), setup.progress);
-    parameters.record_from = Some(Time::ZERO + from);
-    let pace = Pace {
-        packet_payload: setup.simple.payload,
-        receive_packet: setup.simple.receive_packet,
-        send_packet: Span::ZERO,
-        switch_cycle: Span::from_ns(5),
-        interface_cycle: Span::ZERO,
-    };
-    let mut nics = parameters.hosts(endpoints).into_iter().map(SimpleNic::new);
-    let Some(switch) = star else {
-        let (model, sites, events, lookahead) =
-            Ideal::build(setup.ideal, endpoints, (setup.simple, parameters), |_, _| nics.next().unwrap());
-        return finished(Simulation::new(model, sites, events, lookahead, threads), pace);
-    };
-    let layout = Layout::Star(StarRouting::new(Star::new(endpoints.into()).unwrap()));
-    let link = LinkParameters {
-        rate: BitRate::from_gigabits(16),
-        code: LineCode::NONE,
-        latency: Span::from_ns(20),
-        framing: Bytes::ZERO,
-    };
-    let format = PacketFormat { header: Bytes::ZERO, footer: Bytes::ZERO, payload: setup.simple.payload };
-    let parameters_of_network = NetworkParameters { layout, format, links: vec![link; 2], switch, seed: 1 };
-    let Built { network, sites, events, lookahead } =
-        Network::build(parameters_of_network, (setup.simple, parameters), |_, _| nics.next().unwrap())
-            .unwrap();
-    finished(Simulation::new(network, sites, events, lookahead, threads), pace)
+}
+
+/// The record of some programs on the ideal network, from the beginning.
+fn recorded(setup: &Setup, ranks: &[Vec<Op>]) -> PathTrace {
+    Recording::new(setup, None).run(ranks)
+}
+
+impl Recording<'_> {
+    fn new(setup: &Setup, star: Option<SwitchParameters>) -> Recording<'_> {
+        Recording { setup, star, threads: 1, from: Span::ZERO }
+    }
+
+    /// Runs programs and returns their record.
+    fn run(&self, ranks: &[Vec<Op>]) -> PathTrace {
+        let Recording { setup, star, threads, from } = *self;
+        let trace = trace_of(ranks);
+        let endpoints = trace.ranks().div_ceil(setup.per_host);
+        let hosts = Hosts { hosts: endpoints, cores: setup.per_host, endpoints_per_host: 1 };
+        let places = hosts.linear(trace.ranks().into(), None).unwrap();
+        let programs = vec![Program { operations: trace.into(), places }];
+        let mut parameters = ReplayParameters::new(programs, setup.protocol.clone(), setup.progress);
+        parameters.record_from = Some(Time::ZERO + from);
+        let pace = Pace {
+            packet_payload: setup.simple.payload,
+            receive_packet: setup.simple.receive_packet,
+            send_packet: Span::ZERO,
+            switch_cycle: Span::from_ns(5),
+            interface_cycle: Span::ZERO,
+        };
+        let mut nics = parameters.hosts(endpoints).into_iter().map(OverheadsNic::new);
+        let shared = NicParameters { interface: setup.simple, host: parameters };
+        let Some(switch) = star else {
+            let initial = Ideal::build(setup.ideal, endpoints, shared, |_, _| nics.next().unwrap());
+            return finished(Simulation::new(initial, threads), pace);
+        };
+        let layout = Layout::Star(StarRouting::new(Star::new(endpoints.into()).unwrap()));
+        let link = LinkParameters {
+            rate: BitRate::from_gigabits(16),
+            code: LineCode::NONE,
+            latency: Span::from_ns(20),
+            framing: Bytes::ZERO,
+            routing: Span::ZERO,
+        };
+        let format = PacketFormat { header: Bytes::ZERO, footer: Bytes::ZERO, payload: setup.simple.payload };
+        let parameters_of_network =
+            NetworkParameters { layout, format, links: vec![link; 2], switch, seed: 1 };
+        let initial = Network::build(parameters_of_network, shared, |_, _| nics.next().unwrap()).unwrap();
+        finished(Simulation::new(initial, threads), pace)
+    }
 }
 
 /// 200 MHz, a pipeline of 2 cycles: a packet of 250 bytes takes 25 cycles on the line of the star.
@@ -89,14 +103,15 @@ fn switch(forwarding: Forwarding) -> SwitchParameters {
         buffer: Bytes::new(4 * 256),
         credit: CreditUnit::Bytes,
         output_buffer: None,
+        buffer_per: weft_fabric::parameters::BufferPer::Channel,
     }
 }
 
-/// How much of a walk is in each category that has any.
+/// The sum of a walk's pieces in each category that has any.
 fn shares(walk: &Walk) -> BTreeMap<Category, Span> {
     let mut shares = BTreeMap::new();
     for piece in &walk.pieces {
-        *shares.entry(piece.what.category()).or_insert(Span::ZERO) += piece.span();
+        *shares.entry(piece.kind.category()).or_insert(Span::ZERO) += piece.span();
     }
     shares
 }
@@ -118,7 +133,7 @@ fn one_message(bytes: u64) -> Vec<Vec<Op>> {
 #[test]
 fn an_eager_message_is_split_into_its_parts() {
     use Category::*;
-    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(200), 1, Span::ZERO);
+    let trace = recorded(&Setup::costly(ProgressRule::Call), &one_message(200));
     // Software: send call; receive message, one entry looked at. Interface: 31 + 13 before, 5 + 41 behind.
     // 224 bytes on the wire.
     let software = 113 + 97 + 3;
@@ -138,7 +153,7 @@ fn an_eager_message_is_split_into_its_parts() {
 #[test]
 fn a_rendezvous_is_split_into_its_parts() {
     use Category::*;
-    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(3_000), 1, Span::ZERO);
+    let trace = recorded(&Setup::costly(ProgressRule::Call), &one_message(3_000));
     let interface = 31 + 13 + 5 + 41;
     // Request to send, clear to send, data: 8 + 8 + 1500 ns on the line, in one, one and 12 packets.
     let expected = [
@@ -155,7 +170,7 @@ fn a_rendezvous_is_split_into_its_parts() {
 #[test]
 fn a_late_sender_is_late() {
     use Category::*;
-    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(200), 1, Span::ZERO);
+    let trace = recorded(&Setup::costly(ProgressRule::Call), &one_message(200));
     let receiver = rank_time(&trace, &trace.finishes()[1], Time::ZERO);
     let before = 71 + 53;
     let expected = [
@@ -179,7 +194,7 @@ fn a_late_sender_is_late() {
 #[test]
 fn a_partner_that_answers_at_once_is_not_late() {
     let ranks = [vec![send(1, 7, 3_000, 0), wait(0)], vec![receive(0, 7, 3_000, 0), wait(0)]];
-    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &ranks, 1, Span::ZERO);
+    let trace = recorded(&Setup::costly(ProgressRule::Call), &ranks);
     for finish in trace.finishes() {
         let shares = shares(&rank_time(&trace, finish, Time::ZERO));
         let late = shares.get(&Category::LatePartner).copied().unwrap_or_default();
@@ -204,7 +219,7 @@ fn contention_is_what_the_other_takes() {
             Op::Waitall { requests: vec![RequestId(0), RequestId(1)] },
         ],
     ];
-    let trace = recorded(&setup, Some(switch(Forwarding::VirtualCutThrough)), &ranks, 1, Span::ZERO);
+    let trace = Recording::new(&setup, Some(switch(Forwarding::VirtualCutThrough))).run(&ranks);
     use Category::*;
     // Links of 20 ns, a pipeline of 10 ns, 125 ns for a packet.
     let expected = [(Network, 20 + 10 + 20), (Serialization, 125), (Contention, 125)];
@@ -218,7 +233,7 @@ fn a_message_alone_meets_no_contention() {
         for bytes in [0, 100, 256, 257, 5_000] {
             for progress in [ProgressRule::Call, ProgressRule::Background] {
                 let setup = Setup::costly(progress);
-                let trace = recorded(&setup, Some(switch(forwarding)), &one_message(bytes), 1, Span::ZERO);
+                let trace = Recording::new(&setup, Some(switch(forwarding))).run(&one_message(bytes));
                 let shares = shares(&critical(&trace));
                 assert!(!shares.contains_key(&Category::Contention), "{bytes} {forwarding:?}: {shares:?}");
             }
@@ -229,12 +244,14 @@ fn a_message_alone_meets_no_contention() {
 /// Catches a cost of the protocol that is reported under another's name.
 #[test]
 fn software_is_named_by_its_cost() {
-    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(200), 1, Span::ZERO);
+    let trace = recorded(&Setup::costly(ProgressRule::Call), &one_message(200));
     let named: Vec<_> = critical(&trace)
         .pieces
         .iter()
-        .filter_map(|piece| match piece.what {
-            What::Software(work, call) => Some((work, call.map_or("", |call| call.name()), piece.span())),
+        .filter_map(|piece| match piece.kind {
+            PieceKind::Software(work, call) => {
+                Some((work, call.map_or("", |call| call.name()), piece.span()))
+            }
             _ => None,
         })
         .collect();
@@ -263,11 +280,11 @@ proptest! {
         let setup = Setup { per_host, ..Setup::costly(progress) };
         let star = on_star.then(|| switch(Forwarding::VirtualCutThrough));
         let ranks = programs(&steps);
-        let trace = recorded(&setup, star, &ranks, 1, Span::ZERO);
+        let trace = Recording::new(&setup, star).run(&ranks);
         let path = critical(&trace);
         prop_assert_eq!(path.begin, Time::ZERO);
         prop_assert_eq!(trace.finishes().len(), ranks.len());
-        let again = recorded(&setup, star, &ranks, 2, Span::ZERO);
+        let again = Recording { threads: 2, ..Recording::new(&setup, star) }.run(&ranks);
         prop_assert_eq!(&critical(&again), &path);
         for finish in trace.finishes() {
             let time = rank_time(&trace, finish, Time::ZERO);
@@ -285,8 +302,9 @@ proptest! {
     ) {
         let setup = Setup::costly(ProgressRule::Call);
         let ranks = programs(&steps);
-        let whole = critical(&recorded(&setup, None, &ranks, 1, Span::ZERO));
-        let late = critical(&recorded(&setup, None, &ranks, 1, Span::from_ns(from_ns)));
+        let whole = critical(&recorded(&setup, &ranks));
+        let late = Recording { from: Span::from_ns(from_ns), ..Recording::new(&setup, None) };
+        let late = critical(&late.run(&ranks));
         prop_assert_eq!(late.end, whole.end);
         let common: Vec<_> = whole.pieces.iter().filter(|piece| piece.begin >= late.begin).collect();
         prop_assert_eq!(common, late.pieces.iter().collect::<Vec<_>>());
@@ -295,13 +313,13 @@ proptest! {
 
 #[test]
 fn ranks_are_named_in_the_trace() {
-    let trace = recorded(&Setup::costly(ProgressRule::Call), None, &one_message(8), 1, Span::ZERO);
+    let trace = recorded(&Setup::costly(ProgressRule::Call), &one_message(8));
     assert!(trace.steps(RankId(0)).iter().all(|step| step.rank == RankId(0)));
     assert!(trace.steps(RankId(9)).is_empty());
 }
 
-/// Catches a message whose pieces have a gap where its record begins after its post, and steps that are taken for others once those
-/// before them have been let go.
+/// Catches a message whose pieces have a gap where its record begins after its post, and steps that are taken
+/// for others once those before them have been let go.
 #[test]
 fn a_message_that_was_posted_before_its_record_is_whole() {
     let at = |ns: u64| Time::ZERO + Span::from_ns(ns);
@@ -312,14 +330,14 @@ fn a_message_that_was_posted_before_its_record_is_whole() {
         number,
         begin: at(from),
         end: at(to),
-        doing: Doing::Software(Work::SendCall, None),
+        kind: StepKind::Software(Work::SendCall, None),
         cause: Cause::After(number - 1),
         first: true,
         within: None,
         background: false,
     };
     let (kind, payload) = (weft_msg::EnvelopeKind::Eager, Bytes::ZERO);
-    let post = Post { message, rank, to: RankId(1), kind, payload, at: at(20), after: 6 };
+    let post = PostedMessage { message, rank, to: RankId(1), kind, payload, at: at(20), after: 6 };
     let steps = vec![step(5, 10, 14), step(6, 14, 20)];
     let record = Record { steps, posts: vec![post], finishes: Vec::new() };
     let pace = Pace {
@@ -331,7 +349,7 @@ fn a_message_that_was_posted_before_its_record_is_whole() {
     };
     let trace = PathTrace::new(record, Vec::new(), Vec::new(), pace);
     let walk = message_time(&trace, message, rank, (at(3), at(30)));
-    let times: Vec<_> = walk.pieces.iter().map(|piece| (piece.end - at(0), piece.what.category())).collect();
+    let times: Vec<_> = walk.pieces.iter().map(|piece| (piece.end - at(0), piece.kind.category())).collect();
     let ns = Span::from_ns;
     use Category::{Interface, NotRecorded, Software};
     assert_eq!(times, [(ns(10), NotRecorded), (ns(14), Software), (ns(20), Software), (ns(30), Interface)]);

@@ -7,7 +7,7 @@ use weft_workload::replay::ProgressRule;
 
 const BUSY: u64 = 500;
 
-/// When the receiver of a long message has it whose sender computes after the send.
+/// The time at which a long message has arrived whose sender computes after the send.
 fn arrival(progress: ProgressRule, rendezvous: Rendezvous, clear_to_send: ClearToSend) -> Span {
     let mut setup = Setup::costly(progress);
     setup.protocol.rendezvous = rendezvous;

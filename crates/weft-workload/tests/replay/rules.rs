@@ -11,7 +11,7 @@ use weft_workload::replay::ProgressRule;
 #[test]
 fn progress_in_calls_waits_for_a_call() {
     let programs = [
-        vec![send_as(SendMode::Synchronous, 1, 0, 8, 0), wait(0)],
+        vec![in_mode(SendMode::Synchronous, send(1, 0, 8, 0)), wait(0)],
         vec![receive(0, 0, 8, 0), compute(50), wait(0)],
     ];
     let end = |progress| {
@@ -23,8 +23,8 @@ fn progress_in_calls_waits_for_a_call() {
     assert_eq!(end(ProgressRule::Background), Span::ZERO);
 }
 
-/// What a wait costs where it polls: a poll for what has come by its end, and nothing more after two in vain. After a message that has not
-/// ended the wait it polls anew.
+/// Catches a wrong cost of a wait that polls. It pays a poll for messages that come by its end, and nothing
+/// more after two in vain. After a message that has not ended the wait, it polls anew.
 #[test]
 fn a_wait_polls_twice_and_then_sees_what_comes() {
     let mut setup = Setup::zero(ProgressRule::Call);

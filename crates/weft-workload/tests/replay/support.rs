@@ -5,7 +5,7 @@ use weft_engine::{Progress, Simulation};
 use weft_fabric::Ideal;
 use weft_fabric::parameters::IdealParameters;
 use weft_msg::Protocol;
-use weft_nic::{SimpleNic, SimpleParameters};
+use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_trace::op::*;
 use weft_trace::{Trace, TraceHeader, TraceWriter};
 use weft_units::{BitRate, Bytes, RankId, Span, Time};
@@ -16,18 +16,22 @@ pub fn compute(us: u64) -> Op {
     Op::Compute { span: Span::from_us(us) }
 }
 
-pub fn send_as(mode: SendMode, to: u32, tag: i32, bytes: u64, request: u32) -> Op {
+pub fn send(to: u32, tag: i32, bytes: u64, request: u32) -> Op {
     let (to, bytes, request) = (RankId(to), Bytes::new(bytes), RequestId(request));
-    Op::Isend { to, tag, comm: CommId::WORLD, bytes, mode, request }
+    Op::Isend { to, tag, comm: CommId::WORLD, bytes, mode: SendMode::Standard, request, buffer: None }
 }
 
-pub fn send(to: u32, tag: i32, bytes: u64, request: u32) -> Op {
-    send_as(SendMode::Standard, to, tag, bytes, request)
+/// A send in another mode.
+pub fn in_mode(other: SendMode, mut send: Op) -> Op {
+    if let Op::Isend { mode, .. } = &mut send {
+        *mode = other;
+    }
+    send
 }
 
 pub fn receive(from: u32, tag: i32, bytes: u64, request: u32) -> Op {
     let (from, tag, bytes, request) = (Some(RankId(from)), Some(tag), Bytes::new(bytes), RequestId(request));
-    Op::Irecv { from, tag, comm: CommId::WORLD, bytes, matched: None, request }
+    Op::Irecv { from, tag, comm: CommId::WORLD, bytes, matched: None, request, buffer: None }
 }
 
 pub fn wait(request: u32) -> Op {
@@ -42,7 +46,14 @@ pub fn both() -> Op {
 pub fn collective(kind: Collective, bytes: u64) -> Op {
     let bytes = Bytes::new(bytes);
     let sizes = CollectiveSizes { send: bytes, receive: bytes, element: 8, ..CollectiveSizes::default() };
-    Op::Collective { kind, comm: CommId::WORLD, root: None, sizes, request: None }
+    Op::Collective {
+        kind,
+        comm: CommId::WORLD,
+        root: None,
+        sizes,
+        request: None,
+        buffers: Default::default(),
+    }
 }
 
 /// The trace of some ranks, in memory.
@@ -62,7 +73,7 @@ pub fn trace_of(ranks: &[Vec<Op>]) -> Trace {
 /// An ideal network and what is on it.
 pub struct Setup {
     pub ideal: IdealParameters,
-    pub simple: SimpleParameters,
+    pub simple: OverheadsParameters,
     pub protocol: Protocol,
     pub progress: ProgressRule,
     /// Ranks per endpoint.
@@ -76,7 +87,7 @@ impl Setup {
         let none = Span::ZERO;
         Setup {
             ideal: IdealParameters { latency: none, gap: none, rate: None },
-            simple: SimpleParameters {
+            simple: OverheadsParameters {
                 send_message: none,
                 send_write: none,
                 message_gap: none,
@@ -103,7 +114,7 @@ impl Setup {
                 gap: ns(17),
                 rate: Some(BitRate::from_gigabits(16)),
             },
-            simple: SimpleParameters {
+            simple: OverheadsParameters {
                 send_message: ns(31),
                 send_write: ns(31),
                 message_gap: ns(13),
@@ -132,13 +143,13 @@ impl Setup {
         }
     }
 
-    /// What recorded programs come to. With `reload`, the run is saved and resumed every so often.
+    /// Runs recorded programs. With `reload`, the run is saved and resumed once per such period.
     pub fn run(&self, programs: &[Trace], reload: Option<Span>) -> Outcome {
         let operations: Vec<Operations> = programs.iter().cloned().map(Operations::from).collect();
         self.run_all(&operations, reload)
     }
 
-    /// What programs come to.
+    /// Runs programs.
     pub fn run_all(&self, programs: &[Operations], reload: Option<Span>) -> Outcome {
         let ranks: u32 = programs.iter().map(Operations::ranks).sum();
         let endpoints = ranks.div_ceil(self.per_host);
@@ -156,16 +167,16 @@ impl Setup {
             parameters.wanted.timeline = self.timeline;
             parameters.wanted.messages = true;
             parameters.report_clocks = true;
-            let mut nics = parameters.hosts(endpoints).into_iter().map(SimpleNic::new);
-            Ideal::build(self.ideal, endpoints, (self.simple, parameters), |_, _| nics.next().unwrap())
+            let mut nics = parameters.hosts(endpoints).into_iter().map(OverheadsNic::new);
+            let shared = NicParameters { interface: self.simple, host: parameters };
+            Ideal::build(self.ideal, endpoints, shared, |_, _| nics.next().unwrap())
         };
-        let (model, sites, events, lookahead) = build();
-        let mut simulation = Simulation::new(model, sites, events, lookahead, 1);
+        let mut simulation = Simulation::new(build(), 1);
         let never = AtomicBool::new(false);
         let mut outcome = Outcome::default();
         let mut until = Time::ZERO;
         loop {
-            until = reload.map_or(Time::MAX, |period| until + period);
+            until = reload.map_or(Time::NEVER, |period| until + period);
             let progress = simulation.run_until(until, &never);
             for output in simulation.outputs_mut() {
                 let output = std::mem::take(output);
@@ -178,8 +189,7 @@ impl Setup {
                 break;
             }
             let saved = simulation.save().unwrap();
-            let (model, sites, _, lookahead) = build();
-            simulation = Simulation::resume(model, &saved, sites.len(), lookahead, 1).unwrap();
+            simulation = Simulation::resume(build(), &saved, 1).unwrap();
         }
         let sites: Vec<_> = simulation.sites().collect();
         for (_, nic) in sites.iter().flat_map(|(_, site)| site.interfaces()) {
@@ -197,7 +207,7 @@ pub struct Outcome {
     pub blocked: Vec<String>,
     pub messages: Vec<ReplayedMessage>,
     pub timeline: Vec<TimelineEvent>,
-    pub faults: Vec<Fault>,
+    pub faults: Vec<RankFailure>,
     pub clocks: Vec<ClockReading>,
 }
 
@@ -208,7 +218,7 @@ impl Outcome {
         assert!(self.ranks.iter().all(|rank| rank.finished), "{:#?}", self.blocked);
     }
 
-    /// When the last rank ended.
+    /// The end of the last rank.
     pub fn run_time(&self) -> Span {
         self.ranks.iter().map(|rank| rank.end).max().unwrap() - Time::ZERO
     }

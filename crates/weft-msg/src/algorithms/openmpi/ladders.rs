@@ -3,7 +3,7 @@
 //! # Source
 //! Open MPI 4.1.6, `ompi/mca/coll/tuned/coll_tuned_decision_fixed.c`, by function.
 
-use crate::algorithms::Algorithm as A;
+use crate::algorithms::algorithm::Algorithm as A;
 use weft_trace::op::Collective as C;
 
 /// Up to fewer members than the number: the steps.

@@ -7,7 +7,7 @@ use crate::memory::{MemoryChannel, MemoryParameters};
 use crate::rdma::*;
 use crate::segmentation::Cut;
 use std::collections::BTreeMap;
-use weft_units::{BitRate, Bytes, Clock, Span};
+use weft_units::{Address, BitRate, Bytes, Clock, Span};
 
 pub(super) fn parameters() -> RdmaParameters {
     let clock = Clock::from_hertz(150_000_000).unwrap();
@@ -91,7 +91,7 @@ pub(super) struct Node {
     pub(super) headers: BTreeMap<(EndpointId, u32), TransferHeader>,
 }
 
-/// What the engine asked for during a call.
+/// The engine's demands during a call.
 #[derive(Default)]
 pub(super) struct Asked {
     wakes: Vec<(Time, Task)>,
@@ -118,6 +118,17 @@ impl Surface for Asked {
 /// When a transfer ended, and how.
 type Ended = (Time, Result<(), TransferError>);
 
+/// A transfer between two nodes.
+pub(super) struct Write {
+    pub(super) at: Time,
+    pub(super) page: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) bytes: u64,
+    /// The addresses of the data, at the source and at the destination.
+    pub(super) place: (u64, u64),
+}
+
 pub(super) struct World {
     pub(super) parameters: RdmaParameters,
     pub(super) faults: IommuParameters,
@@ -136,13 +147,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(
-        nodes: u32,
-        parameters: RdmaParameters,
-        faults: FaultModel,
-        trouble: Trouble,
-        seed: u64,
-    ) -> World {
+    pub(super) fn new(nodes: u32, parameters: RdmaParameters, trouble: Trouble, seed: u64) -> World {
         let mut dice = seed;
         let nodes = (0..nodes).map(|_| {
             let bytes = (0..MEMORY).map(|_| roll(&mut dice) as u8).collect();
@@ -151,7 +156,7 @@ impl World {
         World {
             nodes: nodes.collect(),
             parameters,
-            faults: iommu(faults),
+            faults: iommu(FaultModel::Off),
             trouble,
             agenda: BTreeMap::new(),
             sequence: 0,
@@ -170,21 +175,14 @@ impl World {
         self.agenda.insert((at, self.sequence), (node, what));
     }
 
-    /// Posts a transfer; its data lies at `from` in the source's memory and goes to `to`.
-    pub(super) fn post(
-        &mut self,
-        at: Time,
-        page: u32,
-        from: u32,
-        to: u32,
-        bytes: u64,
-        place: (u64, u64),
-    ) -> u32 {
+    /// Posts a transfer. Returns its number.
+    pub(super) fn post(&mut self, write: Write) -> u32 {
+        let Write { at, page, from, to, bytes, place } = write;
         let message = self.posted.len() as u32;
         let descriptor = Descriptor {
-            source: Location { space: page, address: place.0 },
+            source: Location { space: page, address: Address::new(place.0) },
             to: EndpointId(to),
-            destination: Location { space: 0, address: place.1 },
+            destination: Location { space: 0, address: Address::new(place.1) },
             bytes: Bytes::new(bytes),
             domain: DOMAIN,
             message,
@@ -200,7 +198,7 @@ impl World {
     /// Has the link of a node looked at, unless it will be earlier than `at`.
     fn plan_link(&mut self, at: Time, node: u32) {
         let planned = &mut self.nodes[node as usize].link_planned;
-        if planned.is_none_or(|planned| at < planned) && at < Time::MAX {
+        if planned.is_none_or(|planned| at < planned) && at < Time::NEVER {
             *planned = Some(at);
             self.plan(at, node, Happening::Link);
         }
@@ -209,12 +207,12 @@ impl World {
     fn call<R>(
         &mut self,
         node: u32,
-        call: impl FnOnce(&mut Rdma, Time, &RdmaParameters, &mut MemoryPath<'_>, &mut Asked) -> R,
+        call: impl FnOnce(&mut Rdma, &mut MemoryPath<'_>, &mut EngineContext<'_, Asked>) -> R,
     ) -> R {
         let (mut asked, port, now) = (Asked::default(), port(), self.now);
         let memory_parameters = MemoryParameters::new(BitRate::from_gigabits(130)).unwrap();
         let Node { rdma, port: host_port, memory, iommu, .. } = &mut self.nodes[node as usize];
-        let mut around = MemoryPath {
+        let mut path = MemoryPath {
             port: host_port,
             port_parameters: &port,
             memory,
@@ -222,7 +220,8 @@ impl World {
             iommu,
             iommu_parameters: &self.faults,
         };
-        let result = call(rdma, now, &self.parameters, &mut around, &mut asked);
+        let mut context = EngineContext { now, parameters: &self.parameters, surface: &mut asked };
+        let result = call(rdma, &mut path, &mut context);
         for (at, task) in asked.wakes {
             assert!(at >= now);
             self.plan(at, node, Happening::Wake(task));
@@ -245,9 +244,7 @@ impl World {
             self.plan_link(free, node);
             return;
         }
-        let out = self.call(node, |rdma, now, parameters, around, asked| {
-            rdma.take_outgoing(now, parameters, around, asked)
-        });
+        let out = self.call(node, |rdma, path, context| rdma.take_outgoing(path, context));
         let (to, bytes) = match &out {
             None => {
                 let next = self.nodes[node as usize].rdma.next_outgoing();
@@ -287,7 +284,7 @@ impl World {
         let header = self.nodes[cell.to.index()].headers[&(EndpointId(node), cell.message)];
         let block = cell.id.transaction.wrapping_sub(header.first);
         let offset = self.parameters.send.cut.offset(block, cell.id.index).get();
-        let begin = (descriptor.source.address + offset) as usize;
+        let begin = descriptor.source.address.plus(offset).get() as usize;
         self.nodes[node as usize].bytes[begin..begin + cell.bytes.get() as usize].to_vec()
     }
 
@@ -298,21 +295,19 @@ impl World {
             assert!(happenings < 5_000_000, "no end");
             self.now = at;
             match what {
-                Happening::Wake(task) => self.call(node, |rdma, now, parameters, around, asked| {
-                    rdma.wake(task, now, parameters, around, asked)
-                }),
+                Happening::Wake(task) => {
+                    self.call(node, |rdma, path, context| rdma.wake(task, path, context))
+                }
                 Happening::Post(page, kind, descriptor) => {
-                    self.call(node, |rdma, now, parameters, _, asked| {
-                        rdma.post(page, kind, descriptor, now, parameters, asked)
-                    })
+                    self.call(node, |rdma, _, context| rdma.post(page, kind, descriptor, context))
                 }
                 Happening::Link => {
                     let planned = &mut self.nodes[node as usize].link_planned;
                     planned.take_if(|planned| *planned <= at);
                 }
-                Happening::Reply(reply) => self.call(node, |rdma, now, parameters, _, asked| {
-                    rdma.answer(reply.id, reply.answer, now, parameters, asked)
-                }),
+                Happening::Reply(reply) => {
+                    self.call(node, |rdma, _, context| rdma.answer(reply.id, reply.answer, context))
+                }
                 Happening::Cell(source, cell, data) => self.receive(node, source, &cell, &data),
             }
             self.pump(node);
@@ -323,12 +318,11 @@ impl World {
         let transfer = self.nodes[node as usize].headers[&(source, cell.message)];
         let (id, tail) = (cell.id, self.now);
         let arrival = Arrival { source, id, transfer: &transfer, owner: DOMAIN, tail };
-        let landing = self
-            .call(node, |rdma, _, parameters, around, asked| rdma.cell(&arrival, parameters, around, asked));
+        let landing = self.call(node, |rdma, path, context| rdma.cell(&arrival, path, context));
         if landing.stored {
             let block = id.transaction.wrapping_sub(transfer.first);
             let offset = self.parameters.send.cut.offset(block, id.index).get();
-            let begin = (transfer.destination.address + offset) as usize;
+            let begin = transfer.destination.address.plus(offset).get() as usize;
             self.nodes[node as usize].bytes[begin..begin + data.len()].copy_from_slice(data);
         }
         if let Some(notified) = landing.notified {
@@ -340,12 +334,12 @@ impl World {
     }
 
     fn at_source(&self, node: u32, descriptor: &Descriptor) -> &[u8] {
-        let begin = descriptor.source.address as usize;
+        let begin = descriptor.source.address.get() as usize;
         &self.nodes[node as usize].bytes[begin..begin + descriptor.bytes.get() as usize]
     }
 
     fn at_destination(&self, descriptor: &Descriptor) -> &[u8] {
-        let begin = descriptor.destination.address as usize;
+        let begin = descriptor.destination.address.get() as usize;
         &self.nodes[descriptor.to.index()].bytes[begin..begin + descriptor.bytes.get() as usize]
     }
 

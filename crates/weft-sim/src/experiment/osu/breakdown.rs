@@ -55,7 +55,7 @@ impl Series<'_> {
     }
 }
 
-/// When the other rank calls the send of its answer.
+/// The time at which the other rank calls the send of its answer.
 fn turn(recorded: &Recorded, typical: Typical) -> Option<Time> {
     let other = RankId(1 - typical.rank.0);
     let answer = recorded.trace.posts().iter().find(|post| {

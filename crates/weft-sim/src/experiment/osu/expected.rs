@@ -16,19 +16,19 @@ use super::report::Task;
 use super::series::Outcome;
 use super::{Benchmark, Layer, Repetitions};
 use crate::experiment::{
-    Context, ExperimentError, MachineInput, Report, Request, RunOptions, machine, ranks,
+    Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Report, Request, machine, ranks,
 };
-use crate::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use weft_msg::{Algorithm, Protocol};
-use weft_topo::Layout;
+use weft_machine::Machine;
+use weft_msg::Algorithm;
+use weft_topo::{Layout, Topology as _};
 use weft_trace::op::Collective;
 use weft_units::{Bytes, EndpointId};
 use weft_workload::mapping::Place;
 use weft_workload::osu::broadcast_step;
 
-/// What `weft osu expected-bcast` was asked for.
+/// The request of `weft osu expected-bcast`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExpectedBcastRequest {
     /// The machine: an ExaNeSt one.
@@ -46,7 +46,7 @@ pub struct ExpectedBcastRequest {
     pub seed: u64,
 }
 
-/// Expected against observed, of one size on so many ranks.
+/// Expected against observed latency, of one size on one number of ranks.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ExpectedBcastRow {
     /// The run of the broadcast: the column `run` of the tables.
@@ -75,7 +75,7 @@ pub struct ExpectedBcastRow {
     pub latency_mezzanine_us: f64,
 }
 
-/// What came of `weft osu expected-bcast`.
+/// The report of `weft osu expected-bcast`.
 pub type ExpectedBcastReport = Report<ExpectedBcastRow>;
 
 /// Classes of paths, the nearest first.
@@ -114,41 +114,41 @@ fn steps(layout: &Layout, places: &[Place]) -> [u32; CLASSES] {
     counts
 }
 
-/// Measures the one-way latencies, then every broadcast.
-///
-/// # Errors
-/// A machine that is not ExaNeSt's, ranks that do not fit on it, results that cannot be written.
-pub fn run(
+impl Experiment for ExpectedBcastRequest {
+    type Row = ExpectedBcastRow;
+
+    fn machine(&self) -> &MachineInput {
+        &self.machine
+    }
+
+    fn run(
+        &self,
+        options: &ExperimentOptions,
+        control: Control<'_>,
+    ) -> Result<ExpectedBcastReport, ExperimentError> {
+        run(self, options, control)
+    }
+}
+
+/// Measures the one-way latencies, then every broadcast, on a machine of ExaNeSt.
+fn run(
     request: &ExpectedBcastRequest,
-    options: &RunOptions,
-    context: Context<'_>,
+    options: &ExperimentOptions,
+    control: Control<'_>,
 ) -> Result<ExpectedBcastReport, ExperimentError> {
     let machine = machine::checked(&request.machine)?;
     let layout = plan::layout(&machine)?;
     if !matches!(layout, Layout::Exanest(_)) {
         return Err(ExperimentError::input(format!(
-            "expected-bcast knows the classes of paths of an ExaNeSt machine only, and {} is none; take -m exanest",
+            "expected-bcast knows the classes of paths of an ExaNeSt machine only, and {} is not one; take \
+             -m exanest",
             machine.name
         )));
     }
     plan::check_iterations(request.repetitions)?;
     let sizes = plan::sizes(Benchmark::Bcast, &request.sizes)?;
     let groups = groups(request, &machine, &layout)?;
-    // The schedule that Eq. 1 counts the steps of.
-    let bcast =
-        Arc::new(forced(protocol(&machine, Layer::Mpi)?, Collective::Broadcast, Algorithm::Binomial)?);
-    let mut points = Vec::new();
-    for &size in &sizes {
-        for names in SINGLE_HOPS {
-            let ends = names.map(|name| layout.endpoint(name)).into_iter().collect::<Result<Vec<_>, _>>();
-            let ends = ends.map_err(ExperimentError::input)?;
-            let places = ranks::hosts(&machine).at(&ends).map_err(ExperimentError::input)?;
-            points.push(point(Benchmark::OneWay, size, places.into(), &bcast, request.repetitions));
-        }
-        for (places, _) in &groups {
-            points.push(point(Benchmark::Bcast, size, places.clone(), &bcast, request.repetitions));
-        }
-    }
+    let points = points(request, &sizes, (&machine, &layout), &groups)?;
     let task = Task {
         request: Request::ExpectedBcast(request.clone()),
         machine: &machine,
@@ -158,7 +158,36 @@ pub fn run(
         data: false,
         points: &points,
     };
-    task.report(options, context, |outcomes| rows(outcomes, &points, &groups))
+    task.report(options, control, |outcomes| rows(outcomes, &points, &groups))
+}
+
+/// Of each size the runs of one way, then those of the broadcasts.
+fn points(
+    request: &ExpectedBcastRequest,
+    sizes: &[Bytes],
+    (machine, layout): (&Machine, &Layout),
+    groups: &[Group],
+) -> Result<Vec<Point>, ExperimentError> {
+    // The schedule that Eq. 1 counts the steps of.
+    let bcast = Arc::new(forced(protocol(machine, Layer::Mpi)?, Collective::Broadcast, Algorithm::Binomial)?);
+    let point = |benchmark: Benchmark, bytes: Bytes, places: Arc<[Place]>| {
+        let program =
+            benchmark.program(places.len() as u32, bytes, request.repetitions.of(benchmark, bytes)).into();
+        Point { benchmark, bytes, algorithm: None, places, path: None, program, protocol: bcast.clone() }
+    };
+    let mut points = Vec::new();
+    for &size in sizes {
+        for names in SINGLE_HOPS {
+            let ends = names.map(|name| layout.endpoint(name)).into_iter().collect::<Result<Vec<_>, _>>();
+            let ends = ends.map_err(ExperimentError::input)?;
+            let places = ranks::hosts(machine).at(&ends).map_err(ExperimentError::input)?;
+            points.push(point(Benchmark::OneWay, size, places.into()));
+        }
+        for (places, _) in groups {
+            points.push(point(Benchmark::Bcast, size, places.clone()));
+        }
+    }
+    Ok(points)
 }
 
 /// The ranks of each broadcast on their places, and its steps by class.
@@ -185,17 +214,6 @@ fn groups(
         Ok((places.into(), steps))
     };
     counts.into_iter().map(group).collect()
-}
-
-fn point(
-    benchmark: Benchmark,
-    bytes: Bytes,
-    places: Arc<[Place]>,
-    protocol: &Arc<Protocol>,
-    repetitions: Repetitions,
-) -> Point {
-    let program = benchmark.program(places.len() as u32, bytes, repetitions.into()).into();
-    Point { benchmark, bytes, algorithm: None, places, program, protocol: protocol.clone() }
 }
 
 /// The rows of the broadcasts that are done. Of each size there are the runs of one way, then those of
@@ -231,7 +249,7 @@ fn rows(outcomes: &[Outcome], points: &[Point], groups: &[Group]) -> Vec<(usize,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::load;
+    use weft_machine::load;
 
     /// The counts that TR-488 §6.1.4 gives, and one rank per MPSoC.
     #[test]

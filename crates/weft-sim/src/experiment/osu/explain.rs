@@ -4,12 +4,12 @@ use super::plan::{self, Point};
 use super::run::row;
 use super::series::{Series, Typical};
 use super::{OsuRequest, OsuRow};
-use crate::experiment::explain::{ExplainOptions, Explained, Stretch, check_same, explained};
+use crate::experiment::explain::{ExplainOptions, Explained, RecordedRun, Stretch, check_same, explained};
 use crate::experiment::path::{Names, pace};
 use crate::experiment::ranks::RankRun;
-use crate::experiment::{Context, ExperimentError, RunOptions, machine};
-use crate::machine::Machine;
-use crate::results::{Ending, RunManifest};
+use crate::experiment::{Control, ExperimentError, ExperimentOptions, Manifest, machine};
+use weft_machine::Machine;
+use weft_results::{Conclusion, Ending};
 use weft_units::{RankId, Span, Time};
 use weft_workload::path::{PathTrace, Walk};
 use weft_workload::replay::Finish;
@@ -45,7 +45,7 @@ impl Series<'_> {
         loop {
             let mut run =
                 self.start(point, number, None, |parameters| parameters.record_from = Some(from))?;
-            let (ended, detail) = run.run_to_end(self.context, &point.doing())?;
+            let Conclusion { ended, detail } = run.run_to_end(self.control, &point.doing())?;
             match ended {
                 Ending::Finished => {}
                 Ending::Interrupted => return Ok(None),
@@ -72,9 +72,9 @@ impl Series<'_> {
 /// Explains one iteration of each run that `manifest` tells of.
 pub(crate) fn explain(
     request: &OsuRequest,
-    manifest: &RunManifest,
+    manifest: &Manifest,
     options: ExplainOptions,
-    context: Context<'_>,
+    control: Control<'_>,
 ) -> Result<Option<Vec<Explained>>, ExperimentError> {
     if options.last.is_some() {
         return Err(ExperimentError::input(
@@ -84,10 +84,10 @@ pub(crate) fn explain(
     let machine = machine::checked(&request.machine)?;
     let layout = plan::layout(&machine)?;
     let points = plan::points(request, &machine, &layout)?;
-    let options = RunOptions { threads: options.threads, ..RunOptions::default() };
+    let options = ExperimentOptions { threads: options.threads, ..ExperimentOptions::default() };
     let (seed, breakdown, data) = (request.seed, request.breakdown, request.data);
     let (machine, layout) = (&machine, &layout);
-    let series = Series { machine, layout, seed, breakdown, data, options: &options, context };
+    let series = Series { machine, layout, seed, breakdown, data, options: &options, control };
     let done = series.run(&points, None, None, None)?;
     if done.ended == Ending::Interrupted {
         return Ok(None);
@@ -107,7 +107,9 @@ pub(crate) fn explain(
         let ranks: Vec<Stretch> =
             recorded.run.stopwatches().iter().enumerate().filter_map(iteration).collect();
         let stretch = (typical.window.from, recorded.end);
-        all.push(explained((number, point.doing()), &recorded.trace, stretch, &ranks, &names));
+        let recorded_run =
+            RecordedRun { run: number, of: point.doing(), trace: &recorded.trace, names: &names };
+        all.push(explained(recorded_run, stretch, &ranks));
     }
     Ok(Some(all))
 }

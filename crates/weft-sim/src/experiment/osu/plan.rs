@@ -1,13 +1,14 @@
 //! A request, checked, as points: what is run, one after another.
 
 use super::protocol::{algorithms, forced, protocol};
-use super::{Benchmark, OsuRequest};
+use super::{Benchmark, Iterations, OsuRequest};
 use crate::assembly;
-use crate::experiment::{ExperimentError, ranks};
-use crate::machine::Machine;
+use crate::experiment::ExperimentError;
+use crate::experiment::ranks::{self, Placement};
 use std::sync::Arc;
+use weft_machine::Machine;
 use weft_msg::{Algorithm, Protocol};
-use weft_topo::Layout;
+use weft_topo::{Layout, Topology as _};
 use weft_units::Bytes;
 use weft_workload::mapping::Place;
 use weft_workload::osu::Loop;
@@ -23,6 +24,8 @@ pub(super) struct Point {
     pub bytes: Bytes,
     pub algorithm: Option<Algorithm>,
     pub places: Arc<[Place]>,
+    /// The kind of path between two ranks that were placed by name.
+    pub path: Option<String>,
     pub program: Arc<Loop>,
     pub protocol: Arc<Protocol>,
 }
@@ -42,6 +45,10 @@ pub(super) fn points(
     }
     let sizes = sizes(benchmark, &request.sizes)?;
     let places: Arc<[Place]> = places(request, machine, layout)?.into();
+    let path = match (&request.between, &*places) {
+        (Some(_), [from, to]) => layout.path_kind(from.endpoint, to.endpoint),
+        _ => None,
+    };
     let own = protocol(machine, request.layer)?;
     let mut points = Vec::new();
     for algorithm in algorithms(benchmark, request.algorithm.as_deref())? {
@@ -51,9 +58,11 @@ pub(super) fn points(
         }
         let protocol = Arc::new(protocol);
         for &bytes in &sizes {
-            let (places, protocol) = (places.clone(), protocol.clone());
-            let program = benchmark.program(places.len() as u32, bytes, request.repetitions.into());
-            points.push(Point { benchmark, bytes, algorithm, places, program: program.into(), protocol });
+            let (places, path, protocol) = (places.clone(), path.clone(), protocol.clone());
+            let program =
+                benchmark.program(places.len() as u32, bytes, request.repetitions.of(benchmark, bytes));
+            let program = program.into();
+            points.push(Point { benchmark, bytes, algorithm, places, path, program, protocol });
         }
     }
     Ok(points)
@@ -63,11 +72,16 @@ pub(super) fn points(
 pub(super) fn check_iterations(repetitions: super::Repetitions) -> Result<(), ExperimentError> {
     let refuse = |what: String| Err(ExperimentError::input(what));
     match repetitions {
-        super::Repetitions { iterations: 0, .. } => {
-            refuse("--iterations 0 measures nothing; write 1 or more".to_owned())
+        super::Repetitions { iterations: Iterations::Exactly(0), .. } => {
+            refuse("--iterations 0 measures nothing; write 1 or more, or osu".to_owned())
         }
-        super::Repetitions { iterations, warm_up, .. } if iterations.max(warm_up) > MOST_ITERATIONS => {
-            refuse(format!("--iterations and --warm-up are at most {MOST_ITERATIONS}"))
+        super::Repetitions { iterations: Iterations::Exactly(iterations), .. }
+            if iterations > MOST_ITERATIONS =>
+        {
+            refuse(format!("--iterations {iterations} is too many; write at most {MOST_ITERATIONS}"))
+        }
+        super::Repetitions { warm_up: Some(warm_up), .. } if warm_up > MOST_ITERATIONS => {
+            refuse(format!("--warm-up {warm_up} is too many; write at most {MOST_ITERATIONS}"))
         }
         _ => Ok(()),
     }
@@ -94,7 +108,7 @@ pub(super) fn sizes(benchmark: Benchmark, wanted: &[Bytes]) -> Result<Vec<Bytes>
     Ok(sizes)
 }
 
-/// Where the ranks sit.
+/// The places of the ranks.
 fn places(request: &OsuRequest, machine: &Machine, layout: &Layout) -> Result<Vec<Place>, ExperimentError> {
     let benchmark = request.benchmark;
     let refuse = |what: String| Err(ExperimentError::input(what));
@@ -106,7 +120,9 @@ fn places(request: &OsuRequest, machine: &Machine, layout: &Layout) -> Result<Ve
         }
         let endpoints = between.iter().map(|name| layout.endpoint(name)).collect::<Result<Vec<_>, _>>();
         let endpoints = endpoints.map_err(ExperimentError::input)?;
-        return ranks::hosts(machine).at(&endpoints).map_err(ExperimentError::input);
+        let places = ranks::hosts(machine).at(&endpoints).map_err(ExperimentError::input)?;
+        ranks::check_joined(&places, layout)?;
+        return Ok(places);
     }
     let (count, per_host) = if benchmark.is_for_two() {
         (2, request.ranks_per_host.or(Some(1)))
@@ -125,7 +141,8 @@ fn places(request: &OsuRequest, machine: &Machine, layout: &Layout) -> Result<Ve
     if count < 2 {
         return refuse(format!("--ranks {count}: {benchmark} takes at least 2 ranks"));
     }
-    ranks::places(&request.map, count.into(), per_host, request.seed, machine, layout)
+    let (map, seed) = (&request.map, request.seed);
+    Placement { map, ranks: count.into(), ranks_per_host: per_host, seed }.places(machine, layout)
 }
 
 /// A machine and its layout, where it can be simulated.

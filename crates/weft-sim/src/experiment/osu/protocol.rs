@@ -1,16 +1,16 @@
-//! What messaging costs a benchmark, and which algorithm it takes.
+//! The costs of messaging in a benchmark, and the choice of its algorithm.
 
 use super::{Benchmark, Layer};
 use crate::assembly;
 use crate::experiment::ExperimentError;
-use crate::machine::Machine;
+use weft_machine::Machine;
 use weft_msg::{Algorithm, OneSidedPath, Protocol, Wildcards, collective_name};
 use weft_trace::op::Collective;
 
 /// The word that stands for every algorithm of software.
 const ALL: &str = "all";
 
-/// What messaging costs at a layer.
+/// The costs of messaging at a layer.
 pub(super) fn protocol(machine: &Machine, layer: Layer) -> Result<Protocol, ExperimentError> {
     let mpi = assembly::protocol(machine, Wildcards::Free).map_err(ExperimentError::input)?;
     Ok(match layer {

@@ -1,14 +1,16 @@
 //! From points to results and a report.
 
 use super::plan::Point;
-use super::series::{Done, Outcome, Series, read_saved};
+use super::series::{Done, Outcome, Series};
 use crate::assembly;
 use crate::experiment::machine::{assumed, described};
 use crate::experiment::ranks::Drawing;
-use crate::experiment::{Context, ExperimentError, Measured, Report, Request, RunOptions, add_crossed};
-use crate::machine::Machine;
-use crate::results::{Performance, RunManifest, Stopwatch, Totals, date};
+use crate::experiment::{
+    Control, ExperimentError, ExperimentOptions, Manifest, Measured, Report, Request, add_crossed,
+};
 use serde::Serialize;
+use weft_machine::Machine;
+use weft_results::{Beginning, Totals};
 use weft_topo::Layout;
 use weft_units::Bytes;
 
@@ -30,24 +32,17 @@ impl Task<'_> {
     /// ones, each with the run that its speed is of.
     pub fn report<R: Serialize>(
         self,
-        options: &RunOptions,
-        context: Context<'_>,
+        options: &ExperimentOptions,
+        control: Control<'_>,
         rows: impl FnOnce(&[Outcome]) -> Vec<(usize, R)>,
     ) -> Result<Report<R>, ExperimentError> {
-        let (started, stopwatch) = (date(), Stopwatch::start());
+        let began = Beginning::now();
         let Task { request, machine, layout, seed, breakdown, data, points } = self;
-        let series = Series { machine, layout, seed, breakdown, data, options, context };
+        let series = Series { machine, layout, seed, breakdown, data, options, control };
         let estimate = series.estimate(points)?;
         assembly::check_memory(machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
-        context.progress.estimate(estimate);
-        let (mut writer, saved) = match &options.output {
-            Some(output) => {
-                let (writer, saved) = output.open(&request)?;
-                (Some(writer), saved)
-            }
-            None => (None, None),
-        };
-        let saved = saved.map(|bytes| read_saved(&bytes)).transpose()?;
+        control.progress.estimate(estimate);
+        let (mut writer, saved) = options.open(&request)?;
         let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
         let done = series.run(points, saved, writer.as_mut(), drawing.as_mut())?;
         if let Some(drawing) = drawing {
@@ -55,15 +50,15 @@ impl Task<'_> {
         }
         let Done { ended, detail, outcomes } = done;
         let totals = totals(&outcomes);
-        let performance = Performance::measured(options, started, &stopwatch, totals.packet_hops);
+        let performance = options.performance(&began, totals.packet_hops);
         let rows = rows(&outcomes);
         if let Some(writer) = writer {
             let values = rows.iter().map(|(_, row)| serde_json::to_value(row)).collect::<Result<_, _>>();
-            let manifest = RunManifest {
+            let manifest = Manifest {
                 detail: detail.clone(),
                 rows: values.map_err(ExperimentError::input)?,
                 assumed: assumed(machine),
-                ..RunManifest::new(request, described(machine), ended, totals)
+                ..Manifest::new(request, described(machine), ended, totals)
             };
             writer.finish(manifest, performance.clone())?;
         }

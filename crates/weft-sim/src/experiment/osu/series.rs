@@ -3,17 +3,17 @@
 use super::breakdown::Breakdown;
 use super::plan::Point;
 use crate::experiment::ranks::{self, Drawing, RankRun, Setup, Step, Surroundings, Tally};
-use crate::experiment::{Context, Estimate, ExperimentError, RunOptions};
-use crate::machine::Machine;
+use crate::experiment::{Control, Estimate, ExperimentError, ExperimentOptions};
 use crate::network::Crossed;
-use crate::results::{Ending, ResultsWriter, Stopwatch, Table, peak_memory};
 use serde::{Deserialize, Serialize};
+use weft_machine::Machine;
+use weft_results::{Conclusion, Ending, ResultsWriter, Stopwatch, Table, peak_memory};
 use weft_topo::Layout;
 use weft_units::{Bytes, RankId, Span, Time};
 use weft_workload::osu::{Figures, Window};
-use weft_workload::replay::{Operations, Program, ReplayParameters};
+use weft_workload::replay::{ComputeScale, Operations, Program, ReplayParameters};
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub figures: Figures,
@@ -47,7 +47,7 @@ pub(super) struct Saved {
     network: Vec<u8>,
 }
 
-/// What all points share.
+/// The settings that all points share.
 pub(super) struct Series<'a> {
     pub machine: &'a Machine,
     pub layout: &'a Layout,
@@ -56,8 +56,8 @@ pub(super) struct Series<'a> {
     pub breakdown: bool,
     /// Whether messages carry real bytes.
     pub data: bool,
-    pub options: &'a RunOptions,
-    pub context: Context<'a>,
+    pub options: &'a ExperimentOptions,
+    pub control: Control<'a>,
 }
 
 /// How a series ended, with the runs that are done.
@@ -79,7 +79,7 @@ impl Point {
         Operations::Generated(self.program.clone())
     }
 
-    /// What follows from the clocks of a finished run.
+    /// The outcome of a finished run, from the clocks of its ranks.
     fn outcome(&self, run: &RankRun, hops_per_second: f64, build_time_s: f64) -> Outcome {
         let times = run.stopwatches();
         let last = |rank: usize| {
@@ -111,7 +111,7 @@ impl Point {
 }
 
 impl Series<'_> {
-    /// What all points will take.
+    /// The time and memory that all points will take.
     pub fn estimate(&self, points: &[Point]) -> Result<Estimate, ExperimentError> {
         let mut estimate = Estimate { wall_seconds: Some(0.0), memory_bytes: 0 };
         for point in points {
@@ -144,6 +144,7 @@ impl Series<'_> {
             threads: self.options.threads,
             data: self.data,
             breakdown: false,
+            compute_scale: ComputeScale::default(),
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;
@@ -179,13 +180,13 @@ impl Series<'_> {
             let simulating = Stopwatch::start();
             let hops_before = run.crossed().packet_hops;
             let mut around = Surroundings {
-                interrupt: self.context.interrupt,
+                interrupt: self.control.interrupt,
                 writer: writer.as_deref_mut(),
                 drawing: drawing.as_deref_mut(),
                 check: self.options.check,
             };
             let mut saved_at = run.now();
-            let (ended, detail) = loop {
+            let Conclusion { ended, detail } = loop {
                 let every = self.options.save_every.filter(|_| around.writer.is_some());
                 let wait = every
                     .map(|every| Span::from_ps(every.as_ps().saturating_sub(since_saved.as_ps()).max(1)));
@@ -197,10 +198,10 @@ impl Series<'_> {
                             save(&outcomes, &mut run, writer)?;
                         }
                     }
-                    Step::Ended(ending, detail) => break (ending, detail),
+                    Step::Ended(conclusion) => break conclusion,
                 }
                 let share = (number as f64 + run.share()) / points.len() as f64;
-                self.context.progress.advance(share, &point.doing());
+                self.control.progress.advance(share, &point.doing());
             };
             if ended != Ending::Finished {
                 let detail = detail.map(|detail| format!("{}: {detail}", point.doing()));
@@ -232,13 +233,4 @@ fn save(outcomes: &[Outcome], run: &mut RankRun, writer: &mut ResultsWriter) -> 
     let (tally, network) = run.state()?;
     let state = postcard::to_stdvec(&(outcomes, tally, network)).map_err(ExperimentError::input)?;
     Ok(writer.save(&state)?)
-}
-
-/// Reads what was saved.
-pub(super) fn read_saved(bytes: &[u8]) -> Result<Saved, ExperimentError> {
-    postcard::from_bytes(bytes).map_err(|error| {
-        ExperimentError::input(format!(
-            "the saved state cannot be read: {error}; it was written by another version of weft or is damaged"
-        ))
-    })
 }

@@ -1,15 +1,15 @@
 //! Ranks, links, switches and blocks in words.
 
 use crate::experiment::busiest::name_of_link;
-use crate::machine::{Fabric, Machine};
 use weft_fabric::LinkEnd;
+use weft_machine::{Fabric, Machine};
 use weft_msg::Work;
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::RankId;
-use weft_workload::path::{Piece, Place, What};
+use weft_workload::path::{Location, Piece, PieceKind};
 use weft_workload::replay::Seating;
 
-/// What things are called on a machine with programs on it.
+/// The names of ranks, endpoints and links on a machine with programs.
 pub(crate) struct Names<'a> {
     layout: &'a Layout,
     /// Whether links join an endpoint to all others.
@@ -39,46 +39,46 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a piece of time is spent on.
+    /// The activity that a piece of time is spent on.
     pub fn what(piece: &Piece) -> String {
-        if let (What::Software(work, _), Some(call)) = (piece.what, piece.within) {
+        if let (PieceKind::Software(work, _), Some(call)) = (piece.kind, piece.within) {
             // Of a real rank: the program's own call says more than the interface's.
             return format!("{} ({call})", work.name());
         }
-        match piece.what {
-            What::Compute => "computation".to_owned(),
-            What::Software(work, Some(call)) => format!("{} ({})", work.name(), call.name()),
+        match piece.kind {
+            PieceKind::Compute => "computation".to_owned(),
+            PieceKind::Software(work, Some(call)) => format!("{} ({})", work.name(), call.name()),
             // Of a real rank: in no call, or in the calls of one wait.
-            What::Software(work @ (Work::Poll | Work::ClockRead | Work::ProcessManager), None) => {
+            PieceKind::Software(work @ (Work::Poll | Work::ClockRead | Work::ProcessManager), None) => {
                 work.name().to_owned()
             }
-            What::Software(work, None) => format!("{} (background)", work.name()),
-            What::Block(block) => block.name().to_owned(),
-            What::WaitsFor(block) => block.waits_for().unwrap_or("waiting").to_owned(),
-            What::Switch => "switch".to_owned(),
-            What::Link => "link".to_owned(),
-            What::Serialization => "serialization".to_owned(),
-            What::Waiting => "waiting".to_owned(),
-            What::LatePartner => "late partner".to_owned(),
-            What::NotRecorded => "not recorded".to_owned(),
+            PieceKind::Software(work, None) => format!("{} (background)", work.name()),
+            PieceKind::Block(block) => block.name().to_owned(),
+            PieceKind::WaitsFor(block) => block.waits_for().unwrap_or("waiting").to_owned(),
+            PieceKind::Switch => "switch".to_owned(),
+            PieceKind::Link => "link".to_owned(),
+            PieceKind::Serialization => "serialization".to_owned(),
+            PieceKind::Waiting => "waiting".to_owned(),
+            PieceKind::LatePartner => "late partner".to_owned(),
+            PieceKind::NotRecorded => "not recorded".to_owned(),
         }
     }
 
-    /// Where it is spent.
+    /// The place at which it is spent.
     pub fn place(&self, piece: &Piece) -> String {
-        match (piece.place, piece.what) {
-            (Place::Rank(rank), _) => self.rank(rank),
-            (Place::Block(endpoint, block), what) => {
+        match (piece.place, piece.kind) {
+            (Location::Rank(rank), _) => self.rank(rank),
+            (Location::Block(endpoint, block), what) => {
                 let endpoint = self.layout.endpoint_name(endpoint);
                 match what {
-                    What::Block(_) | What::WaitsFor(_) => endpoint,
+                    PieceKind::Block(_) | PieceKind::WaitsFor(_) => endpoint,
                     _ => format!("{} of {endpoint}", block.name()),
                 }
             }
-            (Place::Link(LinkEnd::Endpoint(endpoint), _), _) if self.ideal => {
+            (Location::Link(LinkEnd::Endpoint(endpoint), _), _) if self.ideal => {
                 format!("endpoint {} → all", self.layout.endpoint_name(endpoint))
             }
-            (Place::Link(from, class), what) => {
+            (Location::Link(from, class), what) => {
                 let to = match from {
                     LinkEnd::Endpoint(endpoint) => {
                         let (switch, port) = self.layout.attachment(endpoint);
@@ -89,7 +89,7 @@ impl<'a> Names<'a> {
                 let name = name_of_link(self.layout, from, to);
                 match what {
                     // A packet in a switch is on its way to the link.
-                    What::Switch => name,
+                    PieceKind::Switch => name,
                     _ => match self.layout.link_classes().get(usize::from(class.0)) {
                         Some(class) => format!("{name} ({class})"),
                         None => name,

@@ -1,18 +1,17 @@
 //! Collects what a run records, within a limit of memory.
 
-use crate::assembly::full_parameters;
 use crate::experiment::ExperimentError;
-use crate::machine::{Fabric, Machine, Nic};
 use weft_fabric::HopRecord;
+use weft_machine::{Fabric, InterfacePace, Machine};
 use weft_nic::Stage;
 use weft_units::{Span, Time};
 use weft_workload::path::{Pace, PathTrace};
-use weft_workload::replay::{Finish, Post, Record, ReplayOutput, Step};
+use weft_workload::replay::{Finish, PostedMessage, Record, ReplayOutput, Step};
 
 /// Memory that a record may take: sorted, it takes no more.
 const LIMIT_BYTES: usize = 4 << 30;
 
-/// What has been recorded so far.
+/// The record so far.
 #[derive(Default)]
 pub(crate) struct PathRecorder {
     record: Record,
@@ -32,8 +31,8 @@ impl PathRecorder {
         if self.bytes() > LIMIT_BYTES {
             let us = (now - Time::ZERO).as_us_f64();
             return Err(ExperimentError::input(format!(
-                "at {us:.1} us of virtual time the record of the critical path takes more than {} GiB; explain \
-                 the last part of the run with --last, such as --last 1ms",
+                "at {us:.1} us of virtual time the record of the critical path takes more than {} GiB; \
+                 explain the last part of the run with --last, such as --last 1ms",
                 LIMIT_BYTES >> 30
             )));
         }
@@ -44,7 +43,7 @@ impl PathRecorder {
     pub fn bytes(&self) -> usize {
         let Record { steps, posts, finishes } = &self.record;
         size_of::<Step>() * steps.len()
-            + size_of::<Post>() * posts.len()
+            + size_of::<PostedMessage>() * posts.len()
             + size_of::<Finish>() * finishes.len()
             + size_of::<HopRecord>() * self.hops.len()
             + size_of::<Stage>() * self.stages.len()
@@ -58,14 +57,8 @@ impl PathRecorder {
 
 /// At what pace packets of one message follow each other on a machine.
 pub(crate) fn pace(machine: &Machine) -> Pace {
-    let (receive_packet, send_packet, interface_cycle) = match &machine.nic {
-        Nic::Simple(nic) => (nic.packet_receive, Span::ZERO, Span::ZERO),
-        // Its receive unit writes cells as they come: its stages say what else they wait for.
-        Nic::Full(nic) => {
-            let send = full_parameters(nic, 0).cell_pace(machine.packet.payload);
-            (Span::ZERO, send, nic.host_port.clock.cycles(1))
-        }
-    };
+    let interface = machine.nic.model().pace(machine.packet.payload);
+    let InterfacePace { send_packet, receive_packet, cycle: interface_cycle } = interface;
     let switch_cycle = match &machine.fabric {
         Fabric::Packet { switch, .. } => switch.clock.cycles(1),
         Fabric::Ideal(_) => Span::ZERO,

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use weft_units::{RankId, Span, Time};
 use weft_workload::path::{Category, Piece, Walk};
 
-/// How much time is in a category.
+/// The time in a category.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CategoryRow {
     /// The category.
     pub category: String,
-    /// How much.
+    /// The time.
     pub time_us: f64,
     /// As a share of all.
     pub share: f64,
@@ -27,20 +27,20 @@ pub struct PieceRow {
     pub to_ns: f64,
     /// How long.
     pub time_ns: f64,
-    /// Its category.
+    /// The category.
     pub category: String,
-    /// What the time is spent on.
+    /// The activity that the time is spent on.
     pub what: String,
-    /// Where.
+    /// The place.
     pub place: String,
 }
 
 /// All pieces of a path with which the same was done at the same place.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlaceRow {
-    /// What the time is spent on.
+    /// The activity that the time is spent on.
     pub what: String,
-    /// Where.
+    /// The place.
     pub place: String,
     /// How long in all.
     pub time_us: f64,
@@ -55,11 +55,11 @@ pub struct PlaceRow {
 pub struct RankTimeRow {
     /// The rank, counted over all programs.
     pub rank: u32,
-    /// Its name.
+    /// The name of the rank.
     pub name: String,
     /// All of it.
     pub time_us: f64,
-    /// Its parts, by category.
+    /// The parts of its time, by category.
     pub categories: Vec<CategoryRow>,
 }
 
@@ -71,7 +71,7 @@ fn ns(span: Span) -> f64 {
 fn sums(walk: &Walk) -> BTreeMap<Category, Span> {
     let mut sums = BTreeMap::new();
     for piece in &walk.pieces {
-        *sums.entry(piece.what.category()).or_insert(Span::ZERO) += piece.span();
+        *sums.entry(piece.kind.category()).or_insert(Span::ZERO) += piece.span();
     }
     let all = sums.values().fold(Span::ZERO, |sum, span| sum + *span);
     assert_eq!(all, walk.end - walk.begin, "the categories add up to the path");
@@ -118,7 +118,7 @@ fn piece_row(piece: &Piece, origin: Time, names: &Names<'_>) -> PieceRow {
         from_ns: ns(piece.begin - origin),
         to_ns: ns(piece.end - origin),
         time_ns: ns(piece.span()),
-        category: piece.what.category().name().to_owned(),
+        category: piece.kind.category().name().to_owned(),
         what: Names::what(piece),
         place: names.place(piece),
     }
@@ -138,7 +138,7 @@ pub(crate) fn longest(walk: &Walk, count: usize, names: &Names<'_>) -> Vec<Piece
     pieces.into_iter().map(|piece| piece_row(piece, Time::ZERO, names)).collect()
 }
 
-/// Where most of a walk is spent: the `count` things at one place that take longest.
+/// The `count` activities at one place on which a walk spends most time.
 pub(crate) fn place_rows(walk: &Walk, count: usize, names: &Names<'_>) -> Vec<PlaceRow> {
     let mut sums: BTreeMap<(String, String), (Span, u64)> = BTreeMap::new();
     for piece in &walk.pieces {

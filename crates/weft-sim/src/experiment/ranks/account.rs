@@ -1,4 +1,4 @@
-//! What the hosts of ranks report, collected over a run: of simulated ranks and of real processes alike.
+//! The account of a run: the reports of the hosts of ranks, simulated or real, added up.
 //!
 //! An epoch is as long as it takes for a bounded number of events, so that what is collected in it fits
 //! in memory however long the programs are. Its end depends on events alone, never on threads or
@@ -11,10 +11,10 @@ use crate::experiment::ExperimentError;
 use crate::experiment::link_table::write_links;
 use crate::experiment::path::PathRecorder;
 use crate::network::SimulatedNetwork;
-use crate::results::{ResultsWriter, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_nic::Host;
+use weft_results::{ResultsWriter, Table};
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
 use weft_workload::osu::Stopwatch;
@@ -27,7 +27,7 @@ const FIRST_EPOCH: Span = Span::from_us(100);
 const FEW_EVENTS: u64 = 1 << 18;
 const MANY_EVENTS: u64 = 1 << 21;
 
-/// What has been counted and decided so far: with the network's state, all that a resumed run needs.
+/// The counts and decisions so far: with the network's state, all that a resumed run needs.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Tally {
     programs: Vec<Delivery>,
@@ -73,26 +73,20 @@ impl Epoch {
 pub(crate) struct Account {
     /// The column `run` of the tables.
     run: u32,
-    /// What the programs are called, in their order.
+    /// The names of the programs, in their order.
     names: Vec<String>,
     seating: Seating,
     tally: Tally,
-    /// Where the critical path is recorded. Not part of what is saved.
+    /// The record of the critical path. It is not saved.
     path: Option<PathRecorder>,
-    /// Where messages are broken down: what is recorded serves that too.
+    /// The breakdown of messages, which is made from the same record.
     breakdown: Option<Breakdown>,
 }
 
 impl Account {
     /// An account that begins, or goes on with what was counted.
-    pub fn new(
-        run: u32,
-        names: Vec<String>,
-        seating: Seating,
-        tally: Tally,
-        path: Option<PathRecorder>,
-    ) -> Account {
-        Account { run, names, seating, tally, path, breakdown: None }
+    pub fn new(run: u32, names: Vec<String>, seating: Seating, tally: Tally) -> Account {
+        Account { run, names, seating, tally, path: None, breakdown: None }
     }
 
     /// Every message is to be broken down, by the record of the critical path.
@@ -101,8 +95,8 @@ impl Account {
         self.record_path();
     }
 
-    /// Ends the record of the critical path, and breaks down the messages that were delivered meanwhile; `None`: they are not to be
-    /// broken down, and the record goes on.
+    /// Ends the record of the critical path, and breaks down the messages that were delivered meanwhile;
+    /// `None`: they are not to be broken down, and the record goes on.
     pub fn end_path(
         &mut self,
         writer: Option<&mut ResultsWriter>,
@@ -117,7 +111,7 @@ impl Account {
         self.breakdown.as_ref().map(|breakdown| breakdown.classes(program))
     }
 
-    /// What the programs are called, in their order.
+    /// The names of the programs, in their order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -127,27 +121,27 @@ impl Account {
         &self.seating
     }
 
-    /// What was counted.
+    /// The counts.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// What was delivered of a program.
+    /// The messages of a program that were delivered.
     pub fn delivered(&self, program: usize) -> Delivery {
         self.tally.programs.get(program).cloned().unwrap_or_default()
     }
 
-    /// What ranks have read from their clocks, by rank over all programs; empty before the first reading.
+    /// The readings of the ranks' clocks, by rank over all programs; empty before the first reading.
     pub fn stopwatches(&self) -> &[Stopwatch] {
         &self.tally.stopwatches
     }
 
-    /// What was compared in the memory of sources and targets.
+    /// The bytes that were compared in the memory of sources and targets.
     pub fn compared(&self) -> Compared {
         self.tally.compared
     }
 
-    /// What was recorded of the critical path, where that was asked for.
+    /// The record of the critical path, where one was asked for.
     pub fn take_path(&mut self) -> PathRecorder {
         self.path.take().unwrap_or_default()
     }
@@ -158,22 +152,22 @@ impl Account {
         path + self.breakdown.as_ref().map_or(0, Breakdown::bytes)
     }
 
-    /// The critical path is recorded from now on.
+    /// Records the critical path from now on.
     pub fn record_path(&mut self) {
         self.path = Some(PathRecorder::default());
     }
 
-    /// When the present epoch ends.
+    /// The end of the present epoch.
     pub fn epoch_end(&self) -> Time {
         self.tally.epoch.end
     }
 
-    /// So many events have been handled.
+    /// Counts events that have been handled.
     pub fn count_events(&mut self, events: u64) {
         self.tally.epoch.events += events;
     }
 
-    /// The present epoch has ended.
+    /// Ends the present epoch.
     pub fn next_epoch(&mut self, writer: Option<&mut ResultsWriter>) -> Result<(), ExperimentError> {
         self.tally.epoch.next();
         match writer {
@@ -182,8 +176,8 @@ impl Account {
         }
     }
 
-    /// Takes what has happened since it was last called, and writes and draws what is wanted of it. Returns what is wrong with
-    /// the bytes of messages, or which message the network has lost for good.
+    /// Takes what has happened since it was last called, and writes and draws what is wanted of it. Returns
+    /// what is wrong with the bytes of messages, or which message the network has lost for good.
     pub fn take_outputs<H: Host<Output = ReplayOutput>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<H>,
@@ -275,7 +269,7 @@ impl Account {
     }
 }
 
-/// When the last of the ranks ended.
+/// The end of the last of the ranks.
 pub(crate) fn end_of(ranks: &[RankReport]) -> Time {
     ranks.iter().map(|rank| rank.end).max().unwrap_or(Time::ZERO)
 }

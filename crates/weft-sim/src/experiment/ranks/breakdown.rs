@@ -5,18 +5,18 @@
 //!  record of the run ──┴─► pieces of each message ─┬─► rows of the table of pieces
 //!                                                  └─► means by size
 //! ```
-//! The pieces of a message are in the order of time, without gap or overlap, from when it was posted to when it was delivered: so
-//! they add up to its completion time, to the picosecond. They are those of the critical path's record, walked back
-//! from the message's own end.
+//! The pieces of a message are in the order of time, without gap or overlap, from when it was posted to when
+//! it was delivered: so they add up to its completion time, to the picosecond. They are those of the critical
+//! path's record, walked back from the message's own end.
 
 use crate::experiment::path::{Names, PathRecorder, pace};
-use crate::machine::Machine;
-use crate::results::{MessagePieceRow, ResultsError, ResultsWriter};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weft_machine::Machine;
+use weft_results::{MessagePieceRow, ResultsError, ResultsWriter};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, Span, Time};
-use weft_workload::path::{PathTrace, Piece, Place, Walk, What, message_time};
+use weft_workload::path::{Location, PathTrace, Piece, PieceKind, Walk, message_time};
 use weft_workload::replay::{MessageId, ReplayedMessage, Seating};
 
 /// The mean time of the messages of a program whose sizes lie between the same powers of two.
@@ -34,16 +34,16 @@ pub struct SizeClass {
     pub pieces: Vec<MeanPiece>,
 }
 
-/// What one thing takes of the messages of a size, on average.
+/// The mean time of one activity at one place, over the messages of a size.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MeanPiece {
     /// Mean over all messages of the size.
     pub time_mean_ns: f64,
     /// As a share of the completion time.
     pub share: f64,
-    /// Its category, as in `weft explain`.
+    /// The category, as in `weft explain`.
     pub category: String,
-    /// What the time is spent on.
+    /// The activity that the time is spent on.
     pub what: String,
     /// Where, as seen from the message: the sender, the source, a class of links.
     pub place: String,
@@ -61,7 +61,7 @@ struct Sums {
 
 /// Sums over what is alike in the messages of a size.
 struct PieceSums {
-    what: What,
+    what: PieceKind,
     time_ps: u128,
     /// Messages that have it, and the sum of how long after their posts it first begins.
     messages: u64,
@@ -101,7 +101,8 @@ impl Breakdown {
         size_of::<ReplayedMessage>() * self.delivered.len()
     }
 
-    /// Breaks down what was delivered, by what was recorded meanwhile. What a message did before the record began is not recorded.
+    /// Breaks down what was delivered, by what was recorded meanwhile. What a message did before the record
+    /// began is not recorded.
     pub fn break_down(
         &mut self,
         path: PathRecorder,
@@ -141,7 +142,7 @@ fn row(run: u32, message: &ReplayedMessage, piece: &Piece, names: &Names<'_>) ->
         payload_bytes: message.bytes,
         begin_ps: piece.begin,
         time_ps: piece.span(),
-        category: piece.what.category().name().to_owned(),
+        category: piece.kind.category().name().to_owned(),
         what: Names::what(piece),
         place: names.place(piece),
     }
@@ -150,26 +151,26 @@ fn row(run: u32, message: &ReplayedMessage, piece: &Piece, names: &Names<'_>) ->
 /// Where a piece is, as seen from its message.
 fn seen_from(message: &ReplayedMessage, piece: &Piece, layout: &Layout) -> String {
     match piece.place {
-        Place::Rank(rank) if rank == message.source_rank => "sender".to_owned(),
-        Place::Rank(rank) if rank == message.destination_rank => "receiver".to_owned(),
-        Place::Rank(_) => "another rank".to_owned(),
-        Place::Block(endpoint, block) => {
+        Location::Rank(rank) if rank == message.source_rank => "sender".to_owned(),
+        Location::Rank(rank) if rank == message.destination_rank => "receiver".to_owned(),
+        Location::Rank(_) => "another rank".to_owned(),
+        Location::Block(endpoint, block) => {
             let side = match endpoint {
                 _ if message.source == message.destination => "the host",
                 side if side == message.source => "source",
                 side if side == message.destination => "destination",
                 _ => "another endpoint",
             };
-            match piece.what {
-                What::Block(_) | What::WaitsFor(_) => side.to_owned(),
+            match piece.kind {
+                PieceKind::Block(_) | PieceKind::WaitsFor(_) => side.to_owned(),
                 _ => format!("{}, {side}", block.name()),
             }
         }
-        Place::Link(_, class) => {
+        Location::Link(_, class) => {
             let class = layout.link_classes().get(usize::from(class.0)).copied().unwrap_or("link");
-            match piece.what {
+            match piece.kind {
                 // A packet in a switch is on its way to the link.
-                What::Switch => format!("to {class}"),
+                PieceKind::Switch => format!("to {class}"),
                 _ => class.to_owned(),
             }
         }
@@ -186,7 +187,7 @@ impl Sums {
         let mut first: BTreeMap<(String, String), Time> = BTreeMap::new();
         for piece in &walk.pieces {
             let key = (Names::what(piece), seen_from(message, piece, layout));
-            let new = PieceSums { what: piece.what, time_ps: 0, messages: 0, begins_ps: 0 };
+            let new = PieceSums { what: piece.kind, time_ps: 0, messages: 0, begins_ps: 0 };
             self.pieces.entry(key.clone()).or_insert(new).time_ps += ps(piece.span());
             first.entry(key).or_insert(piece.begin);
         }

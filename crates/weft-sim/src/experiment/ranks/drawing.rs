@@ -4,7 +4,7 @@ use crate::experiment::ExperimentError;
 use crate::timeline::{self, Arrow, TimelineWriter};
 use std::collections::BTreeSet;
 use std::path::Path;
-use weft_topo::Layout;
+use weft_topo::{Layout, Topology as _};
 use weft_units::{RankId, Span, Time};
 use weft_workload::replay::{Activity, Seating, TimelineEvent};
 
@@ -12,7 +12,7 @@ use weft_workload::replay::{Activity, Seating, TimelineEvent};
 pub(crate) struct Drawing {
     writer: TimelineWriter,
     arrows: u64,
-    /// Where the run at hand begins.
+    /// The time at which the present run begins.
     origin: Span,
     /// Ranks, whose tracks come before those of their MPI calls.
     ranks: u32,
@@ -60,14 +60,14 @@ impl Drawing {
                     Activity::Communicate => timeline::Activity::Communicate,
                     Activity::Wait => timeline::Activity::Wait,
                 };
-                self.writer.slice(rank, activity, name, at(start), at(end))?;
+                self.writer.slice(rank, (activity, name), at(start), at(end))?;
             }
             TimelineEvent::Call { rank, name, start, end } => {
                 let track = RankId(self.ranks + rank.0);
                 if self.calls.insert(rank) {
                     self.writer.track(track, &format!("rank {rank}: MPI"))?;
                 }
-                self.writer.slice(track, timeline::Activity::Communicate, name, at(start), at(end))?;
+                self.writer.slice(track, (timeline::Activity::Communicate, name), at(start), at(end))?;
             }
             TimelineEvent::Arrow { rank, from, sent, received, bytes } => {
                 self.arrows += 1;

@@ -1,8 +1,8 @@
-//! What a run of programs will take: memory in closed form, time by the first operations of some ranks.
+//! An estimate of a run of programs: memory in closed form, time by the first operations of some ranks.
 
 use crate::assembly;
 use crate::experiment::ExperimentError;
-use crate::machine::{Fabric, Machine};
+use weft_machine::{Fabric, Machine};
 use weft_trace::op::{Collective, Op};
 use weft_units::{Bytes, RankId};
 use weft_workload::replay::Operations;
@@ -14,7 +14,7 @@ const BYTES_PER_OPERATION: u64 = 128;
 /// Operations of a rank, and ranks, that the estimate looks at.
 const SAMPLED_OPERATIONS: usize = 2000;
 const SAMPLED_RANKS: u32 = 8;
-/// What one thread of an ordinary computer does: operations, and packets, per second.
+/// The speed of one thread of an ordinary computer: operations, and packets, per second.
 const OPERATIONS_PER_SECOND: f64 = 4e6;
 const PACKETS_PER_SECOND: f64 = 1e6;
 

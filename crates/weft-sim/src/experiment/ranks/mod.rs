@@ -29,8 +29,8 @@ pub use breakdown::{MeanPiece, SizeClass};
 pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
 pub(crate) use run::{RankRun, Setup, Step, Surroundings, next_multiple};
-pub(crate) use seating::hosts;
-pub use seating::places;
+pub use seating::Placement;
+pub(crate) use seating::{check_joined, hosts};
 pub(crate) use tables::{Shared, figures};
 
 pub(crate) use super::busiest::Busiest;

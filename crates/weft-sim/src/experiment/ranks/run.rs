@@ -5,17 +5,19 @@ use super::breakdown::{Breakdown, SizeClass};
 use super::drawing::Drawing;
 use crate::assembly;
 use crate::experiment::path::PathRecorder;
-use crate::experiment::{Context, ExperimentError, Interrupt};
-use crate::machine::{Machine, Nic, Progress as MachineProgress};
-use crate::network::{self, Crossed, LinkUse, NetworkError, SimulatedNetwork};
-use crate::results::{Ending, ResultsWriter};
+use crate::experiment::{Control, ExperimentError, Interrupt};
+use crate::network::{Crossed, LinkUse, NetworkSetup, SimulatedNetwork};
 use weft_engine::Progress;
+use weft_fabric::Stuck;
+use weft_machine::{Machine, Progress as MachineProgress};
 use weft_msg::Protocol;
+use weft_results::{Conclusion, Ending, ResultsWriter};
 use weft_topo::{Layout, Topology};
 use weft_units::{Span, Time};
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
-    Compared, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost, ReplayParameters, Seating,
+    Compared, ComputeScale, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost,
+    ReplayParameters, Seating,
 };
 
 /// Lines of a report of who waits for what.
@@ -24,14 +26,14 @@ const WAITING_SHOWN: usize = 20;
 /// Memory that a record may take by which messages are broken down. Beyond it they are, and it begins anew.
 const BREAKDOWN_BYTES: usize = 1 << 30;
 
-/// What is to be run.
+/// The programs that are to be run, and how.
 pub(crate) struct Setup<'a> {
     /// The column `run` of the tables.
     pub run: u32,
     pub machine: &'a Machine,
     pub layout: &'a Layout,
     pub programs: Vec<Program>,
-    /// What the programs are called, in their order.
+    /// The names of the programs, in their order.
     pub names: Vec<String>,
     pub protocol: Protocol,
     pub seed: u64,
@@ -40,17 +42,19 @@ pub(crate) struct Setup<'a> {
     pub data: bool,
     /// Whether the time of each message is broken down.
     pub breakdown: bool,
+    /// A factor on the time of each computation.
+    pub compute_scale: ComputeScale,
 }
 
 /// Real bytes were asked for of an interface that has no memory.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "--data: the simple interface moves sizes, no bytes; use a machine with the block-level one (nic.model=full), such \
-     as exanest, or leave --data out"
+    "--data: the overheads interface moves sizes, no bytes; use a machine with the block-level one \
+     (nic.model=exanet), such as exanest, or leave --data out"
 )]
 struct NoData;
 
-/// What a run needs at its epochs.
+/// The surroundings of a run at its epochs.
 pub(crate) struct Surroundings<'a> {
     pub interrupt: &'a Interrupt,
     pub writer: Option<&'a mut ResultsWriter>,
@@ -58,14 +62,14 @@ pub(crate) struct Surroundings<'a> {
     pub check: bool,
 }
 
-/// How a run went on.
+/// The result of a step.
 pub(crate) enum Step {
     /// An epoch has passed.
     Epoch,
-    /// The time at which it was to be saved has come.
+    /// The run has reached the time at which it is to be saved.
     SaveDue,
     /// It cannot go on.
-    Ended(Ending, Option<String>),
+    Ended(Conclusion),
 }
 
 /// A run that is under way.
@@ -77,7 +81,7 @@ pub(crate) struct RankRun {
     data: bool,
 }
 
-/// When ranks of the machine notice what has happened.
+/// The rule by which ranks of the machine notice events.
 fn progress_rule(machine: &Machine) -> ProgressRule {
     match machine.messaging.progress {
         MachineProgress::Call => ProgressRule::Call,
@@ -92,13 +96,15 @@ impl RankRun {
         saved: Option<(Tally, Vec<u8>)>,
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
-        let Setup { run, machine, layout, programs, names, protocol, seed, threads, data, breakdown } = setup;
-        if data && matches!(machine.nic, Nic::Simple(_)) {
+        let Setup { run, machine, layout, programs, names, protocol, seed, threads, .. } = setup;
+        let Setup { data, breakdown, compute_scale, .. } = setup;
+        if data && !machine.nic.model().carries_data() {
             return Err(ExperimentError::input(NoData));
         }
         let rule = progress_rule(machine);
         let mut parameters = ReplayParameters::new(programs.clone(), protocol, rule);
         parameters.data = data.then_some(seed);
+        parameters.compute_scale = compute_scale;
         if breakdown {
             parameters.record_from = Some(Time::ZERO);
             parameters.wanted.messages = true;
@@ -107,39 +113,38 @@ impl RankRun {
         let seating = parameters.seating().clone();
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
-        let path = parameters.record_from.map(|_| PathRecorder::default());
+        let records = parameters.record_from.is_some();
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let (tally, state) = match saved {
             Some((tally, state)) => (tally, Some(state)),
             None => (Tally::default(), None),
         };
-        let network = network::build(
+        let network = NetworkSetup {
             machine,
-            assembly::layout(machine).map_err(ExperimentError::input)?,
+            layout: assembly::layout(machine).map_err(ExperimentError::input)?,
             seed,
-            threads as usize,
-            parameters,
-            |_| hosts.next().unwrap_or_default(),
-            state.as_deref(),
-        )
-        .map_err(|error| match error {
-            NetworkError::Assembly(error) => ExperimentError::input(error),
-            error => ExperimentError::input(error),
-        })?;
+            threads: threads as usize,
+            saved: state.as_deref(),
+        };
+        let network = network.build(parameters, |_| hosts.next().unwrap_or_default());
+        let network = network.map_err(ExperimentError::input)?;
         let operations = programs.iter().map(|program| program.operations.count()).sum();
-        let mut account = Account::new(run, names, seating, tally, path);
+        let mut account = Account::new(run, names, seating, tally);
+        if records {
+            account.record_path();
+        }
         if breakdown {
             account.break_down(Breakdown::new(run, machine.clone(), layout.clone()));
         }
         Ok(RankRun { account, programs, operations, network, data })
     }
 
-    /// What the programs are called, in their order.
+    /// The names of the programs, in their order.
     pub fn names(&self) -> &[String] {
         self.account.names()
     }
 
-    /// What was recorded of the critical path, where that was asked for.
+    /// The record of the critical path, where one was asked for.
     pub fn take_path(&mut self) -> PathRecorder {
         self.account.take_path()
     }
@@ -154,7 +159,7 @@ impl RankRun {
         self.network.now()
     }
 
-    /// What has crossed links.
+    /// The packets that have crossed links.
     pub fn crossed(&self) -> Crossed {
         self.network.crossed()
     }
@@ -164,12 +169,12 @@ impl RankRun {
         self.network.visit_links(visit);
     }
 
-    /// What was delivered of a program.
+    /// The messages of a program that were delivered.
     pub fn delivered(&self, program: usize) -> Delivery {
         self.account.delivered(program)
     }
 
-    /// What ranks have read from their clocks, by rank over all programs; empty before the first reading.
+    /// The readings of the ranks' clocks, by rank over all programs; empty before the first reading.
     pub fn stopwatches(&self) -> &[Stopwatch] {
         self.account.stopwatches()
     }
@@ -179,7 +184,7 @@ impl RankRun {
         self.data
     }
 
-    /// What was compared in the memory of sources and targets.
+    /// The bytes that were compared in the memory of sources and targets.
     pub fn compared(&self) -> Compared {
         self.account.compared()
     }
@@ -195,13 +200,13 @@ impl RankRun {
         save_at: Option<Time>,
         around: &mut Surroundings<'_>,
     ) -> Result<Step, ExperimentError> {
-        let until = self.account.epoch_end().min(save_at.unwrap_or(Time::MAX));
+        let until = self.account.epoch_end().min(save_at.unwrap_or(Time::NEVER));
         let before = self.network.events_handled();
         let progress = self.network.run_until(until, around.interrupt.flag());
         self.account.count_events(self.network.events_handled() - before);
         let (writer, drawing) = (around.writer.as_deref_mut(), around.drawing.as_deref_mut());
         if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
-            return Ok(Step::Ended(Ending::LostData, Some(damage)));
+            return Ok(Step::Ended(Conclusion::new(Ending::LostData, damage)));
         }
         if self.account.path_bytes() > BREAKDOWN_BYTES && self.break_down(around.writer.as_deref_mut())? {
             self.account.record_path();
@@ -209,14 +214,11 @@ impl RankRun {
         if around.check
             && let Err(lost) = self.network.check()
         {
-            return Ok(Step::Ended(Ending::LostData, Some(lost.to_string())));
+            return Ok(Step::Ended(Conclusion::new(Ending::LostData, lost.to_string())));
         }
         match progress {
-            Progress::Dry => {
-                let (ending, detail) = self.dry();
-                return Ok(Step::Ended(ending, detail));
-            }
-            Progress::Interrupted => return Ok(Step::Ended(Ending::Interrupted, None)),
+            Progress::Dry => return Ok(Step::Ended(self.conclusion())),
+            Progress::Interrupted => return Ok(Step::Ended(Ending::Interrupted.into())),
             Progress::Reached => {}
         }
         if until == self.account.epoch_end() {
@@ -225,7 +227,8 @@ impl RankRun {
         Ok(if save_at == Some(until) { Step::SaveDue } else { Step::Epoch })
     }
 
-    /// Breaks down the messages that were delivered since it was last done, where they are to be; says whether they are.
+    /// Breaks down the messages that were delivered since it was last done, where they are to be; says
+    /// whether they are.
     pub fn break_down(&mut self, writer: Option<&mut ResultsWriter>) -> Result<bool, ExperimentError> {
         Ok(self.account.end_path(writer)?.is_some())
     }
@@ -236,40 +239,34 @@ impl RankRun {
     }
 
     /// Runs to the end, for what is recorded on the way.
-    pub fn run_to_end(
-        &mut self,
-        context: Context<'_>,
-        doing: &str,
-    ) -> Result<(Ending, Option<String>), ExperimentError> {
+    pub fn run_to_end(&mut self, control: Control<'_>, doing: &str) -> Result<Conclusion, ExperimentError> {
         let mut around =
-            Surroundings { interrupt: context.interrupt, writer: None, drawing: None, check: false };
+            Surroundings { interrupt: control.interrupt, writer: None, drawing: None, check: false };
         loop {
-            if let Step::Ended(ending, detail) = self.step(None, &mut around)? {
-                return Ok((ending, detail));
+            if let Step::Ended(conclusion) = self.step(None, &mut around)? {
+                return Ok(conclusion);
             }
-            context.progress.advance(self.share(), doing);
+            control.progress.advance(self.share(), doing);
         }
     }
 
-    /// Nothing is pending: all is done, or nothing can ever happen again.
-    fn dry(&self) -> (Ending, Option<String>) {
+    /// The end of a run in which nothing is pending: all is done, or nothing can ever happen again.
+    fn conclusion(&self) -> Conclusion {
         if self.ranks().iter().all(|rank| rank.finished) {
-            return (Ending::Finished, None);
+            return Ending::Finished.into();
         }
         let waiting = self.who_waits();
         if let Some(lost) = self.network.lost_packets() {
-            return (Ending::LostData, Some(format!("{lost}\n{waiting}")));
+            return Conclusion::new(Ending::LostData, format!("{lost}\n{waiting}"));
         }
         match self.network.stuck() {
-            Some(ending @ weft_engine::Ending::Deadlock { .. }) => {
-                (Ending::Deadlock, Some(ending.to_string()))
-            }
-            Some(ending) => (Ending::NoProgress, Some(format!("{ending}\n{waiting}"))),
-            None => (Ending::NoProgress, Some(waiting)),
+            Some(stuck @ Stuck::Deadlock { .. }) => Conclusion::new(Ending::Deadlock, stuck.to_string()),
+            Some(stuck) => Conclusion::new(Ending::NoProgress, format!("{stuck}\n{waiting}")),
+            None => Conclusion::new(Ending::NoProgress, waiting),
         }
     }
 
-    /// Who waits for what, a line for each rank.
+    /// A line for each rank that waits, with what it waits for.
     fn who_waits(&self) -> String {
         let mut blocked = Vec::new();
         self.network.visit_hosts(&mut |_, host| blocked.extend(host.blocked()));
@@ -314,7 +311,7 @@ impl RankRun {
         ranks
     }
 
-    /// When the last rank ended.
+    /// The end of the last rank.
     pub fn end(&self) -> Time {
         end_of(&self.ranks())
     }

@@ -2,8 +2,9 @@
 
 use crate::experiment::ExperimentError;
 use crate::experiment::replay::Mapping;
-use crate::machine::Machine;
-use weft_topo::Layout;
+use weft_machine::Machine;
+use weft_topo::{Layout, Topology as _};
+use weft_units::EndpointId;
 use weft_workload::mapping::{Hosts, Place};
 
 /// The hosts of a machine.
@@ -15,23 +16,51 @@ pub(crate) fn hosts(machine: &Machine) -> Hosts {
     }
 }
 
-/// The places of `ranks` ranks, `per_host` on each host (`None`: one per core) where the mapping is no
-/// file.
-pub fn places(
-    map: &Mapping,
-    ranks: u64,
-    per_host: Option<u32>,
-    seed: u64,
-    machine: &Machine,
-    layout: &Layout,
-) -> Result<Vec<Place>, ExperimentError> {
-    let hosts = hosts(machine);
-    match map {
-        Mapping::Linear => hosts.linear(ranks, per_host),
-        Mapping::Random => hosts.random(ranks, per_host, seed),
-        Mapping::File(text) => {
-            hosts.from_file(text, ranks, |name| layout.endpoint(name).map_err(|error| error.to_string()))
+/// A number of ranks that are to be put on a machine.
+pub struct Placement<'a> {
+    /// The mapping.
+    pub map: &'a Mapping,
+    /// Number of ranks.
+    pub ranks: u64,
+    /// Ranks on each host, where the mapping is not a file; `None`: one per core.
+    pub ranks_per_host: Option<u32>,
+    /// Of the random mapping.
+    pub seed: u64,
+}
+
+impl Placement<'_> {
+    /// The places of the ranks, in their order.
+    ///
+    /// # Errors
+    /// Ranks that do not fit on the machine, and a mapping file that does not fit the ranks.
+    pub fn places(&self, machine: &Machine, layout: &Layout) -> Result<Vec<Place>, ExperimentError> {
+        let Placement { map, ranks, ranks_per_host, seed } = *self;
+        let hosts = hosts(machine);
+        let places = match map {
+            Mapping::Linear => hosts.linear(ranks, ranks_per_host),
+            Mapping::Random => hosts.random(ranks, ranks_per_host, seed),
+            Mapping::File(text) => {
+                hosts.from_file(text, ranks, |name| layout.endpoint(name).map_err(|error| error.to_string()))
+            }
         }
+        .map_err(ExperimentError::input)?;
+        check_joined(&places, layout)?;
+        Ok(places)
     }
-    .map_err(ExperimentError::input)
+}
+
+/// Refuses ranks of one job in parts of the machine that no link joins, such as the two sub-systems of the
+/// ExaNeSt rack.
+pub(crate) fn check_joined(places: &[Place], layout: &Layout) -> Result<(), ExperimentError> {
+    let Some(first) = places.first() else { return Ok(()) };
+    let is_apart = |place: &Place| !layout.reachable(first.endpoint, place.endpoint);
+    let Some(other) = places.iter().position(is_apart) else { return Ok(()) };
+    let part = (0..layout.endpoints()).map(EndpointId).filter(|at| layout.reachable(first.endpoint, *at));
+    Err(ExperimentError::input(format!(
+        "rank 0 on {} and rank {other} on {} lie in parts of the machine that no link joins; keep the job \
+         within one part ({} endpoints are joined to rank 0's): use fewer ranks, or --map FILE",
+        layout.endpoint_name(first.endpoint),
+        layout.endpoint_name(places[other].endpoint),
+        part.count(),
+    )))
 }

@@ -1,10 +1,10 @@
-//! What ranks did, as rows of results and of the report.
+//! The activity of ranks as rows of results and of the report.
 
 use super::account::end_of;
 use crate::experiment::busiest::{Busiest, link_name, share};
 use crate::experiment::replay::{BusyLink, Figures};
-use crate::results::{FlowRow, MessageRow, RankRow};
 use std::collections::BTreeMap;
+use weft_results::{FlowRow, MessageRow, RankRow};
 use weft_topo::Layout;
 use weft_units::{EndpointId, Span, Time};
 use weft_workload::flow::FlowReport;
@@ -58,10 +58,10 @@ pub fn rank_row(run: u32, rank: &RankReport, seating: &Seating) -> RankRow {
         end_ps: rank.end,
         computation_ps: rank.computation,
         communication_ps: rank.communication,
-        wait_ps: rank.wait,
+        wait_ps: rank.wait(),
         computation_share: share(rank.computation, time),
         communication_share: share(rank.communication, time),
-        wait_share: share(rank.wait, time),
+        wait_share: share(rank.wait(), time),
         messages_sent: rank.messages_sent,
         messages_received: rank.messages_received,
         sent_bytes: rank.sent,
@@ -69,11 +69,11 @@ pub fn rank_row(run: u32, rank: &RankReport, seating: &Seating) -> RankRow {
     }
 }
 
-/// What all traces have in common.
+/// The facts that all traces have in common.
 pub struct Shared<'a> {
     /// Names of links.
     pub layout: &'a Layout,
-    /// When the last rank of all traces ended.
+    /// The end of the last rank of all traces.
     pub end: Time,
     /// The busiest links.
     pub busiest: &'a Busiest,
@@ -92,14 +92,15 @@ impl Shared<'_> {
     pub const BUSIEST: usize = 5;
 }
 
-/// What a program's ranks did: the ranks in order, the first with this number over all programs, and their messages.
+/// The figures of a program: its ranks in order, the first with this number over all programs, and their
+/// messages.
 pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shared: &Shared<'_>) -> Figures {
     let end = end_of(ranks);
     // Sums of many ranks' times do not fit 64 bits: in us they do.
     let sum = |time: fn(&RankReport) -> Span| ranks.iter().map(|rank| time(rank).as_us_f64()).sum::<f64>();
     let all = sum(|rank| rank.end - Time::ZERO);
     let part = |time: f64| if all > 0.0 { time / all } else { 0.0 };
-    let (computation, wait) = (sum(|rank| rank.computation), sum(|rank| rank.wait));
+    let (computation, wait) = (sum(|rank| rank.computation), sum(RankReport::wait));
     let run_time = shared.end - Time::ZERO;
     let busiest_links = shared.busiest.links().iter().map(|link| BusyLink {
         name: link_name(shared.layout, link),

@@ -1,18 +1,22 @@
-//! What traces that were recorded in virtual time ask of messaging, so that a replay is of the same software.
+//! Values of messaging that traces of virtual time ask for, so that a replay is of the same software.
 //!
 //! ```text
-//!   weft run --record ──► trace: MPICH 5, computation takes no time ──► replay: MPICH 5's algorithms, copies and reductions take none
+//!   weft run --record ──► trace: MPICH 5, computation takes no time ──► replay: MPICH 5's algorithms, copies
+//!   and reductions take none
 //! ```
-//! Real ranks move messages on themselves and write announced data, whatever the machine file says, and poll before they wait.
+//! Real ranks move messages on themselves and write announced data, whatever the machine file says, and poll
+//! before they wait.
 //!
-//! A trace of a real machine asks for nothing: what its program would take on another machine depends on that machine's library.
+//! A trace of a real machine asks for nothing: what its program would take on another machine depends on that
+//! machine's library.
 
 use crate::experiment::ExperimentError;
 use std::path::Path;
 use weft_trace::{Trace, TraceHeader};
 
-/// Keys of the machine, and their values, under which a replay of these traces is of the software that they were recorded with.
-/// Those of the first trace that was recorded in virtual time: all ranks of a replay have one library.
+/// Keys of the machine, and their values, under which a replay of these traces is of the software that they
+/// were recorded with. Those of the first trace that was recorded in virtual time: all ranks of a replay have
+/// one library.
 ///
 /// # Errors
 /// Traces that cannot be read.
@@ -45,6 +49,8 @@ fn settings(header: &TraceHeader) -> Vec<(&'static str, String)> {
     if header.virtual_time.as_deref().is_some_and(|host| !host.starts_with("cpu")) {
         let rates = ["messaging.memory_copy_rate", "messaging.reduction_rate"];
         settings.extend(rates.map(|key| (key, "unlimited".to_owned())));
+        // The library computed for nothing while it was recorded.
+        settings.push(("messaging.local_call", "0ns".to_owned()));
     }
     settings
 }
@@ -59,8 +65,8 @@ fn profile(library: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Catches traces of real machines that are replayed by another library than the machine's, and computation that is free because it
-    /// was elsewhere.
+    /// Catches traces of real machines that are replayed by another library than the machine's, and
+    /// computation that is free because it was elsewhere.
     #[test]
     fn only_virtual_time_asks_for_its_software() {
         let header = |library: &str, virtual_time: Option<&str>| TraceHeader {
@@ -72,7 +78,7 @@ mod tests {
         let keys = |header| settings(&header).into_iter().map(|(_, value)| value).collect::<Vec<_>>();
         let mpich = "MPICH Version:      5.0.2\nMPICH Device: ch4";
         let own = ["call", "write", "sender", "polls", "receipt", "native", "emulated", "mpich-5", "4096"];
-        let expected = [&["mpich-5"][..], &own, &["unlimited"; 2]].concat();
+        let expected = [&["mpich-5"][..], &own, &["unlimited"; 2], &["0ns"]].concat();
         assert_eq!(keys(header(mpich, Some("none"))), expected);
         assert_eq!(
             keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))),

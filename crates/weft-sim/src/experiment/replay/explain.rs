@@ -3,19 +3,21 @@
 use super::run::{RUN, rows, setup};
 use super::{ReplayRequest, programs};
 use crate::assembly;
-use crate::experiment::explain::{ExplainOptions, Explained, check_same, explained, last_to_finish};
+use crate::experiment::explain::{
+    ExplainOptions, Explained, RecordedRun, check_same, explained, last_to_finish,
+};
 use crate::experiment::path::{Names, pace};
 use crate::experiment::ranks::{RankRun, Setup};
-use crate::experiment::{Context, ExperimentError, machine};
-use crate::results::{Ending, RunManifest};
+use crate::experiment::{Control, ExperimentError, Manifest, machine};
+use weft_results::{Conclusion, Ending};
 use weft_units::{Bytes, Span, Time};
 
 /// Replays again what `manifest` tells of.
 pub(crate) fn explain(
     request: &ReplayRequest,
-    manifest: &RunManifest,
+    manifest: &Manifest,
     options: ExplainOptions,
-    context: Context<'_>,
+    control: Control<'_>,
 ) -> Result<Option<Vec<Explained>>, ExperimentError> {
     let machine = machine::checked(&request.machine)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
@@ -27,9 +29,10 @@ pub(crate) fn explain(
         Time::from_ps(end.as_ps().saturating_sub(last.max(Span::from_ps(1)).as_ps()))
     });
     // The record is walked for the program here: its messages have been broken down already.
-    let setup = Setup { breakdown: false, ..setup(request, &machine, &layout, traces, options.threads)? };
+    let setup =
+        Setup { breakdown: false, threads: options.threads, ..setup(request, &machine, &layout, traces)? };
     let mut run = RankRun::new(setup, None, |parameters| parameters.record_from = Some(from))?;
-    let (ended, detail) = run.run_to_end(context, "replays again")?;
+    let Conclusion { ended, detail } = run.run_to_end(control, "replays again")?;
     if ended == Ending::Interrupted {
         return Ok(None);
     }
@@ -42,11 +45,12 @@ pub(crate) fn explain(
     let names = Names::new(&machine, &layout, run.seating(), run.names());
     let of = run.names().join(", ");
     let ranks: Vec<_> = trace.finishes().iter().map(|finish| (from, *finish)).collect();
-    Ok(Some(vec![explained((RUN, of), &trace, (from, last), &ranks, &names)]))
+    let recorded = RecordedRun { run: RUN, of, trace: &trace, names: &names };
+    Ok(Some(vec![explained(recorded, (from, last), &ranks)]))
 }
 
-/// Its rows, without where the time of messages went.
-fn without_breakdowns(manifest: &RunManifest) -> RunManifest {
+/// The manifest, without the breakdowns of messages in its rows.
+fn without_breakdowns(manifest: &Manifest) -> Manifest {
     let mut manifest = manifest.clone();
     for row in manifest.rows.iter_mut().filter_map(serde_json::Value::as_object_mut) {
         row.remove("breakdown");

@@ -2,8 +2,8 @@
 
 use super::ReplayRequest;
 use crate::experiment::ExperimentError;
-use crate::experiment::ranks::places;
-use crate::machine::Machine;
+use crate::experiment::ranks::Placement;
+use weft_machine::Machine;
 use weft_topo::Layout;
 use weft_trace::{Kind, Trace, TraceError};
 use weft_workload::mapping::Place;
@@ -59,8 +59,9 @@ pub fn place(
     traces: Vec<Trace>,
 ) -> Result<Vec<Program>, ExperimentError> {
     let ranks = traces.iter().map(|trace| u64::from(trace.ranks())).sum();
-    let places = places(&request.map, ranks, request.ranks_per_host, request.seed, machine, layout)?;
-    let mut places = places.into_iter();
+    let ReplayRequest { map, ranks_per_host, seed, .. } = request;
+    let placement = Placement { map, ranks, ranks_per_host: *ranks_per_host, seed: *seed };
+    let mut places = placement.places(machine, layout)?.into_iter();
     let mut take = |trace: &Trace| -> Vec<Place> { places.by_ref().take(trace.ranks() as usize).collect() };
     Ok(traces.into_iter().map(|trace| Program { places: take(&trace), operations: trace.into() }).collect())
 }

@@ -10,53 +10,62 @@ use super::programs;
 use super::{Figures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::assembly;
 use crate::experiment::busiest::Busiest;
-use crate::experiment::machine::{assumed, described};
+use crate::experiment::machine::{self, assumed, described};
 use crate::experiment::ranks::{
     self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, figures, next_multiple,
 };
-use crate::experiment::{Context, Estimate, ExperimentError, Measured, Request, RunOptions, add_crossed};
-use crate::machine::{self, Machine};
-use crate::network::{Crossed, LinkUse};
-use crate::results::{
-    Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date, peak_memory,
+use crate::experiment::{
+    Control, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
+    ProgressListener, Request, add_crossed,
 };
+use crate::network::{Crossed, LinkUse};
+use weft_machine::Machine;
+use weft_results::{Beginning, Conclusion, Stopwatch, Table, Totals, peak_memory};
 use weft_topo::Layout;
 use weft_trace::Trace;
-use weft_units::{Bytes, Time};
+use weft_units::{Bytes, Span, Time};
 use weft_workload::replay::{Operations, RankReport, Wanted};
 
 /// The traces of a command run side by side in one virtual time: they are one run of its tables.
 pub(super) const RUN: u32 = 0;
 
+impl Experiment for ReplayRequest {
+    type Row = ReplayRow;
+
+    fn machine(&self) -> &MachineInput {
+        &self.machine
+    }
+
+    fn run(
+        &self,
+        options: &ExperimentOptions,
+        control: Control<'_>,
+    ) -> Result<ReplayReport, ExperimentError> {
+        run(self, options, control)
+    }
+}
+
 /// Replays the traces together.
-pub fn run(
+fn run(
     request: &ReplayRequest,
-    options: &RunOptions,
-    context: Context<'_>,
+    options: &ExperimentOptions,
+    control: Control<'_>,
 ) -> Result<ReplayReport, ExperimentError> {
-    let (started, stopwatch) = (date(), Stopwatch::start());
-    let input = &request.machine;
-    let machine =
-        machine::check_text(&input.name, &input.text, &input.sets).map_err(ExperimentError::input)?;
+    let began = Beginning::now();
+    let machine = machine::checked(&request.machine)?;
     let traces = programs::open(request)?;
     let estimate = estimate(&machine, &operations(&traces))?;
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
-    context.progress.estimate(estimate);
+    control.progress.estimate(estimate);
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
 
-    let (mut writer, saved) = match &options.output {
-        Some(output) => {
-            let (writer, saved) = output.open(&Request::Replay(request.clone()))?;
-            (Some(writer), saved)
-        }
-        None => (None, None),
-    };
-    let saved = saved.map(|bytes| read_state(&bytes)).transpose()?;
+    // A snapshot: what was counted, then the network's state.
+    let (mut writer, saved) = options.open::<(Tally, Vec<u8>)>(&Request::Replay(request.clone()))?;
 
     let building = Stopwatch::start();
     let wants = |table| writer.as_ref().is_some_and(|writer| writer.wants(table));
     let (messages, flows) = (wants(Table::Messages), wants(Table::Flows));
-    let setup = setup(request, &machine, &layout, traces, options.threads)?;
+    let setup = Setup { threads: options.threads, ..setup(request, &machine, &layout, traces)? };
     let names = setup.names.clone();
     let mut run = RankRun::new(setup, saved, |parameters| {
         let messages = messages || request.breakdown;
@@ -68,13 +77,19 @@ pub fn run(
     }
     let build_time_s = building.seconds();
 
+    let around = Surroundings {
+        interrupt: control.interrupt,
+        writer: writer.as_mut(),
+        drawing: drawing.as_mut(),
+        check: options.check,
+    };
     let simulating = Stopwatch::start();
-    let (ended, detail) = epochs(&mut run, options, context, writer.as_mut(), drawing.as_mut())?;
+    let Conclusion { ended, detail } = epochs(&mut run, around, options.save_every, control.progress)?;
     let simulated = simulating.seconds();
     run.break_down(writer.as_mut())?;
     let crossed = run.crossed();
     let rows = rows(&run, request, &layout, &crossed);
-    let mut performance = Performance::measured(options, started, &stopwatch, crossed.packet_hops);
+    let mut performance = options.performance(&began, crossed.packet_hops);
     let packet_hops_per_second = if simulated > 0.0 { crossed.packet_hops as f64 / simulated } else { 0.0 };
     performance.packet_hops_per_second = packet_hops_per_second;
     if let Some(drawing) = drawing {
@@ -84,11 +99,11 @@ pub fn run(
         run.write_tables(&mut writer)?;
         let totals = totals(&rows, run.end(), &crossed);
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<_, _>>();
-        let manifest = RunManifest {
+        let manifest = Manifest {
             detail: detail.clone(),
             rows: rows.map_err(ExperimentError::input)?,
             assumed: assumed(&machine),
-            ..RunManifest::new(Request::Replay(request.clone()), described(&machine), ended, totals)
+            ..Manifest::new(Request::Replay(request.clone()), described(&machine), ended, totals)
         };
         writer.finish(manifest, performance.clone())?;
     }
@@ -102,13 +117,12 @@ pub(super) fn operations(traces: &[Trace]) -> Vec<Operations> {
     traces.iter().cloned().map(Operations::from).collect()
 }
 
-/// What is to be run.
+/// The programs that are to be run, by one thread.
 pub(super) fn setup<'a>(
     request: &ReplayRequest,
     machine: &'a Machine,
     layout: &'a Layout,
     traces: Vec<Trace>,
-    threads: u32,
 ) -> Result<Setup<'a>, ExperimentError> {
     Ok(Setup {
         run: RUN,
@@ -118,13 +132,14 @@ pub(super) fn setup<'a>(
         names: request.traces.iter().map(|trace| trace.name.clone()).collect(),
         protocol: protocol(machine, request.wildcards)?,
         seed: request.seed,
-        threads,
+        threads: 1,
         data: request.data,
         breakdown: request.breakdown,
+        compute_scale: request.compute_scale,
     })
 }
 
-/// What the run will take.
+/// The time and memory that the run will take.
 fn estimate(machine: &Machine, operations: &[Operations]) -> Result<Estimate, ExperimentError> {
     let seconds = operations.iter().map(|program| ranks::seconds(machine, program));
     let wall_seconds = Some(seconds.sum::<Result<f64, _>>()?);
@@ -139,31 +154,20 @@ fn protocol(machine: &Machine, wildcards: Wildcards) -> Result<weft_msg::Protoco
     assembly::protocol(machine, wildcards).map_err(ExperimentError::input)
 }
 
-/// A snapshot: what was counted, then the network's state.
-fn read_state(bytes: &[u8]) -> Result<(Tally, Vec<u8>), ExperimentError> {
-    postcard::from_bytes(bytes).map_err(|error| {
-        ExperimentError::input(format!(
-            "the saved state cannot be read: {error}; it was written by another version of weft or is damaged"
-        ))
-    })
-}
-
 /// Runs epoch after epoch.
 fn epochs(
     run: &mut RankRun,
-    options: &RunOptions,
-    context: Context<'_>,
-    writer: Option<&mut ResultsWriter>,
-    drawing: Option<&mut Drawing>,
-) -> Result<(Ending, Option<String>), ExperimentError> {
-    let every = options.save_every.filter(|_| writer.is_some());
+    mut around: Surroundings<'_>,
+    save_every: Option<Span>,
+    progress: &dyn ProgressListener,
+) -> Result<Conclusion, ExperimentError> {
+    let every = save_every.filter(|_| around.writer.is_some());
     let mut next_save = every.map(|every| next_multiple(run.now(), every));
-    let mut around = Surroundings { interrupt: context.interrupt, writer, drawing, check: options.check };
     loop {
         match run.step(next_save, &mut around)? {
             Step::Epoch => {
                 let now = (run.now() - Time::ZERO).as_us_f64();
-                context.progress.advance(run.share(), &format!("at {now:.1} us"));
+                progress.advance(run.share(), &format!("at {now:.1} us"));
             }
             Step::SaveDue => {
                 let state = postcard::to_stdvec(&run.state()?).map_err(ExperimentError::input)?;
@@ -172,7 +176,7 @@ fn epochs(
                 }
                 next_save = every.map(|every| next_multiple(run.now(), every));
             }
-            Step::Ended(ending, detail) => return Ok((ending, detail)),
+            Step::Ended(conclusion) => return Ok(conclusion),
         }
     }
 }

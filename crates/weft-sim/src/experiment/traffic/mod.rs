@@ -2,35 +2,35 @@
 //!
 //! ```text
 //!  request ──► points: size × load ──► runs: one per seed ──► rows
-//!              offered                 run                    row
+//!              offered                 run, limit             row
 //! ```
 
+mod limit;
 mod offered;
 mod row;
 mod run;
 
 use super::load::Load;
 use super::{
-    Context, Estimate, ExperimentError, MachineInput, Measured, Report, Request, RunOptions, add_crossed,
-    machine,
+    Control, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
+    Report, Request, add_crossed, machine,
 };
 use crate::assembly;
-use crate::machine::Machine;
-use crate::network;
-use crate::results::{
-    Ending, Performance, ResultsWriter, RunManifest, Stopwatch, Table, Totals, date, peak_memory,
-};
+use crate::network::{Crossed, NetworkSetup};
 use crate::timeline::TimelineWriter;
+pub use limit::{Limit, Part};
 use offered::Offered;
 use run::{Run, RunResult, Step, Surroundings, Traffic};
 use serde::{Deserialize, Serialize};
-use weft_nic::SimpleNic;
+use weft_machine::Machine;
+use weft_nic::OverheadsNic;
+use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Table, Totals, peak_memory};
 use weft_topo::Layout;
 use weft_units::{Bytes, Span};
 use weft_workload::pattern::Pattern;
-use weft_workload::traffic::{Source, TrafficParameters};
+use weft_workload::traffic::{TrafficParameters, TrafficSource};
 
-/// What a load is a share of.
+/// The rate that a load is a share of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadOf {
@@ -41,7 +41,18 @@ pub enum LoadOf {
     Capacity,
 }
 
-/// What `weft traffic` was asked for. There is a run for each size, load and seed, in that order.
+/// The place at which sources put messages into the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// The network interface.
+    #[default]
+    Nic,
+    /// The endpoint's link: past the interface, as if that cost nothing.
+    Fabric,
+}
+
+/// The request of `weft traffic`. There is a run for each size, load and seed, in that order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TrafficRequest {
     /// The machine.
@@ -53,8 +64,11 @@ pub struct TrafficRequest {
     pub sizes: Vec<Bytes>,
     /// Loads, ascending; zero alone is an idle machine.
     pub loads: Vec<Load>,
-    /// What they are shares of.
+    /// The rate that they are shares of.
     pub load_of: LoadOf,
+    /// The place at which messages enter the machine.
+    #[serde(default)]
+    pub layer: Layer,
     /// Measured virtual time, after warm-up.
     #[serde(with = "weft_units::as_text")]
     pub time: Span,
@@ -83,8 +97,8 @@ pub struct TrafficRow {
     pub size_bytes: Bytes,
     /// Load offered per endpoint, as asked for.
     pub offered_load: f64,
-    /// Load accepted: delivered payload per endpoint that sends as a share of the endpoint link's payload rate
-    /// (or of capacity, as the offered load).
+    /// Load accepted: delivered payload per endpoint that sends as a share of the endpoint link's payload
+    /// rate (or of capacity, as the offered load).
     pub accepted_load: f64,
     /// Over seeds; `None` for a single one.
     pub accepted_load_interval: Option<Interval>,
@@ -96,19 +110,24 @@ pub struct TrafficRow {
     pub latency_p99_ns: Option<f64>,
     /// As for the mean.
     pub latency_p99_interval_ns: Option<Interval>,
-    /// Correlation of neighbouring batches of a single run: above 0.37 they are too short, and the intervals too
-    /// narrow.
+    /// Correlation of neighbouring batches of a single run: above 0.37 they are too short, and the intervals
+    /// too narrow.
     pub batch_correlation: Option<f64>,
     /// The longest warm-up among the seeds.
     pub warm_up_us: f64,
     /// Whether accepted fell behind offered load, or no end of the warm-up was found: latencies then
     /// grow with the measured time.
     pub saturated: bool,
+    /// The block that takes no more: of the first seed that is saturated. Below saturation the host, which
+    /// offers no more.
+    pub limit: Limit,
+    /// The block that worked for the largest share of the time, of all seeds.
+    pub busiest: Limit,
     /// Measured virtual time of each run.
     pub run_time_us: f64,
     /// The first seed.
     pub seed: u64,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u32,
     /// Messages delivered in the measured time, over all seeds.
     pub messages: u64,
@@ -117,9 +136,12 @@ pub struct TrafficRow {
     /// Packets that links lost, warm-up included, over all seeds; their messages never arrive.
     #[serde(default)]
     pub packets_dropped: u64,
+    /// Packets that came to an endpoint, warm-up included, over all seeds; for the report only.
+    #[serde(skip)]
+    pub packets_delivered: u64,
 }
 
-/// What came of `weft traffic`.
+/// The report of `weft traffic`.
 pub type TrafficReport = Report<TrafficRow>;
 
 /// Packet-hops per second of wall time that estimates count on: what one thread does on a machine of
@@ -149,6 +171,8 @@ struct Saved {
 #[derive(Serialize, Deserialize)]
 struct SavedRow {
     row: TrafficRow,
+    /// Of the row, which skips them.
+    packets_delivered: u64,
     packet_hops_per_second: f64,
     build_time_s: f64,
     peak_memory_bytes: u64,
@@ -158,6 +182,7 @@ impl From<&Measured<TrafficRow>> for SavedRow {
     fn from(measured: &Measured<TrafficRow>) -> SavedRow {
         SavedRow {
             row: measured.row.clone(),
+            packets_delivered: measured.row.packets_delivered,
             packet_hops_per_second: measured.packet_hops_per_second,
             build_time_s: measured.build_time_s,
             peak_memory_bytes: measured.peak_memory_bytes,
@@ -168,7 +193,7 @@ impl From<&Measured<TrafficRow>> for SavedRow {
 impl From<SavedRow> for Measured<TrafficRow> {
     fn from(saved: SavedRow) -> Measured<TrafficRow> {
         Measured {
-            row: saved.row,
+            row: TrafficRow { packets_delivered: saved.packets_delivered, ..saved.row },
             packet_hops_per_second: saved.packet_hops_per_second,
             build_time_s: saved.build_time_s,
             peak_memory_bytes: saved.peak_memory_bytes,
@@ -176,48 +201,53 @@ impl From<SavedRow> for Measured<TrafficRow> {
     }
 }
 
-/// Runs the points one after another. An interrupted run reports those that were done.
-///
-/// # Errors
-/// A machine or a pattern that cannot be simulated, and results that cannot be written.
-pub fn run(
+impl Experiment for TrafficRequest {
+    type Row = TrafficRow;
+
+    fn machine(&self) -> &MachineInput {
+        &self.machine
+    }
+
+    fn run(
+        &self,
+        options: &ExperimentOptions,
+        control: Control<'_>,
+    ) -> Result<TrafficReport, ExperimentError> {
+        run(self, options, control)
+    }
+}
+
+/// Runs the points one after another.
+fn run(
     request: &TrafficRequest,
-    options: &RunOptions,
-    context: Context<'_>,
+    options: &ExperimentOptions,
+    control: Control<'_>,
 ) -> Result<TrafficReport, ExperimentError> {
-    let (started, stopwatch) = (date(), Stopwatch::start());
+    let began = Beginning::now();
     let machine = machine::checked(&request.machine)?;
+    let machine = match request.layer {
+        Layer::Nic => machine,
+        Layer::Fabric => machine.without_interface(),
+    };
     // Before the layout, so that nothing is allocated for a machine that does not fit.
-    let memory = assembly::memory_estimate(&machine, size_of::<SimpleNic<Source>>() as u64);
+    let memory = assembly::memory_estimate(&machine, size_of::<OverheadsNic<TrafficSource>>() as u64);
     assembly::check_memory(&machine, memory).map_err(ExperimentError::input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
     check_times(request)?;
     let points = points(request, &machine, &layout)?;
     let first_seed = request.seeds.first().copied().unwrap_or_default();
     let pattern = offered::pattern(request, &layout, first_seed)?;
-    context.progress.estimate(Estimate {
+    control.progress.estimate(Estimate {
         wall_seconds: Some(estimated_hops(request, &points, &pattern, &layout) / ESTIMATED_SPEED),
         memory_bytes: memory.get(),
     });
     let wrapped = Request::Traffic(request.clone());
-    let (mut results, state) = match &options.output {
-        None => (None, None),
-        Some(output) => {
-            let (writer, state) = output.open(&wrapped)?;
-            (Some(writer), state)
-        }
-    };
-    let saved: Option<Saved> =
-        state.map(|bytes| postcard::from_bytes(&bytes)).transpose().map_err(|error| {
-            ExperimentError::input(format!(
-                "the saved state cannot be read: {error}; run it again from the start"
-            ))
-        })?;
+    let (mut results, saved) = options.open(&wrapped)?;
     let timeline = options.timeline.as_deref().map(TimelineWriter::create).transpose()?;
     let mut curve = Curve {
         request,
         options,
-        context,
+        control,
         machine: &machine,
         layout: &layout,
         rows: Vec::new(),
@@ -227,14 +257,14 @@ pub fn run(
         timeline,
         since_saved: Span::ZERO,
     };
-    let (ended, detail) = curve.all(&points, saved, results.as_mut())?;
+    let Conclusion { ended, detail } = curve.all(&points, saved, results.as_mut())?;
     let Curve { rows, totals, hops, timeline, .. } = curve;
     if let Some(timeline) = timeline {
         timeline.finish()?;
     }
-    let performance = Performance::measured(options, started, &stopwatch, hops);
+    let performance = options.performance(&began, hops);
     if let Some(results) = results {
-        let mut manifest = RunManifest::new(wrapped, machine::described(&machine), ended, totals);
+        let mut manifest = Manifest::new(wrapped, machine::described(&machine), ended, totals);
         manifest.assumed = machine::assumed(&machine);
         manifest.detail = detail.clone();
         manifest.rows = rows
@@ -266,7 +296,7 @@ fn points(
     let mut points = Vec::new();
     for &size in &request.sizes {
         for &load in &request.loads {
-            let offered = Offered::new(request, machine, layout, size, load)?;
+            let offered = Offered::new(request, (machine, layout), size, load)?;
             let first_run = (points.len() * request.seeds.len()) as u32;
             points.push(Point { offered, first_run });
         }
@@ -286,8 +316,8 @@ fn estimated_hops(request: &TrafficRequest, points: &[Point], pattern: &Pattern,
 /// All points, one after another.
 struct Curve<'a> {
     request: &'a TrafficRequest,
-    options: &'a RunOptions,
-    context: Context<'a>,
+    options: &'a ExperimentOptions,
+    control: Control<'a>,
     machine: &'a Machine,
     layout: &'a Layout,
     rows: Vec<Measured<TrafficRow>>,
@@ -301,36 +331,55 @@ struct Curve<'a> {
     since_saved: Span,
 }
 
+/// The events that sources report, besides sums.
+#[derive(Clone, Copy)]
+struct Reports {
+    messages: bool,
+    flows: bool,
+}
+
+/// A run that is under way.
+struct Simulated {
+    run: Run,
+    network: Box<Traffic>,
+    /// Endpoints that send.
+    senders: u32,
+}
+
+impl Simulated {
+    /// The packets that have crossed links, warm-up included.
+    fn crossed(&self) -> Crossed {
+        self.run.crossed(&*self.network)
+    }
+}
+
 impl Curve<'_> {
     fn all(
         &mut self,
         points: &[Point],
         saved: Option<Saved>,
         mut results: Option<&mut ResultsWriter>,
-    ) -> Result<(Ending, Option<String>), ExperimentError> {
+    ) -> Result<Conclusion, ExperimentError> {
         let mut resumed = None;
         if let Some(Saved { rows, runs, totals, run, network }) = saved {
             self.rows = rows.into_iter().map(Measured::from).collect();
             (self.runs, self.totals) = (runs, totals);
             resumed = Some((run, network));
         }
-        let seeds = &self.request.seeds;
         for point in points.iter().skip(self.rows.len()) {
             let (mut wall, mut hops_of_point, mut build_time) = (0.0, 0, None);
-            for (number, &seed) in seeds.iter().enumerate().skip(self.runs.len()) {
-                let index = point.first_run + number as u32;
+            for number in self.runs.len()..self.request.seeds.len() {
                 let stopwatch = Stopwatch::start();
                 let wants = |table| results.as_deref().is_some_and(|results| results.wants(table));
-                let (pattern, mut run, mut network) =
-                    self.build(point, index, seed, &wants, resumed.take())?;
+                let reports = Reports { messages: wants(Table::Messages), flows: wants(Table::Flows) };
+                let mut simulated = self.build(point, number, reports, resumed.take())?;
                 build_time.get_or_insert(stopwatch.seconds());
-                let senders = offered::senders(&pattern, self.layout);
-                let hops_before = run.crossed(&*network).packet_hops;
+                let hops_before = simulated.crossed().packet_hops;
                 let stopwatch = Stopwatch::start();
-                let outcome =
-                    self.through(point, senders, &mut run, &mut *network, results.as_deref_mut())?;
+                let outcome = self.through(point, &mut simulated, results.as_deref_mut())?;
                 wall += stopwatch.seconds();
-                let crossed = run.crossed(&*network);
+                let crossed = simulated.crossed();
+                let Simulated { run, network, .. } = simulated;
                 hops_of_point += crossed.packet_hops - hops_before;
                 self.hops += crossed.packet_hops - hops_before;
                 self.totals.end = self.totals.end.max(network.now());
@@ -350,80 +399,81 @@ impl Curve<'_> {
                 peak_memory_bytes: peak_memory().unwrap_or(0),
             });
         }
-        Ok((Ending::Finished, None))
+        Ok(Ending::Finished.into())
     }
 
-    /// The network of a run, from its beginning or as it was saved.
+    /// The run of a point with one of the seeds, from its beginning or as it was saved.
     fn build(
         &self,
         point: &Point,
-        index: u32,
-        seed: u64,
-        wants: &dyn Fn(Table) -> bool,
+        number: usize,
+        reports: Reports,
         resumed: Option<(Run, Vec<u8>)>,
-    ) -> Result<(Pattern, Run, Box<Traffic>), ExperimentError> {
+    ) -> Result<Simulated, ExperimentError> {
+        let (index, seed) = (point.first_run + number as u32, self.request.seeds[number]);
         let pattern = offered::pattern(self.request, self.layout, seed)?;
         let parameters = TrafficParameters {
             pattern: pattern.clone(),
             bytes: point.offered.bytes,
             interfaces: assembly::processes_per_endpoint(self.machine),
-            report_messages: wants(Table::Messages),
-            report_flows: wants(Table::Flows),
+            report_messages: reports.messages,
+            report_flows: reports.flows,
             flows_have_destinations: !offered::draws_destinations(&pattern),
         };
         let (run, state) = resumed.unzip();
         let arrival = point.offered.arrival();
-        let network = network::build(
-            self.machine,
-            self.layout.clone(),
+        let network = NetworkSetup {
+            machine: self.machine,
+            layout: self.layout.clone(),
             seed,
-            self.options.threads as usize,
-            parameters,
-            |endpoint| Source::new(endpoint, arrival.clone(), &pattern, seed),
-            state.as_deref(),
-        )
-        .map_err(ExperimentError::input)?;
+            threads: self.options.threads as usize,
+            saved: state.as_deref(),
+        };
+        let network = network
+            .build(parameters, |endpoint| TrafficSource::new(endpoint, arrival.clone(), &pattern, seed))
+            .map_err(ExperimentError::input)?;
         let fresh = || Run::new(index, self.request.time, self.request.warm_up, network.window());
         let run = run.unwrap_or_else(fresh);
-        Ok((pattern, run, network))
+        let senders = offered::senders(&pattern, self.layout);
+        Ok(Simulated { run, network, senders })
     }
 
-    /// Takes a run to its end: what it measured, or why there is none.
+    /// Takes a run to its end: its result, or why there is none.
     fn through(
         &mut self,
         point: &Point,
-        senders: u32,
-        run: &mut Run,
-        network: &mut Traffic,
+        simulated: &mut Simulated,
         mut results: Option<&mut ResultsWriter>,
-    ) -> Result<Result<RunResult, (Ending, Option<String>)>, ExperimentError> {
+    ) -> Result<Result<RunResult, Conclusion>, ExperimentError> {
         let seeds = self.request.seeds.len();
         let all = (self.request.sizes.len() * self.request.loads.len() * seeds) as f64;
         let doing = format!("size {}, load {}", point.offered.bytes, point.offered.load);
         loop {
-            let before = network.now();
+            let before = simulated.network.now();
             let mut around = Surroundings {
-                interrupt: self.context.interrupt,
+                interrupt: self.control.interrupt,
                 results: results.as_deref_mut(),
                 timeline: self.timeline.as_mut(),
                 check: self.options.check,
+                of: (self.machine, self.layout),
             };
-            match run.step(network, &point.offered, senders, &mut around)? {
+            let Simulated { run, network, senders } = &mut *simulated;
+            match run.step(&mut **network, &point.offered, *senders, &mut around)? {
                 Step::Epoch => {}
                 Step::Done(result) => return Ok(Ok(*result)),
-                Step::Interrupted => return Ok(Err((Ending::Interrupted, None))),
-                Step::Ended(ending, detail) => {
-                    let detail = format!("{doing}: {detail}");
-                    return Ok(Err((ending, Some(detail))));
+                Step::Interrupted => return Ok(Err(Ending::Interrupted.into())),
+                Step::Ended(Conclusion { ended, detail }) => {
+                    let detail = format!("{doing}: {}", detail.unwrap_or_default());
+                    return Ok(Err(Conclusion::new(ended, detail)));
                 }
             }
             let done = (self.rows.len() * seeds + self.runs.len()) as f64 + run.share();
-            self.context.progress.advance(done / all, &doing);
+            self.control.progress.advance(done / all, &doing);
             self.since_saved += network.now() - before;
             if let (Some(every), Some(results)) = (self.options.save_every, results.as_deref_mut())
                 && self.since_saved >= every
             {
-                self.save(run, network, results)?;
+                self.save(run, &mut **network, results)?;
                 self.since_saved = Span::ZERO;
             }
         }

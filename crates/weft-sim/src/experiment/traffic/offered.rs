@@ -1,4 +1,4 @@
-//! What a point of the curve offers: pattern, and the gaps between messages.
+//! The offer at a point of the curve: pattern, and the gaps between messages.
 //!
 //! ```text
 //!  mean gap = time of the message on its endpoint's link / load
@@ -9,9 +9,9 @@ use super::{LoadOf, TrafficRequest};
 use crate::assembly::{self, ExactTime};
 use crate::experiment::load::Load;
 use crate::experiment::{ExperimentError, machine::relative_rates};
-use crate::machine::{Fabric, Machine};
 use weft_engine::Stream;
 use weft_fabric::parameters::IdealParameters;
+use weft_machine::{Fabric, Machine};
 use weft_topo::{Layout, Topology, channel_load};
 use weft_units::{Bytes, EndpointId};
 use weft_workload::arrival::{Arrival, Periodic, Poisson};
@@ -40,7 +40,7 @@ pub(super) fn draws_destinations(pattern: &Pattern) -> bool {
     matches!(pattern, Pattern::Uniform(_) | Pattern::Hotspot(_) | Pattern::AllToAll(_))
 }
 
-/// What endpoints offer at one point.
+/// The traffic that endpoints offer at one point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Offered {
     /// Payload of a message.
@@ -60,8 +60,7 @@ const BILLION: u64 = 1_000_000_000;
 impl Offered {
     pub(super) fn new(
         request: &TrafficRequest,
-        machine: &Machine,
-        layout: &Layout,
+        (machine, layout): (&Machine, &Layout),
         bytes: Bytes,
         load: Load,
     ) -> Result<Offered, ExperimentError> {
@@ -81,7 +80,8 @@ impl Offered {
         };
         let too_long = || {
             ExperimentError::input(format!(
-                "--size {bytes} at load {load}: a message takes longer than weft can count; write a smaller size"
+                "--size {bytes} at load {load}: a message takes longer than weft can count; write a smaller \
+                 size"
             ))
         };
         let mut gap = None;
@@ -150,8 +150,8 @@ fn ideal_message_time(
     let numerator = packet(payload.get()).saturating_mul(whole).saturating_add(last);
     if numerator == 0 {
         return Err(ExperimentError::input(
-            "ideal.rate: an interface that sends without end and without a gap has no load; set a rate, such as \
-             --set ideal.rate=100Gb/s",
+            "ideal.rate: an interface that sends without end and without a gap has no load; set a rate, such \
+             as --set ideal.rate=100Gb/s",
         ));
     }
     Ok(ExactTime { numerator, denominator: bits })

@@ -2,7 +2,7 @@
 
 use super::offered::Offered;
 use super::run::RunResult;
-use super::{Interval, TrafficRequest, TrafficRow};
+use super::{Interval, Limit, TrafficRequest, TrafficRow};
 use weft_workload::steady;
 
 /// The row of the runs of one point, one per seed; `first` is the number of the first.
@@ -33,12 +33,20 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         batch_correlation: mean_batches.map(|batches| batches.correlation),
         warm_up_us: runs.iter().map(|run| run.warm_up).max().unwrap_or_default().as_us_f64(),
         saturated: runs.iter().any(|run| run.saturated),
+        limit: runs
+            .iter()
+            .find(|run| run.saturated)
+            .or(runs.first())
+            .map(|run| run.limit.clone())
+            .unwrap_or_default(),
+        busiest: Limit::busiest(runs.iter().map(|run| &run.busiest)),
         run_time_us: request.time.as_us_f64(),
         seed: request.seeds.first().copied().unwrap_or_default(),
         seeds: runs.len() as u32,
         messages: runs.iter().map(|run| run.latency.count()).sum(),
         packet_hops: runs.iter().map(|run| run.crossed.packet_hops).sum(),
         packets_dropped: runs.iter().map(|run| run.crossed.faults.lost()).sum(),
+        packets_delivered: runs.iter().map(|run| run.crossed.packets).sum(),
     }
 }
 

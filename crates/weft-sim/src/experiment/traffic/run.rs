@@ -12,23 +12,26 @@
 //! [`LEAST_MOST_WARM_UP`] epochs. What `--warm-up` and `--time` leave over shortens the first and the last
 //! epoch of the measured time.
 
+use super::limit::{Before, Limit, Limits};
 use super::offered::Offered;
 use crate::experiment::link_table::write_links;
 use crate::experiment::{ExperimentError, Interrupt};
 use crate::network::{Crossed, LostData, SimulatedNetwork};
-use crate::results::{Ending, FlowRow, MessageRow, ResultsError, ResultsWriter};
 use crate::timeline::TimelineWriter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::Progress;
+use weft_machine::Machine;
+use weft_results::{Conclusion, Ending, FlowRow, MessageRow, ResultsError, ResultsWriter};
+use weft_topo::Layout;
 use weft_units::{Bytes, EndpointId, Span, Time};
 use weft_workload::histogram::Histogram;
 use weft_workload::steady;
-use weft_workload::traffic::{FlowReport, MessageReport, Source};
+use weft_workload::traffic::{FlowReport, MessageReport, TrafficSource};
 
 /// Epochs of the measured time.
 const EPOCHS: u64 = 200;
-/// What is done at an epoch should cost little beside it.
+/// The shortest epoch: work at its end should cost little compared with the epoch.
 pub(super) const SHORTEST_EPOCH: Span = Span::from_ns(100);
 /// Batches of the measured time, where it has so many epochs.
 const BATCHES: u64 = 20;
@@ -40,11 +43,13 @@ pub(super) const LEAST_MOST_WARM_UP: u64 = 100;
 const ENOUGH_MEANS: usize = 50;
 /// A run that accepts less than offered by this share is saturated.
 const TOLERANCE: f64 = 0.05;
+/// The same, where what the machine took and keeps counts as well: that also grows by some while it settles.
+const HELD_TOLERANCE: f64 = 0.1;
 
 /// A network under synthetic traffic.
-pub(super) type Traffic = dyn SimulatedNetwork<Source>;
+pub(super) type Traffic = dyn SimulatedNetwork<TrafficSource>;
 
-/// What a run measured.
+/// The measurements of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct RunResult {
     pub accepted: f64,
@@ -55,27 +60,29 @@ pub(super) struct RunResult {
     pub batch_p99s: Vec<f64>,
     pub warm_up: Span,
     pub saturated: bool,
+    pub limit: Limit,
+    pub busiest: Limit,
     /// Of the whole run, warm-up included.
     pub delivered: Delivered,
     pub crossed: Crossed,
     pub end: Time,
 }
 
-/// What was delivered.
+/// The messages that were delivered, and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Delivered {
     pub messages: u64,
     pub bytes: Bytes,
 }
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Phase {
     WarmUp,
     Measure,
 }
 
-/// How a run went on at an epoch.
+/// The result of a step.
 pub(super) enum Step {
     /// It goes on.
     Epoch,
@@ -84,13 +91,13 @@ pub(super) enum Step {
     /// Ctrl-C: the epoch is not whole.
     Interrupted,
     /// It cannot go on.
-    Ended(Ending, String),
+    Ended(Conclusion),
 }
 
 /// The state of a run beside that of its network.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
-    /// Its number.
+    /// The number of the run.
     index: u32,
     time: Span,
     /// The engine's windows, whole numbers of which epochs are; zero: they do not matter.
@@ -99,12 +106,12 @@ pub(super) struct Run {
     phase: Phase,
     /// Epochs of this phase that have passed.
     epoch: u64,
-    /// When this phase began.
+    /// The beginning of this phase.
     began: Time,
     /// Mean latencies of warm-up epochs that had a delivery.
     warm_up_means: Vec<f64>,
     settled: bool,
-    backlog_before: u128,
+    before: Before,
     crossed_before: Crossed,
     delivered: Delivered,
     measured_bytes: Bytes,
@@ -117,12 +124,14 @@ pub(super) struct Run {
     unnoticed: Vec<MessageRow>,
 }
 
-/// What a run needs at its epochs.
+/// The surroundings of a run at its epochs.
 pub(super) struct Surroundings<'a> {
     pub interrupt: &'a Interrupt,
     pub results: Option<&'a mut ResultsWriter>,
     pub timeline: Option<&'a mut TimelineWriter>,
     pub check: bool,
+    /// The machine, and its layout for the names of links.
+    pub of: (&'a Machine, &'a Layout),
 }
 
 impl Run {
@@ -137,7 +146,7 @@ impl Run {
             began: Time::ZERO,
             warm_up_means: Vec::new(),
             settled: true,
-            backlog_before: 0,
+            before: Before::default(),
             crossed_before: Crossed::default(),
             delivered: Delivered::default(),
             measured_bytes: Bytes::ZERO,
@@ -189,7 +198,7 @@ impl Run {
         }
     }
 
-    /// When the next epoch ends.
+    /// The end of the next epoch.
     fn next_epoch(&self) -> Time {
         let into = Span::from_ps(self.epoch_length().as_ps().saturating_mul(self.epoch + 1));
         let into = into.saturating_sub(self.within_window());
@@ -226,14 +235,13 @@ impl Run {
         if around.check
             && let Err(LostData(what)) = network.check()
         {
-            return Ok(Step::Ended(Ending::LostData, what));
+            return Ok(Step::Ended(Conclusion::new(Ending::LostData, what)));
         }
         // While something is delivered, something moves.
         if delivered.messages == 0
-            && let Some(ending) = network.stuck()
+            && let Some(stuck) = network.stuck()
         {
-            let (ending, detail) = crate::experiment::ended(&ending);
-            return Ok(Step::Ended(ending, detail.unwrap_or_default()));
+            return Ok(Step::Ended(crate::experiment::conclusion(&stuck)));
         }
         if self.phase == Phase::Measure && self.epoch == self.epochs() {
             return Ok(Step::Done(Box::new(self.finish(network, offered, senders, around)?)));
@@ -262,7 +270,7 @@ impl Run {
         network.reset_counters();
         network.visit_outputs(&mut |output| output.flows.clear());
         self.flows.clear();
-        self.backlog_before = backlog(network);
+        self.before = Before::of(network);
         self.phase = Phase::Measure;
         self.began = network.now();
         self.epoch = 0;
@@ -334,12 +342,20 @@ impl Run {
     ) -> Result<RunResult, ResultsError> {
         self.take_flows(network);
         if let Some(results) = &mut around.results {
-            self.write_messages(Time::MAX, results)?;
+            self.write_messages(Time::NEVER, results)?;
             write_flows(self.index, &self.flows, results)?;
             write_links(self.index, network, self.time, results)?;
         }
-        let grown = backlog(network).saturating_sub(self.backlog_before) as f64;
-        let refused = grown / (f64::from(senders.max(1)) * self.time.as_ps() as f64);
+        let limits = Limits::new(&self.before, network, self.time, TOLERANCE);
+        let refused = limits.grown_ps as f64 / (f64::from(senders.max(1)) * self.time.as_ps() as f64);
+        let held = self.held(&limits, network, offered) / f64::from(senders.max(1));
+        // What sources wait longer by was offered and not accepted, and so was what the machine took and
+        // keeps. Too few messages to judge are no sign of saturation.
+        let saturated = steady::is_saturated(1.0, 1.0 - refused, TOLERANCE)
+            || steady::is_saturated(1.0, 1.0 - refused - held, HELD_TOLERANCE)
+            || !self.settled && self.warm_up_means.len() >= ENOUGH_MEANS;
+        let busiest = limits.busiest(around.of);
+        let limit = if saturated { limits.limit(&busiest, around.of.0) } else { Limit::of_offer() };
         let mut crossed = self.crossed_before;
         crossed += network.crossed();
         Ok(RunResult {
@@ -348,14 +364,28 @@ impl Run {
             batch_means: std::mem::take(&mut self.batch_means),
             batch_p99s: std::mem::take(&mut self.batch_p99s),
             warm_up: self.began - Time::ZERO,
-            // What sources wait longer by was offered and not accepted. Too few messages to judge are no
-            // sign of saturation.
-            saturated: steady::is_saturated(1.0, 1.0 - refused, TOLERANCE)
-                || !self.settled && self.warm_up_means.len() >= ENOUGH_MEANS,
+            saturated,
+            limit,
+            busiest,
             delivered: self.delivered,
             crossed,
             end: network.now(),
         })
+    }
+
+    /// The messages by which more are in the machine than when the measured time began, by those that an
+    /// endpoint was to offer meanwhile; 0 where it may be chance, and where links lose messages.
+    fn held(&self, limits: &Limits, network: &Traffic, offered: &Offered) -> f64 {
+        let delivered = self.latency.count();
+        let before = self.before.taken().saturating_sub(self.delivered.messages - delivered);
+        let after = (before + limits.taken).saturating_sub(delivered);
+        let (before, after) = (before as f64, after as f64);
+        let by_chance = 3.0 * (before + after).sqrt();
+        let faults = self.crossed(network).faults;
+        if after - before <= by_chance || faults.lost() + faults.corrupted > 0 {
+            return 0.0;
+        }
+        (after - before) / offered.messages_in(self.time.as_ps() as f64).max(1.0)
     }
 
     /// Links crossed so far, warm-up included.
@@ -365,18 +395,10 @@ impl Run {
         crossed
     }
 
-    /// What was delivered so far, warm-up included.
+    /// The messages that were delivered so far, warm-up included.
     pub(super) fn delivered(&self) -> Delivered {
         self.delivered
     }
-}
-
-/// How long the oldest messages of all sources wait, in ps.
-fn backlog(network: &Traffic) -> u128 {
-    let now = network.now();
-    let mut sum = 0;
-    network.visit_hosts(&mut |_, source| sum += u128::from(source.backlog(now).as_ps()));
-    sum
 }
 
 fn message_row(run: u32, message: &MessageReport) -> MessageRow {

@@ -4,36 +4,67 @@ use super::super::ExperimentError;
 use super::Layer;
 use serde::{Deserialize, Serialize};
 
-const EXANEST: &str = include_str!("../../../../../validation/exanest.toml");
+/// The files, in the order of reports.
+const FILES: [&str; 2] = [
+    include_str!("../../../../../validation/exanest.toml"),
+    include_str!("../../../../../validation/communication-ip.toml"),
+];
 
-/// Whether a constant of the machine was calibrated on a row.
+/// How far the machine's constants rest on the figure of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// One was: the row says how well the calibration fits.
-    Calibrated,
-    /// None was: the row tests the model.
+    /// Independent: no constant rests on it, so that the row tests the model.
     Predicted,
+    /// One-sided, or a range: met, or missed by some amount.
+    Limit,
+    /// A difference, ratio or repeat of rows that constants rest on.
+    Derived,
+    /// A constant was fitted to it: the row says how well the calibration fits.
+    Calibrated,
+}
+
+impl Role {
+    /// All roles, in the order of reports.
+    pub const ALL: [Role; 4] = [Role::Predicted, Role::Limit, Role::Derived, Role::Calibrated];
+
+    /// The name in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Predicted => "predicted",
+            Role::Limit => "limit",
+            Role::Derived => "derived",
+            Role::Calibrated => "calibrated",
+        }
+    }
 }
 
 /// A limit instead of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Bound {
+pub(super) enum Limit {
     AtMost,
     AtLeast,
+    /// From `published` to `to`, both included.
+    Within,
 }
 
-impl Bound {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Bound::AtMost => "at most",
-            Bound::AtLeast => "at least",
-        }
+/// A share in per cent, as `3 %`.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Percent(pub f64);
+
+impl TryFrom<String> for Percent {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Percent, String> {
+        let number = text.strip_suffix('%').map(str::trim_end).and_then(|number| number.parse().ok());
+        number.map(Percent).ok_or_else(|| format!("`{text}` is no share; write \"3 %\""))
     }
 }
 
-/// An OSU run that gives a quantity: a latency in µs, a bandwidth in Gb/s, of `expected-bcast` expected over observed.
+/// An OSU run that gives a quantity: a latency in µs, a bandwidth in Gb/s, of `expected-bcast` expected over
+/// observed.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Measure {
@@ -48,6 +79,9 @@ pub(super) struct Measure {
     pub iterations: Option<u32>,
     pub layer: Option<Layer>,
     pub algorithm: Option<String>,
+    /// Changes to the machine for this run alone, as by `--set`.
+    #[serde(default)]
+    pub set: Vec<String>,
 }
 
 /// A published measurement.
@@ -59,12 +93,21 @@ pub(super) struct Row {
     pub quantity: String,
     pub unit: String,
     pub published: f64,
-    pub bound: Option<Bound>,
+    /// The other end of `published`, where the limit is a range.
+    pub to: Option<f64>,
+    pub limit: Option<Limit>,
     pub role: Role,
+    /// The rows that a derived one follows from.
+    #[serde(default)]
+    pub of: Vec<String>,
+    /// The largest error that a test lets pass: today's and a little more.
+    pub bound: Option<Percent>,
     pub measure: Measure,
     pub minus: Option<Measure>,
     /// The quantity is a quotient: what it is divided by.
     pub over: Option<Measure>,
+    /// The quantity is one of so many equal parts of what is measured.
+    pub parts: Option<u32>,
     pub note: Option<String>,
 }
 
@@ -86,9 +129,9 @@ pub(super) struct Publication {
 }
 
 impl Publication {
-    /// TR-488's.
-    pub(super) fn exanest() -> Result<Publication, ExperimentError> {
-        toml::from_str(EXANEST).map_err(ExperimentError::input)
+    /// All publications, in the order of reports.
+    pub(super) fn all() -> Result<Vec<Publication>, ExperimentError> {
+        FILES.into_iter().map(|text| toml::from_str(text).map_err(ExperimentError::input)).collect()
     }
 
     pub(super) fn rows(&self) -> &[Row] {
@@ -104,31 +147,70 @@ impl Publication {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Kind, load};
     use std::collections::BTreeSet;
+    use weft_machine::{Kind, load};
 
-    /// Catches two rows of one name, and figures without a unit that reports know.
+    fn ids<'a>(rows: impl IntoIterator<Item = &'a Row>) -> BTreeSet<&'a str> {
+        rows.into_iter().map(|row| row.id.as_str()).collect()
+    }
+
+    /// Catches two rows of one name, figures without a unit that reports know, and a publication that a
+    /// report would name by nothing.
     #[test]
     fn every_row_has_a_name_of_its_own_and_a_unit() {
-        let publication = Publication::exanest().unwrap();
-        let ids: BTreeSet<&str> = publication.rows().iter().map(|row| row.id.as_str()).collect();
-        assert_eq!(ids.len(), publication.rows().len());
-        let is_quotient = |row: &&Row| row.over.is_some() || row.measure.benchmark == "expected-bcast";
-        assert!(publication.rows().iter().filter(is_quotient).all(|row| row.unit == "ratio"));
-        assert!(publication.rows().iter().all(|row| matches!(row.unit.as_str(), "us" | "Gb/s" | "ratio")));
-        assert!(!publication.publication.name.is_empty() && !publication.publication.title.is_empty());
+        let publications = Publication::all().unwrap();
+        let rows: Vec<&Row> = publications.iter().flat_map(Publication::rows).collect();
+        assert_eq!(ids(rows.iter().copied()).len(), rows.len());
+        let is_quotient = |row: &&&Row| row.over.is_some() || row.measure.benchmark == "expected-bcast";
+        assert!(rows.iter().filter(is_quotient).all(|row| row.unit == "ratio"));
+        assert!(rows.iter().all(|row| matches!(row.unit.as_str(), "us" | "Gb/s" | "ratio")));
+        for Publication { publication, .. } in &publications {
+            assert!(!publication.name.is_empty() && !publication.title.is_empty());
+        }
     }
 
     /// Catches a row that is called predicted although a constant rests on it, and a calibration on a row
     /// that does not exist.
     #[test]
-    fn roles_agree_with_the_machine_file() {
-        let publication = Publication::exanest().unwrap();
-        let machine = load(publication.machine(), &[] as &[&str]).unwrap();
-        let calibrated = machine.constants.iter().filter(|constant| constant.kind == Kind::Calibrated);
-        let used: BTreeSet<&str> = calibrated.filter_map(|constant| constant.row.as_deref()).collect();
-        let said = publication.rows().iter().filter(|row| row.role == Role::Calibrated);
-        let said: BTreeSet<&str> = said.map(|row| row.id.as_str()).collect();
-        assert_eq!(used, said, "rows that machine constants name, and rows that call themselves calibrated");
+    fn roles_agree_with_the_machine_files() {
+        for publication in Publication::all().unwrap() {
+            let machine = load(publication.machine(), &[] as &[&str]).unwrap();
+            let used = machine.constants.iter().filter_map(|constant| constant.row.as_deref()).collect();
+            let said = ids(publication.rows().iter().filter(|row| row.role == Role::Calibrated));
+            assert_eq!(said, used, "rows that call themselves calibrated, and rows that constants name");
+            let fitted = machine.constants.iter().filter(|constant| constant.kind == Kind::Calibrated);
+            assert!(fitted.clone().all(|constant| constant.row.is_some() && constant.range_source.is_some()));
+        }
+    }
+
+    /// Catches a limit that counts as a figure or the other way round, a derived row that follows from
+    /// nothing that was fitted, and a predicted row whose error no test bounds.
+    #[test]
+    fn roles_have_what_they_need() {
+        for publication in Publication::all().unwrap() {
+            let rows = publication.rows();
+            let fitted = |row: &&Row| matches!(row.role, Role::Calibrated | Role::Derived);
+            let fitted = ids(rows.iter().filter(fitted));
+            for row in rows {
+                let Row { id, role, limit, of, .. } = row;
+                assert_eq!(*role == Role::Limit, limit.is_some(), "{id}");
+                assert_eq!(
+                    *limit == Some(Limit::Within),
+                    row.to.is_some_and(|to| to > row.published),
+                    "{id}"
+                );
+                assert_eq!(*role == Role::Derived, !of.is_empty(), "{id}");
+                assert!(of.iter().all(|other| other != id && fitted.contains(other.as_str())), "{id}");
+                assert!(*role != Role::Predicted || row.bound.is_some(), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bound_is_a_share_in_per_cent() {
+        let percent = |text: &str| Percent::try_from(text.to_owned()).map(|percent| percent.0);
+        assert_eq!(percent("3 %"), Ok(3.0));
+        assert_eq!(percent("0.5%"), Ok(0.5));
+        percent("3").unwrap_err();
     }
 }

@@ -3,20 +3,22 @@
 //! Constants are those that no source fixes: calibrated and assumed values that are a number with a unit.
 
 use super::publication::{Measure, Row};
-use super::{ValidationRow, machines, measure_row};
-use crate::experiment::{Context, ExperimentError};
-use crate::machine::{Constant, Kind};
+use super::{Subject, machines};
+use crate::experiment::ExperimentError;
 use serde::Serialize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use weft_machine::{Constant, Kind};
 use weft_units::Bytes;
 
 /// How a row moves with a constant.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Sensitivity {
+    /// The machine.
+    pub machine: String,
     /// The constant's key in the machine file.
     pub constant: String,
-    /// Its value.
+    /// The constant's value.
     pub value: String,
     /// How well it is known.
     pub kind: Kind,
@@ -26,6 +28,36 @@ pub struct Sensitivity {
     pub change_at_minus_10: f64,
     /// With it 10 % larger.
     pub change_at_plus_10: f64,
+}
+
+/// The range of a calibrated constant, with where it is from.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CalibratedRange {
+    /// The machine.
+    pub machine: String,
+    /// The constant's key in the machine file.
+    pub constant: String,
+    /// The constant's value.
+    pub value: String,
+    /// The values that it may have.
+    pub range: String,
+    /// Document and section, or `ours: …` with the reason.
+    pub source: String,
+}
+
+/// The ranges of the machine's calibrated constants.
+pub(super) fn ranges(subject: &Subject<'_>) -> Result<Vec<CalibratedRange>, ExperimentError> {
+    let checked = machines::checked(&machines::input(subject.machine, subject.sets)?)?;
+    let range = |constant: &Constant| {
+        Some(CalibratedRange {
+            machine: subject.machine.to_owned(),
+            constant: constant.path.clone(),
+            value: constant.value.clone(),
+            range: constant.range.clone()?,
+            source: constant.range_source.clone()?,
+        })
+    };
+    Ok(checked.constants.iter().filter_map(range).collect())
 }
 
 /// A change of less than this is none.
@@ -42,15 +74,14 @@ struct Base<'a> {
     trial: Option<(Row, f64)>,
 }
 
-/// Runs every row with every constant 10 % off, on so many threads. Pairs that do not move are left out.
+/// Runs every row with every constant 10 % off, on `threads` threads. Pairs that do not move are left out.
 pub(super) fn sensitivity(
-    machine: &str,
-    sets: &[String],
+    subject: &Subject<'_>,
     threads: u32,
     rows: &[&Row],
-    measured: &[ValidationRow],
-    context: Context<'_>,
+    simulated: &[f64],
 ) -> Result<Vec<Sensitivity>, ExperimentError> {
+    let Subject { machine, sets, control } = *subject;
     let checked = machines::checked(&machines::input(machine, sets)?)?;
     // What was measured and says how the value was made of it is a choice as well.
     let open = |constant: &&Constant| match constant.kind {
@@ -60,20 +91,20 @@ pub(super) fn sensitivity(
     };
     let constants: Vec<&Constant> = checked.constants.iter().filter(open).collect();
     let mut bases = Vec::new();
-    for (&row, measured) in rows.iter().zip(measured) {
+    for (&row, &simulated) in rows.iter().zip(simulated) {
         let trial = trial(row)?.map(|trial| {
-            let simulated = measure_row(machine, sets, &trial, context)?.simulated;
+            let simulated = subject.measure_row(&trial)?.simulated;
             Ok::<_, ExperimentError>((trial, simulated))
         });
-        bases.push(Base { row, simulated: measured.simulated, trial: trial.transpose()? });
+        bases.push(Base { row, simulated, trial: trial.transpose()? });
     }
 
     // Who takes which constant does not matter: what comes of it is put in the order of the constants.
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((number, constant)) = take(&constants, &next) {
-            context.progress.advance(number as f64 / constants.len() as f64, &constant.path);
-            let moved = of_constant(machine, sets, constant, &bases, context);
+            control.progress.advance(number as f64 / constants.len() as f64, &constant.path);
+            let moved = of_constant(subject, constant, &bases);
             let failed = moved.is_err();
             if let Ok(mut found) = found.lock() {
                 found.push((number, moved));
@@ -110,11 +141,9 @@ fn trial(row: &Row) -> Result<Option<Row>, ExperimentError> {
 
 /// How the rows move with one constant.
 fn of_constant(
-    machine: &str,
-    sets: &[String],
+    subject: &Subject<'_>,
     constant: &Constant,
     bases: &[Base<'_>],
-    context: Context<'_>,
 ) -> Result<Vec<Sensitivity>, ExperimentError> {
     let (Some(less), Some(more)) = (scaled(&constant.value, 90), scaled(&constant.value, 110)) else {
         return Ok(Vec::new());
@@ -122,12 +151,14 @@ fn of_constant(
     let changes = |row: &Row, simulated: f64| -> Result<Option<[f64; 2]>, ExperimentError> {
         let mut changes = [0.0; 2];
         for (change, value) in changes.iter_mut().zip([&less, &more]) {
-            let mut sets = sets.to_vec();
+            let mut sets = subject.sets.to_vec();
             sets.push(format!("{}={value}", constant.path));
-            match measure_row(machine, &sets, row, context) {
+            match (Subject { sets: &sets, ..*subject }).measure_row(row) {
                 Ok(moved) => *change = (moved.simulated - simulated) / simulated,
                 // A value that the machine cannot have, such as a buffer below a packet.
-                Err(ExperimentError::Input(_)) if !context.interrupt.is_requested() => return Ok(None),
+                Err(ExperimentError::Input(_)) if !subject.control.interrupt.is_requested() => {
+                    return Ok(None);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -142,6 +173,7 @@ fn of_constant(
         }
         let Some([change_at_minus_10, change_at_plus_10]) = changes(row, *simulated)? else { continue };
         sensitivities.push(Sensitivity {
+            machine: subject.machine.to_owned(),
             constant: constant.path.clone(),
             value: constant.value.clone(),
             kind: constant.kind,
@@ -153,7 +185,7 @@ fn of_constant(
     Ok(sensitivities)
 }
 
-/// The value at so many per cent, as a machine file writes it; `None`: it is no number with a unit, or 0.
+/// The value at `percent` per cent, as a machine file writes it; `None`: it is 0, or has no number.
 fn scaled(value: &str, percent: u64) -> Option<String> {
     let digits = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
     let (number, unit) = value.split_at(digits);

@@ -1,0 +1,57 @@
+//! `weft pages`: manual pages and shell completions, made of the commands themselves for `make install`.
+//!
+//! ```text
+//!   FOLDER/man/man1/weft.1, weft-traffic.1, …
+//!   FOLDER/bash-completion/completions/weft
+//!   FOLDER/zsh/site-functions/_weft
+//!   FOLDER/fish/vendor_completions.d/weft.fish
+//! ```
+
+use crate::exit::{Failure, Status};
+use clap::Args;
+use clap_complete::Shell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folders of completions below `share`, where each shell looks.
+const COMPLETIONS: [(Shell, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions"),
+    (Shell::Zsh, "zsh/site-functions"),
+    (Shell::Fish, "fish/vendor_completions.d"),
+];
+
+/// Options of `weft pages`.
+#[derive(Args)]
+pub struct PagesOptions {
+    /// The folder below which they are written, such as /usr/local/share
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+impl PagesOptions {
+    /// Writes the pages of `command`.
+    pub fn run(&self, command: clap::Command) -> Result<Status, Failure> {
+        let failed = |error| Failure::input(format!("cannot write below {}: {error}", self.folder.display()));
+        self.write(command).map_err(failed)?;
+        Ok(Status::Done)
+    }
+
+    fn write(&self, mut command: clap::Command) -> std::io::Result<()> {
+        for (shell, place) in COMPLETIONS {
+            let folder = self.made(Path::new(place))?;
+            let name = command.get_name().to_owned();
+            let path = clap_complete::generate_to(shell, &mut command, name, &folder)?;
+            // Bash finds a completion by the command's name alone.
+            if shell == Shell::Bash {
+                fs::rename(path, folder.join(command.get_name()))?;
+            }
+        }
+        clap_mangen::generate_to(command, self.made(Path::new("man/man1"))?)
+    }
+
+    fn made(&self, place: &Path) -> std::io::Result<PathBuf> {
+        let folder = self.folder.join(place);
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+}

@@ -1,0 +1,61 @@
+//! The constants of a packet network: links, packet format, switches.
+
+use crate::channel::Channels;
+use crate::link::{LinkKind, Size};
+use crate::packet::Packet;
+use crate::parameters::{PacketFormat, SwitchParameters};
+use weft_topo::LinkClass;
+use weft_units::{Bytes, Time};
+
+/// The constants that all switches and endpoints of a packet network share.
+pub(crate) struct Constants {
+    /// By [`LinkClass`].
+    pub(crate) links: Vec<LinkKind>,
+    pub(crate) format: PacketFormat,
+    pub(crate) switch: SwitchParameters,
+    /// Virtual channels of a link.
+    pub(crate) vcs: u32,
+    /// The numbers of a switch's channels.
+    pub(crate) channels: Channels,
+    /// Room of an input buffer per virtual channel, in units of credit.
+    pub(crate) buffer: u32,
+    /// Room that the largest packet takes, in the same unit.
+    pub(crate) largest_room: u32,
+    /// Whether a packet may always go as soon as its head has come.
+    pub(crate) cuts_through: bool,
+    /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one
+    /// order of requests must be drawn or tried.
+    pub(crate) passes: bool,
+}
+
+impl Constants {
+    /// The links of a class.
+    #[inline(always)]
+    pub(crate) fn link(&self, class: LinkClass) -> &LinkKind {
+        &self.links[usize::from(class.0)]
+    }
+
+    /// Room that a packet takes in a buffer, in units of credit.
+    #[inline]
+    pub(crate) fn room(&self, packet: &Packet) -> u32 {
+        self.switch.credit.taken_by(self.packet_bytes(packet))
+    }
+
+    /// Header, payload and footer.
+    #[inline]
+    pub(crate) fn packet_bytes(&self, packet: &Packet) -> Bytes {
+        packet.payload() + self.format.overhead()
+    }
+
+    /// Bytes and room of a packet.
+    #[inline]
+    pub(crate) fn size(&self, packet: &Packet) -> Size {
+        Size { bytes: self.packet_bytes(packet), room: self.room(packet) }
+    }
+
+    /// The time at which a packet that wins arbitration at the edge `now` reaches the output's line.
+    #[inline]
+    pub(crate) fn through_pipeline(&self, now: Time) -> Time {
+        self.switch.clock.later_edge(now, u64::from(self.switch.pipeline_cycles))
+    }
+}

@@ -1,0 +1,186 @@
+//! The packets in one switch, and the queues that they stand in.
+//!
+//! ```text
+//!   PacketBuffer   [p0][p3][  ][p1][p2]     packets stay where they are; free places are a list
+//!   Queue          head ─► p1 ─► p2 ◄─ tail
+//!   Queue          head ─► p0 ◄─ tail
+//! ```
+
+use crate::packet::Packet;
+use serde::{Deserialize, Serialize};
+use weft_engine::prefetch;
+use weft_units::{Span, Time};
+
+/// A packet's place in a [`PacketBuffer`], in 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Handle(u32);
+
+impl Handle {
+    /// No packet.
+    pub(crate) const NONE: Handle = Handle(u32::MAX);
+
+    #[inline]
+    pub(crate) fn is_none(self) -> bool {
+        self == Handle::NONE
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A packet in a buffer: a cache line.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[repr(align(64))]
+pub(crate) struct Buffered {
+    pub(crate) packet: Packet,
+    /// Time at which its head came.
+    pub(crate) head: Time,
+    /// Room it takes, in units of credit.
+    pub(crate) room: u32,
+    /// The next in its queue, or in the list of free places.
+    pub(crate) next: Handle,
+}
+
+impl Buffered {
+    /// A packet whose head has come.
+    #[inline]
+    pub(crate) fn new(packet: &Packet, head: Time, room: u32) -> Buffered {
+        Buffered { packet: *packet, head, room, next: Handle::NONE }
+    }
+
+    /// Time at which its tail has come.
+    #[inline]
+    pub(crate) fn tail(&self) -> Time {
+        self.head + Span::from_ps(u64::from(self.packet.stretch))
+    }
+}
+
+/// All packets of a switch: an arena that is as large as the switch was ever full.
+#[derive(Serialize, Deserialize)]
+#[repr(C)]
+pub(crate) struct PacketBuffer {
+    used: u32,
+    free: Handle,
+    places: Vec<Buffered>,
+}
+
+impl PacketBuffer {
+    pub(crate) fn new() -> PacketBuffer {
+        PacketBuffer { places: Vec::new(), free: Handle::NONE, used: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.used as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Counts a packet less than there are, for the tests of checks.
+    #[cfg(test)]
+    pub(crate) fn forget_one(&mut self) {
+        self.used -= 1;
+    }
+
+    /// Asks for its memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.places);
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, buffered: &Buffered) -> Handle {
+        self.used += 1;
+        if self.free.is_none() {
+            self.places.push(*buffered);
+            return Handle((self.places.len() - 1) as u32);
+        }
+        let handle = self.free;
+        let place = &mut self.places[handle.index()];
+        self.free = place.next;
+        *place = *buffered;
+        handle
+    }
+
+    /// Frees the place of a packet that no queue holds any more.
+    #[inline]
+    pub(crate) fn remove(&mut self, handle: Handle) {
+        self.places[handle.index()].next = self.free;
+        self.free = handle;
+        self.used -= 1;
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, handle: Handle) -> &Buffered {
+        &self.places[handle.index()]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut Buffered {
+        &mut self.places[handle.index()]
+    }
+}
+
+/// A first-in first-out queue of packets in a [`PacketBuffer`].
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Queue {
+    pub(crate) head: Handle,
+    tail: Handle,
+    /// Room that the head takes and the virtual channel that it wants, where it has been routed: all
+    /// that arbitration asks of it.
+    pub(crate) head_room: u32,
+    pub(crate) head_vc: u8,
+}
+
+impl Queue {
+    pub(crate) const EMPTY: Queue =
+        Queue { head: Handle::NONE, tail: Handle::NONE, head_room: 0, head_vc: 0 };
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.is_none()
+    }
+
+    /// Appends a packet; says whether the queue was empty.
+    #[inline]
+    pub(crate) fn push(&mut self, buffer: &mut PacketBuffer, packet: &Buffered) -> bool {
+        let handle = buffer.insert(packet);
+        self.append(buffer, handle)
+    }
+
+    /// Appends a packet that is in the buffer; says whether the queue was empty.
+    #[inline]
+    pub(crate) fn append(&mut self, buffer: &mut PacketBuffer, handle: Handle) -> bool {
+        let was_empty = self.is_empty();
+        if was_empty {
+            self.head = handle;
+        } else {
+            buffer.get_mut(self.tail).next = handle;
+        }
+        self.tail = handle;
+        was_empty
+    }
+
+    /// The packets of the queue, in order.
+    pub(crate) fn packets(&self, buffer: &PacketBuffer) -> impl Iterator<Item = Buffered> {
+        let mut handle = self.head;
+        std::iter::from_fn(move || {
+            let packet = *buffer.places.get(handle.index())?;
+            handle = packet.next;
+            Some(Buffered { next: Handle::NONE, ..packet })
+        })
+    }
+
+    /// Takes the first, which must exist. Its place is its own until it is [removed](PacketBuffer::remove).
+    #[inline]
+    pub(crate) fn pop(&mut self, buffer: &mut PacketBuffer) -> Handle {
+        let handle = self.head;
+        self.head = std::mem::replace(&mut buffer.get_mut(handle).next, Handle::NONE);
+        handle
+    }
+}

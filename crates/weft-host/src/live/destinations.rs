@@ -1,0 +1,69 @@
+//! Destinations of messages: the place of their data in the memory of the rank that they are for.
+//!
+//! | message | its place |
+//! |---|---|
+//! | data of messaging | one buffer for each sender, as of a trace without addresses |
+//! | RDMA write | the piece of a region that the writer names |
+//! | answer to an RDMA read | the reader's buffer |
+//! | the same of virtual interfaces | what the initiator names: nothing is registered |
+//! | anything else | 0: it comes by the mailbox, or is the library's |
+//!
+//! Places are given in the order of the rank's events in virtual time: what it has posted before counts
+//! first.
+//!
+//! # Not modelled
+//! The places of messages in the memory of real processes. An MPI library allocates vectors of its own
+//! between those of the program, and which memory its heap gives it depends on how many notices it takes at a
+//! time: that must change no result. The recorder, which sees the program's buffers alone, notes them.
+
+use super::header::{Kind, LiveHeader};
+use super::{Handler, LiveHost};
+use crate::virtual_interfaces::{Carried, What};
+use weft_msg::Body;
+use weft_nic::{HostContext, Incoming};
+use weft_trace::op::CommId;
+use weft_units::{Address, RankId};
+
+impl<C: HostContext<LiveHost>> Handler<'_, C> {
+    /// The place of the data of a message that is on its way.
+    pub(super) fn destination(mut self, message: Incoming<'_, LiveHeader>) -> Address {
+        let (seat, length) = (message.header.seat as usize, message.bytes.get());
+        match message.header.kind {
+            Kind::Message(envelope) => match envelope.body {
+                Body::Data { .. } => {
+                    weft_msg::place_of_received(CommId::WORLD, Some(RankId(message.header.source)), Some(0))
+                }
+                _ => Address::default(),
+            },
+            Kind::Write { remote, key } => {
+                self.end_turn_under_way();
+                let rank = self.host.ranks[seat].rank;
+                self.parameters.job.reach(rank).place_in_region(key, remote, length)
+            }
+            Kind::Answer { local, opening, .. } => {
+                self.end_turn_under_way();
+                let mut reach = self.parameters.job.reach(self.host.ranks[seat].rank);
+                // A rank that has been closed since may be another program, which has not named this.
+                if reach.opening == opening { reach.place(local, length) } else { Address::default() }
+            }
+            Kind::Interface(carried) => self.interface_destination(message.interface, &carried, length),
+            Kind::Done { .. } | Kind::Read { .. } => Address::default(),
+        }
+    }
+
+    /// The place of data between virtual interfaces: none, where the interface would not take it.
+    fn interface_destination(&mut self, interface: u16, carried: &Carried, length: u64) -> Address {
+        let address = match carried.what {
+            What::Put { remote, .. } => remote,
+            What::Got { local } => local,
+            What::Small | What::Get { .. } | What::Ended { .. } => return Address::default(),
+        };
+        // The rank may open or close it in its turn.
+        self.end_turn_under_way();
+        let open = self.host.interfaces.get_mut(interface);
+        let seat = open.filter(|open| open.place.domain() == carried.domain).map(|open| open.seat);
+        seat.map_or(Address::default(), |seat| {
+            self.parameters.job.reach(self.host.ranks[seat].rank).place(address, length)
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! A live host that handles an event: turns of its ranks, and what they are told.
+
+use super::header::Resume;
+use super::posts::Outgoing;
+use super::{LiveHost, LiveParameters, Place};
+use crate::live_end::LiveEnd;
+use crate::turns::{Turn, TurnEnd};
+use weft_client::device::{Call, Entry, Notice, NoticeKind, Reason, State};
+use weft_msg::Work;
+use weft_nic::{Failure, HostContext, Observer};
+use weft_units::Time;
+use weft_workload::replay::{Cause, MessageId};
+
+/// A live host with its surroundings, while it handles an event.
+///
+/// A seat is the place of a rank among those of the host.
+pub(super) struct Handler<'a, C> {
+    pub host: &'a mut LiveHost,
+    pub parameters: &'a LiveParameters,
+    pub context: &'a mut C,
+}
+
+impl<C: HostContext<LiveHost>> Handler<'_, C> {
+    /// The time of a timer has come.
+    pub(super) fn resume(mut self, resume: Resume) {
+        self.end_turn_under_way();
+        let Resume::Seat(seat) = resume else { return };
+        let seat = seat as usize;
+        let rank = &self.host.ranks[seat];
+        if rank.wants == State::Poll {
+            if !rank.has_unanswered() {
+                return self.poll_in_vain(seat);
+            }
+            if self.answer_in_place(seat) {
+                return;
+            }
+        }
+        self.give_turns(seat);
+    }
+
+    /// A rank that polls has found nothing up to its clock: it polls once more and waits.
+    fn poll_in_vain(&mut self, seat: usize) {
+        let rank = &mut self.host.ranks[seat];
+        rank.wants = State::Wait;
+        // Its clock may be behind the network's, if it was woken although nothing had come.
+        let until = (Time::from_ps(rank.clock) + self.parameters.poll).as_ps();
+        rank.clock = until;
+        let (reason, call) = (Reason::Works(Work::Poll), Call::Poll);
+        let within = self.parameters.job.within_number(rank.rank);
+        let polls = Entry { until, reason, call, first: false, within, anew: false };
+        rank.ledger.enter(&polls, &mut self.parameters.told(self.context.output()));
+        self.parameters.job.set_polled(rank.rank, until, State::Wait);
+    }
+
+    /// The interface has taken the data of a message.
+    pub(super) fn data_taken(mut self, key: u32) {
+        self.end_turn_under_way();
+        let Outgoing { seat, number, taken } = self.host.outgoing.remove(key as usize);
+        if let Some(payload) = taken.capture {
+            self.parameters.payloads().capture(payload, &self.parameters.job);
+        }
+        if let Some(token) = taken.token {
+            let notice = Notice { kind: NoticeKind::Sent as u32, token: token.get(), ..Notice::default() };
+            let cause = Cause::Sent(MessageId { source: self.context.endpoint(), number });
+            self.tell(seat as usize, notice, Vec::new(), cause);
+        }
+    }
+
+    /// The network has lost a message for good.
+    pub(super) fn fail(mut self, failure: &Failure) {
+        self.end_turn_under_way();
+        if self.interface_failed(failure) {
+            return;
+        }
+        if let Some(Outgoing { seat, .. }) =
+            failure.token.and_then(|token| self.host.outgoing.try_remove(token as usize))
+        {
+            debug_assert_eq!(seat, u32::from(failure.interface));
+        }
+        let rank = self.host.ranks.get(usize::from(failure.interface)).map_or(0, |rank| rank.rank);
+        let reason =
+            format!("a message of rank {rank} to endpoint {} failed: {}", failure.to, failure.reason);
+        self.parameters.job.end(LiveEnd::Lost(reason));
+        self.context.output().failed(failure);
+    }
+
+    /// Gives a rank turns until it waits for something that is not there, or its turn may end later.
+    fn give_turns(&mut self, seat: usize) {
+        loop {
+            let rank = &mut self.host.ranks[seat];
+            rank.place = Place::default();
+            let idle_until = rank.idle_until(self.parameters);
+            rank.fill_inbox(&self.parameters.job);
+            rank.empty_mailbox(seat, self.context);
+            let quiet_until = self.quiet_until(seat);
+            Turn::of(&self.parameters.job, self.host.ranks[seat].rank).begin(quiet_until.as_ps());
+            if idle_until > self.context.now() {
+                (self.host.ranks[seat].wants, self.host.under_way) = (State::Run, Some(seat));
+                return self.context.set_timer(idle_until, Resume::EndOfTurn);
+            }
+            if !self.end_turn(seat) {
+                return;
+            }
+        }
+    }
+
+    /// The time until which nothing can come for a rank, if it need not look.
+    fn quiet_until(&self, seat: usize) -> Time {
+        // Besides messages it hears, at once, that the data of its sends is taken, and of refusals of its
+        // interfaces.
+        let mut sends = self.host.outgoing.iter().map(|(_, outgoing)| outgoing);
+        let awaits_send = sends.any(|send| send.seat as usize == seat && send.taken.token.is_some());
+        let has_notices = !self.host.ranks[seat].notices.is_empty();
+        if awaits_send || has_notices || !self.host.interfaces.is_empty() {
+            return Time::ZERO;
+        }
+        self.context.quiet_until()
+    }
+
+    /// Ends the turn that is under way, if one is.
+    pub(super) fn end_turn_under_way(&mut self) {
+        while let Some(seat) = self.host.under_way.take() {
+            if self.end_turn(seat) {
+                self.give_turns(seat);
+            }
+        }
+    }
+
+    /// Waits for the end of a rank's turn and carries the rank's posts. Returns whether it has another turn
+    /// at once.
+    fn end_turn(&mut self, seat: usize) -> bool {
+        let end = Turn::of(&self.parameters.job, self.host.ranks[seat].rank).end();
+        self.carry(seat, end);
+        let rank = &mut self.host.ranks[seat];
+        rank.wants = match end {
+            TurnEnd::Wants(state, clock) if !self.parameters.job.is_stopping() => {
+                rank.clock = clock;
+                state
+            }
+            // In a job that is to end nobody has another turn.
+            _ => State::Exit,
+        };
+        match rank.wants {
+            State::Wait => !rank.notices.is_empty(),
+            State::Ready | State::Poll => {
+                let at = Time::from_ps(rank.clock).max(self.context.now());
+                self.context.set_timer(at, Resume::Seat(seat as u32));
+                false
+            }
+            State::Real | State::Run | State::Fence | State::Exit => {
+                rank.ledger.leaves(&mut self.parameters.told(self.context.output()));
+                false
+            }
+        }
+    }
+
+    /// Gives a rank a notice; a rank that waits goes on.
+    pub(super) fn tell(&mut self, seat: usize, notice: Notice, bytes: Vec<u8>, cause: Cause) {
+        // The same event may have given another rank a notice, and that rank's turn has begun.
+        self.end_turn_under_way();
+        let rank = &mut self.host.ranks[seat];
+        rank.notices.push_back((Notice { at: self.context.now().as_ps(), ..notice }, bytes, cause));
+        if rank.wants == State::Wait && !self.answer_in_place(seat) {
+            self.give_turns(seat);
+        }
+    }
+}

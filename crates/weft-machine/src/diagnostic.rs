@@ -1,0 +1,153 @@
+//! Errors that name the file, the line, what was expected and the mend.
+//!
+//! ```text
+//! error: `16GB/s` is not a bit rate
+//!   --> own.toml:12:8
+//!    |
+//! 12 | rate = "16GB/s"
+//!    |        ^^^^^^^^ unknown unit `GB/s`
+//!    |
+//!    = help: write 16Gb/s
+//! ```
+
+use super::source::{Location, Sources};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::fmt;
+
+/// A file with thousands of mistakes is shown the first of them.
+const SHOWN: usize = 20;
+
+/// One thing that is wrong with a machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// The mistake.
+    pub title: String,
+    /// Beside the caret: what is wrong with the text there. May be empty.
+    pub label: String,
+    /// The mend. May be empty.
+    pub help: String,
+    /// Where; `None` where no text is to blame, such as for an unreadable file.
+    pub place: Option<Place>,
+}
+
+/// The line that a diagnostic points at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file as the user named it, or `--set`.
+    pub origin: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// The line's text.
+    text: String,
+    /// Bytes of `text` under the caret.
+    marked: std::ops::Range<usize>,
+}
+
+impl Place {
+    fn of(location: Location, sources: &Sources) -> Option<Place> {
+        let source = sources.0.get(location.0 as usize)?;
+        let text = &source.text;
+        let on_boundary = |at: u32| {
+            (0..=(at as usize).min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+        };
+        let (start, end) = (on_boundary(location.1), on_boundary(location.2));
+        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        // Of a table or a long array only the first line is marked.
+        let end = end.clamp(start, line_end);
+        let line = text[line_start..line_end].trim_end_matches('\r');
+        // What is wrong may be a carriage return, which is not shown.
+        let shown = |at: usize| (at - line_start).min(line.len());
+        Some(Place {
+            origin: source.name.clone(),
+            line: text[..start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            text: line.to_owned(),
+            marked: shown(start)..shown(end),
+        })
+    }
+}
+
+/// A problem whose place is still a [`Location`].
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    pub title: String,
+    pub label: String,
+    pub help: String,
+}
+
+impl Problem {
+    pub fn new(title: impl Into<String>, label: impl Into<String>, help: impl Into<String>) -> Problem {
+        Problem { title: title.into(), label: label.into(), help: help.into() }
+    }
+
+    /// The same, but for the help.
+    pub fn mended_by(self, help: impl Into<String>) -> Problem {
+        Problem { help: help.into(), ..self }
+    }
+
+    pub fn at(self, location: Location, sources: &Sources) -> Diagnostic {
+        let Problem { title, label, help } = self;
+        Diagnostic { title, label, help, place: Place::of(location, sources) }
+    }
+
+    pub fn nowhere(self) -> Diagnostic {
+        let Problem { title, label, help } = self;
+        Diagnostic { title, label, help, place: None }
+    }
+}
+
+/// Everything that is wrong with a machine, in the order in which it was found. Never empty.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// The text for a terminal with colours, or without.
+    pub fn render(&self, colours: bool) -> String {
+        let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
+        let mut reports: Vec<String> =
+            self.0.iter().take(SHOWN).map(|diagnostic| diagnostic.render(&renderer)).collect();
+        if let Some(rest) = self.0.len().checked_sub(SHOWN).filter(|rest| *rest > 0) {
+            reports.push(format!("error: {rest} more are not shown"));
+        }
+        reports.join("\n\n")
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Diagnostics {
+        Diagnostics(vec![diagnostic])
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl Diagnostic {
+    fn render(&self, renderer: &Renderer) -> String {
+        let mut group = annotate_snippets::Group::with_title(Level::ERROR.primary_title(self.title.as_str()));
+        if let Some(place) = &self.place {
+            let mut annotation = AnnotationKind::Primary.span(place.marked.clone());
+            if !self.label.is_empty() {
+                annotation = annotation.label(self.label.as_str());
+            }
+            group = group.element(
+                Snippet::source(place.text.as_str())
+                    .line_start(place.line)
+                    .path(place.origin.as_str())
+                    .annotation(annotation),
+            );
+        }
+        if !self.help.is_empty() {
+            group = group.element(Level::HELP.message(self.help.as_str()));
+        }
+        renderer.render(&[group])
+    }
+}

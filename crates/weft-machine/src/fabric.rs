@@ -1,0 +1,509 @@
+//! `[fabric]`, `[packet]`, `[links.…]`, `[switch]` and `[ideal]`: what carries the packets.
+
+use super::diagnostic::Problem;
+use super::read::{Entry, Reader, join, names, nearest, section};
+use super::source::Location;
+use super::value::{Cost, RateLimit};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_fabric::LinkParameters;
+use weft_fabric::parameters::{
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, IdealParameters, PacketFormat, SwitchKind,
+    SwitchParameters,
+};
+use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
+
+section! {
+    /// The model that carries the packets.
+    struct RawFabric {
+        /// `packet`: links and switches; `ideal`: LogGP without queues.
+        kind: Entry<FabricKind>,
+    }
+}
+
+/// The models by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FabricKind {
+    Packet,
+    Ideal,
+}
+
+names!(FabricKind, "Fabric", "a model of the fabric", {
+    Packet = "packet",
+    Ideal = "ideal",
+});
+
+section! {
+    /// The parts of every packet.
+    struct RawPacket {
+        /// Header bytes.
+        header: Entry<Bytes>,
+        /// Footer bytes.
+        footer: Entry<Bytes>,
+        /// Largest payload.
+        payload: Entry<Bytes>,
+    }
+}
+
+section! {
+    /// One kind of link, per direction. Keys that are not given here are those of `[links.default]`.
+    struct RawLink {
+        /// Bits per second on the line, coding included.
+        rate: Option<Entry<BitRate>>,
+        /// Line code, bits in and bits on the line.
+        code: Option<Entry<LineCode>>,
+        /// From the last stage of the sender to the first of the receiver.
+        latency: Option<Entry<Span>>,
+        /// Bytes on the line for every packet beside header, payload and footer.
+        framing: Option<Entry<Bytes>>,
+        /// Logic of the switch behind the link that deals with a packet before arbitration, a time or cycles
+        /// of the switch's clock; none where not given.
+        routing: Option<Entry<Cost>>,
+    }
+}
+
+section! {
+    /// The switches.
+    struct RawSwitch {
+        /// The place where packets wait.
+        kind: Entry<SwitchKind>,
+        /// The rule that says who goes first.
+        arbiter: Entry<ArbiterName>,
+        /// Iterations of iSLIP; 1 where not given.
+        islip_iterations: Option<Entry<u32>>,
+        /// The clock at whose edges arbitration happens.
+        clock: Entry<Clock>,
+        /// Cycles from the decision to the head at the output.
+        pipeline_cycles: Entry<u32>,
+        /// The moment from which a packet may leave.
+        forwarding: Entry<Forwarding>,
+        /// The way that cut-through goes onto a faster link.
+        faster_link: Entry<FasterLink>,
+        /// Input buffer of each virtual channel, or of each port.
+        buffer: Entry<Bytes>,
+        /// Which of the two: `channel` where not given. Virtual channels have equal parts of a port's buffer.
+        buffer_per: Option<Entry<BufferPer>>,
+        /// The unit in which room in buffers is counted.
+        credit_unit: Entry<CreditName>,
+        /// Size of a cell, where credits count cells.
+        cell: Option<Entry<Bytes>>,
+        /// Output buffer per port and virtual channel of an output-queued switch; unbounded where not given.
+        output_buffer: Option<Entry<Bytes>>,
+    }
+}
+
+section! {
+    /// The ideal network.
+    struct RawIdeal {
+        /// L: from the last byte out to the message's arrival.
+        latency: Entry<Span>,
+        /// g: least time between the starts of two messages of one endpoint.
+        gap: Entry<Span>,
+        /// 1/G: the rate at which a message leaves, or `unlimited`.
+        rate: Entry<RateLimit>,
+    }
+}
+
+names!(BufferPer, "BufferPer", "an owner of a buffer", {
+    Channel = "channel",
+    Port = "port",
+});
+
+names!(SwitchKind, "SwitchKind", "a kind of switch", {
+    InputQueued = "input-queued",
+    VirtualOutputQueued = "virtual-output-queued",
+    OutputQueued = "output-queued",
+});
+
+/// The arbiters by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ArbiterName {
+    RoundRobin,
+    Random,
+    Islip,
+}
+
+names!(ArbiterName, "Arbiter", "an arbiter", {
+    RoundRobin = "round-robin",
+    Random = "random",
+    Islip = "islip",
+});
+
+names!(Forwarding, "Forwarding", "a way of forwarding", {
+    VirtualCutThrough = "virtual-cut-through",
+    StoreAndForward = "store-and-forward",
+});
+
+names!(FasterLink, "FasterLink", "a way onto a faster link", {
+    Bubble = "bubble",
+    Delay = "delay",
+    Store = "store",
+});
+
+/// The units of credits by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CreditName {
+    Bytes,
+    Cells,
+}
+
+names!(CreditName, "CreditUnit", "a unit of credits", {
+    Bytes = "bytes",
+    Cells = "cells",
+});
+
+/// The model that carries the packets.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Fabric {
+    /// Links and switches.
+    Packet {
+        /// Parameters by the topology's link class.
+        links: BTreeMap<String, LinkParameters>,
+        /// The switches.
+        switch: SwitchParameters,
+    },
+    /// The ideal network.
+    Ideal(IdealParameters),
+}
+
+/// The sections of the fabric as read.
+pub(super) struct RawFabricSections {
+    pub fabric: RawFabric,
+    pub packet: RawPacket,
+    pub links: Option<BTreeMap<String, RawLink>>,
+    pub switch: Option<RawSwitch>,
+    pub ideal: Option<RawIdeal>,
+    /// Of the file, for what is missing from it.
+    pub location: Location,
+}
+
+/// Checks the sections. `classes_are_set`: the topology comes from a `--set`, so that link classes
+/// which the file gives another one are dropped. Without a topology the classes go unchecked.
+pub(super) fn check(
+    raw: RawFabricSections,
+    link_classes: Option<&[&'static str]>,
+    classes_are_set: bool,
+    reader: &mut Reader<'_>,
+) -> Option<(PacketFormat, Fabric)> {
+    let RawFabricSections { fabric, packet, links, switch, ideal, location } = raw;
+    let format = check_packet(&packet, reader);
+    let is_packet = fabric.kind.value == FabricKind::Packet;
+    let links = match links {
+        Some(links) => {
+            let clock = switch.as_ref().map(|switch| switch.clock.value);
+            let sections = LinkSections { links, are_needed: is_packet, classes_are_set, clock };
+            Some(sections.check(link_classes, reader))
+        }
+        None if is_packet => {
+            reader.missing(location, "", "links.default");
+            None
+        }
+        None => None,
+    };
+    let buffer_of = switch.as_ref().map(|switch| switch.buffer.location);
+    let switch = switch.map(|switch| check_switch(switch, reader));
+    let ideal = ideal.map(|ideal| IdealParameters {
+        latency: ideal.latency.value,
+        gap: ideal.gap.value,
+        rate: ideal.rate.value.0,
+    });
+    let format = format?;
+    if !is_packet {
+        for unused in ["links", "switch"] {
+            reader.forget(unused);
+        }
+        if ideal.is_none() {
+            reader.missing(location, "", "ideal");
+        }
+        return Some((format, Fabric::Ideal(ideal?)));
+    }
+    reader.forget("ideal");
+    if switch.is_none() {
+        reader.missing(location, "", "switch");
+    }
+    let (links, switch) = (links??, switch??);
+    let whole = format.header + format.footer + format.payload;
+    let takes = match switch.credit {
+        CreditUnit::Bytes => whole,
+        CreditUnit::Cells(cell) => Bytes::new(whole.div_ceil(cell).saturating_mul(cell.get())),
+    };
+    if takes > switch.buffer {
+        let problem = Problem::new(
+            format!("a buffer of {} cannot hold a whole packet", switch.buffer),
+            format!("the largest packet takes {takes}"),
+            format!("write buffer = \"{takes}\" or more, or make packet.payload smaller"),
+        );
+        reader.report(buffer_of.unwrap_or(location), problem);
+        return None;
+    }
+    Some((format, Fabric::Packet { links, switch }))
+}
+
+/// Sizes above this are slips of the unit; sums of them stay far from 64 bits.
+const MAX_BYTES: Bytes = Bytes::new(1 << 40);
+
+fn at_most(entry: &Entry<Bytes>, path: &str, reader: &mut Reader<'_>) -> Option<Bytes> {
+    if entry.value <= MAX_BYTES {
+        return Some(entry.value);
+    }
+    let problem = Problem::new(
+        format!("`{path}` of {} is impossible", entry.value),
+        "too large",
+        format!("write at most {MAX_BYTES}"),
+    );
+    reader.report(entry.location, problem);
+    None
+}
+
+fn not_zero(entry: &Entry<Bytes>, path: &str, reader: &mut Reader<'_>) -> Option<Bytes> {
+    if entry.value > Bytes::ZERO {
+        return at_most(entry, path, reader);
+    }
+    let problem = Problem::new(format!("`{path}` is zero"), "nothing would ever fit", "write at least 1");
+    reader.report(entry.location, problem);
+    None
+}
+
+fn check_packet(raw: &RawPacket, reader: &mut Reader<'_>) -> Option<PacketFormat> {
+    let header = at_most(&raw.header, "packet.header", reader);
+    let footer = at_most(&raw.footer, "packet.footer", reader);
+    let payload = not_zero(&raw.payload, "packet.payload", reader);
+    Some(PacketFormat { header: header?, footer: footer?, payload: payload? })
+}
+
+/// The class of the links between endpoints and switches, in every topology.
+const ENDPOINT_CLASS: &str = "endpoint";
+
+/// The `[links]` of a machine, a section for each class.
+struct LinkSections {
+    links: BTreeMap<String, RawLink>,
+    /// Whether the machine's network has links.
+    are_needed: bool,
+    /// Whether the topology comes from a `--set`: sections for classes of another one are dropped.
+    classes_are_set: bool,
+    /// The clock of the switches, if there are any.
+    clock: Option<Clock>,
+}
+
+impl LinkSections {
+    /// The parameters of every class of the topology. `None`: it is not known, or a problem was reported.
+    fn check(
+        mut self,
+        classes: Option<&[&'static str]>,
+        reader: &mut Reader<'_>,
+    ) -> Option<BTreeMap<String, LinkParameters>> {
+        let (default, clock) = (self.links.remove("default"), self.clock);
+        let classes = classes?;
+        let mut whole = Some(BTreeMap::new());
+        for (class, link) in &self.links {
+            if classes.contains(&class.as_str()) {
+                continue;
+            }
+            let path = join("links", class);
+            if self.classes_are_set && !link.is_set() {
+                reader.forget(&path);
+                continue;
+            }
+            let problem = Problem::new(
+                format!("this topology has no links of class `{class}`"),
+                "unknown class",
+                match nearest(class, classes.iter().copied()) {
+                    Some(near) => format!("did you mean `links.{near}`?"),
+                    None => format!("its classes are {}", classes.join(", ")),
+                },
+            );
+            reader.report(link.location, problem);
+            whole = None;
+        }
+        for &class in classes {
+            let link = ClassLink { class, own: self.links.get(class), default: default.as_ref(), clock };
+            match (link.check(self.are_needed, reader), &mut whole) {
+                (Some(link), Some(map)) => {
+                    map.insert(class.to_owned(), link);
+                }
+                _ => whole = None,
+            }
+        }
+        whole
+    }
+}
+
+impl RawLink {
+    /// Whether a `--set` made it.
+    fn is_set(&self) -> bool {
+        self.location.is_set()
+    }
+}
+
+/// The sections that say how the links of a class are: its own, and the default's for what that leaves out.
+struct ClassLink<'l> {
+    class: &'l str,
+    own: Option<&'l RawLink>,
+    default: Option<&'l RawLink>,
+    /// The clock of the switches, if there are any.
+    clock: Option<Clock>,
+}
+
+impl<'l> ClassLink<'l> {
+    fn pick<T>(&self, field: fn(&RawLink) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
+        self.own.and_then(field).or_else(|| self.default.and_then(field))
+    }
+
+    /// The time in the routing logic behind the links. Those of endpoints have none, not even the default's:
+    /// in one direction they lead to an endpoint. `None`: they were given some, which was reported.
+    fn routing(&self, reader: &mut Reader<'_>) -> Option<Span> {
+        if self.class == ENDPOINT_CLASS {
+            let Some(own) = self.own.and_then(|link| link.routing.as_ref()) else { return Some(Span::ZERO) };
+            let problem = Problem::new(
+                "links of endpoints have no `routing`",
+                "an endpoint routes nothing",
+                "remove it; the time in a switch is `switch.pipeline_cycles`",
+            );
+            reader.report(own.location, problem);
+            return None;
+        }
+        Some(match self.pick(|link| link.routing.as_ref()).map(|entry| entry.value) {
+            None => Span::ZERO,
+            Some(Cost::Time(span)) => span,
+            // A network without switches has no use for it.
+            Some(Cost::Cycles(cycles)) => self.clock.map_or(Span::ZERO, |clock| clock.cycles(cycles.into())),
+        })
+    }
+
+    /// The parameters of the links. `None`: something is wrong, which was reported, or missing, which is
+    /// reported only if the network has links.
+    fn check(&self, are_needed: bool, reader: &mut Reader<'_>) -> Option<LinkParameters> {
+        let class = self.class;
+        let rate = self.pick(|link| link.rate.as_ref());
+        let code = self.pick(|link| link.code.as_ref());
+        let latency = self.pick(|link| link.latency.as_ref());
+        let framing = self.pick(|link| link.framing.as_ref());
+        let routing = self.routing(reader)?;
+        let location = self.own.or(self.default).map_or(Location::new(0, 0..0), |link| link.location);
+        if are_needed {
+            let present = [rate.is_some(), code.is_some(), latency.is_some(), framing.is_some()];
+            for (key, _) in
+                ["rate", "code", "latency", "framing"].iter().zip(present).filter(|(_, there)| !there)
+            {
+                let problem = Problem::new(
+                    format!("links of class `{class}` have no `{key}`"),
+                    "",
+                    format!("add `{key}` to [links.{class}] or to [links.default]"),
+                );
+                reader.report(location, problem);
+            }
+        }
+        let (rate, code, latency, framing) = (rate?, code?, latency?, framing?);
+        if weft_fabric::LineRate::new(rate.value, code.value).is_none() {
+            let problem = Problem::new(
+                format!("{} is not exact in 64 bits", rate.value),
+                "an odd rate",
+                "write a rate in whole kb/s, Mb/s or Gb/s",
+            );
+            reader.report(rate.location, problem);
+            return None;
+        }
+        if are_needed && latency.value == Span::ZERO {
+            let problem = Problem::new(
+                format!("links of class `{class}` have no latency"),
+                "zero",
+                "write at least one cycle of the switch's clock, such as 5ns",
+            );
+            reader.report(latency.location, problem);
+            return None;
+        }
+        let framing = at_most(framing, "framing", reader)?;
+        let (rate, code, latency) = (rate.value, code.value, latency.value);
+        Some(LinkParameters { rate, code, latency, framing, routing })
+    }
+}
+
+fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParameters> {
+    let buffer = not_zero(&raw.buffer, "switch.buffer", reader);
+    // Left behind in the file while a `--set` tries another arbiter, unit or kind of switch.
+    let iterations = DependentKey {
+        key: "islip_iterations",
+        goes_with: "arbiter = \"islip\"",
+        is_used: raw.arbiter.value == ArbiterName::Islip,
+        chosen_at: raw.arbiter.location,
+    };
+    let iterations = iterations.check(raw.islip_iterations, reader);
+    let is_cells = raw.credit_unit.value == CreditName::Cells;
+    let cell = DependentKey {
+        key: "cell",
+        goes_with: "credit_unit = \"cells\"",
+        is_used: is_cells,
+        chosen_at: raw.credit_unit.location,
+    };
+    let cell = cell.check(raw.cell, reader);
+    let output = DependentKey {
+        key: "output_buffer",
+        goes_with: "kind = \"output-queued\"",
+        is_used: raw.kind.value == SwitchKind::OutputQueued,
+        chosen_at: raw.kind.location,
+    };
+    let output = output.check(raw.output_buffer, reader);
+    let credit = match (is_cells, cell?) {
+        (false, _) => Some(CreditUnit::Bytes),
+        (true, Some(cell)) => not_zero(&cell, "switch.cell", reader).map(CreditUnit::Cells),
+        (true, None) => {
+            reader.missing(raw.location, "switch", "cell");
+            None
+        }
+    };
+    let output_buffer = match output? {
+        Some(output) => Some(not_zero(&output, "switch.output_buffer", reader)?),
+        None => None,
+    };
+    let iterations = iterations?.map_or(1, |entry| entry.value);
+    Some(SwitchParameters {
+        kind: raw.kind.value,
+        arbiter: match raw.arbiter.value {
+            ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
+            ArbiterName::Random => ArbiterKind::Random,
+            ArbiterName::Islip => ArbiterKind::Islip(iterations),
+        },
+        clock: raw.clock.value,
+        pipeline_cycles: raw.pipeline_cycles.value,
+        forwarding: raw.forwarding.value,
+        faster_link: raw.faster_link.value,
+        buffer: buffer?,
+        buffer_per: raw.buffer_per.map_or(BufferPer::Channel, |entry| entry.value),
+        credit: credit?,
+        output_buffer,
+    })
+}
+
+/// A key of `[switch]` that means something only together with another's value.
+struct DependentKey {
+    key: &'static str,
+    /// The other key with that value, as a file writes it.
+    goes_with: &'static str,
+    /// Whether the other key has that value.
+    is_used: bool,
+    /// The place of the other key.
+    chosen_at: Location,
+}
+
+impl DependentKey {
+    /// The entry of the key, if it is used. `None`: a problem was reported.
+    fn check<T>(&self, entry: Option<Entry<T>>, reader: &mut Reader<'_>) -> Option<Option<Entry<T>>> {
+        let DependentKey { key, goes_with, is_used, chosen_at } = self;
+        match entry {
+            Some(entry) if !is_used && (entry.location.is_set() || !chosen_at.is_set()) => {
+                let problem = Problem::new(
+                    format!("`switch.{key}` means nothing here"),
+                    "not used",
+                    format!("remove it, or write {goes_with}"),
+                );
+                reader.report(entry.location, problem);
+                None
+            }
+            Some(_) if !is_used => {
+                reader.forget(&format!("switch.{key}"));
+                Some(None)
+            }
+            entry => Some(entry),
+        }
+    }
+}

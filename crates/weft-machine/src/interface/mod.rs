@@ -1,0 +1,249 @@
+//! `[nic]` and `[host]`: the endpoints of a machine.
+//!
+//! ```text
+//!  [nic] ── RawNic ── read ──► Nic ── model ──► dyn InterfaceModel ──► limits, pace, … for experiments
+//!                               └── match in weft_sim::network ──► the interface of weft_nic
+//! ```
+//! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
+
+mod exanet;
+mod overheads;
+mod rdma;
+
+pub use exanet::ExanetNic;
+pub use overheads::OverheadsNic;
+pub use rdma::Rdma;
+
+use super::diagnostic::Problem;
+use super::faults::Millionths;
+use super::read::{Entry, Reader, names, section};
+use super::value::Cost;
+use serde::{Deserialize, Serialize};
+use weft_fabric::parameters::PacketFormat;
+use weft_topo::MessageClasses;
+use weft_units::{Bytes, Clock, Span};
+
+section! {
+    /// The network interface.
+    struct RawNic {
+        /// The model: `overheads` per message and per packet, or `exanet`, the blocks of TR-488.
+        model: Entry<NicModel>,
+        /// The interface's clock, for costs in cycles.
+        clock: Option<Entry<Clock>>,
+        /// Overheads: from a message's descriptor to its first packet; messages overlap in it.
+        message_send: Option<Entry<Cost>>,
+        /// Overheads: from the descriptor of an RDMA write to its first packet; `message_send` where not
+        /// given.
+        write_start: Option<Entry<Cost>>,
+        /// Overheads: for each message before its first packet, during which nothing else is sent.
+        message_gap: Option<Entry<Cost>>,
+        /// Overheads: from a message's last packet to its notification.
+        message_receive: Option<Entry<Cost>>,
+        /// Overheads: least time between packets sent.
+        packet_send: Option<Entry<Cost>>,
+        /// Overheads: least time between packets taken.
+        packet_receive: Option<Entry<Cost>>,
+        /// Overheads: messages whose packets take turns on the link.
+        concurrent_messages: Option<Entry<u32>>,
+        /// Exanet: corrupted packets with data, of a million, that are taken for whole; 0 where not given.
+        undetected: Option<Entry<Millionths>>,
+        /// Exanet: the port between processors, memory and interface.
+        host_port: Option<exanet::RawHostPort>,
+        /// Exanet: small messages out.
+        packetizer: Option<exanet::RawPacketizer>,
+        /// Exanet: small messages in.
+        mailbox: Option<exanet::RawMailbox>,
+        /// Exanet: RDMA.
+        rdma: Option<rdma::RawRdma>,
+        /// Exanet: the agent that splits transfers into blocks.
+        segmentation: Option<rdma::RawSegmentation>,
+        /// Exanet: address translation.
+        iommu: Option<rdma::RawIommu>,
+        /// Exanet: the memory channel.
+        memory: Option<rdma::RawMemory>,
+        /// Exanet: reductions without processors.
+        allreduce: Option<rdma::RawAllreduce>,
+    }
+}
+
+/// Properties of an interface that experiments ask for, whichever interface it is.
+pub trait InterfaceModel {
+    /// The limits on the ranks of an endpoint; none where the interface serves any number.
+    fn rank_limits(&self) -> Vec<RankLimit> {
+        Vec::new()
+    }
+
+    /// The limits that a real process finds at its endpoint.
+    fn process_limits(&self) -> ProcessLimits;
+
+    /// The pace at which packets of one message follow each other, for packets with `payload`.
+    fn pace(&self, payload: Bytes) -> InterfacePace;
+
+    /// Whether messages carry real bytes, so that hosts can check what arrives.
+    fn carries_data(&self) -> bool;
+
+    /// The treatment of each class of messages, on a network with so many virtual channels.
+    fn message_classes(&self, virtual_channels: u32) -> MessageClasses;
+}
+
+/// A limit on the ranks of an endpoint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RankLimit {
+    /// Ranks that an endpoint may have.
+    pub most: u32,
+    /// The property of the interface behind the limit, as the predicate of a sentence.
+    pub reason: String,
+    /// The keys that raise the limit, in words.
+    pub keys: &'static str,
+}
+
+/// The limits that a real process finds at its endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProcessLimits {
+    /// Virtual interfaces: processes of an endpoint.
+    pub interfaces: u32,
+    /// Those of them that have a page of RDMA channels: the first so many. Only they write, and are read.
+    pub pages: u32,
+    /// Largest payload of a small message.
+    pub small: Bytes,
+}
+
+/// The pace at which packets of one message follow each other in an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InterfacePace {
+    /// Least time between packets sent.
+    pub send_packet: Span,
+    /// Least time between packets taken.
+    pub receive_packet: Span,
+    /// A cycle of the interface, by which a packet may come late; zero where it has no clock.
+    pub cycle: Span,
+}
+
+/// An interface as its keys of `[nic]` give it.
+trait FromSection: Sized {
+    /// The keys that the interface has and others may not have.
+    const KEYS: &'static [&'static str];
+
+    /// Checks the keys. `format` is that of packets, where it is known.
+    fn read(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Self>;
+}
+
+/// Registers the interfaces of machine files: variant, name in `nic.model`, type.
+macro_rules! interfaces {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal: $type:ty;)*) => {
+        /// The models by their names in machine files.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(super) enum NicModel {
+            $($variant,)*
+        }
+
+        names!(NicModel, "NicModel", "a model of the interface", {
+            $($variant = $name,)*
+        });
+
+        impl NicModel {
+            /// The models in the order of registration.
+            const ALL: &'static [NicModel] = &[$(NicModel::$variant),*];
+
+            /// The keys that the model has and others may not have.
+            fn keys(self) -> &'static [&'static str] {
+                match self {
+                    $(NicModel::$variant => <$type as FromSection>::KEYS,)*
+                }
+            }
+
+            /// Checks the section of this model.
+            fn read(
+                self,
+                raw: RawNic,
+                format: Option<&PacketFormat>,
+                reader: &mut Reader<'_>,
+            ) -> Option<Nic> {
+                match self {
+                    $(NicModel::$variant => FromSection::read(raw, format, reader).map(Nic::$variant),)*
+                }
+            }
+        }
+
+        /// A network interface.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        #[expect(clippy::large_enum_variant, reason = "a machine has one")]
+        pub enum Nic {
+            $($(#[$doc])* $variant($type),)*
+        }
+
+        impl Nic {
+            /// The properties that experiments ask for.
+            pub fn model(&self) -> &dyn InterfaceModel {
+                match self {
+                    $(Nic::$variant(nic) => nic,)*
+                }
+            }
+        }
+    };
+}
+
+interfaces! {
+    /// Overheads per message and per packet.
+    Overheads = "overheads": OverheadsNic;
+    /// Block by block.
+    Exanet = "exanet": ExanetNic;
+}
+
+section! {
+    /// The hosts that endpoints are attached to.
+    struct RawHost {
+        /// Cores, each for one rank.
+        cores: Entry<u32>,
+        /// Interfaces of a host; 1 where not given.
+        endpoints_per_host: Option<Entry<u32>>,
+        /// Time of a poll for messages that finds none. `weft run` needs it.
+        poll: Option<Entry<Span>>,
+        /// Time of a reading of the clock. `weft run` needs it.
+        clock_read: Option<Entry<Span>>,
+    }
+}
+
+/// The hosts that endpoints are attached to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Host {
+    /// Cores, each for one rank.
+    pub cores: u32,
+    /// Interfaces.
+    pub endpoints_per_host: u32,
+    /// Time of a poll for messages that finds none. Real programs need it.
+    pub poll: Option<Span>,
+    /// Time of a reading of the clock. Real programs need it.
+    pub clock_read: Option<Span>,
+}
+
+/// Checks `[nic]`. The keys of other models may stand in the file, and are not in use.
+pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Nic> {
+    let model = raw.model.value;
+    let others = NicModel::ALL.iter().flat_map(|other| other.keys());
+    for key in others.filter(|key| !model.keys().contains(key)) {
+        reader.forget(&format!("nic.{key}"));
+    }
+    model.read(raw, format, reader)
+}
+
+/// Checks `[host]` against the number of endpoints, where that is known.
+pub(super) fn check_host(raw: RawHost, endpoints: Option<u64>, reader: &mut Reader<'_>) -> Option<Host> {
+    let host = Host {
+        cores: raw.cores.value,
+        endpoints_per_host: raw.endpoints_per_host.as_ref().map_or(1, |entry| entry.value),
+        poll: raw.poll.map(|entry| entry.value),
+        clock_read: raw.clock_read.map(|entry| entry.value),
+    };
+    let Some(per_host) = raw.endpoints_per_host else { return Some(host) };
+    if endpoints.is_some_and(|endpoints| endpoints % u64::from(per_host.value) != 0) {
+        let problem = Problem::new(
+            format!("{} endpoints are no whole number of hosts", endpoints.unwrap_or(0)),
+            format!("{} each", per_host.value),
+            "write a divisor of the number of endpoints",
+        );
+        reader.report(per_host.location, problem);
+        return None;
+    }
+    Some(host)
+}

@@ -1,0 +1,310 @@
+//! Machine files: one TOML file says everything that the model takes from a machine.
+//!
+//! ```text
+//!   text, --set ──▶ document ──▶ raw sections ──▶ checked ──▶ Machine
+//!                   keys and     shapes, units,    sizes, what
+//!                   places       sources           fits together
+//! ```
+//! Every number carries a value, a source and how well it is known ([`Constant`]). What is wrong is
+//! named with file, line, what was expected and the mend ([`Diagnostics`]); text of any kind gives
+//! either a machine or diagnostics, never a panic.
+//!
+//! ```
+//! let machine = weft_machine::load("exanest", &["topology.mezzanines=4"]).unwrap();
+//! assert_eq!(machine.topology.endpoints(), 64);
+//! assert_eq!(machine.get("links.qfdb.rate").unwrap().value, "16Gb/s");
+//! ```
+
+mod constant;
+mod diagnostic;
+mod document;
+mod fabric;
+mod faults;
+mod interface;
+mod messaging;
+mod read;
+mod renames;
+mod schema;
+mod shipped;
+mod source;
+#[cfg(test)]
+mod tests;
+mod topology;
+mod value;
+
+pub use constant::{Constant, Kind};
+pub use diagnostic::{Diagnostic, Diagnostics, Place};
+pub use fabric::Fabric;
+pub use faults::{FaultRule, FaultyLinks};
+pub use interface::{
+    ExanetNic, Host, InterfaceModel, InterfacePace, Nic, OverheadsNic, ProcessLimits, RankLimit, Rdma,
+};
+pub use messaging::{Messaging, Profile, Progress, Rule};
+pub use schema::schema;
+pub use shipped::{Listed, SHIPPED, Shipped, list};
+pub use value::Bounds;
+
+use diagnostic::Problem;
+use read::{FromItem, Reader, section};
+use serde::{Deserialize, Serialize};
+use source::{Location, Source, Sources};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use weft_fabric::parameters::PacketFormat;
+use weft_topo::{Topology as _, TopologyParameters};
+
+/// Longest machine file that is read, in bytes.
+pub const MAX_FILE: u64 = 4 << 20;
+
+/// Longest `--set` argument, in bytes.
+const MAX_SET: usize = 64 << 10;
+
+section! {
+    /// A machine file of weft.
+    struct RawMachine {
+        /// The machine's name and description.
+        machine: RawIdentity,
+        /// Who is joined to whom, and which way packets go.
+        topology: topology::RawTopology,
+        /// The model that carries the packets.
+        fabric: fabric::RawFabric,
+        /// The parts of every packet.
+        packet: fabric::RawPacket,
+        /// Kinds of link by the topology's names for them, and `default`.
+        links: Option<BTreeMap<String, fabric::RawLink>>,
+        /// The switches.
+        switch: Option<fabric::RawSwitch>,
+        /// The ideal network.
+        ideal: Option<fabric::RawIdeal>,
+        /// Links that lose or corrupt packets, or fail for good; none where not given.
+        faults: Option<Vec<faults::RawFaultRule>>,
+        /// The network interface.
+        nic: interface::RawNic,
+        /// The hosts that endpoints are attached to.
+        host: interface::RawHost,
+        /// The messaging library.
+        messaging: messaging::RawMessaging,
+    }
+}
+
+section! {
+    /// The machine's name and description.
+    struct RawIdentity {
+        /// The name, as `-m` takes it.
+        name: String,
+        /// The machine in a few words.
+        title: String,
+        /// The machine at length: its parts, which of them are modelled, and which are not.
+        description: Option<String>,
+    }
+}
+
+/// A machine, checked: everything the model takes from it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Machine {
+    /// The name.
+    pub name: String,
+    /// The machine in a few words.
+    pub title: String,
+    /// The machine at length: its parts, which of them are modelled, and which are not.
+    pub description: String,
+    /// Who is joined to whom, and which way packets go.
+    pub topology: TopologyParameters,
+    /// The parts of every packet.
+    pub packet: PacketFormat,
+    /// The model that carries the packets.
+    pub fabric: Fabric,
+    /// Links that fail. The ideal network has none that could.
+    #[serde(default)]
+    pub faults: Vec<FaultRule>,
+    /// The network interface.
+    pub nic: Nic,
+    /// The hosts that endpoints are attached to.
+    pub host: Host,
+    /// The messaging library.
+    pub messaging: Messaging,
+    /// Every value in use with its source, in the order of the format.
+    pub constants: Vec<Constant>,
+}
+
+impl Machine {
+    /// The same fabric behind an interface that costs nothing: the values of `[nic]` are not in use.
+    pub fn without_interface(mut self) -> Machine {
+        self.nic = Nic::Overheads(OverheadsNic::FREE);
+        self.constants.retain(|constant| !constant.path.starts_with("nic."));
+        self
+    }
+
+    /// The value of a key, such as `links.x.rate`, with its source. A link class that the file does
+    /// not name has the value of `links.default`.
+    pub fn get(&self, path: &str) -> Option<&Constant> {
+        let find = |path: &str| self.constants.iter().find(|constant| constant.path == path);
+        find(path).or_else(|| {
+            let (class, key) = path.strip_prefix("links.")?.split_once('.')?;
+            let layout = self.topology.build().ok()?;
+            layout.link_classes().contains(&class).then(|| find(&format!("links.default.{key}"))).flatten()
+        })
+    }
+
+    /// The values that are not known of the hardware: assumed, calibrated, unsourced or set.
+    pub fn doubtful(&self) -> impl Iterator<Item = &Constant> {
+        self.constants.iter().filter(|constant| constant.kind.is_doubtful())
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> u64 {
+        self.topology.endpoints() / u64::from(self.host.endpoints_per_host)
+    }
+
+    /// Number of cores over all hosts.
+    pub fn cores(&self) -> u64 {
+        self.hosts() * u64::from(self.host.cores)
+    }
+}
+
+/// The machine that `-m` names, a shipped one or a `.toml` file, after `--set` arguments of the form
+/// `key.path=value`.
+///
+/// # Errors
+/// A name that does not ship, a file that cannot be read, and everything that is wrong with the text.
+pub fn load(name: &str, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
+    if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) {
+        return shipped.check(sets);
+    }
+    check_bytes(name, &bytes_of(name)?, sets)
+}
+
+/// The text of the machine that `-m` names, with the name that a result keeps of it: a shipped machine's,
+/// or the file's without its folder.
+///
+/// # Errors
+/// A name that does not ship, and a file that cannot be read or is no text.
+pub fn text(name: &str) -> Result<(String, String), Diagnostics> {
+    if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) {
+        return Ok((name.to_owned(), shipped.text.to_owned()));
+    }
+    let bytes = bytes_of(name)?;
+    let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    String::from_utf8(bytes).map(|text| (file, text)).map_err(|error| not_text(name, error.as_bytes()))
+}
+
+/// The bytes of a machine file that does not ship.
+fn bytes_of(name: &str) -> Result<Vec<u8>, Diagnostics> {
+    if !name.ends_with(".toml") && !name.contains(std::path::is_separator) {
+        let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+        let near = read::nearest(name, names.iter().copied());
+        let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
+        let help = format!("{near}There are {}; the path of a .toml file works as well", names.join(", "));
+        return Err(Problem::new(format!("no machine `{name}` ships"), "", help).nowhere().into());
+    }
+    read_file(Path::new(name))
+}
+
+/// Reads a file that is not too long.
+fn read_file(path: &Path) -> Result<Vec<u8>, Diagnostics> {
+    let refuse = |why: String, help: &str| {
+        Diagnostics::from(Problem::new(format!("cannot read {}: {why}", path.display()), "", help).nowhere())
+    };
+    let unreadable = |error: std::io::Error| {
+        refuse(
+            error.to_string(),
+            "name a machine file that can be read; `weft machine list` shows what ships",
+        )
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let why = format!("it is longer than {} MiB", MAX_FILE >> 20);
+        return Err(refuse(why, "name a machine file: they are a few kilobytes long"));
+    }
+    Ok(bytes)
+}
+
+/// Checks the bytes of a file called `name`.
+///
+/// # Errors
+/// As [`check_text`], and where the bytes are not UTF-8.
+pub fn check_bytes(name: &str, bytes: &[u8], sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => check_text(name, text, sets),
+        Err(_) => Err(not_text(name, bytes)),
+    }
+}
+
+/// Points at the first byte that is no UTF-8.
+fn not_text(name: &str, bytes: &[u8]) -> Diagnostics {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let at = std::str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
+    // That byte has become U+FFFD, three bytes long.
+    let location = Location::new(source::FILE, at..at + 3);
+    let sources = Sources(vec![Source { name: name.to_owned(), text }]);
+    let label = format!("byte 0x{:02x}", bytes.get(at).copied().unwrap_or(0));
+    Problem::new("this is not UTF-8", label, "save the file as UTF-8").at(location, &sources).into()
+}
+
+/// Checks the text of a machine file called `name` after `--set` arguments.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn check_text(name: &str, text: &str, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
+    if text.len() as u64 > MAX_FILE || sets.iter().any(|set| set.as_ref().len() > MAX_SET) {
+        let problem = Problem::new(
+            format!("{name} or a --set is too long"),
+            "",
+            format!("files are at most {} MiB, --set arguments {} KiB", MAX_FILE >> 20, MAX_SET >> 10),
+        );
+        return Err(problem.nowhere().into());
+    }
+    let file = Source { name: name.to_owned(), text: text.to_owned() };
+    let sets = sets.iter().map(|set| Source { name: "--set".to_owned(), text: set.as_ref().to_owned() });
+    let sources = Sources(std::iter::once(file).chain(sets).collect());
+    let root = document::read(&sources).map_err(Diagnostics)?;
+    let mut reader = Reader { sources: &sources, diagnostics: Vec::new(), constants: Vec::new() };
+    let machine = RawMachine::from_item(&root, "", &mut reader).and_then(|raw| check(raw, &mut reader));
+    match machine {
+        Some(machine) if reader.diagnostics.is_empty() => {
+            Ok(Machine { constants: reader.constants, ..machine })
+        }
+        _ => Err(Diagnostics(reader.diagnostics)),
+    }
+}
+
+/// Checks that the sections fit together. The constants are still with the reader.
+fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
+    let shape_is_set = raw.topology.is_set();
+    let topology = topology::check(raw.topology, reader);
+    let link_classes = topology.as_ref().map(|topology| topology.link_classes);
+    let endpoints = topology.as_ref().map(|topology| topology.parameters.endpoints());
+    let sections = fabric::RawFabricSections {
+        fabric: raw.fabric,
+        packet: raw.packet,
+        links: raw.links,
+        switch: raw.switch,
+        ideal: raw.ideal,
+        location: raw.location,
+    };
+    let fabric = fabric::check(sections, link_classes, shape_is_set, reader);
+    let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
+    let rules = faults::check(raw.faults.unwrap_or_default(), link_classes, reader);
+    let host = interface::check_host(raw.host, endpoints, reader);
+    let (topology, (packet, fabric)) = (topology?, fabric?);
+    let is_ideal = matches!(fabric, Fabric::Ideal(_));
+    if is_ideal {
+        reader.forget("faults");
+    }
+    Some(Machine {
+        faults: if is_ideal { Vec::new() } else { rules? },
+        name: raw.machine.name,
+        title: raw.machine.title,
+        description: raw.machine.description.unwrap_or_default(),
+        topology: topology.parameters,
+        packet,
+        fabric,
+        nic: nic?,
+        host: host?,
+        messaging: raw.messaging.into(),
+        constants: Vec::new(),
+    })
+}

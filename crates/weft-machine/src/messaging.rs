@@ -1,0 +1,392 @@
+//! `[messaging]`: what the library between program and interface costs, and its algorithms.
+
+use super::diagnostic::Problem;
+use super::document::{Entry as TableEntry, Item};
+use super::read::{Attribution, Entry, FromItem, Readable, Reader, attribution_schema, names, section};
+use super::value::{Bounds, RateLimit};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use weft_msg::{
+    ActiveMessages, Algorithm, AlgorithmTable, ClearToSend, OneSidedPath, Protocol, Rendezvous,
+    SynchronousSends, WaitCosts, Wildcards,
+};
+use weft_trace::op::Collective;
+use weft_units::{BitRate, Bytes, Span};
+
+/// Declares the section: its own keys, then those that are fields of [`Protocol`] of the same name.
+macro_rules! messaging_section {
+    ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
+        section! {
+            /// The messaging library.
+            struct RawMessaging {
+                /// The table of collective algorithms.
+                profile: Entry<Profile>,
+                /// Who moves messages on while the program computes.
+                progress: Entry<Progress>,
+                $($(#[$doc])* $field: $type,)*
+                /// Rules that go before the profile's; the first that holds counts.
+                algorithms: Option<Vec<Rule>>,
+            }
+        }
+
+        impl From<RawMessaging> for Messaging {
+            /// Every value stands on its own: there is nothing left to check.
+            fn from(raw: RawMessaging) -> Messaging {
+                let profile = raw.profile.value;
+                Messaging {
+                    profile,
+                    progress: raw.progress.value,
+                    protocol: Protocol {
+                        $($field: raw.$field.given(),)*
+                        wildcards: Wildcards::default(),
+                        algorithms: profile.table(),
+                    },
+                    rules: raw.algorithms.unwrap_or_default(),
+                }
+            }
+        }
+    };
+}
+
+messaging_section! {
+    /// Largest payload that is sent without asking.
+    eager_limit: Entry<Bytes>,
+    /// Largest payload of a standard send that is complete as soon as it is posted.
+    buffered_limit: Option<Entry<Bytes>>,
+    /// Whether an eager send is complete as soon as it is posted.
+    eager_buffered: Entry<bool>,
+    /// Whether the receiver acknowledges announced data, which completes the send.
+    rendezvous_ack: Entry<bool>,
+    /// How a synchronous send learns that it has been matched: announced, or by a receipt.
+    synchronous_sends: Option<Entry<SynchronousSends>>,
+    /// Who moves announced data: the sender writes it, or the receiver reads it.
+    rendezvous: Option<Entry<Rendezvous>>,
+    /// Who acts on a clear to send: the sender's processor, or its interface.
+    clear_to_send: Option<Entry<ClearToSend>>,
+    /// Who carries out put and get at the target.
+    one_sided: Option<Entry<OneSidedPath>>,
+    /// Who carries out accumulate, fetch-and-op and compare-and-swap at the target.
+    atomics: Option<Entry<OneSidedPath>>,
+    /// The messages of its own by which the library carries out one-sided communication.
+    active_messages: Option<Entry<ActiveMessages>>,
+    /// Bytes of the envelope of an eager message, besides packet headers.
+    eager_header: Entry<Bytes>,
+    /// Bytes of a control message of the rendezvous, besides packet headers.
+    control_bytes: Entry<Bytes>,
+    /// Bytes of the envelope of announced data, besides packet headers.
+    data_header: Entry<Bytes>,
+    /// Time to start a send.
+    send_call: Entry<Span>,
+    /// Time to post a receive.
+    receive_call: Entry<Span>,
+    /// Time of a call that waits.
+    wait_call: Entry<Span>,
+    /// Whether `wait_call` is spent once per call (`call`), or `host.poll` for each poll that finds nothing
+    /// (`polls`), where the host has it.
+    wait_costs: Option<Entry<WaitCosts>>,
+    /// Time to start a collective, besides its sends and receives.
+    collective_call: Entry<Span>,
+    /// Time of each copy and each reduction within a collective, besides that of its bytes; none where not
+    /// given.
+    local_call: Option<Entry<Span>>,
+    /// Time to take an arrived message from the interface.
+    receive_message: Entry<Span>,
+    /// Time to post a control message.
+    control_send: Entry<Span>,
+    /// Time to take an arrived control message.
+    control_receive: Entry<Span>,
+    /// Time to hand announced data to the interface.
+    data_send: Entry<Span>,
+    /// Time to look at one entry of the posted or the unexpected queue.
+    matching_entry: Entry<Span>,
+    /// Rate of copying an eager message into the interface.
+    send_copy_rate: Entry<RateLimit>,
+    /// Rate of copying an eager message out of the interface.
+    receive_copy_rate: Entry<RateLimit>,
+    /// Rate of copying within memory.
+    memory_copy_rate: Entry<RateLimit>,
+    /// Rate at which a reduction takes in operands.
+    reduction_rate: Entry<RateLimit>,
+}
+
+/// A key that gives a field of [`Protocol`].
+trait Gives<T> {
+    /// The value of the field.
+    fn given(self) -> T;
+}
+
+impl<T> Gives<T> for Entry<T> {
+    fn given(self) -> T {
+        self.value
+    }
+}
+
+/// Where not given, the field has the default of its type.
+impl<T: Default> Gives<T> for Option<Entry<T>> {
+    fn given(self) -> T {
+        self.map(|entry| entry.value).unwrap_or_default()
+    }
+}
+
+impl<T> Gives<Option<T>> for Option<Entry<T>> {
+    fn given(self) -> Option<T> {
+        self.map(|entry| entry.value)
+    }
+}
+
+impl Gives<Option<BitRate>> for Entry<RateLimit> {
+    fn given(self) -> Option<BitRate> {
+        self.value.0
+    }
+}
+
+/// The tables of algorithms that ship.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Profile {
+    /// ExaNet-MPI (TR-488 §5.2.1, §6.1.3).
+    Exanest,
+    /// MPICH 3.2.1.
+    Mpich321,
+    /// MPICH 5.0.
+    Mpich5,
+    /// Open MPI 4.1.
+    Openmpi41,
+}
+
+names!(Profile, "Profile", "a table of algorithms", {
+    Exanest = "exanest",
+    Mpich321 = "mpich-3.2.1",
+    Mpich5 = "mpich-5",
+    Openmpi41 = "openmpi-4.1",
+});
+
+names!(SynchronousSends, "SynchronousSends", "synchronous sends", {
+    Announced = "announced",
+    Receipt = "receipt",
+});
+
+names!(ActiveMessages, "ActiveMessages", "active messages", {
+    None = "none",
+    Mpich5 = "mpich-5",
+});
+
+names!(Rendezvous, "Rendezvous", "a rendezvous", {
+    Write = "write",
+    Read = "read",
+});
+
+names!(ClearToSend, "ClearToSend", "who acts on a clear to send", {
+    Sender = "sender",
+    Interface = "interface",
+});
+
+names!(WaitCosts, "WaitCosts", "costs of a wait", {
+    Call = "call",
+    Polls = "polls",
+});
+
+names!(OneSidedPath, "OneSidedPath", "who carries out one-sided operations", {
+    Native = "native",
+    Emulated = "emulated",
+});
+
+impl Profile {
+    /// The table of algorithms that libraries of this kind choose from.
+    fn table(self) -> AlgorithmTable {
+        match self {
+            Profile::Exanest => AlgorithmTable::exanest(),
+            Profile::Mpich321 => AlgorithmTable::mpich(),
+            Profile::Mpich5 => AlgorithmTable::mpich_5(),
+            Profile::Openmpi41 => AlgorithmTable::openmpi(),
+        }
+    }
+}
+
+/// Who moves messages on while the program computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Progress {
+    /// Nobody: it happens inside the program's calls.
+    Call,
+    /// A thread of the library.
+    Thread,
+    /// The interface.
+    Nic,
+}
+
+names!(Progress, "Progress", "a progress rule", {
+    Call = "call",
+    Thread = "thread",
+    Nic = "nic",
+});
+
+names!(Collective, "Collective", "a collective", {
+    Barrier = "barrier",
+    Broadcast = "broadcast",
+    Reduce = "reduce",
+    Allreduce = "allreduce",
+    Gather = "gather",
+    Gatherv = "gatherv",
+    Scatter = "scatter",
+    Scatterv = "scatterv",
+    Allgather = "allgather",
+    Allgatherv = "allgatherv",
+    Alltoall = "alltoall",
+    Alltoallv = "alltoallv",
+    ReduceScatter = "reduce-scatter",
+    ReduceScatterBlock = "reduce-scatter-block",
+    Scan = "scan",
+    Exscan = "exscan",
+    NeighborAllgather = "neighbor-allgather",
+    NeighborAllgatherv = "neighbor-allgatherv",
+    NeighborAlltoall = "neighbor-alltoall",
+    NeighborAlltoallv = "neighbor-alltoallv",
+});
+
+names!(Algorithm, "Algorithm", "an algorithm", {
+    Binomial = "binomial",
+    BinomialAtOnce = "binomial-at-once",
+    RecursiveDoubling = "recursive-doubling",
+    RecursiveHalving = "recursive-halving",
+    Ring = "ring",
+    PipelinedRing = "pipelined-ring",
+    Rabenseifner = "rabenseifner",
+    Bruck = "bruck",
+    Pairwise = "pairwise",
+    Linear = "linear",
+    Dissemination = "dissemination",
+    ScatterRing = "scatter-ring",
+    ScatterDoubling = "scatter-doubling",
+    Scattered = "scattered",
+    Chain = "chain",
+    BinaryTree = "binary-tree",
+    InOrderBinaryTree = "in-order-binary-tree",
+    SplitBinaryTree = "split-binary-tree",
+    Knomial = "knomial",
+    NeighborExchange = "neighbor-exchange",
+    Butterfly = "butterfly",
+    NonOverlapping = "non-overlapping",
+    Accelerator = "accelerator",
+});
+
+/// One rule: `algorithm` carries out `operation` where ranks and bytes lie in the bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rule {
+    /// The collective.
+    pub operation: Collective,
+    /// Members of the communicator.
+    pub ranks: Bounds,
+    /// Bytes.
+    pub bytes: Bounds,
+    /// How it is carried out.
+    pub algorithm: Algorithm,
+}
+
+/// A rule is one value, attributed as a whole.
+impl FromItem for Rule {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Rule> {
+        let known = [&["operation", "ranks", "bytes", "algorithm"][..], &Attribution::KEYS].concat();
+        let entries = reader.table(item, path, &known)?;
+        let row = Row { item, path, entries };
+        let operation = row.needed("operation", reader);
+        let algorithm: Option<Algorithm> = row.needed("algorithm", reader);
+        let ranks = row.bounds("ranks", reader);
+        let bytes = row.bounds("bytes", reader);
+        // A rule that a `--set` changed is no longer what its source says.
+        let changed = entries.iter().find(|entry| entry.key_location.is_set());
+        let (attribution, location) = match changed {
+            Some(entry) => (Attribution::default(), entry.key_location),
+            None => (Attribution::among(item, entries, path, reader)?, item.location),
+        };
+        if let (Some(operation), Some(algorithm)) = (operation, algorithm)
+            && !algorithm.performs(operation)
+        {
+            let able: Vec<&str> = Algorithm::performing(operation).map(Algorithm::name).collect();
+            let problem = Problem::new(
+                format!("{algorithm} cannot carry out {}", operation.show()),
+                "does not fit",
+                if able.is_empty() {
+                    "leave this rule out: no algorithm carries it out yet".to_owned()
+                } else {
+                    format!("write algorithm = \"{}\"", able.join("\" or \""))
+                },
+            );
+            reader.report(row.part("algorithm").map_or(item.location, |part| part.location), problem);
+            return None;
+        }
+        let rule = Rule { operation: operation?, ranks: ranks?, bytes: bytes?, algorithm: algorithm? };
+        let constant = attribution.constant(rule.to_string(), path, location, reader)?;
+        reader.constants.push(constant);
+        Some(rule)
+    }
+}
+
+/// A row of the table of rules, as it stands in the file.
+struct Row<'i> {
+    item: &'i Item,
+    path: &'i str,
+    entries: &'i [TableEntry],
+}
+
+impl<'i> Row<'i> {
+    fn part(&self, key: &str) -> Option<&'i Item> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item)
+    }
+
+    /// The value of a key that every rule has. `None`: a problem was reported.
+    fn needed<T: Readable>(&self, key: &str, reader: &mut Reader<'_>) -> Option<T> {
+        let Some(part) = self.part(key) else {
+            reader.missing(self.item.location, self.path, key);
+            return None;
+        };
+        T::read(&part.value).map_err(|problem| reader.report(part.location, problem)).ok()
+    }
+
+    /// The bounds under a key; without it, none. `None`: a problem was reported.
+    fn bounds(&self, key: &str, reader: &mut Reader<'_>) -> Option<Bounds> {
+        let Some(part) = self.part(key) else { return Some(Bounds { first: 0, last: None }) };
+        Bounds::read(&part.value).map_err(|problem| reader.report(part.location, problem)).ok()
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rule { operation, ranks, bytes, algorithm } = self;
+        write!(f, "{} on {ranks} ranks of {bytes} bytes: {}", operation.show(), algorithm.show())
+    }
+}
+
+impl JsonSchema for Rule {
+    fn schema_name() -> Cow<'static, str> {
+        "Rule".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut properties = attribution_schema();
+        properties.insert("operation".to_owned(), Collective::schema());
+        properties.insert("ranks".to_owned(), Bounds::schema());
+        properties.insert("bytes".to_owned(), Bounds::schema());
+        properties.insert("algorithm".to_owned(), Algorithm::schema());
+        json_schema!({
+            "type": "object",
+            "description": "`algorithm` carries out `operation` where ranks and bytes lie in the bounds.",
+            "properties": properties,
+            "required": ["operation", "algorithm"],
+            "additionalProperties": false,
+        })
+    }
+}
+
+/// The messaging library of a machine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Messaging {
+    /// Costs and limits, with the algorithms of the profile alone.
+    pub protocol: Protocol,
+    /// The table of collective algorithms, after `rules`.
+    pub profile: Profile,
+    /// Who moves messages on while the program computes.
+    pub progress: Progress,
+    /// Rules that go before the profile's; the first that holds counts.
+    pub rules: Vec<Rule>,
+}

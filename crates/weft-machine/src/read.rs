@@ -1,0 +1,564 @@
+//! From the raw document to raw types: sections by their fields, values by [`Readable`].
+//!
+//! Reading goes on after a mistake, so that one run names them all.
+
+use super::constant::{Constant, Kind};
+use super::diagnostic::{Diagnostic, Problem};
+use super::document::{Entry as TableEntry, Item, Value};
+use super::renames::new_name;
+use super::schema;
+use super::source::{Location, Sources};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::json;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+/// The size of a value in its base unit; of different units neither is the larger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Magnitude {
+    pub unit: u8,
+    pub amount: u64,
+}
+
+impl Magnitude {
+    /// Of the type's only unit, or its first.
+    pub fn of(amount: u64) -> Magnitude {
+        Magnitude { unit: 0, amount }
+    }
+
+    fn is_between(self, low: Magnitude, high: Magnitude) -> bool {
+        low.unit == self.unit && self.unit == high.unit && (low.amount..=high.amount).contains(&self.amount)
+    }
+}
+
+/// A value that a machine file can hold.
+pub(super) trait Readable: Sized {
+    /// The name in the schema.
+    const NAME: &'static str;
+    /// Reads it; the problem says what was expected and the mend.
+    fn read(value: &Value) -> Result<Self, Problem>;
+    /// The shortest text that reads as it.
+    fn show(&self) -> String;
+    /// The JSON schema.
+    fn schema() -> serde_json::Value;
+    /// The size in the base unit, where values of the type can be compared.
+    fn magnitude(&self) -> Option<Magnitude> {
+        None
+    }
+}
+
+/// How values of one kind are written, where a type alone does not say.
+pub(super) trait Format {
+    /// The values.
+    type Value;
+    /// Reads one; the problem says what was expected and the mend.
+    fn read(&self, value: &Value) -> Result<Self::Value, Problem>;
+    /// The shortest text that reads as it.
+    fn show(&self, value: &Self::Value) -> String;
+    /// The size in the base unit, where values can be compared.
+    fn magnitude(&self, value: &Self::Value) -> Option<Magnitude>;
+}
+
+/// The format of a [`Readable`] type.
+struct Typed<T>(PhantomData<T>);
+
+impl<T: Readable> Format for Typed<T> {
+    type Value = T;
+
+    fn read(&self, value: &Value) -> Result<T, Problem> {
+        T::read(value)
+    }
+
+    fn show(&self, value: &T) -> String {
+        value.show()
+    }
+
+    fn magnitude(&self, value: &T) -> Option<Magnitude> {
+        value.magnitude()
+    }
+}
+
+/// A value as written: bare, or with its attribution.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<T> {
+    pub value: T,
+    pub location: Location,
+}
+
+/// The state of reading: the problems and the constants found so far.
+pub(super) struct Reader<'a> {
+    pub sources: &'a Sources,
+    pub diagnostics: Vec<Diagnostic>,
+    pub constants: Vec<Constant>,
+}
+
+impl Reader<'_> {
+    /// Reports a problem at a place.
+    pub fn report(&mut self, location: Location, problem: Problem) {
+        self.diagnostics.push(problem.at(location, self.sources));
+    }
+
+    /// Drops the values at `path` and below from the table of constants: they are not in use.
+    pub fn forget(&mut self, path: &str) {
+        self.constants.retain(|constant| {
+            constant.path.strip_prefix(path).is_none_or(|rest| !(rest.is_empty() || rest.starts_with('.')))
+        });
+    }
+
+    /// Adds a value that follows from others.
+    pub fn derive(&mut self, path: &str, value: impl ToString, how: &str) {
+        self.constants.push(Constant {
+            path: path.to_owned(),
+            value: value.to_string(),
+            kind: Kind::Derived,
+            source: None,
+            how: Some(how.to_owned()),
+            row: None,
+            range: None,
+            range_source: None,
+        });
+    }
+
+    /// The entries of a table; reports what is no table and keys that the format does not know.
+    pub fn table<'i>(&mut self, item: &'i Item, path: &str, known: &[&str]) -> Option<&'i [TableEntry]> {
+        let Value::Table(entries) = &item.value else {
+            let name = if path.is_empty() { "the machine" } else { path };
+            self.report(
+                item.location,
+                Problem::new(
+                    format!("`{name}` is a table"),
+                    format!("this is {}", item.value.describe()),
+                    format!("write its keys: {}", known.join(", ")),
+                ),
+            );
+            return None;
+        };
+        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let full = join(path, &entry.key);
+            let problem = Problem::new(
+                format!("there is no key `{full}`"),
+                "unknown key",
+                match schema::nearest_path(&full) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("the keys here are {}", known.join(", ")),
+                },
+            );
+            self.report(entry.key_location, problem);
+        }
+        Some(entries)
+    }
+
+    /// Reads a field of a table, reporting it where it is missing and must not be.
+    pub fn field<T: FromItem>(
+        &mut self,
+        table: &Item,
+        entries: &[TableEntry],
+        path: &str,
+        key: &str,
+    ) -> Option<T> {
+        match entries.iter().find(|entry| entry.key == key) {
+            Some(entry) => T::from_item(&entry.item, &join(path, key), self),
+            None => T::absent().or_else(|| {
+                self.missing(table.location, path, key);
+                None
+            }),
+        }
+    }
+
+    /// Reports that the section at `path` lacks `key`.
+    pub fn missing(&mut self, location: Location, path: &str, key: &str) {
+        let problem = if path.is_empty() {
+            Problem::new(format!("the section [{key}] is missing"), "", format!("add [{key}] and its keys"))
+        } else {
+            let full = join(path, key);
+            Problem::new(format!("the key `{full}` is missing"), "", format!("add `{key}` to [{path}]"))
+        };
+        self.report(location, problem);
+    }
+}
+
+/// `path.key`, or `key` at the root.
+pub(super) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// A thing that can be read from a document. `None`: a problem was reported.
+pub(super) trait FromItem: Sized {
+    /// Reads it.
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Self>;
+    /// The value where the key is missing; `None`: it must not be missing.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+impl<T: FromItem> FromItem for Option<T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Option<T>> {
+        T::from_item(item, path, reader).map(Some)
+    }
+
+    fn absent() -> Option<Option<T>> {
+        Some(None)
+    }
+}
+
+impl<T: FromItem> FromItem for BTreeMap<String, T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Self> {
+        let Value::Table(entries) = &item.value else {
+            return reader.table(item, path, &["default"]).map(|_| BTreeMap::new());
+        };
+        let mut whole = Some(BTreeMap::new());
+        for entry in entries {
+            match (T::from_item(&entry.item, &join(path, &entry.key), reader), &mut whole) {
+                (Some(value), Some(map)) => {
+                    map.insert(entry.key.clone(), value);
+                }
+                _ => whole = None,
+            }
+        }
+        whole
+    }
+}
+
+impl<T: FromItem> FromItem for Vec<T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Self> {
+        let Value::Array(items) = &item.value else {
+            let problem = Problem::new(
+                format!("`{path}` is a list of tables"),
+                format!("this is {}", item.value.describe()),
+                format!("write each as [[{path}]], or all of them by --set '{path}=[{{KEY=VALUE, ...}}]'"),
+            );
+            reader.report(item.location, problem);
+            return None;
+        };
+        let rows =
+            items.iter().enumerate().map(|(row, item)| T::from_item(item, &format!("{path}.{row}"), reader));
+        let rows: Vec<Option<T>> = rows.collect();
+        rows.into_iter().collect()
+    }
+}
+
+impl FromItem for String {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<String> {
+        if let Value::Text(text) = &item.value {
+            return Some(text.clone());
+        }
+        let problem = Problem::new(
+            format!("`{path}` is a text"),
+            format!("this is {}", item.value.describe()),
+            "put it in quotes",
+        );
+        reader.report(item.location, problem);
+        None
+    }
+}
+
+impl<T: Readable> FromItem for Entry<T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Entry<T>> {
+        Entry::in_format(&Typed(PhantomData), item, path, reader)
+    }
+}
+
+impl<T> Entry<T> {
+    /// Reads a value in a format, bare or with its attribution.
+    pub fn in_format(
+        format: &impl Format<Value = T>,
+        item: &Item,
+        path: &str,
+        reader: &mut Reader<'_>,
+    ) -> Option<Entry<T>> {
+        let (written, attribution) = match &item.value {
+            Value::Table(entries) => {
+                let attribution = Attribution::from_item(item, path, reader);
+                let Some(value) = entries.iter().find(|entry| entry.key == "value") else {
+                    reader.missing(item.location, path, "value");
+                    return None;
+                };
+                (&value.item, attribution?)
+            }
+            _ => (item, Attribution::default()),
+        };
+        let value = match format.read(&written.value) {
+            Ok(value) => value,
+            Err(problem) => {
+                reader.report(written.location, problem);
+                return None;
+            }
+        };
+        if let Some(Err(problem)) = attribution.range.as_deref().map(|range| within(format, &value, range)) {
+            reader.report(written.location, problem);
+            return None;
+        }
+        let constant = attribution.constant(format.show(&value), path, written.location, reader)?;
+        reader.constants.push(constant);
+        Some(Entry { value, location: written.location })
+    }
+}
+
+impl<T: Readable> JsonSchema for Entry<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        attributed_schema(T::schema())
+    }
+}
+
+/// The schema of a value, bare or with its attribution.
+pub(super) fn attributed_schema(value: serde_json::Value) -> Schema {
+    let mut properties = attribution_schema();
+    properties.insert("value".to_owned(), value.clone());
+    json_schema!({
+        "anyOf": [
+            value,
+            {
+                "type": "object",
+                "properties": properties,
+                "required": ["value"],
+                "additionalProperties": false,
+            },
+        ],
+    })
+}
+
+/// The schema of the keys that stand next to a value.
+pub(super) fn attribution_schema() -> serde_json::Map<String, serde_json::Value> {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let kind =
+        json!({ "enum": Kind::WRITTEN.map(Kind::name), "description": "How well the value is known." });
+    [
+        ("source", text("Document and section.")),
+        ("kind", kind),
+        ("how", text("How it was estimated or fitted.")),
+        ("row", text("Calibrated: the validation row it is fitted on; measured: the row it is taken from.")),
+        ("range", text("Calibrated: the values that it may have, such as `100ns..150ns`.")),
+        (
+            "range_source",
+            text("Calibrated: document and section of the range, or `ours: …` with the reason."),
+        ),
+    ]
+    .map(|(key, schema)| (key.to_owned(), schema))
+    .into_iter()
+    .collect()
+}
+
+/// The source of a value: the keys next to it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attribution {
+    kind: Option<Kind>,
+    source: Option<String>,
+    how: Option<String>,
+    row: Option<String>,
+    range: Option<String>,
+    range_source: Option<String>,
+}
+
+impl Attribution {
+    /// The keys.
+    pub const KEYS: [&'static str; 6] = ["source", "kind", "how", "row", "range", "range_source"];
+
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Attribution> {
+        let known = [&["value"][..], &Attribution::KEYS].concat();
+        let entries = reader.table(item, path, &known)?;
+        Attribution::among(item, entries, path, reader)
+    }
+
+    /// The attribution among the keys of a table, which may hold others.
+    pub fn among(
+        table: &Item,
+        entries: &[TableEntry],
+        path: &str,
+        reader: &mut Reader<'_>,
+    ) -> Option<Attribution> {
+        let [source, how, row, range, range_source] = ["source", "how", "row", "range", "range_source"]
+            .map(|key| reader.field::<Option<String>>(table, entries, path, key));
+        let mut kind = None;
+        if let Some(entry) = entries.iter().find(|entry| entry.key == "kind") {
+            kind = match &entry.item.value {
+                Value::Text(text) => Kind::WRITTEN.into_iter().find(|kind| kind.name() == text),
+                _ => None,
+            };
+            if kind.is_none() {
+                let names = Kind::WRITTEN.map(Kind::name);
+                reader.report(entry.item.location, not_one_of("a kind of source", &entry.item.value, &names));
+                return None;
+            }
+        }
+        Some(Attribution {
+            kind,
+            source: source?,
+            how: how?,
+            row: row?,
+            range: range?,
+            range_source: range_source?,
+        })
+    }
+
+    /// The row in the table of constants, after checking that the attribution is whole.
+    pub fn constant(
+        self,
+        value: String,
+        path: &str,
+        location: Location,
+        reader: &mut Reader<'_>,
+    ) -> Option<Constant> {
+        let Attribution { kind, source, how, row, range, range_source } = self;
+        let has_range = range.is_some() || range_source.is_some();
+        let lacks = |what: &str, help: &str| Problem::new(format!("`{path}` {what}"), "", help);
+        let problem = match kind {
+            None if source.is_some() || how.is_some() || row.is_some() || has_range => Some(lacks(
+                "has a source but no kind",
+                "add kind = \"measured\", \"datasheet\", \"assumed\" or \"calibrated\"",
+            )),
+            Some(Kind::Assumed) if how.is_none() && source.is_none() => {
+                Some(lacks("is assumed without a reason", "add how = \"…\": what the estimate rests on"))
+            }
+            Some(Kind::Measured | Kind::Datasheet | Kind::Calibrated) if source.is_none() => {
+                Some(lacks("has a kind but no source", "add source = \"…\": document and section"))
+            }
+            Some(Kind::Calibrated) if row.is_none() || range.is_none() => Some(lacks(
+                "is calibrated, on what?",
+                "add row = \"…\", the validation row, and range = \"100ns..150ns\", the values it may have",
+            )),
+            Some(Kind::Calibrated) if range_source.is_none() => Some(lacks(
+                "has a range without a source",
+                "add range_source = \"…\": document and section, or \"ours: …\" with the reason",
+            )),
+            Some(Kind::Datasheet | Kind::Assumed) if row.is_some() => {
+                Some(lacks("is not calibrated", "leave out row, or write kind = \"calibrated\""))
+            }
+            Some(Kind::Measured | Kind::Datasheet | Kind::Assumed) if has_range => Some(lacks(
+                "is not calibrated",
+                "leave out range and range_source, or write kind = \"calibrated\"",
+            )),
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            reader.report(location, problem);
+            return None;
+        }
+        let (kind, source) = match kind {
+            Some(kind) => (kind, source),
+            None if location.is_set() => {
+                (Kind::Set, Some(format!("--set {}", reader.sources.text(location.0))))
+            }
+            None => (Kind::Unsourced, None),
+        };
+        Some(Constant { path: path.to_owned(), value, kind, source, how, row, range, range_source })
+    }
+}
+
+/// Checks that a calibrated value lies within `low..high`, both included.
+fn within<F: Format>(format: &F, value: &F::Value, range: &str) -> Result<(), Problem> {
+    let ends = range.split_once("..").ok_or_else(|| {
+        Problem::new(format!("`{range}` is not a range"), "", "write range = \"100ns..150ns\"")
+    })?;
+    let read = |text: &str| format.read(&Value::Text(text.trim().to_owned()));
+    let (low, high) = (read(ends.0)?, read(ends.1)?);
+    match (format.magnitude(&low), format.magnitude(value), format.magnitude(&high)) {
+        (Some(low), Some(value), Some(high)) if value.is_between(low, high) => Ok(()),
+        (Some(_), Some(_), Some(_)) => Err(Problem::new(
+            format!("{} is outside its range {range}", format.show(value)),
+            "outside the range",
+            "calibrate within the range, or give another range with its source",
+        )),
+        _ => Err(Problem::new(
+            format!("{} cannot be calibrated: it has no order", format.show(value)),
+            "",
+            "write kind = \"assumed\"",
+        )),
+    }
+}
+
+/// "… is not one of": for names, with the nearest.
+pub(super) fn not_one_of(what: &str, found: &Value, names: &[&str]) -> Problem {
+    let all = names.join(", ");
+    match found {
+        Value::Text(text) => {
+            let title = format!("`{text}` is not {what}");
+            match (new_name(what, text), nearest(text, names.iter().copied())) {
+                (Some(new), _) => {
+                    Problem::new(title, "an old name", format!("`{text}` is called `{new}` now"))
+                }
+                (None, Some(near)) => {
+                    Problem::new(title, "unknown name", format!("did you mean `{near}`? There are {all}"))
+                }
+                (None, None) => Problem::new(title, "unknown name", format!("write one of {all}")),
+            }
+        }
+        other => Problem::new(
+            format!("this is not {what}"),
+            format!("this is {}", other.describe()),
+            format!("write one of {all}"),
+        ),
+    }
+}
+
+/// The name most like `text`, if any is alike.
+pub(super) fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // Far longer than any name: nothing is like it, and comparing would take long.
+    if text.len() > 100 {
+        return None;
+    }
+    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(text, name), name));
+    scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// A section of the file: a table with these keys.
+macro_rules! section {
+    ($(#[$doc:meta])* struct $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, schemars::JsonSchema)]
+        #[schemars(deny_unknown_fields)]
+        pub(crate) struct $name {
+            #[schemars(skip)]
+            #[allow(dead_code)] // Not every section is asked for its place.
+            pub(crate) location: crate::source::Location,
+            $($(#[$field_doc])* pub(crate) $field: $type,)*
+        }
+
+        impl crate::read::FromItem for $name {
+            fn from_item(
+                item: &crate::document::Item,
+                path: &str,
+                reader: &mut crate::read::Reader<'_>,
+            ) -> Option<$name> {
+                let entries = reader.table(item, path, &[$(stringify!($field)),*])?;
+                $(let $field = reader.field(item, entries, path, stringify!($field));)*
+                Some($name { location: item.location, $($field: $field?,)* })
+            }
+        }
+    };
+}
+pub(super) use section;
+
+/// Names for the variants of an enum.
+macro_rules! names {
+    ($type:ident, $schema_name:literal, $what:literal, { $($variant:ident = $text:literal,)* }) => {
+        impl crate::read::Readable for $type {
+            const NAME: &'static str = $schema_name;
+
+            fn read(
+                value: &crate::document::Value,
+            ) -> Result<$type, crate::diagnostic::Problem> {
+                match value {
+                    $(crate::document::Value::Text(text) if text == $text => Ok($type::$variant),)*
+                    other => Err(crate::read::not_one_of($what, other, &[$($text),*])),
+                }
+            }
+
+            fn show(&self) -> String {
+                match self {
+                    $($type::$variant => $text.to_owned(),)*
+                }
+            }
+
+            fn schema() -> serde_json::Value {
+                serde_json::json!({ "enum": [$($text),*] })
+            }
+        }
+    };
+}
+pub(super) use names;

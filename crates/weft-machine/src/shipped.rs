@@ -1,0 +1,63 @@
+//! The machines that ship, carried in the binary.
+
+use super::{Diagnostics, Machine, check_text};
+
+/// One shipped machine file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shipped {
+    /// The name, as `-m` takes it.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        &[$(Shipped {
+            name: $name,
+            text: include_str!(concat!("../../../machines/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All of them, by name.
+pub const SHIPPED: &[Shipped] = shipped!["bxi3-dragonfly", "bxi3-fattree", "communication-ip", "exanest"];
+
+/// A line of `weft machine list`.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Listed {
+    /// The name, as `-m` takes it.
+    pub name: String,
+    /// The machine in a few words.
+    pub title: String,
+    /// Endpoints as shipped.
+    pub endpoints: u64,
+    /// Cores as shipped.
+    pub cores: u64,
+}
+
+impl Shipped {
+    /// The file, checked, after `--set` arguments.
+    ///
+    /// # Errors
+    /// What the arguments make wrong.
+    pub fn check(&self, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
+        check_text(&format!("{}.toml", self.name), self.text, sets)
+    }
+}
+
+/// The machines that ship, with their sizes.
+pub fn list() -> Vec<Listed> {
+    SHIPPED
+        .iter()
+        .map(|shipped| {
+            let machine = shipped.check(&[] as &[&str]).expect("a test checks every shipped machine");
+            Listed {
+                name: shipped.name.to_owned(),
+                title: machine.title.clone(),
+                endpoints: machine.topology.endpoints(),
+                cores: machine.cores(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,503 @@
+//! Every shipped machine checks, every class of mistake has its text, and no text makes a panic.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::Value as Json;
+use weft_msg::Algorithm;
+use weft_topo::{DragonflyRouting, TopologyParameters};
+
+const NO_SETS: [&str; 0] = [];
+
+/// The diagnostics for `exanest` after one replacement in its text.
+fn broken(from: &str, to: &str) -> String {
+    let text = SHIPPED.iter().find(|shipped| shipped.name == "exanest").unwrap().text;
+    assert!(text.contains(from), "{from} is not in the file");
+    check_text("own.toml", &text.replacen(from, to, 1), &NO_SETS).unwrap_err().to_string()
+}
+
+/// The diagnostics of a shipped machine after `--set`.
+fn refused(name: &str, set: &str) -> String {
+    load(name, &[set]).unwrap_err().to_string()
+}
+
+/// Diagnostics one below the other, as a snapshot that a reviewer can read.
+fn together<const N: usize>(texts: [String; N]) -> String {
+    texts.join("\n\n---\n")
+}
+
+#[test]
+fn shipped_machines_check_and_have_their_sizes() {
+    let listed: Vec<(String, u64, u64)> =
+        list().into_iter().map(|line| (line.name, line.endpoints, line.cores)).collect();
+    let expected = [
+        ("bxi3-dragonfly", 342, 342),
+        ("bxi3-fattree", 256, 256),
+        ("communication-ip", 2, 4),
+        ("exanest", 128, 512),
+    ];
+    assert_eq!(listed, expected.map(|(name, endpoints, cores)| (name.to_owned(), endpoints, cores)));
+    for shipped in SHIPPED {
+        assert_eq!(shipped.check(&NO_SETS).unwrap().name, shipped.name);
+    }
+}
+
+/// Catches a number without source or kind, in any of the sections of a shipped machine.
+#[test]
+fn every_value_of_a_shipped_machine_has_a_source() {
+    for shipped in SHIPPED {
+        for kind in ["packet", "ideal"] {
+            let machine = shipped.check(&[format!("fabric.kind={kind}")]).unwrap();
+            for constant in machine.constants.iter().filter(|constant| constant.path != "fabric.kind") {
+                assert!(
+                    !matches!(constant.kind, Kind::Unsourced | Kind::Set),
+                    "{}: {} = {} has no source",
+                    shipped.name,
+                    constant.path,
+                    constant.value
+                );
+            }
+        }
+    }
+    let bare = broken_off_source();
+    assert_eq!(bare.kind, Kind::Unsourced, "the test above would not see a bare value");
+}
+
+fn broken_off_source() -> Constant {
+    let text = SHIPPED.iter().find(|shipped| shipped.name == "exanest").unwrap().text;
+    let line = text.lines().find(|line| line.starts_with("header = ")).unwrap();
+    let machine = check_text("own.toml", &text.replacen(line, "header = 16", 1), &NO_SETS).unwrap();
+    machine.get("packet.header").unwrap().clone()
+}
+
+/// Catches a published figure that was blanked and is used all the same: sources quote none.
+#[test]
+fn nothing_held_out_is_quoted() {
+    for shipped in SHIPPED {
+        assert!(!shipped.text.contains("[held out]"), "{}", shipped.name);
+    }
+}
+
+#[test]
+fn machines_scale_by_set() {
+    let endpoints = |name: &str, sets: &[&str]| load(name, sets).unwrap().topology.endpoints();
+    assert_eq!(endpoints("bxi3-dragonfly", &["topology.p=13"]), 114_582);
+    let by_all = ["topology.p=13", "topology.a=26", "topology.h=13", "topology.groups=339"];
+    assert_eq!(endpoints("bxi3-dragonfly", &by_all), 114_582);
+    assert_eq!(endpoints("communication-ip", &["topology.dims=[8,8,8]"]), 512);
+    assert_eq!(endpoints("exanest", &["topology.mezzanines=12"]), 192);
+    assert_eq!(endpoints("bxi3-fattree", &["topology.k=8"]), 64);
+    let star = ["topology.kind=star", "topology.endpoints=16"];
+    for name in ["exanest", "communication-ip", "bxi3-fattree", "bxi3-dragonfly"] {
+        let machine = load(name, &star).unwrap();
+        let TopologyParameters::Star(star) = &machine.topology else { panic!("a star") };
+        assert_eq!(star.endpoints, 16);
+        let unused = ["topology.dims", "topology.mezzanines", "topology.k", "topology.p", "links.qfdb.rate"];
+        let dropped = machine.constants.iter().find(|constant| unused.contains(&constant.path.as_str()));
+        assert_eq!(dropped, None, "values out of use are not listed");
+    }
+}
+
+/// Catches a value of the file that stands in the way of trying another block by `--set`.
+#[test]
+fn blocks_are_exchanged_by_set() {
+    let routing = |set: &str| match load("bxi3-dragonfly", &[set]).unwrap().topology {
+        TopologyParameters::Dragonfly(dragonfly) => dragonfly.routing,
+        other => panic!("{other:?} is not a Dragonfly"),
+    };
+    assert_eq!(routing("topology.routing=minimal"), DragonflyRouting::Minimal);
+    let ugal_threshold = weft_units::Bytes::new(4096);
+    assert_eq!(routing("topology.ugal_threshold=4K"), DragonflyRouting::UgalL { ugal_threshold });
+    let sets = [
+        "switch.arbiter=islip",
+        "switch.islip_iterations=2",
+        "switch.kind=virtual-output-queued",
+        "switch.credit_unit=cells",
+        "switch.cell=64",
+    ];
+    let Fabric::Packet { switch, .. } = load("exanest", &sets).unwrap().fabric else { panic!("packets") };
+    assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::Islip(2));
+    assert_eq!(switch.credit, weft_fabric::parameters::CreditUnit::Cells(weft_units::Bytes::new(64)));
+    assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing here"));
+}
+
+/// Catches a size or a name of a link class on which machine files and topologies disagree.
+#[test]
+fn sizes_and_link_classes_are_those_of_the_topologies() {
+    use weft_topo::{Dimension, Dragonfly, DragonflySize, Exanest, KaryTree, Star, Topology as Built, Torus};
+    fn agrees(sets: &[&str], built: Result<impl Built, weft_topo::SizeError>) {
+        let (machine, built) = (load("exanest", sets).unwrap(), built.unwrap());
+        assert_eq!(machine.topology.endpoints(), u64::from(built.endpoints()), "{sets:?}");
+        let Fabric::Packet { links, .. } = &machine.fabric else { panic!("packets are the default") };
+        let mut classes = built.link_classes().to_vec();
+        classes.sort_unstable();
+        assert!(links.keys().eq(classes), "{sets:?}");
+    }
+    let dims = [3, 4, 2, 2].map(|size| Dimension { size, wrap: true });
+    agrees(&["topology.kind=torus", "topology.dims=[3,4,2,2]"], Torus::new(&dims, 1));
+    for mezzanines in [1, 4, 8, 12, 16] {
+        agrees(&[&format!("topology.mezzanines={mezzanines}")], Exanest::new(mezzanines));
+    }
+    agrees(&["topology.kind=kary-tree", "topology.k=4", "topology.n=3"], KaryTree::new(4, 3));
+    let palmtree = weft_topo::GlobalLinks::Palmtree;
+    agrees(
+        &["topology.kind=dragonfly", "topology.p=3"],
+        Dragonfly::new(DragonflySize { p: 3, a: 6, h: 3, g: 19 }, palmtree),
+    );
+    agrees(&["topology.kind=star", "topology.endpoints=9"], Star::new(9));
+}
+
+#[test]
+fn set_values_say_so_and_links_fall_back() {
+    let machine = load("exanest", &["links.x.rate=16Gb/s"]).unwrap();
+    let rate = machine.get("links.x.rate").unwrap();
+    assert_eq!((rate.kind, rate.value.as_str()), (Kind::Set, "16Gb/s"));
+    assert_eq!(rate.source.as_deref(), Some("--set links.x.rate=16Gb/s"));
+    assert_eq!(machine.get("links.y.rate").unwrap().value, "10Gb/s");
+    assert_eq!(machine.get("links.nowhere.rate"), None);
+    let Fabric::Packet { links, .. } = &machine.fabric else { panic!("packets are the default") };
+    assert_eq!(links["x"].rate, weft_units::BitRate::from_gigabits(16));
+    assert_eq!(links["x"].latency, links["y"].latency);
+    let derived = load("bxi3-dragonfly", &NO_SETS).unwrap();
+    assert_eq!(derived.get("topology.groups").unwrap().kind, Kind::Derived);
+    assert!(derived.doubtful().all(|constant| constant.kind != Kind::Derived));
+}
+
+#[test]
+fn a_machine_survives_serialization() {
+    for shipped in SHIPPED {
+        for kind in ["packet", "ideal"] {
+            let machine = shipped.check(&[format!("fabric.kind={kind}")]).unwrap();
+            let text = serde_json::to_string(&machine).unwrap();
+            assert_eq!(serde_json::from_str::<Machine>(&text).unwrap(), machine);
+        }
+    }
+}
+
+#[test]
+fn the_schema_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/machine.schema.json");
+    if std::env::var_os("WEFT_BLESS").is_some() {
+        std::fs::write(path, schema()).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap();
+    assert!(committed == schema(), "run WEFT_BLESS=1 cargo test -p weft-machine the_schema_is_current");
+}
+
+/// Catches a schema that refuses what the reader takes, or takes keys that the reader refuses.
+#[test]
+fn shipped_machines_validate_against_the_schema() {
+    let schema: Json = serde_json::from_str(&schema()).unwrap();
+    for shipped in SHIPPED {
+        let source = Sources(vec![Source { name: shipped.name.into(), text: shipped.text.into() }]);
+        let mut file = json_of(&document::read(&source).unwrap());
+        validates(&schema, &schema, &file, "").unwrap();
+        file["packet"]["headre"] = Json::from(16);
+        assert!(validates(&schema, &schema, &file, "").is_err());
+    }
+}
+
+fn json_of(item: &document::Item) -> Json {
+    match &item.value {
+        document::Value::Text(text) | document::Value::Float(text) => Json::from(text.as_str()),
+        document::Value::Datetime => Json::Null,
+        document::Value::Integer(integer) => Json::from(*integer as i64),
+        document::Value::Boolean(truth) => Json::from(*truth),
+        document::Value::Array(items) => items.iter().map(json_of).collect(),
+        document::Value::Table(entries) => {
+            entries.iter().map(|entry| (entry.key.clone(), json_of(&entry.item))).collect()
+        }
+    }
+}
+
+/// The keywords of JSON Schema that the generated one uses; any other fails the test.
+fn validates(root: &Json, schema: &Json, value: &Json, at: &str) -> Result<(), String> {
+    let refuse = |why: String| Err(format!("{at}: {why}"));
+    for (keyword, rule) in schema.as_object().into_iter().flatten() {
+        match keyword.as_str() {
+            // Patterns of quantities are for editors; the reader's own parser is the judge.
+            "$schema" | "$defs" | "title" | "description" | "pattern" => {}
+            "$ref" => {
+                let target = root.pointer(rule.as_str().unwrap().trim_start_matches('#')).unwrap();
+                validates(root, target, value, at)?;
+            }
+            "anyOf" => {
+                let tried: Vec<_> =
+                    rule.as_array().unwrap().iter().map(|s| validates(root, s, value, at)).collect();
+                if tried.iter().all(Result::is_err) {
+                    return refuse(format!("none of {tried:?}"));
+                }
+            }
+            "enum" if !rule.as_array().unwrap().contains(value) => return refuse(format!("not in {rule}")),
+            "const" if rule != value => return refuse(format!("not {rule}")),
+            "minimum" if value.as_i64() < rule.as_i64() => return refuse(format!("below {rule}")),
+            "maximum" if value.as_i64() > rule.as_i64() => return refuse(format!("above {rule}")),
+            "enum" | "const" | "minimum" | "maximum" => {}
+            "type" => {
+                let kinds: Vec<&str> = match rule {
+                    Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).collect(),
+                    kind => kind.as_str().into_iter().collect(),
+                };
+                let kind = match value {
+                    Json::Null => "null",
+                    Json::Bool(_) => "boolean",
+                    Json::Number(_) => "integer",
+                    Json::String(_) => "string",
+                    Json::Array(_) => "array",
+                    Json::Object(_) => "object",
+                };
+                if !kinds.contains(&kind) {
+                    return refuse(format!("{kind} is not {rule}"));
+                }
+            }
+            "items" => {
+                for item in value.as_array().into_iter().flatten() {
+                    validates(root, rule, item, at)?;
+                }
+            }
+            "required" => {
+                for key in rule.as_array().unwrap().iter().filter_map(Json::as_str) {
+                    if value.get(key).is_none() {
+                        return refuse(format!("{key} is missing"));
+                    }
+                }
+            }
+            "properties" => {
+                for (key, item) in value.as_object().into_iter().flatten() {
+                    if let Some(schema) = rule.get(key) {
+                        validates(root, schema, item, &format!("{at}.{key}"))?;
+                    }
+                }
+            }
+            "additionalProperties" => {
+                let known = schema.get("properties");
+                for (key, item) in value.as_object().into_iter().flatten() {
+                    if known.is_some_and(|known| known.get(key).is_some()) {
+                        continue;
+                    }
+                    match rule {
+                        Json::Bool(false) => return refuse(format!("unknown key {key}")),
+                        rule => validates(root, rule, item, &format!("{at}.{key}"))?,
+                    }
+                }
+            }
+            other => panic!("the schema uses `{other}`, which this test does not judge"),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn errors_in_values() {
+    insta::assert_snapshot!(together([
+        broken("value = \"19.2Gb/s\"", "value = \"19.2GB/s\""),
+        broken("{ value = \"6667ps\"", "{ value = 6667"),
+        broken("{ value = 8,", "{ value = -8,"),
+        broken("{ value = 8,", "{ value = nan,"),
+        broken("{ value = 8,", "{ value = 1_000_000_000_000,"),
+        broken("{ value = \"64b66b\"", "{ value = \"66b64b\""),
+        broken("{ value = \"round-robin\"", "{ value = \"round-robbin\""),
+        broken("{ value = \"6667ps\"", "{ value = [1]"),
+        broken("{ value = \"150MHz\"", "{ value = \"0Hz\""),
+    ]));
+}
+
+#[test]
+fn errors_in_keys() {
+    insta::assert_snapshot!(together([
+        broken("pipeline_cycles =", "pipline_cycles ="),
+        broken("[links.qfdb]", "[links.qfbd]"),
+        broken("[host]", "[hosts]"),
+        broken("mezzanines = {", "dims = [2]\nmezzanines = {"),
+        broken("footer = {", "header = {"),
+        broken("footer = {", "[footer\nx = {"),
+        broken("name = \"exanest\"", "name = 3"),
+    ]));
+}
+
+#[test]
+fn errors_in_sources() {
+    let header = "header = { value = 16, kind = \"datasheet\", source = \"TR-488 §4.2\" }";
+    insta::assert_snapshot!(together([
+        broken(header, "header = { value = 16, kind = \"guessed\" }"),
+        broken(header, "header = { value = 16, kind = \"assumed\" }"),
+        broken(header, "header = { value = 16, kind = \"measured\" }"),
+        broken(header, "header = { value = 16, source = \"§4\" }"),
+        broken(header, "header = { kind = \"assumed\", how = \"so\" }"),
+        broken(header, "header = { value = 16, kind = \"calibrated\", source = \"§4\" }"),
+        broken("range = \"100ns..150ns\"", "range = \"141ns..150ns\""),
+        broken(", range_source = \"ours: no more than receive_message\"", ""),
+    ]));
+}
+
+/// Catches values of the interface that no hardware could have, and that would end a run in its midst.
+#[test]
+fn errors_in_the_interface() {
+    let said = [
+        "nic.packetizer.payload=0",
+        "nic.packetizer.payload=512",
+        "nic.mailbox.entry=32",
+        "nic.packetizer.longest_timeout=1us",
+        "nic.packetizer.longest_pause=1ns",
+        "nic.rdma.longest_timeout=1us",
+        "nic.packetizer.timeout=0ns",
+        "faults=[{class=\"qfbd\",drop=1}]",
+        "nic.rdma.block=0",
+        "nic.iommu.page=3000",
+        "nic.iommu.ways=5",
+        "nic.allreduce.vector=12",
+        "nic.allreduce.vector=512",
+        "nic.allreduce.latency=8",
+        "nic.mailbx.entries=3",
+    ];
+    insta::assert_snapshot!(together(said.map(|set| refused("exanest", set))));
+}
+
+/// Catches a name that has changed and whose error does not say the new one.
+#[test]
+fn old_names_are_refused_with_the_new_name() {
+    for (old, new) in [("simple", "overheads"), ("full", "exanet")] {
+        let error = refused("exanest", &format!("nic.model={old}"));
+        assert!(error.contains(&format!("help: `{old}` is called `{new}` now")), "{error}");
+        assert!(load("exanest", &[format!("nic.model={new}")]).is_ok());
+    }
+}
+
+#[test]
+fn errors_in_what_fits_together() {
+    insta::assert_snapshot!(together([
+        broken("buffer = { value = \"4K\"", "buffer = { value = \"256\""),
+        broken("{ value = \"dimension-order\"", "{ value = \"ugal-l\""),
+        broken("endpoints_per_host = { value = 1", "endpoints_per_host = { value = 3"),
+        broken("{ value = \"140ns\", kind = \"calibrated\"", "{ value = \"21 cycles\", kind = \"assumed\""),
+        refused("bxi3-dragonfly", "topology.groups=20"),
+        refused("bxi3-dragonfly", "topology.p=1000"),
+        refused("bxi3-fattree", "topology.n=4000000000"),
+        refused("exanest", "topology.mezzanines=6"),
+        refused("exanest", "links.endpoint.routing=3 cycles"),
+    ]));
+}
+
+#[test]
+fn errors_in_sets() {
+    insta::assert_snapshot!(together([
+        refused("communication-ip", "topolgy.dims=[8,8,8]"),
+        refused("communication-ip", "dims=[8,8,8]"),
+        refused("communication-ip", "topology.dims=[0]"),
+        refused("communication-ip", "topology.dims=[]"),
+        refused("communication-ip", "topology.dims=[8,8"),
+        refused("communication-ip", "topology.dims.value=[8]"),
+        refused("communication-ip", "links.default.rate=16GB/s"),
+        refused("communication-ip", "links.q.rate=16Gb/s"),
+        refused("communication-ip", "topology"),
+        refused("communication-ip", "topology..dims=3"),
+        refused("communication-ip", "messaging.algorithms=[{operation=\"allreduc\",algorithm=\"ring\"}]"),
+        refused("communication-ip", "topology.kind=star"),
+    ]));
+}
+
+#[test]
+fn errors_in_files() {
+    insta::assert_snapshot!(together([
+        refused("exanets", "topology.mezzanines=4"),
+        check_bytes("own.toml", b"[machine]\nname = \"\xff\"\n", &NO_SETS).unwrap_err().to_string(),
+        check_text("own.toml", "", &NO_SETS).unwrap_err().to_string(),
+    ]));
+    let missing = load("no/such/machine.toml", &NO_SETS).unwrap_err().to_string();
+    assert!(missing.starts_with("error: cannot read no/such/machine.toml: "), "{missing}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("huge.toml");
+    // A sparse gigabyte: refused without being read.
+    std::fs::File::create(&path).unwrap().set_len(1 << 30).unwrap();
+    let huge = load(path.to_str().unwrap(), &NO_SETS).unwrap_err().to_string();
+    assert!(huge.contains("it is longer than 4 MiB"), "{huge}");
+    let directory = load(&format!("{}/", folder.path().display()), &NO_SETS).unwrap_err().to_string();
+    assert!(directory.starts_with("error: cannot read"), "{directory}");
+}
+
+#[test]
+fn rules_are_read_and_attributed() {
+    let text = SHIPPED.iter().find(|shipped| shipped.name == "exanest").unwrap().text;
+    let rule = "[[messaging.algorithms]]\noperation = \"allreduce\"\nranks = \"2..\"\nbytes = \"0..2K\"\n\
+                algorithm = \"ring\"\nkind = \"assumed\"\nhow = \"for the test\"\n";
+    let text = format!("{text}\n{rule}");
+    let machine = check_text("own.toml", &text, &NO_SETS).unwrap();
+    let [rule] = machine.messaging.rules[..] else { panic!("one rule was written") };
+    assert!(rule.bytes.contains(2047) && !rule.bytes.contains(2048));
+    assert!(rule.ranks.contains(2) && !rule.ranks.contains(1));
+    assert_eq!(machine.get("messaging.algorithms.0").unwrap().kind, Kind::Assumed);
+    let set = check_text("own.toml", &text, &["messaging.algorithms.0.algorithm=rabenseifner"]).unwrap();
+    assert_eq!(set.messaging.rules[0].algorithm, Algorithm::Rabenseifner);
+    assert_eq!(set.get("messaging.algorithms.0").unwrap().kind, Kind::Set);
+}
+
+/// Catches a rule that is read as another, or that `--set` cannot write.
+#[test]
+fn faults_are_read_and_attributed() {
+    let text = SHIPPED.iter().find(|shipped| shipped.name == "exanest").unwrap().text;
+    let rule = "[[faults]]\nclass = \"x\"\ndrop = 100\ncorrupt = 7\noff_at = \"20us\"\n\
+                kind = \"assumed\"\nhow = \"for the test\"\n";
+    let text = format!("{text}\n{rule}");
+    let machine = check_text("own.toml", &text, &NO_SETS).unwrap();
+    let expected = FaultRule {
+        links: FaultyLinks::Class("x".to_owned()),
+        drop: 100,
+        corrupt: 7,
+        off_at: Some(weft_units::Span::from_us(20)),
+    };
+    assert_eq!(machine.faults, [expected]);
+    assert_eq!(machine.get("faults.0").unwrap().kind, Kind::Assumed);
+    let set = check_text("own.toml", &text, &["faults.0.drop=3"]).unwrap();
+    assert_eq!((set.faults[0].drop, set.get("faults.0").unwrap().kind), (3, Kind::Set));
+    let new = load("exanest", &["faults=[{between=[\"M1QAF1\",\"switch 0\"],corrupt=2}]"]).unwrap();
+    let between = FaultyLinks::Between("M1QAF1".to_owned(), "switch 0".to_owned());
+    assert_eq!((&new.faults[0].links, new.faults[0].corrupt), (&between, 2));
+    // The ideal network has no links that could fail.
+    assert_eq!(check_text("own.toml", &text, &["fabric.kind=ideal"]).unwrap().faults, []);
+    for (set, why) in [
+        ("faults=[{class=\"w\"}]", "no links of class `w`"),
+        ("faults=[{drop=1_000_001}]", "in a million"),
+        ("faults=[{drop=0.5}]", "in a million"),
+        ("faults=[{drop=600_000,corrupt=600_000}]", "more packets than there are"),
+        ("faults=[{class=\"x\",of=\"M1QAF1\"}]", "says twice"),
+        ("faults=[{between=[\"M1QAF1\"]}]", "two ends"),
+        ("faults=[{droop=1}]", "did you mean"),
+        ("faults=3", "list"),
+    ] {
+        let error = refused("exanest", set);
+        assert!(error.contains(why), "{set}: {error}");
+    }
+}
+
+/// Deep nesting and long lines end in diagnostics, not in a full stack.
+#[test]
+fn hostile_texts_are_refused() {
+    let deep = format!("x = {}", "[".repeat(200_000));
+    let keys = format!("{} = 1", vec!["a"; 100_000].join("."));
+    let long = format!("x = \"{}\"", "a".repeat(1_000_000));
+    for text in [&deep, &keys, &long] {
+        assert!(!check_text("own.toml", text, &NO_SETS).unwrap_err().to_string().is_empty());
+    }
+    let path = format!("{}=1", vec!["a"; 30_000].join("."));
+    assert!(!refused("exanest", &path).is_empty());
+}
+
+proptest! {
+    /// Catches a panic, or a refusal without a reason, on any damage to a shipped machine.
+    #[test]
+    fn mutations_never_panic(
+        which in 0..SHIPPED.len(),
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, "[\\PC\n]{0,6}"), 1..6),
+        set in "(topology|links|nic)?(\\.[a-z]{1,8}){0,3}=?[\\[{\"]?\\PC{0,12}",
+    ) {
+        let mut bytes = SHIPPED[which].text.as_bytes().to_vec();
+        for (at, length, put) in cuts {
+            let at = at.index(bytes.len());
+            let end = (at + length).min(bytes.len());
+            bytes.splice(at..end, put.bytes());
+        }
+        if let Err(diagnostics) = check_bytes("own.toml", &bytes, &[set]) {
+            prop_assert!(!diagnostics.0.is_empty());
+            prop_assert!(!diagnostics.to_string().is_empty());
+        }
+    }
+}

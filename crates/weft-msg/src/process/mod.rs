@@ -1,0 +1,183 @@
+//! One rank's side of messaging, as it lies in memory between two calls.
+//!
+//! ```text
+//!                      ┌─────────────── Rank: a process at work ────────────────┐
+//! program ── start ──▶ │  eager  rendezvous  receipt  collective  one_sided  …  │ ─ post, spend ─▶ Transport
+//!         ◀─ resume ── │     │        │         │         │           │         │ ◀─ delivered, sent ─
+//!                      └─────┼────────┼─────────┼─────────┼───────────┼─────────┘
+//!                            ▼        ▼         ▼         ▼           ▼
+//! Process             Requests  Matching  Sends  Receives  Collectives  Windows  Communicators
+//! ```
+//! A [`Process`] is data: tables that each look after themselves, and what the rank waits for. A [`Rank`] is
+//! a process with its surroundings, the machine's [`Protocol`] and the [`Transport`]. It routes: each file of
+//! this folder is one part of the protocol, which asks the tables and tells the transport.
+//!
+//! Neither knows time. The caller hands over what has [arrived](Rank::delivered) and [gone out](Rank::sent)
+//! when the machine's progress rule lets the rank notice: at once, or only while it is inside a messaging
+//! call.
+//!
+//! # Not modelled
+//! A limit on buffered or unexpected messages, cancelling, persistent requests (traces have them as the
+//! sends and receives that they start).
+
+mod active;
+mod collective;
+mod eager;
+pub(crate) mod false_envelope;
+pub(crate) mod memory;
+mod one_sided;
+mod post_start;
+mod probe;
+pub(crate) mod rank;
+mod receipt;
+mod rendezvous;
+pub(crate) mod report;
+pub(crate) mod stand_in;
+pub(crate) mod tagged;
+
+use crate::collectives::Collectives;
+use crate::communicator::Communicators;
+use crate::envelope::{Body, Envelope, EnvelopeKind};
+use crate::error::MsgError;
+use crate::matching::{Matching, PostedReceive};
+use crate::protocol::{Protocol, WaitCosts};
+use crate::receives::Receives;
+use crate::requests::Requests;
+use crate::sends::Sends;
+use crate::transport::Transport;
+use crate::windows::Windows;
+use rank::Rank;
+use serde::{Deserialize, Serialize};
+use weft_units::{RankId, Span};
+
+/// The call that a rank blocks in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum WaitingFor {
+    /// None.
+    Nothing,
+    /// A message that no receive has matched.
+    Probe,
+    /// A wait for one request.
+    Wait,
+    /// A wait for all of some requests.
+    Waitall,
+    /// A wait for one of some requests.
+    Waitany,
+    /// A blocking collective, by its entry in the table.
+    Collective(u32),
+    /// A synchronization of one-sided communication.
+    Window,
+}
+
+/// One rank's side of messaging. An idle one owns no memory but its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Process {
+    rank: RankId,
+    ranks: u32,
+    waiting: WaitingFor,
+    /// How often it still polls before it waits: see [`WaitCosts::Polls`].
+    polls_left: u8,
+    requests: Requests,
+    matching: Matching,
+    sends: Sends,
+    receives: Receives,
+    communicators: Communicators,
+    collectives: Collectives,
+    /// The message that it looks for.
+    probe: Option<Box<PostedReceive>>,
+    /// Of programs with one-sided communication.
+    windows: Option<Box<Windows>>,
+    /// An error that a notification found: the next call reports it.
+    fault: Option<Box<MsgError>>,
+}
+
+/// Polls before a rank waits, where polls are what a wait costs: MPICH yields after the first, and waits in
+/// the second.
+const POLLS_BEFORE_WAIT: u8 = 2;
+
+const _: () = assert!(size_of::<Process>() <= 312, "a hundred thousand ranks must fit");
+
+impl Process {
+    /// Rank `rank` of `ranks`, at the start of its program. As in MPI, there are less than 2^31 ranks.
+    pub fn new(rank: RankId, ranks: u32) -> Process {
+        Process {
+            rank,
+            ranks,
+            waiting: WaitingFor::Nothing,
+            polls_left: 0,
+            requests: Requests::default(),
+            matching: Matching::default(),
+            sends: Sends::default(),
+            receives: Receives::default(),
+            communicators: Communicators::default(),
+            collectives: Collectives::default(),
+            probe: None,
+            windows: None,
+            fault: None,
+        }
+    }
+
+    /// The process at work, over a transport and at the costs of a machine.
+    #[inline]
+    pub fn on<'a, T: Transport>(&'a mut self, protocol: &'a Protocol, transport: &'a mut T) -> Rank<'a, T> {
+        Rank { process: self, protocol, transport }
+    }
+
+    /// The error that a notification found, such as a message longer than its receive. [`Rank::start`]
+    /// checks it too: call this at the end of the program.
+    ///
+    /// # Errors
+    /// There was one.
+    #[inline]
+    pub fn check(&self) -> Result<(), MsgError> {
+        match &self.fault {
+            Some(fault) => Err(MsgError::clone(fault)),
+            None => Ok(()),
+        }
+    }
+
+    /// A rank that waits has taken something that has not ended its wait: it polls once more at least.
+    pub fn continue_wait(&mut self, protocol: &Protocol) {
+        if protocol.wait_costs == WaitCosts::Polls {
+            self.polls_left = self.polls_left.max(1);
+        }
+    }
+
+    /// For how long a rank that notices a message of this kind is busy with it, at least, before it does
+    /// anything else.
+    pub fn least_work(kind: EnvelopeKind, protocol: &Protocol) -> Span {
+        match kind {
+            EnvelopeKind::Eager | EnvelopeKind::Data | EnvelopeKind::Receipt => protocol.receive_message,
+            EnvelopeKind::RequestToSend | EnvelopeKind::ClearToSend | EnvelopeKind::Ack => {
+                protocol.control_receive
+            }
+            _ => Span::ZERO,
+        }
+    }
+
+    /// The tag of a message with data that has arrived for this rank and that it has not noticed. Of a
+    /// one-sided operation: its origin's own number for the window. `None`: it is a collective's or the
+    /// library's own.
+    pub fn tag_of(&self, envelope: &Envelope) -> Option<i32> {
+        let announced = match envelope.body {
+            Body::Data { receive, .. } => self.receives.get(receive)?.announced.body,
+            body => body,
+        };
+        match announced {
+            Body::Eager { matching, .. } | Body::RequestToSend { matching, .. } => {
+                matching.context.program_tag()
+            }
+            Body::Access { window, .. } | Body::Announce { window, .. } | Body::Answer { window, .. } => {
+                Some(window as i32)
+            }
+            _ => None,
+        }
+    }
+
+    /// An error is found while the program is elsewhere: its next call reports the first of them.
+    fn fail_later(&mut self, error: MsgError) {
+        if self.fault.is_none() {
+            self.fault = Some(Box::new(error));
+        }
+    }
+}

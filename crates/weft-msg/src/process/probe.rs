@@ -1,0 +1,55 @@
+//! Probes: waiting for a message without receiving it.
+//!
+//! ```text
+//!   probe ──▶ unexpected queue ──found──▶ goes on; the message stays
+//!                  ▲      └─none──▶ waits, and looks again when something has come
+//!                  arrival
+//! ```
+//! # Source
+//! MPI 4.1 §3.8.1. A matching probe (§3.8.2) is one as well: the receive behind it takes the message.
+
+use super::rank::Rank;
+use super::{Process, WaitingFor};
+use crate::matching::{Owner, PostedReceive};
+use crate::protocol::WaitCosts;
+use crate::transport::Transport;
+use crate::work::Work;
+use weft_trace::op::CommId;
+use weft_units::{Address, Bytes, RankId};
+
+impl Process {
+    /// The program waits for a message.
+    pub(super) fn look_for(&mut self, from: RankId, tag: i32, comm: CommId) {
+        self.probe = Some(Box::new(PostedReceive {
+            comm,
+            collective: false,
+            source: Some(from),
+            number: Some(tag),
+            ignore: 0,
+            repeats: false,
+            bytes: Bytes::ZERO,
+            owner: Owner::Nobody,
+            buffer: Address::default(),
+        }));
+        self.waiting = WaitingFor::Probe;
+    }
+}
+
+impl<T: Transport> Rank<'_, T> {
+    /// Looks for the message. The look that finds it costs one at each message before it, as that of a
+    /// receive does.
+    pub(super) fn look(&mut self) {
+        let process = &mut *self.process;
+        let Some(found) = process.probe.as_deref().map(|probe| process.matching.peek(probe)) else { return };
+        if found.entry.is_some() {
+            process.probe = None;
+            process.waiting = WaitingFor::Nothing;
+            if self.protocol.wait_costs == WaitCosts::Polls {
+                // A library that polls does so around each look (MPICH: `MPIDI_OFI_do_iprobe` and the loop of
+                // `MPID_Probe`).
+                self.spend(Work::WaitCall, self.protocol.wait_call * 2);
+            }
+            self.spend(Work::Matching, self.protocol.matching_entry * found.scanned);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The block-level interface: the ExaNet network interface of packetizer, mailbox, RDMA and host port.
+//!
+//! ```text
+//!            ┌ stores ─► packetizer ─────────────┐
+//!  host ─────┤                                   ├─► transmit ─► fabric
+//!   ▲  port  └ stores ─► writes ◄─ reads, port ──┘      ▲
+//!   │                                                   │ acknowledgements
+//!   └──── polls ◄── writes, port ◄── mailbox, cells ◄───┴──────────── fabric
+//! ```
+//! The blocks are plain data that answer with times and know neither the fabric nor an event queue; here
+//! they are joined to both.
+//!
+//! # Deadlock
+//! An endpoint consumes whatever arrives at once, into memory or not at all: no packet waits at an
+//! endpoint for another one to be sent. What a packet sets off, an answer, waits in a queue of its own
+//! that holds one per packet that others have outstanding, and never in the way of what arrives. So no
+//! class of packets waits for another: for the proof of freedom from deadlock, endpoints are sinks.
+//!
+//! # Source
+//! FORTH-ICS / TR-488 §4.2 to §4.5, §5.1.
+//!
+//! # Not modelled
+//! See the blocks.
+
+mod announcement;
+mod bytes;
+mod check;
+mod class;
+mod header;
+mod node;
+mod parameters;
+mod post;
+mod rdma;
+mod receive;
+mod reduction;
+mod transmit;
+
+pub use announcement::{Announcement, MessageHeader};
+pub use check::CheckParameters;
+pub use class::Class;
+pub use header::Header;
+pub use parameters::ExanetParameters;
+
+use crate::allreduce::OperationId;
+use crate::host::{BlockWork, Host, Nic, NicParameters, Side};
+use crate::observer::{Block, Observer as _, Stage};
+use crate::packetizer::ChannelId;
+use crate::rdma::Task;
+use node::{ExanetHosted, Hardware, Node};
+use serde::{Deserialize, Serialize};
+use transmit::{Answer, Turn};
+use weft_engine::Payload;
+use weft_fabric::{Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
+use weft_units::{EndpointId, Time};
+
+/// The interface, with its host.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "H: Host")]
+pub struct ExanetNic<H: Host> {
+    /// The host.
+    pub host: H,
+    hardware: Hardware<H>,
+}
+
+/// The interface's own events.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum ExanetTimer<T> {
+    /// The host's.
+    Host(T),
+    /// A post is due.
+    Post,
+    /// A message that failed as it was posted is due.
+    Failed,
+    /// The first message that waits for the host's notice is due.
+    Deliver,
+    /// All data of the message with this token has been taken.
+    Sent(u32),
+    /// Time may be up for the packet of a channel.
+    Retransmission(ChannelId),
+    /// The RDMA engine wants to be woken.
+    Rdma(Task),
+    /// The reduction module wants to be woken.
+    Reduction(OperationId),
+    /// The allreduce with this token is done.
+    Accelerated(u32),
+    /// The reduction module may have waited too long.
+    ReductionLate,
+}
+
+impl<T: Payload> Payload for ExanetTimer<T> {
+    fn tie(&self) -> u128 {
+        let kind = |kind: u128, of: u128| kind << 120 | of;
+        match self {
+            ExanetTimer::Post => kind(0, 0),
+            ExanetTimer::Failed => kind(1, 0),
+            ExanetTimer::Deliver => kind(2, 0),
+            ExanetTimer::Sent(token) => kind(3, u128::from(*token)),
+            ExanetTimer::Retransmission(id) => {
+                kind(4, u128::from(id.interface) << 16 | u128::from(id.channel))
+            }
+            ExanetTimer::Rdma(task) => kind(5, u128::from(task.tie())),
+            ExanetTimer::Reduction(OperationId { group, sequence, block }) => {
+                let operation = u128::from(*group) << 32 | u128::from(*sequence);
+                kind(6, operation << 32 | u128::from(*block))
+            }
+            ExanetTimer::Accelerated(token) => kind(7, u128::from(*token)),
+            ExanetTimer::Host(timer) => kind(8, timer.tie()),
+            ExanetTimer::ReductionLate => kind(9, 0),
+        }
+    }
+}
+
+impl<H: Host> ExanetNic<H> {
+    /// The host and its node, as the fabric calls them.
+    #[inline]
+    fn hosted<'a, 'b, 'c>(
+        &'a mut self,
+        parameters: &'a NicParameters<ExanetParameters, H::Parameters>,
+        fabric: &'a mut InterfaceContext<'b, 'c, Self>,
+    ) -> ExanetHosted<'a, 'b, 'c, H> {
+        let node = Node { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
+        ExanetHosted { host: &mut self.host, parameters: &parameters.host, node }
+    }
+}
+
+impl<H: Host> Nic<H> for ExanetNic<H> {
+    fn new(host: H, _: EndpointId, parameters: &Self::Parameters) -> ExanetNic<H> {
+        ExanetNic { host, hardware: Hardware::new(H::data(&parameters.host)) }
+    }
+
+    fn host_timer(timer: H::Timer) -> ExanetTimer<H::Timer> {
+        ExanetTimer::Host(timer)
+    }
+
+    fn host(&self) -> &H {
+        &self.host
+    }
+
+    fn unfinished(&self) -> (usize, usize) {
+        let hardware = &self.hardware;
+        let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.under_way();
+        let posts = posts + hardware.reductions.as_ref().map_or(0, |reductions| reductions.unfinished());
+        (posts, hardware.headers.len() + hardware.deliveries.len())
+    }
+
+    fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
+        let Hardware { memory, packetizer, mailbox, rdma, .. } = &self.hardware;
+        let [stores, reads, writes] = memory.port.worked();
+        let [agent, send] = rdma.worked();
+        for (side, (block, worked)) in [
+            (Side::Sender, (Block::Packetizer.name(), packetizer.worked())),
+            (Side::Sender, agent),
+            (Side::Sender, send),
+            (Side::Sender, stores),
+            (Side::Sender, reads),
+            (Side::Receiver, writes),
+            (Side::Receiver, (Block::Mailbox.name(), mailbox.worked())),
+            (Side::Sender, (Block::Iommu.name(), memory.iommu.worked())),
+            (Side::Sender, (Block::Memory.name(), memory.channel.worked())),
+        ] {
+            visit(BlockWork { block, side, worked });
+        }
+    }
+}
+
+impl<H: Host> Interface for ExanetNic<H> {
+    type Parameters = NicParameters<ExanetParameters, H::Parameters>;
+    type Timer = ExanetTimer<H::Timer>;
+    type Announcement = Announcement<H::Header>;
+    type Output = H::Output;
+
+    fn is_active(&self) -> bool {
+        self.host.is_active()
+    }
+
+    fn start(&mut self, parameters: &Self::Parameters, context: &mut InterfaceContext<'_, '_, Self>) {
+        self.hosted(parameters, context).start();
+        context.request_injection();
+    }
+
+    fn timer(
+        &mut self,
+        timer: Self::Timer,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        self.hosted(parameters, context).timer(timer);
+    }
+
+    fn announced(
+        &mut self,
+        announced: Announced<Self::Announcement>,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        self.hosted(parameters, context).announced(announced);
+    }
+
+    #[inline]
+    fn received(
+        &mut self,
+        packet: &Packet,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        let mut hosted = self.hosted(parameters, context);
+        if let Some(notice) = hosted.node.packet(packet) {
+            hosted.notify(notice);
+        }
+        hosted.report_damage();
+    }
+
+    fn hop(output: &mut H::Output, hop: &HopRecord) {
+        output.hop(hop);
+    }
+
+    #[inline]
+    fn next_injection(&mut self, _: Time, _: &Self::Parameters) -> Time {
+        // Whether an offer would be begun on is asked when its time has come.
+        self.hardware.transmit.ready(self.hardware.large_ready()).min(self.host.next_offer())
+    }
+
+    fn inject(
+        &mut self,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) -> Injection {
+        let mut hosted = self.hosted(parameters, context);
+        hosted.take_offers();
+        let now = hosted.node.fabric.now();
+        // An offer whose time has come waits for room in the blocks, which asks for a packet when it is
+        // there.
+        let next_offer = Some(hosted.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
+        hosted.node.inject(next_offer)
+    }
+}
+
+impl<H: Host> Node<'_, '_, '_, H> {
+    /// The next packet for the link. The host offers its next message at `next_offer`.
+    #[inline]
+    fn inject(&mut self, next_offer: Time) -> Injection {
+        let (now, source) = (self.fabric.now(), self.fabric.endpoint());
+        match self.hardware.transmit.next(now, self.hardware.large_ready()) {
+            Turn::Answer(Answer { to: destination, message, refusal }) => {
+                let header = refusal.map_or(Header::Acknowledgement, Header::Refused);
+                Injection::Packet(header.packet(Addressing { source, destination, message }, 0))
+            }
+            Turn::Packetizer { ready, channel, message } => {
+                let parcel = self.hardware.packetizer.parcel(channel).copied();
+                let Some(parcel) = parcel.filter(|parcel| parcel.message == message) else {
+                    // It has been answered before it could be repeated.
+                    return Injection::NotBefore(now);
+                };
+                let timer = self.hardware.packetizer.sent(now, channel, &self.parameters.packetizer);
+                if let Some(at) = timer {
+                    self.fabric.set_timer(at, ExanetTimer::Retransmission(channel));
+                }
+                if parcel.watch {
+                    let (endpoint, block, came, began, ended) = (source, Block::Transmit, ready, now, now);
+                    self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+                }
+                let addressing = Addressing { source, destination: parcel.to, message };
+                let header = Header::Small { offered: parcel.born };
+                let mut packet = header.packet(addressing, parcel.bytes.get() as u32);
+                packet.watch = parcel.watch;
+                Injection::Packet(packet)
+            }
+            Turn::Rdma => match self.next_reduction().or_else(|| self.rdma_packet()) {
+                Some(packet) => Injection::Packet(packet),
+                None => Injection::not_before(next_offer),
+            },
+            Turn::NotBefore(time) => Injection::not_before(time.min(next_offer)),
+        }
+    }
+}

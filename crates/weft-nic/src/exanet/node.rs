@@ -1,0 +1,237 @@
+//! The hardware of a node in its surroundings, while the fabric calls it.
+//!
+//! ```text
+//!   Hosted ─┬─ host, with its parameters
+//!           └─ Node ─┬─ hardware: the blocks, and the queues between them
+//!                    ├─ parameters: the machine file's sections
+//!                    └─ fabric: the clock, timers, announcements, the link, the observer
+//! ```
+//! The fabric lends all of it for one call. `Node` carries out what concerns hardware and network: the way in
+//! from the host in `post`, the way in from the network in `receive`, the engines in `rdma` and `reduction`.
+//! [`Hosted`] adds the host for what the host has to know.
+
+use super::bytes::DataOfHost;
+use super::check::DamageCheck;
+use super::post::Posts;
+use super::receive::Notice;
+use super::reduction::Reductions;
+use super::transmit::Transmit;
+use super::{Announcement, ExanetNic, ExanetParameters, ExanetTimer, MessageHeader};
+use crate::host::{Delivered, Failure, Host, Incoming, Offer};
+use crate::host_port::HostPort;
+use crate::hosted::Hosted;
+use crate::iommu::Iommu;
+use crate::mailbox::Mailbox;
+use crate::memory::MemoryChannel;
+use crate::memory_path::MemoryPath;
+use crate::observer::{Observer as _, Stage};
+use crate::packetizer::Packetizer;
+use crate::rdma::Rdma;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use weft_fabric::{Announced, InterfaceContext};
+use weft_units::{EndpointId, Time};
+
+/// The blocks, and the queues between them.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "H: Host")]
+pub(super) struct Hardware<H: Host> {
+    pub(super) memory: MemoryBlocks,
+    pub(super) packetizer: Packetizer,
+    pub(super) mailbox: Mailbox,
+    pub(super) rdma: Rdma,
+    /// `None` before the first reduction: most nodes of most machines have none.
+    pub(super) reductions: Option<Box<Reductions>>,
+    pub(super) transmit: Transmit,
+    /// The host's memory, in a run with real bytes.
+    pub(super) data: Option<Box<DataOfHost<H::Header>>>,
+    pub(super) posts: Posts,
+    /// Messages that failed as they were posted, and when the host learns of it.
+    pub(super) failures: VecDeque<(Time, Failure)>,
+    /// Headers of messages for this interface whose packets have not come.
+    pub(super) headers: BTreeMap<(EndpointId, u32), MessageHeader<H::Header>>,
+    /// Messages that have come, in the order in which the host notices them.
+    pub(super) deliveries: VecDeque<Delivered<H::Header>>,
+    next_number: u32,
+    pub(super) check: DamageCheck,
+}
+
+/// The blocks on the way to the host's memory.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct MemoryBlocks {
+    pub(super) port: HostPort,
+    pub(super) channel: MemoryChannel,
+    pub(super) iommu: Iommu,
+}
+
+impl MemoryBlocks {
+    /// The way to memory for one call of a block.
+    pub(super) fn path<'a>(&'a mut self, parameters: &'a ExanetParameters) -> MemoryPath<'a> {
+        MemoryPath {
+            port: &mut self.port,
+            port_parameters: &parameters.host_port,
+            memory: &mut self.channel,
+            memory_parameters: &parameters.memory,
+            iommu: &mut self.iommu,
+            iommu_parameters: &parameters.iommu,
+        }
+    }
+}
+
+impl<H: Host> Hardware<H> {
+    /// The hardware of a node whose messages carry real bytes from this seed on, if from any.
+    pub(super) fn new(data: Option<u64>) -> Hardware<H> {
+        Hardware {
+            data: data.map(|seed| Box::new(DataOfHost::new(seed))),
+            memory: MemoryBlocks::default(),
+            packetizer: Packetizer::default(),
+            mailbox: Mailbox::default(),
+            rdma: Rdma::default(),
+            reductions: None,
+            transmit: Transmit::default(),
+            posts: Posts::default(),
+            failures: VecDeque::new(),
+            headers: BTreeMap::new(),
+            deliveries: VecDeque::new(),
+            next_number: 0,
+            check: DamageCheck::default(),
+        }
+    }
+
+    /// The number of the next message or reduction.
+    pub(super) fn take_number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+
+    /// When the blocks that share a turn on the link, RDMA and reductions, have a packet.
+    #[inline]
+    pub(super) fn large_ready(&self) -> Time {
+        let reductions = self.reductions.as_ref().map_or(Time::NEVER, |reductions| reductions.due());
+        self.rdma.next_outgoing().min(reductions)
+    }
+
+    /// Whether the blocks would begin on another message of the host soon.
+    fn takes_offers(&self, parameters: &ExanetParameters) -> bool {
+        self.packetizer.waiting() == 0 && self.rdma.under_way() < parameters.rdma.send.write_channels as usize
+    }
+}
+
+/// The hardware in its surroundings.
+pub(super) struct Node<'a, 'b, 'c, H: Host> {
+    pub(super) hardware: &'a mut Hardware<H>,
+    pub(super) parameters: &'a ExanetParameters,
+    pub(super) fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
+}
+
+impl<H: Host> Node<'_, '_, '_, H> {
+    /// Reports a stage of a watched message.
+    pub(super) fn stage(&mut self, stage: &Stage) {
+        self.fabric.output().stage(stage);
+    }
+
+    /// Has the host notice a failure at `at`.
+    pub(super) fn fail_later(&mut self, at: Time, failure: Failure) {
+        self.hardware.failures.push_back((at, failure));
+        self.fabric.set_timer(at, ExanetTimer::Failed);
+    }
+}
+
+/// The host and its node.
+pub(super) type ExanetHosted<'a, 'b, 'c, H> = Hosted<'a, H, Node<'a, 'b, 'c, H>>;
+
+impl<H: Host> ExanetHosted<'_, '_, '_, H> {
+    /// A timer of the node or of the host has fired.
+    pub(super) fn timer(&mut self, timer: ExanetTimer<H::Timer>) {
+        match timer {
+            ExanetTimer::Host(timer) => self.host_timer(timer),
+            ExanetTimer::Sent(token) => self.sent(token),
+            ExanetTimer::Accelerated(token) => self.accelerated(token),
+            ExanetTimer::Post => self.node.carry_out_posts(),
+            ExanetTimer::Failed => {
+                let now = self.node.fabric.now();
+                let failures = &mut self.node.hardware.failures;
+                let place = failures.iter().position(|(at, _)| *at <= now);
+                if let Some((_, failure)) = place.and_then(|place| failures.remove(place)) {
+                    self.fail(&failure);
+                }
+            }
+            ExanetTimer::Deliver => {
+                if let Some(message) = self.node.hardware.deliveries.pop_front() {
+                    self.hand_over(&message);
+                }
+            }
+            ExanetTimer::Reduction(id) => {
+                self.node.wake_reduction(id);
+                self.report_damage();
+            }
+            ExanetTimer::ReductionLate => self.node.reduction_late(),
+            ExanetTimer::Rdma(task) => {
+                if let Some(failure) = self.node.wake_rdma(task) {
+                    self.fail(&failure);
+                }
+            }
+            ExanetTimer::Retransmission(channel) => {
+                if let Some(failure) = self.node.channel_expired(channel) {
+                    self.fail(&failure);
+                }
+            }
+        }
+    }
+
+    /// Another interface has announced something of a message. The host says where the message goes to.
+    pub(super) fn announced(&mut self, mut announced: Announced<Announcement<H::Header>>) {
+        if let Announcement::Header(message) = &mut announced.content
+            && let Some(header) = &message.header
+        {
+            let incoming = Incoming { header, bytes: message.bytes, interface: message.interface };
+            message.destination = self.host.destination(incoming, self.parameters, &mut self.node);
+        }
+        self.node.announced(announced);
+    }
+
+    /// The host is to know of a message or a failure: now, or when it notices the message.
+    pub(super) fn notify(&mut self, notice: Notice<H::Header>) {
+        match notice {
+            Notice::Failure(failure) => self.fail(&failure),
+            Notice::Message(message) if H::PASSIVE || message.noticed <= self.node.fabric.now() => {
+                self.hand_over(&message);
+            }
+            Notice::Message(message) => {
+                let least = self.node.parameters.least_notice();
+                debug_assert!(message.noticed >= self.node.fabric.now().saturating_add(least));
+                let queue = &mut self.node.hardware.deliveries;
+                let place = queue.partition_point(|other| other.noticed <= message.noticed);
+                queue.insert(place, message);
+                self.node.fabric.set_timer(message.noticed, ExanetTimer::Deliver);
+            }
+        }
+    }
+
+    #[inline]
+    fn hand_over(&mut self, message: &Delivered<H::Header>) {
+        if H::PASSIVE && message.in_mailbox {
+            self.node.hardware.mailbox.take(message.interface, message.noticed);
+        }
+        self.deliver(message);
+    }
+
+    /// Reports to the host where its memory is wrong.
+    #[inline]
+    pub(super) fn report_damage(&mut self) {
+        let Some(data) = &mut self.node.hardware.data else { return };
+        for (error, header) in data.take_errors() {
+            self.damage(&error, header.as_ref());
+        }
+    }
+
+    /// Draws messages from the host, as long as the blocks would begin on them.
+    pub(super) fn take_offers(&mut self) {
+        let now = self.node.fabric.now();
+        while self.host.next_offer() <= now && self.node.hardware.takes_offers(self.node.parameters) {
+            let Offer::Message(message) = self.host.offer(self.parameters, now) else { return };
+            self.node.accept(message, now);
+        }
+    }
+}

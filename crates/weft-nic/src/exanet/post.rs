@@ -1,0 +1,254 @@
+//! The way in from the host: its posts enter the blocks in the order of time.
+
+use super::node::Node;
+use super::rdma::descriptor;
+use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
+use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
+use crate::gvas::{Gvas, Pdid};
+use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
+use crate::memory::CoreWork;
+use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
+use crate::packetizer::{ChannelChange, ChannelId, Parcel};
+use crate::rdma::{ChannelKind, Descriptor};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_fabric::InterfaceContext;
+use weft_units::{Address, Bytes, EndpointId, Span, Time};
+
+/// A post of a host, to enter the blocks at its time.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Post {
+    pub(super) at: Time,
+    pub(super) what: Posted,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Posted {
+    Small(Parcel),
+    Write(ChannelKind, Descriptor),
+}
+
+/// Posts ahead of time, in the order of time; those of one time in the order in which they came.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Posts {
+    queue: VecDeque<Post>,
+}
+
+impl Posts {
+    fn insert(&mut self, post: Post) {
+        let place = match self.queue.back() {
+            Some(last) if last.at > post.at => self.queue.partition_point(|other| other.at <= post.at),
+            _ => self.queue.len(),
+        };
+        self.queue.insert(place, post);
+    }
+
+    /// Takes the first post that is due at `now`.
+    fn pop_due(&mut self, now: Time) -> Option<Posted> {
+        self.queue.front().filter(|post| post.at <= now)?;
+        self.queue.pop_front().map(|post| post.what)
+    }
+
+    /// Posts that have not entered the blocks.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.fabric.now()
+    }
+
+    #[inline]
+    fn endpoint(&self) -> EndpointId {
+        self.fabric.endpoint()
+    }
+
+    #[inline]
+    fn output(&mut self) -> &mut H::Output {
+        self.fabric.output()
+    }
+
+    fn set_timer(&mut self, at: Time, timer: H::Timer) {
+        self.fabric.set_timer(at, ExanetTimer::Host(timer));
+    }
+
+    #[inline]
+    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        self.accept(message, at)
+    }
+
+    fn in_memory(&mut self, moved: Bytes, alone: Span, from: Time) -> Time {
+        let (now, work) = (self.fabric.now(), CoreWork { moved, alone, from });
+        self.hardware.memory.channel.stream(work, now, &self.parameters.memory)
+    }
+
+    fn accelerator(&self) -> Option<AcceleratorLimits> {
+        self.parameters.allreduce.map(|allreduce| allreduce.limits)
+    }
+
+    fn allreduce(&mut self, request: AllreduceRequest, at: Time) -> Result<u32, AcceleratorError> {
+        self.reduce(request, at)
+    }
+
+    fn request_offer(&mut self) {
+        self.fabric.request_injection();
+    }
+
+    fn quiet_until(&self) -> Time {
+        let arrives = self.now().saturating_add(self.parameters.least_notice());
+        let noticed = self.hardware.deliveries.front().map_or(Time::NEVER, |message| message.noticed);
+        let failed = self.hardware.failures.front().map_or(Time::NEVER, |(at, _)| *at);
+        let next = arrives.min(noticed).min(failed);
+        Time::from_ps(next.as_ps().saturating_sub(1)).max(self.now())
+    }
+
+    fn open(&mut self, interface: u16, domain: Pdid) {
+        if u32::from(interface) < self.parameters.packetizer.interfaces {
+            self.hardware.packetizer.open(interface, domain);
+        }
+        if u32::from(interface) < self.parameters.mailbox.interfaces {
+            self.hardware.mailbox.open(interface, domain);
+        }
+    }
+
+    fn taken(&mut self, interface: u16, at: Time) {
+        if u32::from(interface) < self.parameters.mailbox.interfaces {
+            self.hardware.mailbox.take(interface, at);
+        }
+    }
+}
+
+impl<H: Host> Node<'_, '_, '_, H> {
+    /// Takes a message of the host, which enters the blocks at `at`. Returns its number.
+    #[inline]
+    pub(super) fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        let at = at.max(self.fabric.now());
+        let number = self.hardware.take_number();
+        let Message { to, bytes, born, header, token, primitive, interface, to_interface, watch, .. } =
+            message;
+        let small = match primitive {
+            Primitive::Automatic => bytes <= self.parameters.packetizer.payload,
+            Primitive::Small => true,
+            Primitive::Write | Primitive::WriteBack => false,
+        };
+        if let Some(reason) = self.refusal(&message, small) {
+            self.fail_later(at, Failure { to, number, interface, token, reason });
+            return number;
+        }
+        let domain = self.hardware.packetizer.domain(interface);
+        let header = MessageHeader {
+            bytes,
+            born,
+            header,
+            interface: to_interface,
+            destination: Address::default(),
+            domain,
+            first: 0,
+            watch,
+        };
+        self.fabric.announce(to, number, Announcement::Header(header));
+        let what = if small {
+            let (message, refused) = (number, 0);
+            Posted::Small(Parcel { interface, to, message, bytes, born, refused, token, watch })
+        } else {
+            let kind = match primitive {
+                Primitive::WriteBack => ChannelKind::Read,
+                _ => ChannelKind::Write,
+            };
+            Posted::Write(kind, descriptor(&message, number, domain))
+        };
+        self.post(Post { at, what });
+        number
+    }
+
+    /// The reason for which the interface does not carry a message, `small` or as a write, if there is one.
+    /// A write takes a channel of its initiator's page. At its target it needs no page, only an interface:
+    /// the receive unit knows all of them by their domains.
+    #[inline]
+    fn refusal(&self, message: &Message<H::Header>, small: bool) -> Option<FailureReason> {
+        let Message { to, bytes, interface, to_interface, buffer, .. } = *message;
+        let interfaces = self.parameters.packetizer.interfaces;
+        let own = if small { interfaces } else { interfaces.min(self.parameters.rdma.send.pages) };
+        // The mailbox answers for those of small messages.
+        let no_target = !small && u32::from(to_interface) >= interfaces;
+        if no_target || u32::from(interface) >= own {
+            Some(FailureReason::NoInterface)
+        } else if to.index() >= self.fabric.endpoints() {
+            Some(FailureReason::NoNode)
+        } else if !small && !Gvas::reaches(buffer, bytes) {
+            Some(FailureReason::Address)
+        } else {
+            (small && bytes > self.parameters.packetizer.payload).then_some(FailureReason::TooLarge)
+        }
+    }
+
+    /// Puts a post behind all that are no later, and carries out the posts that are due.
+    pub(super) fn post(&mut self, post: Post) {
+        self.hardware.posts.insert(post);
+        if post.at > self.fabric.now() {
+            self.fabric.set_timer(post.at, ExanetTimer::Post);
+        } else {
+            self.carry_out_posts();
+        }
+    }
+
+    /// Carries out the posts that are due.
+    pub(super) fn carry_out_posts(&mut self) {
+        let now = self.fabric.now();
+        while let Some(posted) = self.hardware.posts.pop_due(now) {
+            match posted {
+                Posted::Small(parcel) => {
+                    let packetizer = &mut self.hardware.packetizer;
+                    let channel = packetizer.post(
+                        now,
+                        parcel,
+                        &self.parameters.packetizer,
+                        &mut channel_report(self.fabric),
+                    );
+                    if let Some(channel) = channel {
+                        self.store(now, channel, parcel);
+                    }
+                }
+                Posted::Write(kind, descriptor) => self.write(kind, descriptor),
+            }
+        }
+        self.fabric.request_injection();
+    }
+
+    /// The processor stores a parcel, which it has wanted to since `since`, into its channel.
+    #[inline]
+    pub(super) fn store(&mut self, since: Time, channel: ChannelId, parcel: Parcel) {
+        let now = self.fabric.now();
+        let bytes = parcel.bytes + self.parameters.packetizer.descriptor;
+        let stored = self.hardware.memory.port.store(now, bytes, &self.parameters.host_port);
+        let made = self.hardware.packetizer.start(stored.ended, &self.parameters.packetizer);
+        self.hardware.transmit.small(made.ended, channel, parcel.message);
+        if let Some(token) = parcel.token.filter(|_| parcel.refused == 0) {
+            self.fabric.set_timer(stored.issued, ExanetTimer::Sent(token));
+        }
+        if parcel.watch {
+            let endpoint = self.fabric.endpoint();
+            let mut stage = |block, came, began, ended| {
+                let (source, message) = (endpoint, parcel.message);
+                self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+            };
+            if since < now {
+                stage(Block::Packetizer, since, now, now);
+            }
+            stage(Block::HostPort, now, stored.began, stored.ended);
+            stage(Block::Packetizer, stored.ended, made.began, made.ended);
+        }
+    }
+}
+
+/// Reports changes of channels to the observer.
+pub(super) fn channel_report<'a, H: Host>(
+    fabric: &'a mut InterfaceContext<'_, '_, ExanetNic<H>>,
+) -> impl FnMut(ChannelChange) + 'a {
+    let (endpoint, at) = (fabric.endpoint(), fabric.now());
+    let output = fabric.output();
+    move |change| output.state(&StateChange { endpoint, at, change: BlockChange::Packetizer(change) })
+}

@@ -1,0 +1,207 @@
+//! The RDMA engine in the interface: its cells, answers and tasks as packets and timers.
+//!
+//! The addresses of a message stand in its descriptor at the source, and in its record at the destination. In
+//! hardware every cell carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer.
+
+use super::header::Header;
+use super::node::Node;
+use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
+use crate::host::{Delivered, Failure, FailureReason, Host, Message};
+use crate::memory_path::MemoryPath;
+use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
+use crate::rdma::{
+    Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Outgoing, Rdma,
+    RdmaChange, Reply, Surface, Task, TransferError, TransferHeader, TransferStage,
+};
+use weft_fabric::{Addressing, InterfaceContext, Packet};
+use weft_units::{Address, EndpointId, Time};
+
+/// The engine's way out while it is called.
+struct Outlet<'a, 'b, 'c, H: Host> {
+    fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
+    /// A transfer of this host that has failed.
+    failure: Option<Failure>,
+}
+
+/// The surroundings of the engine.
+type Engine<'s, 'a, 'b, 'c, H> = EngineContext<'s, Outlet<'a, 'b, 'c, H>>;
+
+impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
+    fn wake(&mut self, at: Time, task: Task) {
+        self.fabric.set_timer(at, ExanetTimer::Rdma(task));
+    }
+
+    fn announce(&mut self, to: EndpointId, header: TransferHeader) {
+        let TransferHeader { message, first, .. } = header;
+        self.fabric.announce(to, message, Announcement::Transfer { first });
+    }
+
+    fn ended(&mut self, descriptor: &Descriptor, outcome: Result<(), TransferError>) {
+        let Descriptor { source, to, message: number, token, .. } = *descriptor;
+        let interface = source.space as u16;
+        match outcome {
+            Ok(()) => {
+                if let Some(token) = token {
+                    self.fabric.set_timer(self.fabric.now(), ExanetTimer::Sent(token));
+                }
+            }
+            Err(error) => {
+                let reason = match error {
+                    TransferError::TimedOut => FailureReason::TimedOut,
+                    TransferError::Protection => FailureReason::Domain,
+                };
+                self.fabric.announce(to, number, Announcement::Withdrawn);
+                self.failure = Some(Failure { to, number, token, interface, reason });
+            }
+        }
+    }
+
+    #[cold]
+    fn stage(&mut self, stage: TransferStage) {
+        let endpoint = self.fabric.endpoint();
+        let TransferStage { source, message, block, came, began, ended } = stage;
+        let source = source.unwrap_or(endpoint);
+        self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+    }
+
+    fn changed(&mut self, change: RdmaChange) {
+        let (endpoint, at) = (self.fabric.endpoint(), self.fabric.now());
+        let change = BlockChange::Rdma(change);
+        self.fabric.output().state(&StateChange { endpoint, at, change });
+    }
+}
+
+/// The descriptor of a message; its post is not at the unit yet.
+pub(super) fn descriptor<T>(message: &Message<T>, number: u32, domain: crate::gvas::Pdid) -> Descriptor {
+    let Message { to, bytes, interface, to_interface, buffer, token, watch, .. } = *message;
+    Descriptor {
+        source: Location { space: interface.into(), address: buffer },
+        to,
+        // Where it goes to is known at the destination.
+        destination: Location { space: to_interface.into(), address: Address::default() },
+        bytes,
+        domain,
+        message: number,
+        posted: Time::ZERO,
+        token,
+        watch,
+    }
+}
+
+impl<H: Host> Node<'_, '_, '_, H> {
+    /// Calls the engine in its surroundings. A transfer that has failed meanwhile comes with the result.
+    #[inline]
+    fn with_rdma<R>(
+        &mut self,
+        call: impl FnOnce(&mut Rdma, &mut MemoryPath<'_>, &mut Engine<'_, '_, '_, '_, H>) -> R,
+    ) -> (R, Option<Failure>) {
+        let parameters = &self.parameters.rdma;
+        let mut path = self.hardware.memory.path(self.parameters);
+        let mut outlet = Outlet { fabric: self.fabric, failure: None };
+        let now = outlet.fabric.now();
+        let mut context = EngineContext { now, parameters, surface: &mut outlet };
+        let result = call(&mut self.hardware.rdma, &mut path, &mut context);
+        (result, outlet.failure)
+    }
+
+    /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page.
+    pub(super) fn write(&mut self, kind: ChannelKind, mut descriptor: Descriptor) {
+        let now = self.fabric.now();
+        let (bytes, port) = (self.parameters.rdma.send.descriptor, &self.parameters.host_port);
+        let stored = self.hardware.memory.port.store(now, bytes, port);
+        descriptor.posted = stored.ended;
+        if descriptor.watch {
+            let (endpoint, message, block) = (self.fabric.endpoint(), descriptor.message, Block::HostPort);
+            let (source, came, began, ended) = (endpoint, now, stored.began, stored.ended);
+            self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+        }
+        let page = descriptor.source.space;
+        self.with_rdma(|rdma, _, context| rdma.post(page, kind, descriptor, context));
+    }
+
+    /// The time for which the engine wanted to be woken. Returns a transfer that has failed.
+    pub(super) fn wake_rdma(&mut self, task: Task) -> Option<Failure> {
+        let ((), failure) = self.with_rdma(|rdma, path, context| rdma.wake(task, path, context));
+        self.fabric.request_injection();
+        failure
+    }
+
+    /// The packet that the engine has for the link.
+    #[inline]
+    pub(super) fn rdma_packet(&mut self) -> Option<Packet> {
+        let (outgoing, _) = self.with_rdma(|rdma, path, context| rdma.take_outgoing(path, context));
+        let source = self.fabric.endpoint();
+        Some(match outgoing? {
+            Outgoing::Cell(Cell { to, message, bytes, id, watch, offset }) => {
+                if self.hardware.data.is_some() {
+                    self.fabric.announce(to, message, Announcement::Read { cell: id, offset });
+                }
+                let addressing = Addressing { source, destination: to, message };
+                let mut packet = Header::Cell(id).packet(addressing, bytes.get() as u32);
+                packet.watch = watch;
+                packet
+            }
+            Outgoing::Reply(Reply { to, message, id, answer, .. }) => {
+                let addressing = Addressing { source, destination: to, message };
+                Header::BlockAnswer(id, answer).packet(addressing, 0)
+            }
+        })
+    }
+
+    /// A cell has come. Returns the message that it completes.
+    #[inline]
+    pub(super) fn cell(&mut self, packet: &Packet, id: CellId) -> Option<Delivered<H::Header>> {
+        let endpoint = self.fabric.endpoint();
+        if self.hardware.check.finds(packet, endpoint, self.parameters.check) {
+            // Its block will be sent again.
+            return None;
+        }
+        let tail = self.fabric.now();
+        let Packet { source, message, hops, .. } = *packet;
+        let Some(&header) = self.hardware.headers.get(&(source, message)) else {
+            self.hardware.rdma.late_cell(source, message, id, tail);
+            self.fabric.request_injection();
+            return None;
+        };
+        let MessageHeader { bytes, interface, destination: address, domain, first, born, header, watch } =
+            header;
+        let destination = Location { space: interface.into(), address };
+        let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
+        let owner = self.hardware.packetizer.domain(interface);
+        let arrival = Arrival { source, id, transfer: &transfer, owner, tail };
+        let (landing, _) = self.with_rdma(|rdma, path, context| rdma.cell(&arrival, path, context));
+        if id.last {
+            // There may be an answer to send.
+            self.fabric.request_injection();
+        }
+        if landing.stored {
+            self.write_cell(packet, id, landing.address.get().wrapping_sub(address.get()));
+        }
+        let notified = landing.notified?;
+        self.hardware.headers.remove(&(source, message));
+        let noticed = notified + self.parameters.mailbox.poll;
+        if watch {
+            let (block, came, began, ended) = (Block::Polling, notified, notified, noticed);
+            self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+        }
+        let (from, number, in_mailbox) = (source, message, false);
+        let message = Delivered { noticed, from, number, bytes, born, hops, header, interface, in_mailbox };
+        self.compare(&message);
+        Some(message)
+    }
+
+    /// A cell is written at `offset` of its message, where messages carry real bytes.
+    fn write_cell(&mut self, packet: &Packet, id: CellId, offset: u64) {
+        let Some(data) = &mut self.hardware.data else { return };
+        let Packet { source, message, bad, .. } = *packet;
+        data.memory.write_cell((source, message, id), offset, packet.payload().get(), bad);
+        if !self.hardware.headers.contains_key(&(source, message)) {
+            data.check_late((source, message), self.fabric.endpoint());
+        }
+    }
+
+    /// An answer to a block of this interface has come.
+    pub(super) fn block_answer(&mut self, id: CellId, answer: Answer) {
+        self.with_rdma(|rdma, _, context| rdma.answer(id, answer, context));
+    }
+}

@@ -1,0 +1,225 @@
+//! The way in from the network: the consequences of each kind of packet.
+
+use super::header::Header;
+use super::node::Node;
+use super::post::{Post, Posted, channel_report};
+use super::transmit::Answer;
+use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
+use crate::host::{Delivered, Failure, FailureReason, Host};
+use crate::mailbox::{Envelope, QueueChange, Refusal};
+use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
+use crate::packetizer::{ChannelId, Packetizer, Parcel};
+use crate::reliability::Expiry;
+use weft_fabric::{Announced, InterfaceContext, Packet};
+use weft_units::{Span, Time};
+
+/// The consequence of a packet for the host.
+pub(super) enum Notice<T> {
+    /// A message has come.
+    Message(Delivered<T>),
+    /// A message of the host has failed.
+    Failure(Failure),
+}
+
+impl<H: Host> Node<'_, '_, '_, H> {
+    /// Another interface has announced something of a message.
+    pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
+        let Announced { from, message, content } = announced;
+        let (headers, data) = (&mut self.hardware.headers, self.hardware.data.as_mut());
+        match content {
+            Announcement::Header(header) => {
+                if let Some(data) = data {
+                    data.memory.expect(from, message, header.bytes);
+                }
+                headers.insert((from, message), header);
+            }
+            Announcement::Transfer { first } => {
+                if let Some(header) = headers.get_mut(&(from, message)) {
+                    header.first = first;
+                }
+            }
+            Announcement::Withdrawn => {
+                headers.remove(&(from, message));
+                if let Some(data) = data {
+                    data.memory.forget(from, message);
+                }
+            }
+            Announcement::Read { cell, offset } => {
+                if let Some(data) = data {
+                    data.memory.cell_read(from, message, cell, offset);
+                }
+            }
+            Announcement::Words(words) => {
+                if let Some(data) = data {
+                    data.memory.words(from, &words);
+                }
+            }
+        }
+    }
+
+    /// The tail of a packet has come.
+    #[inline]
+    pub(super) fn packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
+        match Header::of(packet)? {
+            Header::Small { offered } => self.small(packet, offered).map(Notice::Message),
+            Header::Cell(id) => self.cell(packet, id).map(Notice::Message),
+            // A damaged answer says nothing: the packet will be repeated.
+            _ if packet.bad => None,
+            Header::Reduction(id, step) => {
+                self.reduction_packet(packet.source, id, step);
+                None
+            }
+            Header::BlockAnswer(id, answer) => {
+                self.block_answer(id, answer);
+                None
+            }
+            Header::Acknowledgement => self.answer(packet.message, None).map(Notice::Failure),
+            Header::Refused(refusal) => self.answer(packet.message, Some(refusal)).map(Notice::Failure),
+        }
+    }
+
+    /// A packet for the mailbox.
+    fn small(&mut self, packet: &Packet, born: Time) -> Option<Delivered<H::Header>> {
+        let (hardware, parameters, now) = (&mut *self.hardware, self.parameters, self.fabric.now());
+        let Packet { source: from, message: number, hops, .. } = *packet;
+        let checked = hardware.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
+        // Headers are kept until their packet is accepted, so that one without repeats what has been: the
+        // hardware sees it by the sequence number of its source's channel.
+        let Some(&header) = hardware.headers.get(&(from, number)) else {
+            hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: None });
+            self.fabric.request_injection();
+            return None;
+        };
+        let MessageHeader { interface, domain, bytes, header, .. } = header;
+        let damaged = hardware.check.finds(packet, self.fabric.endpoint(), parameters.check);
+        let envelope = Envelope { interface, domain, damaged };
+        let put = hardware.mailbox.put(now, &envelope, &parameters.mailbox, &mut queue_report(self.fabric));
+        hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: put.err() });
+        self.fabric.request_injection();
+        put.ok()?;
+        if let Some(data) = &mut hardware.data {
+            data.memory.write((from, number), (0, 0), packet.payload().get(), packet.bad);
+        }
+        hardware.headers.remove(&(from, number));
+        let entry = parameters.mailbox.entry.max(bytes);
+        let written = hardware.memory.port.write(checked.ended, entry, &parameters.host_port);
+        let noticed = written.ended + parameters.mailbox.poll;
+        if packet.watch {
+            let endpoint = self.fabric.endpoint();
+            let mut stage = |block, came, began, ended| {
+                let (source, message) = (from, number);
+                self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+            };
+            stage(Block::Mailbox, now, checked.began, checked.ended);
+            stage(Block::HostPort, checked.ended, written.began, written.ended);
+            stage(Block::Polling, written.ended, written.ended, noticed);
+        }
+        let message =
+            Delivered { noticed, from, number, bytes, born, hops, header, interface, in_mailbox: true };
+        self.compare(&message);
+        Some(message)
+    }
+
+    /// Compares the bytes of a message that has come whole, where messages carry real ones.
+    pub(super) fn compare(&mut self, message: &Delivered<H::Header>) {
+        if let Some(data) = &mut self.hardware.data {
+            data.compare(message, self.fabric.endpoint(), self.fabric.output());
+        }
+    }
+
+    /// A mailbox has a packet of this packetizer, or has refused it.
+    fn answer(&mut self, message: u32, refusal: Option<Refusal>) -> Option<Failure> {
+        let (channel, parcel) = self.hardware.packetizer.answered(
+            message,
+            refusal.is_none(),
+            &mut channel_report(self.fabric),
+        )?;
+        let now = self.fabric.now();
+        let again = |refused, pause: Span| {
+            Some(Post { at: now + pause, what: Posted::Small(Parcel { refused, ..parcel }) })
+        };
+        let (post, reason) = match refusal {
+            Some(Refusal::Full) => {
+                let refused = parcel.refused.saturating_add(1);
+                (again(refused, Packetizer::pause(refused, &self.parameters.packetizer)), None)
+            }
+            Some(Refusal::Damaged) => (again(parcel.refused.max(1), Span::ZERO), None),
+            Some(Refusal::Domain) => (None, Some(FailureReason::Domain)),
+            Some(Refusal::Interface) => (None, Some(FailureReason::NoInterface)),
+            None => (None, None),
+        };
+        // A process that waits for a channel comes before the packet that is posted again.
+        self.serve_waiting(channel.interface);
+        if let Some(post) = post {
+            self.post(post);
+        }
+        reason.map(|reason| self.withdraw(&parcel, reason))
+    }
+
+    /// Channels of an interface have become free.
+    fn serve_waiting(&mut self, interface: u16) {
+        loop {
+            let packetizer = &mut self.hardware.packetizer;
+            let next = packetizer.next_waiting(
+                interface,
+                &self.parameters.packetizer,
+                &mut channel_report(self.fabric),
+            );
+            let Some((since, parcel, channel)) = next else { break };
+            self.store(since, channel, parcel);
+        }
+        // There may be room for an offer of the host, too.
+        self.fabric.request_injection();
+    }
+
+    /// A message will not arrive any more: the receiver forgets its header.
+    fn withdraw(&mut self, parcel: &Parcel, reason: FailureReason) -> Failure {
+        let Parcel { interface, to, message: number, token, .. } = *parcel;
+        self.fabric.announce(to, number, Announcement::Withdrawn);
+        Failure { to, number, interface, token, reason }
+    }
+
+    /// The retransmission timer of a channel has fired.
+    pub(super) fn channel_expired(&mut self, channel: ChannelId) -> Option<Failure> {
+        let (now, parameters) = (self.fabric.now(), &self.parameters.packetizer);
+        let (expiry, parcel) =
+            self.hardware.packetizer.expired(now, channel, parameters, &mut channel_report(self.fabric));
+        match expiry {
+            Expiry::Settled => None,
+            Expiry::NotBefore(at) => {
+                self.fabric.set_timer(at, ExanetTimer::Retransmission(channel));
+                None
+            }
+            Expiry::Repeat => {
+                let Parcel { message, watch, .. } = *self.hardware.packetizer.parcel(channel)?;
+                if watch {
+                    let waited = self.hardware.packetizer.waited(channel, parameters);
+                    let since = Time::from_ps(now.as_ps().saturating_sub(waited.as_ps()));
+                    let (endpoint, block) = (self.fabric.endpoint(), Block::Timeout);
+                    let (source, came, began, ended) = (endpoint, since, since, now);
+                    self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+                }
+                let made = self.hardware.packetizer.start(now, parameters);
+                self.hardware.transmit.small(made.ended, channel, message);
+                self.fabric.request_injection();
+                None
+            }
+            Expiry::GiveUp => {
+                self.serve_waiting(channel.interface);
+                parcel.map(|parcel| self.withdraw(&parcel, FailureReason::TimedOut))
+            }
+        }
+    }
+}
+
+/// Reports changes of queues to the observer.
+fn queue_report<'a, H: Host>(
+    fabric: &'a mut InterfaceContext<'_, '_, ExanetNic<H>>,
+) -> impl FnMut(QueueChange) + 'a {
+    let endpoint = fabric.endpoint();
+    let output = fabric.output();
+    move |change| {
+        let at = change.at;
+        output.state(&StateChange { endpoint, at, change: BlockChange::Mailbox(change) });
+    }
+}

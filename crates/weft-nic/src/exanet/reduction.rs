@@ -1,0 +1,191 @@
+//! The allreduce module in the interface: its packets and timers. Vectors travel as times; where a run moves
+//! real data, announcements carry their bytes.
+
+use super::bytes::{DataOfHost, Reduced};
+use super::header::Header;
+use super::node::Node;
+use super::{Announcement, ExanetNic, ExanetTimer};
+use crate::allreduce::{
+    AcceleratorError, AllreduceRequest, Module, ModuleContext, ModulePacket, ModuleState, ModuleSurface,
+    OperationId, Step,
+};
+use crate::data::Words;
+use crate::host::{Failure, FailureReason, Host};
+use crate::memory_path::MemoryPath;
+use crate::observer::{Block, Observer as _, Stage};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use weft_fabric::{Addressing, InterfaceContext, Packet};
+use weft_units::{EndpointId, Time};
+
+/// The module, with its packets in the order in which they are due.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Reductions {
+    module: Module,
+    packets: VecDeque<ModulePacket>,
+    /// Requests that are not done, by token.
+    requests: BTreeMap<u32, Request>,
+}
+
+/// A request of the host.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Request {
+    /// The number of the request among the messages.
+    number: u32,
+    /// The end of the last state that was reported, if the request is watched.
+    reported: Option<Time>,
+}
+
+impl Reductions {
+    /// The time at which a packet is due; [`Time::NEVER`]: there is none.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.packets.front().map_or(Time::NEVER, |packet| packet.due)
+    }
+
+    /// Requests that are not done.
+    pub fn unfinished(&self) -> usize {
+        self.module.unfinished()
+    }
+}
+
+/// The module's way out while it is called.
+struct Outlet<'a, 'b, 'c, H: Host> {
+    fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
+    packets: &'a mut VecDeque<ModulePacket>,
+    requests: &'a mut BTreeMap<u32, Request>,
+    failures: &'a mut VecDeque<(Time, Failure)>,
+    data: Option<&'a mut DataOfHost<H::Header>>,
+    /// Endpoints of a board.
+    board: u32,
+}
+
+/// The surroundings of the module.
+type Surroundings<'s, 'a, 'b, 'c, H> = ModuleContext<'s, Outlet<'a, 'b, 'c, H>>;
+
+impl<H: Host> Outlet<'_, '_, '_, H> {
+    /// Reports a state of a watched request, which began where the last reported one ended. In the state the
+    /// request waited until `began`; `None`: not at all.
+    fn report(&mut self, token: u32, state: ModuleState, began: Option<Time>, ended: Time) {
+        let Some(Request { number, reported: Some(reported) }) = self.requests.get_mut(&token) else {
+            return;
+        };
+        let (message, came) = (*number, std::mem::replace(reported, ended));
+        let (endpoint, block, began) =
+            (self.fabric.endpoint(), Block::Allreduce(state), began.unwrap_or(came));
+        if came < ended {
+            let source = endpoint;
+            self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+        }
+    }
+}
+
+impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
+    fn wake(&mut self, at: Time, id: OperationId) {
+        self.fabric.set_timer(at, ExanetTimer::Reduction(id));
+    }
+
+    fn send(&mut self, packet: ModulePacket) {
+        let place = self.packets.partition_point(|other| other.due <= packet.due);
+        self.packets.insert(place, packet);
+        self.fabric.request_injection();
+    }
+
+    fn begins(&mut self, token: u32, at: Time) {
+        // Until then an earlier request had the module.
+        self.report(token, ModuleState::Programming, Some(at), at);
+    }
+
+    fn was(&mut self, token: u32, state: ModuleState, until: Time) {
+        self.report(token, state, None, until);
+    }
+
+    fn finished(&mut self, at: Time, token: u32, values: Option<Vec<u8>>) {
+        self.requests.remove(&token);
+        if let Some(data) = self.data.as_deref_mut() {
+            let here = self.fabric.endpoint();
+            let values = &values.unwrap_or_default();
+            data.reduced(&Reduced { token, values, board: self.board }, here, self.fabric.output());
+        }
+        self.fabric.set_timer(at, ExanetTimer::Accelerated(token));
+    }
+
+    fn arm(&mut self, at: Time) {
+        self.fabric.set_timer(at, ExanetTimer::ReductionLate);
+    }
+
+    fn failed(&mut self, at: Time, request: &AllreduceRequest, other: EndpointId) {
+        let AllreduceRequest { token, interface, .. } = *request;
+        let number = self.requests.remove(&token).map_or(0, |request| request.number);
+        if let Some(data) = self.data.as_deref_mut() {
+            data.memory.forget_reduction(token);
+        }
+        let reason = FailureReason::Reduction;
+        let failure = Failure { to: other, number, interface, token: Some(token), reason };
+        let at = at.max(self.fabric.now());
+        self.failures.push_back((at, failure));
+        self.fabric.set_timer(at, ExanetTimer::Failed);
+    }
+}
+
+impl<H: Host> Node<'_, '_, '_, H> {
+    /// Calls the module in its surroundings; `None`: the machine has no accelerator.
+    fn with_module<R>(
+        &mut self,
+        call: impl FnOnce(&mut Module, &mut MemoryPath<'_>, &mut Surroundings<'_, '_, '_, '_, H>) -> R,
+    ) -> Option<R> {
+        let parameters = self.parameters.allreduce.as_ref()?;
+        let hardware = &mut *self.hardware;
+        let mut path = hardware.memory.path(self.parameters);
+        let Reductions { module, packets, requests } = &mut **hardware.reductions.get_or_insert_default();
+        let (failures, data) = (&mut hardware.failures, hardware.data.as_deref_mut());
+        let (fabric, board) = (&mut *self.fabric, parameters.limits.board);
+        let now = fabric.now();
+        let mut outlet = Outlet { fabric, packets, requests, failures, data, board };
+        let mut context = ModuleContext { now, parameters, surface: &mut outlet };
+        Some(call(module, &mut path, &mut context))
+    }
+
+    /// A rank asks for an allreduce at `at`, now or later. Returns its number.
+    pub(super) fn reduce(&mut self, request: AllreduceRequest, at: Time) -> Result<u32, AcceleratorError> {
+        let limits = self.parameters.allreduce.as_ref().ok_or(AcceleratorError::Absent)?.limits;
+        limits.check(&request.members)?;
+        let (token, number) = (request.token, self.hardware.take_number());
+        let reported = request.watch.then_some(at);
+        let reductions = self.hardware.reductions.get_or_insert_default();
+        reductions.requests.insert(token, Request { number, reported });
+        let values = self.hardware.data.as_mut().map(|data| data.memory.reduce(number, &request));
+        let accepted = self.with_module(|module, _, context| module.request(request, values, at, context));
+        accepted.unwrap_or(Err(AcceleratorError::Absent))?;
+        Ok(number)
+    }
+
+    /// It may be time to ask for vectors that have not come.
+    pub(super) fn reduction_late(&mut self) {
+        self.with_module(|module, _, context| module.expired(context));
+    }
+
+    /// The time for which the module wanted to be woken.
+    pub(super) fn wake_reduction(&mut self, id: OperationId) {
+        self.with_module(|module, path, context| module.woken(id, path, context));
+    }
+
+    /// A packet of another module has come.
+    pub(super) fn reduction_packet(&mut self, from: EndpointId, id: OperationId, step: Step) {
+        let values = self.hardware.data.as_mut().map(|data| data.memory.vector_of(from, id, step));
+        self.with_module(|module, _, context| module.received(from, (id, step), values, context));
+    }
+
+    /// The module's packet that is due; an announcement carries the bytes of its vector.
+    pub(super) fn next_reduction(&mut self) -> Option<Packet> {
+        let now = self.fabric.now();
+        let reductions = self.hardware.reductions.as_deref_mut().filter(|it| it.due() <= now)?;
+        let ModulePacket { to, id, step, bytes, values, .. } = reductions.packets.pop_front()?;
+        let vector = values.unwrap_or_default();
+        for words in Words::of(id, step, &vector) {
+            self.fabric.announce(to, id.group, Announcement::Words(words));
+        }
+        let addressing = Addressing { source: self.fabric.endpoint(), destination: to, message: id.group };
+        Some(Header::Reduction(id, step).packet(addressing, bytes.get() as u32))
+    }
+}

@@ -1,0 +1,536 @@
+//! The overheads interface: overheads per message and per packet, no blocks.
+//!
+//! ```text
+//!  host ─ send ─► per-message overhead ─► round robin over channels ─► per-packet overhead ─► fabric
+//!  host ◄ deliver ─ per-message overhead ◄─ whole? ◄─ per-packet overhead ◄──────────────────── fabric
+//! ```
+//! # Not modelled
+//! A message that loses a packet, or gets one corrupted, never arrives: nothing is sent again. Descriptors,
+//! completion queues, translation, the host's bus, retransmission: the block-level
+//! interface has them.
+
+mod watched;
+
+use crate::host::{
+    BlockWork, Delivered, Host, HostContext, Message, Nic, NicParameters, Offer, Primitive, Side,
+};
+use crate::hosted::Hosted;
+use crate::observer::{Block, Observer, Stage};
+use serde::{Deserialize, Serialize};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use watched::Watched;
+use weft_engine::Payload;
+use weft_fabric::{
+    Addressing, Announced, HeaderBits, HopRecord, Injection, Interface, InterfaceContext, Packet, Part,
+};
+use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// The section of a machine file on the overheads interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OverheadsParameters {
+    /// From the host's post to the first packet. Messages overlap in it.
+    pub send_message: Span,
+    /// From the host's post of an [RDMA write](Primitive::Write) to its first packet, instead.
+    pub send_write: Span,
+    /// For each message before its first packet; the interface supplies no packets meanwhile.
+    pub message_gap: Span,
+    /// Least time between two packets that the interface supplies.
+    pub send_packet: Span,
+    /// For each packet that arrives, one after the other.
+    pub receive_packet: Span,
+    /// From the last packet to the host's notice.
+    pub receive_message: Span,
+    /// Largest payload of a packet.
+    pub payload: Bytes,
+    /// Messages whose packets are interleaved; later ones wait.
+    pub channels: u32,
+}
+
+impl OverheadsParameters {
+    /// From a message's post to its first packet.
+    fn start_of(&self, primitive: Primitive) -> Span {
+        match primitive {
+            Primitive::Write | Primitive::WriteBack => self.send_write,
+            Primitive::Automatic | Primitive::Small => self.send_message,
+        }
+    }
+}
+
+/// A message on its way out.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Outgoing {
+    to: EndpointId,
+    number: u32,
+    bytes: Bytes,
+    sent: Bytes,
+    born: Time,
+    /// When its first packet may go, gap aside.
+    posted: Time,
+    /// Whether the gap before the message has been spent.
+    prepared: bool,
+    token: Option<u32>,
+}
+
+/// A message that is coming in.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Incoming<H> {
+    missing: Bytes,
+    bytes: Bytes,
+    born: Time,
+    header: Option<H>,
+    watch: bool,
+    interface: u16,
+}
+
+/// Header fields that all packets of a message share.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Announcement<H> {
+    bytes: Bytes,
+    born: Time,
+    header: Option<H>,
+    watch: bool,
+    interface: u16,
+}
+
+impl<H: Copy + Send + Sync> Payload for Announcement<H> {
+    fn tie(&self) -> u128 {
+        // Of a message there is one.
+        0
+    }
+}
+
+/// The overheads interface's own events.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum OverheadsTimer<T> {
+    /// The host's.
+    Host(T),
+    /// The first message that waits for the host's notice is due.
+    Deliver,
+    /// All data of the message with this token has been taken.
+    Sent(u32),
+}
+
+impl<T: Payload> Payload for OverheadsTimer<T> {
+    fn tie(&self) -> u128 {
+        match self {
+            OverheadsTimer::Deliver => 0,
+            OverheadsTimer::Sent(token) => 1 << 120 | u128::from(*token),
+            OverheadsTimer::Host(timer) => 1 << 121 | timer.tie(),
+        }
+    }
+}
+
+/// The interface, with its host.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "H: Host")]
+pub struct OverheadsNic<H: Host> {
+    /// The host.
+    pub host: H,
+    transmit: Transmit,
+    /// Messages announced to this interface that have not arrived whole.
+    incoming: BTreeMap<(EndpointId, u32), Incoming<H::Header>>,
+    /// Messages that have arrived, in the order in which the host notices them.
+    due: VecDeque<Delivered<H::Header>>,
+    /// The time at which the receiving side is done with all packets that have arrived.
+    receiver_free: Time,
+    /// Time that packets have taken the receiving side.
+    received: Span,
+}
+
+/// The sending side.
+#[derive(Serialize, Deserialize)]
+struct Transmit {
+    /// In the order in which they are posted.
+    queue: VecDeque<Outgoing>,
+    /// Which of the channels sends next.
+    turn: u32,
+    next_number: u32,
+    next_packet: Time,
+    /// When the gap before the host's next offer begins, if nothing else is sent before: it need not be asked
+    /// then, only when the gap is over.
+    begins_offer: Time,
+    /// Time that messages and packets have taken the sending side, and nothing else could be sent.
+    worked: Span,
+    watched: Watched,
+}
+
+/// The interface as its host sees it.
+struct Node<'a, 'b, 'c, H: Host> {
+    transmit: &'a mut Transmit,
+    parameters: &'a OverheadsParameters,
+    fabric: &'a mut InterfaceContext<'b, 'c, OverheadsNic<H>>,
+}
+
+impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.fabric.now()
+    }
+
+    #[inline]
+    fn endpoint(&self) -> EndpointId {
+        self.fabric.endpoint()
+    }
+
+    #[inline]
+    fn output(&mut self) -> &mut H::Output {
+        self.fabric.output()
+    }
+
+    fn set_timer(&mut self, at: Time, timer: H::Timer) {
+        self.fabric.set_timer(at, OverheadsTimer::Host(timer));
+    }
+
+    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        let number = self.transmit.take_number();
+        let Message { to, bytes, born, header, token, primitive, to_interface: interface, watch, .. } =
+            message;
+        self.fabric.announce(to, number, Announcement { bytes, born, header, watch, interface });
+        let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
+        let posted = at + self.parameters.start_of(primitive);
+        if watch {
+            let endpoint = self.fabric.endpoint();
+            let handed_over = watched::Posted { message: number, at, ready: posted };
+            self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
+        }
+        let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token };
+        self.transmit.insert(outgoing);
+        self.fabric.request_injection();
+        number
+    }
+
+    fn request_offer(&mut self) {
+        self.fabric.request_injection();
+    }
+}
+
+impl Transmit {
+    fn take_number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+
+    /// Puts a message behind all that are posted no later.
+    #[inline]
+    fn insert(&mut self, outgoing: Outgoing) {
+        match self.queue.back() {
+            Some(last) if last.posted > outgoing.posted => {
+                let place = self.queue.partition_point(|other| other.posted <= outgoing.posted);
+                self.queue.insert(place, outgoing);
+            }
+            _ => self.queue.push_back(outgoing),
+        }
+    }
+}
+
+impl<H: Host> OverheadsNic<H> {
+    /// The interface of `host`.
+    pub fn new(host: H) -> OverheadsNic<H> {
+        OverheadsNic {
+            host,
+            transmit: Transmit {
+                queue: VecDeque::new(),
+                turn: 0,
+                next_number: 0,
+                next_packet: Time::ZERO,
+                begins_offer: Time::NEVER,
+                worked: Span::ZERO,
+                watched: Watched::default(),
+            },
+            incoming: BTreeMap::new(),
+            due: VecDeque::new(),
+            receiver_free: Time::ZERO,
+            received: Span::ZERO,
+        }
+    }
+
+    /// The host and its node, as the fabric calls them.
+    #[inline]
+    fn hosted<'a, 'b, 'c>(
+        &'a mut self,
+        parameters: &'a NicParameters<OverheadsParameters, H::Parameters>,
+        fabric: &'a mut InterfaceContext<'b, 'c, Self>,
+    ) -> Hosted<'a, H, Node<'a, 'b, 'c, H>> {
+        let node = Node { transmit: &mut self.transmit, parameters: &parameters.interface, fabric };
+        Hosted { host: &mut self.host, parameters: &parameters.host, node }
+    }
+
+    /// A message has arrived whole; the host notices it, if not now.
+    #[inline]
+    fn arrived(
+        &mut self,
+        message: Delivered<H::Header>,
+        parameters: &NicParameters<OverheadsParameters, H::Parameters>,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        if message.noticed > context.now() && !H::PASSIVE {
+            self.due.push_back(message);
+            context.set_timer(message.noticed, OverheadsTimer::Deliver);
+        } else {
+            self.hosted(parameters, context).deliver(&message);
+        }
+    }
+
+    /// The link is free from `free` on, and no message waits: when the gap before the host's next offer will
+    /// be over.
+    fn begin_offer(&mut self, free: Time, parameters: &OverheadsParameters) -> Time {
+        let offer = self.host.next_offer();
+        if offer == Time::NEVER {
+            return offer;
+        }
+        let begin = offer.max(free).max(self.transmit.next_packet);
+        self.transmit.begins_offer = begin;
+        begin.max(offer.saturating_add(parameters.send_message)).saturating_add(parameters.message_gap)
+    }
+
+    /// Takes the next packet of the message whose turn it is.
+    fn next_of_queue(&mut self, now: Time, parameters: &OverheadsParameters) -> Option<Supplied> {
+        let transmit = &mut self.transmit;
+        let first = transmit.queue.front()?;
+        if first.posted > now {
+            return Some(Supplied::NotBefore(first.posted));
+        }
+        let window = transmit.queue.iter().take(parameters.channels as usize);
+        let channels = window.take_while(|outgoing| outgoing.posted <= now).count();
+        let index = transmit.turn as usize % channels;
+        let outgoing = &mut transmit.queue[index];
+        if !outgoing.prepared {
+            outgoing.prepared = true;
+            transmit.turn = index as u32;
+            transmit.next_packet = now + parameters.message_gap;
+            transmit.worked = transmit.worked.saturating_add(parameters.message_gap);
+            return Some(Supplied::NotBefore(transmit.next_packet));
+        }
+        let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
+        let whole = piece == outgoing.bytes;
+        outgoing.sent += piece;
+        let finished = outgoing.sent == outgoing.bytes;
+        let Outgoing { to, number, born, token, .. } = *outgoing;
+        if finished {
+            transmit.queue.remove(index);
+            transmit.turn = index as u32;
+        } else {
+            transmit.turn = (index as u32 + 1) % channels as u32;
+        }
+        let part = if whole { Part::Whole } else { Part::Piece };
+        let sent = token.filter(|_| finished);
+        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent, last: finished })
+    }
+}
+
+/// The outcome of a look at the queue.
+enum Supplied {
+    Packet {
+        to: EndpointId,
+        number: u32,
+        bytes: Bytes,
+        born: Time,
+        part: Part,
+        sent: Option<u32>,
+        last: bool,
+    },
+    NotBefore(Time),
+}
+
+impl<H: Host> Nic<H> for OverheadsNic<H> {
+    fn new(host: H, _: EndpointId, _: &Self::Parameters) -> OverheadsNic<H> {
+        OverheadsNic::new(host)
+    }
+
+    fn host_timer(timer: H::Timer) -> OverheadsTimer<H::Timer> {
+        OverheadsTimer::Host(timer)
+    }
+
+    fn host(&self) -> &H {
+        &self.host
+    }
+
+    fn unfinished(&self) -> (usize, usize) {
+        (self.transmit.queue.len(), self.incoming.len() + self.due.len())
+    }
+
+    fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
+        visit(BlockWork { block: "sending", side: Side::Sender, worked: self.transmit.worked });
+        visit(BlockWork { block: "receiving", side: Side::Receiver, worked: self.received });
+    }
+}
+
+impl<H: Host> Interface for OverheadsNic<H> {
+    type Parameters = NicParameters<OverheadsParameters, H::Parameters>;
+    type Timer = OverheadsTimer<H::Timer>;
+    type Announcement = Announcement<H::Header>;
+    type Output = H::Output;
+
+    fn is_active(&self) -> bool {
+        self.host.is_active()
+    }
+
+    fn start(&mut self, parameters: &Self::Parameters, context: &mut InterfaceContext<'_, '_, Self>) {
+        self.hosted(parameters, context).start();
+        context.request_injection();
+    }
+
+    fn timer(
+        &mut self,
+        timer: Self::Timer,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        match timer {
+            OverheadsTimer::Host(timer) => self.hosted(parameters, context).host_timer(timer),
+            OverheadsTimer::Deliver => {
+                if let Some(message) = self.due.pop_front() {
+                    self.hosted(parameters, context).deliver(&message);
+                }
+            }
+            OverheadsTimer::Sent(token) => self.hosted(parameters, context).sent(token),
+        }
+    }
+
+    fn announced(
+        &mut self,
+        announced: Announced<Self::Announcement>,
+        _: &Self::Parameters,
+        _: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        let Announced { from, message, content } = announced;
+        let Announcement { bytes, born, header, watch, interface } = content;
+        let missing = bytes;
+        self.incoming.insert((from, message), Incoming { missing, bytes, born, header, watch, interface });
+    }
+
+    #[inline]
+    fn received(
+        &mut self,
+        packet: &Packet,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        let done = self.receiver_free.max(context.now()) + parameters.interface.receive_packet;
+        self.receiver_free = done;
+        self.received = self.received.saturating_add(parameters.interface.receive_packet);
+        if packet.bad {
+            return; // its check fails: the message will never be whole
+        }
+        let Packet { source: from, message: number, hops, .. } = *packet;
+        let (noticed, in_mailbox) = (done + parameters.interface.receive_message, false);
+        let bytes = packet.payload();
+        let key = (from, number);
+        // A host whose messages carry no header does not announce those of one packet.
+        let Entry::Occupied(mut announced) = self.incoming.entry(key) else {
+            debug_assert!(packet.part == Part::Whole, "pieces are announced");
+            let (header, interface, born) = (None, 0, packet.carried.time_offered());
+            let message =
+                Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+            return self.arrived(message, parameters, context);
+        };
+        let incoming = announced.get_mut();
+        incoming.missing -= bytes;
+        if incoming.missing == Bytes::ZERO {
+            let Incoming { bytes, born, header, watch, interface, .. } = announced.remove();
+            if watch {
+                let (endpoint, block, came) = (context.endpoint(), Block::Interface, context.now());
+                // Nothing holds it up from then on.
+                let began = Time::from_ps(done.as_ps() - parameters.interface.receive_packet.as_ps());
+                let ended = noticed;
+                let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
+                context.output().stage(&stage);
+            }
+            let message =
+                Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+            self.arrived(message, parameters, context);
+        }
+    }
+
+    fn hop(output: &mut H::Output, hop: &HopRecord) {
+        output.hop(hop);
+    }
+
+    #[inline]
+    fn next_injection(&mut self, free: Time, parameters: &Self::Parameters) -> Time {
+        match self.transmit.queue.front() {
+            Some(outgoing) => outgoing.posted.max(self.transmit.next_packet),
+            None => self.begin_offer(free, &parameters.interface),
+        }
+    }
+
+    #[inline]
+    fn inject(
+        &mut self,
+        parameters: &Self::Parameters,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) -> Injection {
+        let now = context.now();
+        if self.transmit.next_packet > now {
+            return Injection::NotBefore(self.transmit.next_packet);
+        }
+        let queued = self.next_of_queue(now, &parameters.interface);
+        let begun = std::mem::replace(&mut self.transmit.begins_offer, Time::NEVER).min(now);
+        let (to, number, bytes, born, part, last) = match queued {
+            Some(Supplied::Packet { to, number, bytes, born, part, sent, last }) => {
+                if let Some(token) = sent {
+                    context.set_timer(now, OverheadsTimer::Sent(token));
+                }
+                (to, number, bytes, born, part, last)
+            }
+            Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
+            None => match self.host.offer(&parameters.host, now) {
+                Offer::Nothing => return Injection::Nothing,
+                Offer::NotBefore(_) => {
+                    return Injection::not_before(self.begin_offer(now, &parameters.interface));
+                }
+                Offer::Message(message) => {
+                    let Message { to, bytes, born, header, token, primitive, to_interface, .. } = message;
+                    let number = self.transmit.take_number();
+                    if header.is_some() || bytes > parameters.interface.payload {
+                        let (interface, watch) = (to_interface, false);
+                        context.announce(to, number, Announcement { bytes, born, header, watch, interface });
+                    }
+                    let gap = parameters.interface.message_gap;
+                    self.transmit.worked = self.transmit.worked.saturating_add(gap);
+                    let posted = born + parameters.interface.start_of(primitive);
+                    let next = posted.max(begun) + parameters.interface.message_gap;
+                    if next > now {
+                        let (sent, prepared) = (Bytes::ZERO, true);
+                        self.transmit.insert(Outgoing {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            born,
+                            posted: next,
+                            prepared,
+                            token,
+                        });
+                        self.transmit.next_packet = next;
+                        return Injection::NotBefore(next);
+                    }
+                    if bytes > parameters.interface.payload {
+                        let (sent, prepared) = (parameters.interface.payload, true);
+                        let outgoing =
+                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
+                        self.transmit.insert(outgoing);
+                        (to, number, sent, born, Part::Piece, false)
+                    } else {
+                        if let Some(token) = token {
+                            context.set_timer(now, OverheadsTimer::Sent(token));
+                        }
+                        (to, number, bytes, born, Part::Whole, true)
+                    }
+                }
+            },
+        };
+        let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
+        self.transmit.next_packet = now + parameters.interface.send_packet;
+        self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
+        let endpoint = context.endpoint();
+        let addressing = Addressing { source: endpoint, destination: to, message: number };
+        let mut packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
+        let gap = parameters.interface.message_gap;
+        let supplied = watched::Supplied { message: number, last, now, gap, pace };
+        packet.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
+        Injection::Packet(packet)
+    }
+}

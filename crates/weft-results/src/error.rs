@@ -1,0 +1,157 @@
+//! Errors of results on a disk.
+
+use crate::FORMAT_VERSION;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Results that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultsError {
+    /// The directory holds something already.
+    #[error(
+        "{} exists and is not empty; name another directory with -o, or write over it with --force",
+        .0.display()
+    )]
+    Exists(PathBuf),
+    /// The directory holds a run that was saved and did not end.
+    #[error(
+        "{} holds a saved run; continue it with `weft rerun {} --resume`, name another directory with -o, or \
+         write over it with --force",
+        .0.display(),
+        .0.display()
+    )]
+    Saved(PathBuf),
+    /// A file stands where the directory should be.
+    #[error("{} is not a directory; name a directory for results with -o", .0.display())]
+    NotADirectory(PathBuf),
+    /// Another process writes into the directory.
+    #[error(
+        "another weft{} writes into {}; wait for it, or name another directory with -o",
+        process.map_or(String::new(), |process| format!(" (process {process})")),
+        directory.display()
+    )]
+    Busy {
+        /// The directory.
+        directory: PathBuf,
+        /// The process, where it said so.
+        process: Option<u32>,
+    },
+    /// A file of a finished result is not there.
+    #[error("{} is missing; put it back, or run the command again", .0.display())]
+    Missing(PathBuf),
+    /// A table that the run did not write.
+    #[error("{} is not of this run: run.json does not name it; move it elsewhere", .0.display())]
+    Foreign(PathBuf),
+    /// A file of a finished result is not what was written.
+    #[error(
+        "{} is not the file that weft wrote (SHA-256 {sha}, as performance.json says); put that one back, or \
+         run the command again",
+        path.display()
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// The checksum of the file that weft wrote.
+        sha: String,
+    },
+    /// The directory holds no finished run.
+    #[error(
+        "{} holds no finished run: it has no run.json; name a directory that weft wrote with -o",
+        .0.display()
+    )]
+    NotAResult(PathBuf),
+    /// There is nothing to continue from.
+    #[error(
+        "{} holds no saved state to resume; runs save it with --save-every, such as --save-every 100us",
+        .0.display()
+    )]
+    NoSnapshot(PathBuf),
+    /// The disk is full. Nothing that reads as whole is left.
+    #[error(
+        "no room on the disk while writing {}; the results of this run are not kept: free some room, or name \
+         a directory on another disk with -o",
+        .0.display()
+    )]
+    DiskFull(PathBuf),
+    /// Another failure of the file system.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// The action that failed: "write", "read".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The result was written in another format.
+    #[error(
+        "{} was written by {} in format version {found}, and this weft reads version {FORMAT_VERSION}: {}",
+        path.display(),
+        weft_version.as_ref().map_or("a weft".to_owned(), |version| format!("weft {version}")),
+        mend(*found)
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The format version of the file.
+        found: u32,
+        /// The version of the weft that wrote it, where the file says so.
+        weft_version: Option<String>,
+    },
+    /// The state of a run was saved in another format.
+    #[error(
+        "{} was saved by another version of weft, whose state this one cannot read; run the command again",
+        path.display()
+    )]
+    SnapshotVersion {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file that weft wrote does not read any more.
+    #[error("{} is damaged ({why}); run it again into a new directory", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The contradiction that was found.
+        why: String,
+    },
+}
+
+/// The mend for a result of format version `found`.
+fn mend(found: u32) -> &'static str {
+    match found {
+        ..FORMAT_VERSION => {
+            "since then nic.model = \"full\" is \"exanet\", and \"simple\" is \"overheads\"; run the command \
+             again"
+        }
+        _ => "read it with the weft that wrote it",
+    }
+}
+
+impl ResultsError {
+    /// The error for a failed `action` on `path`.
+    pub fn file(action: &'static str, path: &Path, source: io::Error) -> ResultsError {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                ResultsError::DiskFull(path.to_owned())
+            }
+            _ => ResultsError::File { action, path: path.to_owned(), source },
+        }
+    }
+
+    /// The error for a failed write of a Parquet file.
+    pub(crate) fn parquet(
+        action: &'static str,
+        path: &Path,
+        error: parquet::errors::ParquetError,
+    ) -> ResultsError {
+        match error {
+            parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(source) => ResultsError::file(action, path, *source),
+                Err(other) => ResultsError::Damaged { path: path.to_owned(), why: other.to_string() },
+            },
+            other => ResultsError::Damaged { path: path.to_owned(), why: other.to_string() },
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A result directory: Parquet tables with a JSON manifest, written as the run goes.
+//!
+//! ```text
+//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks, pieces .parquet
+//!      ──RunManifest─────►               ──► run.json          (same inputs, same bytes)
+//!      ──Performance─────►               ──► performance.json  (outside the digest)
+//! ```
+//!
+//! | file | reads |
+//! |---|---|
+//! | `tables` | what each row says |
+//! | `row`, `cell` | how a row becomes columns |
+//! | `table` | one table on its way to a file |
+//! | `directory` | the directory: refused, written, saved, resumed, finished |
+//! | `lock`, `previous` | one writer at a time; the result that it replaces |
+//! | `manifest` | `run.json` and `performance.json` |
+//! | `digest` | whether two results are the same |
+//! | `ending` | how a run ended |
+//! | `wall_clock`, `memory` | wall time and memory, for `performance.json` only |
+//!
+//! What was asked for, and what is explained of a run, are of types that only who runs experiments knows:
+//! here they are anything that serializes.
+
+mod cell;
+mod digest;
+mod directory;
+mod ending;
+mod error;
+mod lock;
+mod manifest;
+mod memory;
+mod open_tables;
+mod previous;
+mod row;
+mod table;
+mod tables;
+mod wall_clock;
+
+pub use cell::Cell;
+pub use digest::{Digest, digest, file_digest};
+pub use directory::{Existing, ResultsWriter, StoredRequest, check_files, read_manifest, read_request};
+pub use ending::{Conclusion, Ending};
+pub use error::ResultsError;
+pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
+pub use memory::{available_memory, peak_memory};
+pub use row::{Column, Row};
+pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
+pub use tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Table};
+pub use wall_clock::{Beginning, Stopwatch, date};
+
+#[cfg(test)]
+mod tests;

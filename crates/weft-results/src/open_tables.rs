@@ -1,0 +1,129 @@
+//! The tables of a result while it is written.
+
+use crate::error::ResultsError;
+use crate::manifest::TableSummary;
+use crate::row::Row;
+use crate::table::{SavedTable, TableWriter};
+use crate::tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Table};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The file of a table.
+pub(crate) fn table_file(table: Table) -> String {
+    format!("{}.parquet", table.name())
+}
+
+/// The tables of a result that are wanted. The others are `None`: their rows are dropped.
+pub(crate) struct OpenTables {
+    pub(crate) messages: Option<TableWriter<MessageRow>>,
+    pub(crate) flows: Option<TableWriter<FlowRow>>,
+    pub(crate) links: Option<TableWriter<LinkRow>>,
+    pub(crate) ranks: Option<TableWriter<RankRow>>,
+    pub(crate) pieces: Option<TableWriter<MessagePieceRow>>,
+}
+
+/// The tables of a result at a virtual time, for a snapshot. Pieces are not among them: a run that records
+/// them is not saved.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SavedTables {
+    messages: Option<SavedTable<MessageRow>>,
+    flows: Option<SavedTable<FlowRow>>,
+    links: Option<SavedTable<LinkRow>>,
+    ranks: Option<SavedTable<RankRow>>,
+}
+
+/// A table that is whole, under a temporary name.
+pub(crate) struct MergedTable {
+    pub(crate) table: Table,
+    pub(crate) summary: TableSummary,
+    pub(crate) path: PathBuf,
+}
+
+impl OpenTables {
+    /// The `wanted` tables, without rows, with their parts in the folder `working`.
+    pub(crate) fn new(working: &Path, wanted: &[Table]) -> OpenTables {
+        fn open<R: Row>(working: &Path, wanted: bool) -> Option<TableWriter<R>> {
+            wanted.then(|| TableWriter::new(working))
+        }
+        let wants = |table| wanted.contains(&table);
+        OpenTables {
+            messages: open(working, wants(Table::Messages)),
+            flows: open(working, wants(Table::Flows)),
+            links: open(working, wants(Table::Links)),
+            ranks: open(working, wants(Table::Ranks)),
+            pieces: open(working, wants(Table::Pieces)),
+        }
+    }
+
+    /// The tables as a snapshot has them; rows after it are dropped.
+    pub(crate) fn resume(working: &Path, saved: SavedTables) -> Result<OpenTables, ResultsError> {
+        fn open<R: Row>(
+            working: &Path,
+            saved: Option<SavedTable<R>>,
+        ) -> Result<Option<TableWriter<R>>, ResultsError> {
+            saved.map(|table| TableWriter::resume(working, table)).transpose()
+        }
+        Ok(OpenTables {
+            messages: open(working, saved.messages)?,
+            flows: open(working, saved.flows)?,
+            links: open(working, saved.links)?,
+            ranks: open(working, saved.ranks)?,
+            pieces: None,
+        })
+    }
+
+    /// Whether rows of `table` are wanted.
+    pub(crate) fn wants(&self, table: Table) -> bool {
+        match table {
+            Table::Messages => self.messages.is_some(),
+            Table::Flows => self.flows.is_some(),
+            Table::Links => self.links.is_some(),
+            Table::Ranks => self.ranks.is_some(),
+            Table::Pieces => self.pieces.is_some(),
+        }
+    }
+
+    /// Ends the row groups: all rows before this virtual epoch have been handed over.
+    pub(crate) fn epoch(&mut self) -> Result<(), ResultsError> {
+        self.messages.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.flows.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.links.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.ranks.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)
+    }
+
+    /// The tables as they are now.
+    pub(crate) fn save(&mut self) -> Result<SavedTables, ResultsError> {
+        debug_assert!(self.pieces.is_none(), "a run that records pieces is not saved");
+        Ok(SavedTables {
+            messages: self.messages.as_mut().map(TableWriter::save).transpose()?,
+            flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
+            links: self.links.as_mut().map(TableWriter::save).transpose()?,
+            ranks: self.ranks.as_mut().map(TableWriter::save).transpose()?,
+        })
+    }
+
+    /// Makes each table whole under a temporary name in `working`, in the order in which tables are listed.
+    pub(crate) fn merge(&mut self, working: &Path) -> Result<Vec<MergedTable>, ResultsError> {
+        let merged = [
+            merge(self.messages.take(), working, Table::Messages)?,
+            merge(self.flows.take(), working, Table::Flows)?,
+            merge(self.links.take(), working, Table::Links)?,
+            merge(self.ranks.take(), working, Table::Ranks)?,
+            merge(self.pieces.take(), working, Table::Pieces)?,
+        ];
+        Ok(merged.into_iter().flatten().collect())
+    }
+}
+
+fn merge<R: Row>(
+    writer: Option<TableWriter<R>>,
+    working: &Path,
+    table: Table,
+) -> Result<Option<MergedTable>, ResultsError> {
+    let Some(writer) = writer else { return Ok(None) };
+    let summary = TableSummary { version: R::VERSION, rows: writer.rows() };
+    let path = working.join(table_file(table));
+    writer.merge(&path)?;
+    Ok(Some(MergedTable { table, summary, path }))
+}

@@ -1,0 +1,227 @@
+//! One table on its way to a file.
+//!
+//! ```text
+//!  push ──► rows of the open group ──(epoch)──► row group in the open part ──(save)──► closed part
+//!                                                                                         │ finish
+//!                                                NAME.parquet ◄── column chunks, copied ──┘
+//! ```
+//!
+//! Where a row group ends depends on rows and virtual epochs alone: rows of the open group are saved as
+//! rows. So the file is the same to the byte however often the run was saved and resumed.
+
+use crate::digest::{Sha, file_sha};
+use crate::error::ResultsError;
+use crate::row::Row;
+use arrow_schema::Schema;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::basic::Compression;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use weft_units::Time;
+
+/// A row group ends at the first epoch at which it has at least this number of rows.
+pub const GROUP_ROWS: usize = 64 << 10;
+/// A row group ends at this number of rows even between epochs: tables written at the end of a run have no
+/// epochs, and a machine may have millions of links.
+pub const GROUP_ROWS_LIMIT: usize = 1 << 20;
+
+/// A part that is whole on the disk.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Part {
+    /// File name in the working folder.
+    name: String,
+    /// The length of the file.
+    bytes: u64,
+    /// The checksum of the file; taken when the table is saved.
+    sha: Option<Sha>,
+}
+
+/// All that a table needs to continue after a resume.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(bound = "R: Row")]
+pub(crate) struct SavedTable<R> {
+    parts: Vec<Part>,
+    /// The open row group.
+    group: Vec<R>,
+    rows: u64,
+}
+
+/// Writes the rows of one table into parts in a working folder, and merges these into one file.
+pub(crate) struct TableWriter<R: Row> {
+    working: PathBuf,
+    schema: Arc<Schema>,
+    group: Vec<R>,
+    rows: u64,
+    last: Option<(u32, Time, u64, u64)>,
+    parts: Vec<Part>,
+    open: Option<OpenPart>,
+}
+
+struct OpenPart {
+    name: String,
+    path: PathBuf,
+    writer: ArrowWriter<BufWriter<File>>,
+}
+
+impl<R: Row> TableWriter<R> {
+    /// An empty table whose parts go into the folder `working`, which must exist.
+    pub(crate) fn new(working: &Path) -> TableWriter<R> {
+        TableWriter {
+            working: working.to_owned(),
+            schema: R::schema(),
+            group: Vec::new(),
+            rows: 0,
+            last: None,
+            parts: Vec::new(),
+            open: None,
+        }
+    }
+
+    /// The table as it was saved. Its parts must still be what they were; later ones are written over.
+    pub(crate) fn resume(working: &Path, saved: SavedTable<R>) -> Result<TableWriter<R>, ResultsError> {
+        for part in &saved.parts {
+            let path = working.join(&part.name);
+            let bytes = path.metadata().map_err(|e| ResultsError::file("read", &path, e))?.len();
+            if bytes != part.bytes {
+                let why = format!("it has {bytes} bytes instead of {}", part.bytes);
+                return Err(ResultsError::Damaged { path, why });
+            }
+            if part.sha != Some(file_sha(&path)?) {
+                let why = "its checksum does not fit".to_owned();
+                return Err(ResultsError::Damaged { path, why });
+            }
+        }
+        let last = saved.group.last().map(R::order);
+        let SavedTable { parts, group, rows } = saved;
+        Ok(TableWriter { group, rows, last, parts, ..TableWriter::new(working) })
+    }
+
+    /// Adds a row. Rows must come in the order of [`Row::order`].
+    pub(crate) fn push(&mut self, row: R) -> Result<(), ResultsError> {
+        let order = row.order();
+        debug_assert!(self.last.is_none_or(|last| last <= order), "rows of {} come in order", R::TABLE);
+        self.last = Some(order);
+        self.rows += 1;
+        self.group.push(row);
+        if self.group.len() >= GROUP_ROWS_LIMIT { self.end_group() } else { Ok(()) }
+    }
+
+    /// A virtual epoch has passed.
+    pub(crate) fn epoch(&mut self) -> Result<(), ResultsError> {
+        if self.group.len() >= GROUP_ROWS { self.end_group() } else { Ok(()) }
+    }
+
+    /// Rows so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Closes the open part, so that it is whole on the disk, and returns what a resume needs.
+    pub(crate) fn save(&mut self) -> Result<SavedTable<R>, ResultsError> {
+        self.close_part()?;
+        for part in self.parts.iter_mut().filter(|part| part.sha.is_none()) {
+            part.sha = Some(file_sha(&self.working.join(&part.name))?);
+        }
+        Ok(SavedTable { parts: self.parts.clone(), group: self.group.clone(), rows: self.rows })
+    }
+
+    /// Merges all parts into a file at `path`, which is whole on the disk afterwards.
+    pub(crate) fn merge(mut self, path: &Path) -> Result<(), ResultsError> {
+        if !self.group.is_empty() {
+            self.end_group()?;
+        }
+        self.close_part()?;
+        let write = |e| ResultsError::parquet("write", path, e);
+        let file = File::create(path).map_err(|e| ResultsError::file("write", path, e))?;
+        let columns = ArrowSchemaConverter::new().convert(&self.schema).map_err(write)?;
+        let mut merged = SerializedFileWriter::new(
+            BufWriter::new(file),
+            columns.root_schema_ptr(),
+            properties::<R>().into(),
+        )
+        .map_err(write)?;
+        for part in &self.parts {
+            let part_path = self.working.join(&part.name);
+            let read = |e| ResultsError::parquet("read", &part_path, e);
+            let part = File::open(&part_path).map_err(|e| ResultsError::file("read", &part_path, e))?;
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(&part).map_err(read)?;
+            for group in metadata.row_groups() {
+                let mut copy = merged.next_row_group().map_err(write)?;
+                for column in group.columns() {
+                    let chunk = ColumnCloseResult {
+                        bytes_written: column.compressed_size() as u64,
+                        rows_written: group.num_rows() as u64,
+                        metadata: column.clone(),
+                        bloom_filter: None,
+                        column_index: None,
+                        offset_index: None,
+                    };
+                    copy.append_column(&part, chunk).map_err(write)?;
+                }
+                copy.close().map_err(write)?;
+            }
+        }
+        sync(path, merged.into_inner().map_err(write)?)?;
+        Ok(())
+    }
+
+    /// Encodes the open group's rows as a row group of the open part.
+    fn end_group(&mut self) -> Result<(), ResultsError> {
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => {
+                let name = format!("{}-{:05}.parquet", R::TABLE, self.parts.len());
+                let path = self.working.join(&name);
+                let file = File::create(&path).map_err(|e| ResultsError::file("write", &path, e))?;
+                let writer =
+                    ArrowWriter::try_new(BufWriter::new(file), self.schema.clone(), Some(properties::<R>()))
+                        .map_err(|e| ResultsError::parquet("write", &path, e))?;
+                none.insert(OpenPart { name, path, writer })
+            }
+        };
+        let batch = R::batch(&self.group, &self.schema);
+        let written = open.writer.write(&batch).and_then(|()| open.writer.flush());
+        written.map_err(|e| ResultsError::parquet("write", &open.path, e))?;
+        self.group.clear();
+        Ok(())
+    }
+
+    fn close_part(&mut self) -> Result<(), ResultsError> {
+        let Some(OpenPart { name, path, writer }) = self.open.take() else { return Ok(()) };
+        let buffered = writer.into_inner().map_err(|e| ResultsError::parquet("write", &path, e))?;
+        let bytes = sync(&path, buffered)?;
+        self.parts.push(Part { name, bytes, sha: None });
+        Ok(())
+    }
+}
+
+/// Brings all of a file to the disk; returns its length.
+fn sync(path: &Path, buffered: BufWriter<File>) -> Result<u64, ResultsError> {
+    let file = buffered.into_inner().map_err(|e| ResultsError::file("write", path, e.into_error()))?;
+    file.sync_all().map_err(|e| ResultsError::file("write", path, e))?;
+    Ok(file.metadata().map_err(|e| ResultsError::file("write", path, e))?.len())
+}
+
+/// How every file of a table is written. There is no page index: its offsets would have to be
+/// rewritten when column chunks are copied.
+fn properties<R: Row>() -> WriterProperties {
+    let entry = |key: &str, value: String| KeyValue::new(format!("weft.{key}"), value);
+    WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_max_row_group_row_count(None)
+        .set_created_by(concat!("weft ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(vec![
+            entry("table", R::TABLE.to_owned()),
+            entry("version", R::VERSION.to_string()),
+        ]))
+        .build()
+}

@@ -1,0 +1,263 @@
+//! The tables of a result: what each row says.
+//!
+//! The first column of every table is `run`: a command that measures several loads and seeds makes
+//! several runs, each with a virtual time of its own, and lists them in `run.json` under `rows`.
+//! Quantities come from the checked types, so a column's unit cannot be another than its type's.
+
+use crate::row::{Row, row};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use weft_units::{BitRate, Bytes, EndpointId, PortId, RankId, Span, SwitchId, Time};
+
+row! {
+    /// One message that was delivered, in the order of delivery.
+    MessageRow in "messages" version 1
+        ordered by |row| (row.run, row.delivered_ps, row.source_endpoint.0.into(), row.sequence);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// Time at which its last byte was delivered.
+    delivered_ps: Time,
+    /// The endpoint that sent it.
+    source_endpoint: EndpointId,
+    /// The endpoint that received it.
+    destination_endpoint: EndpointId,
+    /// Counts the messages of the source endpoint: with it, it names the message.
+    sequence: u64,
+    /// The rank that sent it; null for traffic patterns.
+    source_rank: Option<RankId>,
+    /// The rank that received it; null for traffic patterns.
+    destination_rank: Option<RankId>,
+    /// The tag; null for traffic patterns and for messages of collectives.
+    tag: Option<i32>,
+    /// The kind of traffic: `pattern`, `point-to-point` or `collective`.
+    class: String,
+    /// Bytes of the program or pattern, without headers.
+    payload_bytes: Bytes,
+    /// When it was handed to the messaging layer or, for a pattern, generated.
+    posted_ps: Time,
+    /// Links that its last packet crossed, injection and ejection included.
+    hops: u32,
+}
+
+row! {
+    /// One flow: all messages of a run from one endpoint to another.
+    FlowRow in "flows" version 1
+        ordered by |row| {
+            let destination = row.destination_endpoint.map_or(0, |to| u64::from(to.0) + 1);
+            (row.run, Time::ZERO, row.source_endpoint.0.into(), destination)
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The endpoint that sent its messages.
+    source_endpoint: EndpointId,
+    /// The endpoint that received them; null where the pattern draws a new destination for every message.
+    destination_endpoint: Option<EndpointId>,
+    /// Messages delivered.
+    messages: u64,
+    /// Bytes delivered, without headers.
+    payload_bytes: Bytes,
+    /// Time at which the first of them was posted.
+    first_start_ps: Time,
+    /// Time at which the last of them was delivered.
+    last_completion_ps: Time,
+    /// Mean of the completion times (from posted to delivered), rounded down.
+    completion_mean_ps: Span,
+    /// 99th percentile of the completion times.
+    completion_p99_ps: Span,
+    /// The longest completion time.
+    completion_max_ps: Span,
+}
+
+row! {
+    /// One direction of one link, from an endpoint or a switch to an endpoint or a switch. Links that
+    /// leave endpoints come first, by endpoint; then those that leave switches, by switch and port.
+    LinkRow in "links" version 2
+        ordered by |row| {
+            let from = match (row.from_endpoint, row.from_switch) {
+                (Some(endpoint), _) => u64::from(endpoint.0),
+                (None, switch) => 1 << 32 | switch.map_or(0, |switch| u64::from(switch.0)),
+            };
+            (row.run, Time::ZERO, from, row.from_port.map_or(0, |port| port.0.into()))
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The endpoint it leaves; null where it leaves a switch.
+    from_endpoint: Option<EndpointId>,
+    /// The switch it leaves; null where it leaves an endpoint.
+    from_switch: Option<SwitchId>,
+    /// The port of that switch.
+    from_port: Option<PortId>,
+    /// The endpoint it ends at; null where it ends at a switch.
+    to_endpoint: Option<EndpointId>,
+    /// The switch it ends at; null where it ends at an endpoint.
+    to_switch: Option<SwitchId>,
+    /// The port of that switch.
+    to_port: Option<PortId>,
+    /// The kind of link, as the topology calls it.
+    class: String,
+    /// Bits per second on the line, coding included.
+    rate_bits_per_second: BitRate,
+    /// Packets that it carried, those that it lost included.
+    packets: u64,
+    /// Bytes of these packets: header, payload and footer.
+    packet_bytes: Bytes,
+    /// Time in which it was sending.
+    busy_ps: Span,
+    /// `busy_ps` as a share of the measured time.
+    utilization: f64,
+    /// Time in which a packet stood ready for it while the buffer behind it was full.
+    stall_ps: Span,
+    /// Packets among them that it lost by chance.
+    dropped: u64,
+    /// Packets among them that it lost because it was off.
+    dropped_dead: u64,
+    /// Packets among them that it corrupted.
+    corrupted: u64,
+}
+
+row! {
+    /// One rank of a replayed program.
+    RankRow in "ranks" version 1
+        ordered by |row| (row.run, Time::ZERO, row.rank.0.into(), 0);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The rank.
+    rank: RankId,
+    /// The endpoint of the host it sat on.
+    endpoint: EndpointId,
+    /// Time at which its last operation ended.
+    end_ps: Time,
+    /// Time in computation.
+    computation_ps: Span,
+    /// Time in the software of the messaging layer.
+    communication_ps: Span,
+    /// Time waiting for messages and requests.
+    wait_ps: Span,
+    /// `computation_ps` as a share of `end_ps`.
+    computation_share: f64,
+    /// `communication_ps` as a share of `end_ps`.
+    communication_share: f64,
+    /// `wait_ps` as a share of `end_ps`.
+    wait_share: f64,
+    /// Messages it sent, those of collectives included.
+    messages_sent: u64,
+    /// Messages it received, those of collectives included.
+    messages_received: u64,
+    /// Bytes it sent, without headers.
+    sent_bytes: Bytes,
+    /// Bytes it received, without headers.
+    received_bytes: Bytes,
+}
+
+row! {
+    /// One piece of the time of a message that was delivered, from when it was posted. The pieces of a
+    /// message are in the order of time, and the next begins where one ends: their times add up to the
+    /// message's `delivered_ps` - `posted_ps`. Written where `--breakdown` is given.
+    MessagePieceRow in "pieces" version 1
+        ordered by |row| (row.run, row.delivered_ps, row.source_endpoint.0.into(), row.sequence);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// Time at which the message's last byte was delivered.
+    delivered_ps: Time,
+    /// The endpoint that sent the message.
+    source_endpoint: EndpointId,
+    /// Counts the messages of the source endpoint: with it, it names the message.
+    sequence: u64,
+    /// The message's bytes of the program, without headers.
+    payload_bytes: Bytes,
+    /// Time at which the piece begins.
+    begin_ps: Time,
+    /// Duration of the piece.
+    time_ps: Span,
+    /// The category, as in `weft explain`.
+    category: String,
+    /// The activity that the time is spent on.
+    what: String,
+    /// The place: a rank, an interface, a link or a switch.
+    place: String,
+}
+
+/// The tables, in the order in which they are listed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Table {
+    /// [`MessageRow`]: large, and not written by default.
+    Messages,
+    /// [`FlowRow`].
+    Flows,
+    /// [`LinkRow`].
+    Links,
+    /// [`RankRow`].
+    Ranks,
+    /// [`MessagePieceRow`]: very large; `--breakdown` writes it.
+    Pieces,
+}
+
+impl Table {
+    /// All of them.
+    pub const ALL: [Table; 5] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks, Table::Pieces];
+    /// Those that can be asked for by name.
+    pub const NAMED: [Table; 4] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks];
+    /// Those written unless others are asked for.
+    pub const DEFAULT: [Table; 3] = [Table::Flows, Table::Links, Table::Ranks];
+
+    /// As it is written in options; its file is `NAME.parquet`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Table::Messages => MessageRow::TABLE,
+            Table::Flows => FlowRow::TABLE,
+            Table::Links => LinkRow::TABLE,
+            Table::Ranks => RankRow::TABLE,
+            Table::Pieces => MessagePieceRow::TABLE,
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Table {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Table, String> {
+        let known = Table::NAMED.map(Table::name).join(", ");
+        match Table::ALL.into_iter().find(|table| table.name() == text.trim()) {
+            Some(Table::Pieces) => Err(format!("--breakdown writes `pieces`; choose from {known} here")),
+            Some(table) => Ok(table),
+            None => Err(format!("there is no table `{text}`; choose from {known}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Column;
+
+    /// Catches a column whose unit is not in its name, such as `busy: Span`.
+    #[test]
+    fn units_end_the_names_of_columns() {
+        let all: Vec<Column> = [
+            MessageRow::columns(),
+            FlowRow::columns(),
+            LinkRow::columns(),
+            RankRow::columns(),
+            MessagePieceRow::columns(),
+        ]
+        .concat();
+        for column in all.iter().filter(|c| !c.unit.is_empty()) {
+            assert!(column.name.ends_with(&format!("_{}", column.unit)), "{}", column.name);
+        }
+        assert!(all.iter().filter(|c| !c.unit.is_empty()).count() > 15);
+    }
+
+    #[test]
+    fn a_wrong_table_names_the_right_ones() {
+        assert_eq!("links".parse(), Ok(Table::Links));
+        assert!("queues".parse::<Table>().unwrap_err().contains("messages, flows, links, ranks"));
+        assert!("pieces".parse::<Table>().unwrap_err().contains("--breakdown"));
+    }
+}

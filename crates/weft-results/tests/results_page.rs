@@ -1,0 +1,65 @@
+//! The page on results is made from the tables' own declarations.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::fmt::Write;
+use weft_results::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Row};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
+const GENERATED: &str = "<!-- From here on";
+
+/// Most columns of a line of the book's prose.
+const WIDTH: usize = 120;
+
+/// A paragraph in lines of at most [`WIDTH`] columns.
+fn wrapped(paragraph: &str) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in paragraph.split_whitespace() {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > WIDTH {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += width;
+    }
+    text
+}
+
+fn table<R: Row>() -> String {
+    let doc = wrapped(&R::DOC.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "));
+    let mut text = format!(
+        "\n### {} (version {})\n\n{doc}\n\n| column | type | |\n|---|---|---|\n",
+        R::TABLE,
+        R::VERSION
+    );
+    for column in R::columns() {
+        let null = if column.nullable { ", may be null" } else { "" };
+        writeln!(text, "| `{}` | {}{null} | {} |", column.name, column.data_type, column.doc).unwrap();
+    }
+    text
+}
+
+/// Catches a column that was added, renamed or given another meaning without the page saying so.
+#[test]
+fn the_page_says_what_the_files_hold() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let start = page.find(GENERATED).expect("the page has the mark");
+    let head = &page[..start + page[start..].find('\n').unwrap() + 1];
+    let tables = [
+        table::<MessageRow>(),
+        table::<FlowRow>(),
+        table::<LinkRow>(),
+        table::<RankRow>(),
+        table::<MessagePieceRow>(),
+    ];
+    let expected = format!("{head}{}", tables.concat());
+    if std::env::var_os("WEFT_WRITE_DOCS").is_some() {
+        std::fs::write(PAGE, &expected).unwrap();
+    } else {
+        assert!(page == expected, "docs/src/formats/results.md is stale: run the command that it names");
+    }
+}

@@ -1,0 +1,60 @@
+//! How the user follows a run and ends it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ctrl-C, seen by the run at its next virtual epoch.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Asks the run to end. Returns whether it had been asked before.
+    pub fn request(&self) -> bool {
+        self.0.swap(true, Ordering::Relaxed)
+    }
+
+    /// The flag itself, for a run that looks at it more often.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
+    /// Whether the run is asked to end.
+    pub fn is_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// An estimate of what a run will take, made before it begins.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// Wall time in seconds; `None` where it cannot be estimated.
+    pub wall_seconds: Option<f64>,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Listens to how far a run has come.
+pub trait ProgressListener: Sync {
+    /// Hears what the run will take, before it begins.
+    fn estimate(&self, estimate: Estimate);
+    /// Hears at virtual epochs the share of the work that is done, 0 to 1, and the present part of the work,
+    /// such as `load 0.3`.
+    fn advance(&self, share: f64, doing: &str);
+}
+
+/// A listener that says nothing.
+pub struct Silent;
+
+impl ProgressListener for Silent {
+    fn estimate(&self, _: Estimate) {}
+    fn advance(&self, _: f64, _: &str) {}
+}
+
+/// How the user ends and follows a run.
+#[derive(Clone, Copy)]
+pub struct Control<'a> {
+    /// Whether to end; read at virtual epochs.
+    pub interrupt: &'a Interrupt,
+    /// Who hears of progress, at virtual epochs.
+    pub progress: &'a dyn ProgressListener,
+}

@@ -1,0 +1,69 @@
+//! How an experiment runs: what its results do not depend on.
+
+use super::{ExperimentError, Output, Request};
+use serde::de::DeserializeOwned;
+use std::path::PathBuf;
+use weft_results::{Beginning, Performance, ResultsWriter};
+use weft_units::Span;
+
+/// How an experiment runs: what its results do not depend on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExperimentOptions {
+    /// Threads that simulate.
+    pub threads: u32,
+    /// The destination of results; `None`: only the report is wanted.
+    pub output: Option<Output>,
+    /// Virtual time between two snapshots; `None`: none is stored.
+    pub save_every: Option<Span>,
+    /// The file of a timeline for Perfetto.
+    pub timeline: Option<PathBuf>,
+    /// Whether to check conservation of packets, credits and bytes as the run goes.
+    pub check: bool,
+    /// The command as typed, for `performance.json`.
+    pub command: Vec<String>,
+}
+
+/// One thread, and nothing but the report.
+impl Default for ExperimentOptions {
+    fn default() -> ExperimentOptions {
+        ExperimentOptions {
+            threads: 1,
+            output: None,
+            save_every: None,
+            timeline: None,
+            check: false,
+            command: Vec::new(),
+        }
+    }
+}
+
+impl ExperimentOptions {
+    /// Opens the results that are asked for. With them comes the state of the last snapshot, where the run
+    /// resumes from it.
+    ///
+    /// # Errors
+    /// A directory that cannot be written or resumed, and a state that does not read.
+    pub(crate) fn open<S: DeserializeOwned>(
+        &self,
+        request: &Request,
+    ) -> Result<(Option<ResultsWriter>, Option<S>), ExperimentError> {
+        let Some(output) = &self.output else { return Ok((None, None)) };
+        let (writer, state) = output.open(request)?;
+        let state = state.map(|bytes| postcard::from_bytes(&bytes)).transpose().map_err(|error| {
+            ExperimentError::input(format!(
+                "the saved state cannot be read: {error}; it was written by another version of weft or is \
+                 damaged: run the command again"
+            ))
+        })?;
+        Ok((Some(writer), state))
+    }
+
+    /// The speed of a command that began at `began`.
+    pub(crate) fn performance(&self, began: &Beginning, packet_hops: u64) -> Performance {
+        Performance {
+            command: self.command.clone(),
+            threads: self.threads,
+            ..Performance::measured(began, packet_hops)
+        }
+    }
+}

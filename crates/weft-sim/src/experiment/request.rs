@@ -1,0 +1,64 @@
+//! Requests: everything that the results of a run depend on.
+
+use super::live::RunRequest;
+use super::osu::{ExpectedBcastRequest, OsuRequest};
+use super::replay::{ReplayRequest, TraceInput};
+use super::traffic::TrafficRequest;
+use serde::{Deserialize, Serialize};
+
+/// A machine as it was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MachineInput {
+    /// The shipped machine's name, or the machine file's name without its folder.
+    pub name: String,
+    /// The text of the machine file.
+    pub text: String,
+    /// The `--set`s in their order, each `key=value`.
+    pub sets: Vec<String>,
+}
+
+/// Everything that the results of a run depend on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "lowercase")]
+pub enum Request {
+    /// `weft traffic`.
+    Traffic(TrafficRequest),
+    /// `weft replay`.
+    Replay(ReplayRequest),
+    /// `weft osu BENCHMARK`.
+    Osu(OsuRequest),
+    /// `weft osu expected-bcast`.
+    #[serde(rename = "osu expected-bcast")]
+    ExpectedBcast(ExpectedBcastRequest),
+    /// `weft run`.
+    Run(RunRequest),
+}
+
+impl Request {
+    /// The machine that it runs on.
+    pub fn machine(&self) -> &MachineInput {
+        match self {
+            Request::Traffic(request) => &request.machine,
+            Request::Replay(request) => &request.machine,
+            Request::Osu(request) => &request.machine,
+            Request::ExpectedBcast(request) => &request.machine,
+            Request::Run(request) => &request.machine,
+        }
+    }
+
+    /// The traces that it reads.
+    pub fn traces(&self) -> &[TraceInput] {
+        match self {
+            Request::Replay(replay) => &replay.traces,
+            _ => &[],
+        }
+    }
+
+    /// The traces that it reads.
+    pub fn traces_mut(&mut self) -> &mut [TraceInput] {
+        match self {
+            Request::Replay(replay) => &mut replay.traces,
+            _ => &mut [],
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Figures of the Dragonfly.
+//!
+//! Distances are those of the minimal route (local, global, local). Between some switches two global
+//! links on end would be shorter; no routing here uses them.
+
+use super::valiant::{best_split, valiant_loads};
+use super::{Dragonfly, DragonflyMinimal, Ugal};
+use crate::figures::{
+    Bisection, ChannelLoad, ClosedForms, Paths, mean_over_pairs, ordered_pairs, walk_permutation,
+};
+use crate::pattern::Permutation;
+use crate::traits::{RoutedTopology, Topology};
+
+impl Dragonfly {
+    pub(super) fn diameter(&self) -> u32 {
+        let local = u32::from(self.switches_per_group() > 1);
+        if self.groups() > 1 { 1 + 2 * local } else { local }
+    }
+
+    pub(super) fn mean_distance(&self) -> f64 {
+        let (p, a) = (u128::from(self.endpoints_per_switch()), u128::from(self.switches_per_group()));
+        let same_group = u128::from(self.groups()) * ordered_pairs(self.switches_per_group());
+        // One global link; a local one for all sources, and all destinations, but those at its ends.
+        let other_group = ordered_pairs(self.groups()) * (a * a + 2 * a * (a - 1));
+        mean_over_pairs((same_group + other_group) * p * p, ordered_pairs(self.endpoints()))
+    }
+
+    pub(super) fn bisection(&self) -> Bisection {
+        let halves = |count: u32| u64::from(count / 2) * u64::from(count.div_ceil(2));
+        let unequal =
+            |count: u32| if count.is_multiple_of(2) { "" } else { ", into halves that differ by one" };
+        match (self.groups(), self.switches_per_group()) {
+            (1, 1) => Bisection { links: 0, cut: "all endpoints share one switch".to_owned() },
+            (1, a) => Bisection { links: halves(a), cut: format!("between switches{}", unequal(a)) },
+            (g, _) => Bisection { links: halves(g), cut: format!("between groups{}", unequal(g)) },
+        }
+    }
+
+    fn uniform_load(&self) -> Vec<f64> {
+        let (p, a) = (f64::from(self.endpoints_per_switch()), f64::from(self.switches_per_group()));
+        let others = f64::from(self.endpoints()) - 1.0;
+        let h = self.global_per_switch();
+        // Groups that switch i of a group leads to; never more than those of the switch before it.
+        let groups_behind = |i: u32| f64::from((self.groups() - 1).saturating_sub(i * h).min(h));
+        // From a switch to another: their own traffic, what the first sends through the other's global
+        // links, and what came to the first for endpoints of the other.
+        let local = p * p * (1.0 + a * (groups_behind(0) + groups_behind(1))) / others;
+        let global = (a * p).powi(2) / others;
+        vec![
+            if self.endpoints() > 1 { 1.0 } else { 0.0 },
+            if self.switches_per_group() > 1 { local } else { 0.0 },
+            if self.groups() > 1 { global } else { 0.0 },
+        ]
+    }
+}
+
+impl ClosedForms for DragonflyMinimal {
+    /// Two global links on end can be shorter than local, global, local.
+    fn idle_detour(&self) -> u32 {
+        1
+    }
+
+    fn diameter(&self) -> Option<u32> {
+        Some(self.topology().diameter())
+    }
+
+    fn mean_distance(&self) -> Option<f64> {
+        Some(self.topology().mean_distance())
+    }
+
+    fn bisection(&self) -> Option<Bisection> {
+        Some(self.topology().bisection())
+    }
+
+    fn uniform_load(&self) -> Option<ChannelLoad> {
+        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths: Paths::Deterministic })
+    }
+}
+
+impl ClosedForms for Ugal {
+    /// Three groups with a local link in each, and two global links.
+    fn longest_route(&self) -> Option<u32> {
+        Some(5)
+    }
+
+    fn idle_detour(&self) -> u32 {
+        1
+    }
+
+    fn diameter(&self) -> Option<u32> {
+        Some(self.topology().diameter())
+    }
+
+    fn mean_distance(&self) -> Option<f64> {
+        Some(self.topology().mean_distance())
+    }
+
+    fn bisection(&self) -> Option<Bisection> {
+        Some(self.topology().bisection())
+    }
+
+    fn uniform_load(&self) -> Option<ChannelLoad> {
+        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths: Paths::Minimal })
+    }
+
+    fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
+        let dragonfly = self.topology();
+        let minimal = walk_permutation(&DragonflyMinimal::new(dragonfly.clone()), permutation);
+        if dragonfly.groups() < 3 {
+            return Some(minimal.busiest_per_class(dragonfly, Paths::Minimal, |load| load as f64));
+        }
+        let valiant = valiant_loads(dragonfly, permutation);
+        let unit = f64::from(dragonfly.groups() - 2);
+        Some(best_split(dragonfly, &minimal, &valiant, unit))
+    }
+}

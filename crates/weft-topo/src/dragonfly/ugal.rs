@@ -1,0 +1,134 @@
+//! UGAL-L on the Dragonfly: minimal, or by way of a random group where the queues say so.
+//!
+//! The source's switch draws one intermediate group and compares its own two queues, each weighted with
+//! the hops of its path. The packet goes minimally if
+//!
+//! ```text
+//!   q_min · H_min  <=  q_non · H_non + threshold
+//! ```
+//! and otherwise minimally to the intermediate group, and from where it arrives there minimally to its
+//! destination. Packets inside one group, and all packets where there are only two groups, go minimally.
+//! Virtual channels: as in `dragonfly_minimal.rs`, three.
+//!
+//! # Source
+//! Kim, Dally, Scott, Abts, ISCA 2008, section 4.2 (UGAL-L, three virtual channels for non-minimal
+//! routing); A. Singh, "Load-balanced routing in interconnection networks", PhD thesis, Stanford 2005.
+
+use super::Dragonfly;
+use crate::proof::{Channel, Ranked};
+use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing};
+use serde::{Deserialize, Serialize};
+
+/// UGAL with local information.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ugal {
+    dragonfly: Dragonfly,
+    threshold: u64,
+}
+
+impl Ugal {
+    /// UGAL-L on `dragonfly`; `threshold` favours the minimal path, in bytes times hops.
+    pub fn new(dragonfly: Dragonfly, threshold: u64) -> Ugal {
+        Ugal { dragonfly, threshold }
+    }
+
+    /// The threshold, in bytes times hops.
+    pub fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    /// The intermediate group of a packet that is better off with a detour.
+    #[inline]
+    fn detour(&self, from: Address, to: Address, view: &mut impl LocalView) -> Option<u32> {
+        let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
+        if source == target || self.dragonfly.groups() < 3 {
+            return None;
+        }
+        let others = u128::from(self.dragonfly.groups() - 2);
+        let mut via = ((u128::from(view.random()) * others) >> 64) as u32;
+        via += u32::from(via >= source.min(target));
+        via += u32::from(via >= source.max(target));
+        let minimal = view.queued(self.dragonfly.minimal_port(from, to));
+        let detour = view.queued(self.dragonfly.port_to_group(from, via));
+        let minimal = u128::from(minimal) * u128::from(self.minimal_hops(from, to));
+        let detour = u128::from(detour) * u128::from(self.detour_hops(from, via, to));
+        (minimal > detour + u128::from(self.threshold)).then_some(via)
+    }
+
+    /// Links between switches of the minimal path between two groups.
+    #[inline]
+    fn minimal_hops(&self, from: Address, to: Address) -> u32 {
+        let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
+        let out = self.dragonfly.gateway(source, target).0;
+        let into = self.dragonfly.gateway(target, source).0;
+        1 + u32::from(out != self.dragonfly.switch_in_group(from))
+            + u32::from(into != self.dragonfly.switch_in_group(to))
+    }
+
+    /// Links between switches of the path by way of a third group.
+    #[inline]
+    fn detour_hops(&self, from: Address, via: u32, to: Address) -> u32 {
+        let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
+        let out = self.dragonfly.gateway(source, via).0;
+        let (arrives, leaves) =
+            (self.dragonfly.gateway(via, source).0, self.dragonfly.gateway(via, target).0);
+        let into = self.dragonfly.gateway(target, via).0;
+        2 + u32::from(out != self.dragonfly.switch_in_group(from))
+            + u32::from(arrives != leaves)
+            + u32::from(into != self.dragonfly.switch_in_group(to))
+    }
+}
+
+/// State: the intermediate group plus one; 0 without a detour and once it is reached.
+fn via(state: RouteState) -> Option<u32> {
+    state.0.checked_sub(1)
+}
+
+impl RoutedTopology for Ugal {
+    type Topology = Dragonfly;
+
+    #[inline]
+    fn topology(&self) -> &Dragonfly {
+        &self.dragonfly
+    }
+}
+
+impl Routing for Ugal {
+    #[inline]
+    fn virtual_channels(&self) -> u32 {
+        3
+    }
+
+    #[inline]
+    fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
+        if self.dragonfly.class(at.port).0 == 0 {
+            state.0 = self.detour(at.address, to, view).map_or(0, |group| group + 1);
+        } else if via(*state) == Some(self.dragonfly.group(at.address)) {
+            state.0 = 0;
+        }
+        let port = match via(*state) {
+            Some(group) => self.dragonfly.port_to_group(at.address, group),
+            None => self.dragonfly.minimal_port(at.address, to),
+        };
+        let vc = if self.dragonfly.class(port).0 == 0 { at.vc } else { self.dragonfly.next_vc(&at) };
+        NextHop { port, vc }
+    }
+
+    fn is_deterministic(&self) -> bool {
+        false
+    }
+}
+
+impl Ranked for Ugal {
+    fn rank(&self, channel: Channel) -> u64 {
+        self.dragonfly.channel_rank(channel)
+    }
+
+    fn successors(&self, channel: Channel, visit: &mut impl FnMut(Channel)) {
+        self.dragonfly.turns(channel, 2, visit);
+    }
+
+    fn representatives(&self) -> Option<Vec<Channel>> {
+        Some(self.dragonfly.channels_of_each_kind(self.virtual_channels()))
+    }
+}

@@ -1,0 +1,164 @@
+//! The load of permutations on a Dragonfly whose packets may go by way of a third group.
+
+use super::{Dragonfly, GLOBAL, LOCAL};
+use crate::figures::{ChannelLoad, Paths, PortLoads};
+use crate::pattern::Permutation;
+use crate::traits::Topology;
+use std::collections::BTreeMap;
+use weft_units::{EndpointId, SwitchId};
+
+/// The load of each port, in units of 1/(g-2), if every packet between groups goes by way of a third
+/// group, all equally likely. Packets inside a group go minimally.
+pub(super) fn valiant_loads(dragonfly: &Dragonfly, permutation: &Permutation) -> PortLoads {
+    let mut loads = PortLoads::new(dragonfly.switches(), dragonfly.ports(SwitchId(0)));
+    let all_ways = u64::from(dragonfly.groups() - 2);
+    let place = |endpoint| {
+        let address = dragonfly.endpoint_address(endpoint);
+        (dragonfly.group(address), dragonfly.switch_in_group(address))
+    };
+    let add_local = |loads: &mut PortLoads, group, from, to, load: u64| {
+        if from != to {
+            *loads.at(dragonfly.switch_id(group, from), dragonfly.local_port(from, to)) += load;
+        }
+    };
+    // First and last links, per endpoint.
+    let mut between_groups: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for source in (0..dragonfly.endpoints()).map(EndpointId) {
+        let destination = permutation.destination(source);
+        if source == destination {
+            continue;
+        }
+        let ((from, from_switch), (to, to_switch)) = (place(source), place(destination));
+        let (ejection_switch, ejection_port) = dragonfly.attachment(destination);
+        *loads.at(ejection_switch, ejection_port) += all_ways;
+        if from == to {
+            add_local(&mut loads, from, from_switch, to_switch, all_ways);
+            continue;
+        }
+        *between_groups.entry((from, to)).or_default() += 1;
+        for via in third_groups(dragonfly, from, to) {
+            add_local(&mut loads, from, from_switch, dragonfly.gateway(from, via).0, 1);
+            add_local(&mut loads, to, dragonfly.gateway(to, via).0, to_switch, 1);
+        }
+    }
+    // Global links, and the local ones of intermediate groups, per pair of groups.
+    for (&(from, to), &flows) in &between_groups {
+        for via in third_groups(dragonfly, from, to) {
+            let (out, out_port) = dragonfly.gateway(from, via);
+            let (arrives, _) = dragonfly.gateway(via, from);
+            let (leaves, leaves_port) = dragonfly.gateway(via, to);
+            *loads.at(dragonfly.switch_id(from, out), out_port) += flows;
+            add_local(&mut loads, via, arrives, leaves, flows);
+            *loads.at(dragonfly.switch_id(via, leaves), leaves_port) += flows;
+        }
+    }
+    loads
+}
+
+/// All groups but two.
+fn third_groups(dragonfly: &Dragonfly, from: u32, to: u32) -> impl Iterator<Item = u32> {
+    (0..dragonfly.groups()).filter(move |&via| via != from && via != to)
+}
+
+/// The mix of minimal and Valiant paths whose busiest channel between switches is least busy. The load
+/// of every channel is linear in the share, so the busiest is convex, and only channels that no other
+/// exceeds in both loads matter.
+pub(super) fn best_split(
+    dragonfly: &Dragonfly,
+    minimal: &PortLoads,
+    valiant: &PortLoads,
+    unit: f64,
+) -> ChannelLoad {
+    let mut per_class = [(); 3].map(|()| BTreeMap::<u64, u64>::new());
+    for ((_, port, minimal), (_, _, valiant)) in minimal.iter().zip(valiant.iter()) {
+        let most = per_class[usize::from(dragonfly.class(port).0)].entry(minimal).or_default();
+        *most = valiant.max(*most);
+    }
+    let busiest = |class: usize, share: f64| {
+        let load = |(&minimal, &valiant): (&u64, &u64)| {
+            share * minimal as f64 + (1.0 - share) * valiant as f64 / unit
+        };
+        per_class[class].iter().map(load).fold(0.0, f64::max)
+    };
+    let between = |share: f64| {
+        [LOCAL, GLOBAL].map(|class| busiest(usize::from(class.0), share)).into_iter().fold(0.0, f64::max)
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..100 {
+        let third: f64 = (high - low) / 3.0;
+        // On a plateau more minimal paths are better: they are shorter.
+        if between(low + third) < between(high - third) { high -= third } else { low += third }
+    }
+    let share: f64 = (low + high) / 2.0;
+    ChannelLoad {
+        per_class: (0..3).map(|class| busiest(class, share)).collect(),
+        paths: Paths::Split { minimal: share },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dragonfly::{DragonflyMinimal, DragonflySize, GlobalLinks};
+    use crate::path::idle_path;
+    use crate::pattern::Pattern;
+    use crate::traits::Attachment;
+    use proptest::prelude::*;
+
+    /// A detour is two minimal walks: to the first switch of the intermediate group, and from there.
+    fn walked_detours(
+        layout: &DragonflyMinimal,
+        dragonfly: &Dragonfly,
+        permutation: &Permutation,
+    ) -> Vec<u64> {
+        let mut loads = PortLoads::new(dragonfly.switches(), dragonfly.ports(SwitchId(0)));
+        let group = |endpoint| dragonfly.group(dragonfly.endpoint_address(endpoint));
+        let endpoints_per_group = dragonfly.switches_per_group() * dragonfly.endpoints_per_switch();
+        for from in (0..dragonfly.endpoints()).map(EndpointId) {
+            let to = permutation.destination(from);
+            let others = (0..dragonfly.groups()).filter(|&via| via != group(from) && via != group(to));
+            if from == to {
+                continue;
+            }
+            if group(from) == group(to) {
+                let weight = u64::from(dragonfly.groups() - 2);
+                idle_path(layout, from, to, |switch, port| *loads.at(switch, port) += weight);
+                continue;
+            }
+            for via in others {
+                let mut arrived = None;
+                idle_path(layout, from, EndpointId(via * endpoints_per_group), |switch, port| {
+                    if arrived.is_none() {
+                        *loads.at(switch, port) += 1;
+                        let Attachment::Switch(next, _) = dragonfly.peer(switch, port) else { return };
+                        arrived = (next.0 / dragonfly.switches_per_group() == via).then_some(next);
+                    }
+                });
+                let there = arrived.unwrap().0 * dragonfly.endpoints_per_switch();
+                idle_path(layout, EndpointId(there), to, |switch, port| *loads.at(switch, port) += 1);
+            }
+        }
+        loads.iter().map(|(_, _, load)| load).collect()
+    }
+
+    proptest! {
+        /// Catches detours that the figures route otherwise than packets go.
+        #[test]
+        fn valiant_loads_agree_with_walks(
+            (p, a, h) in (1u64..=2, 1u64..=4, 2u64..=3),
+            groups in 3u64..=9,
+            absolute: bool,
+        ) {
+            let arrangement = if absolute { GlobalLinks::Absolute } else { GlobalLinks::Palmtree };
+            let size = DragonflySize { p, a, h, g: groups.min(a * h + 1) };
+            let dragonfly = Dragonfly::new(size, arrangement).unwrap();
+            let layout = DragonflyMinimal::new(dragonfly.clone());
+            for pattern in [Pattern::Tornado, Pattern::BitComplement] {
+                let permutation = Permutation::new(pattern, &layout).unwrap();
+                let loads = valiant_loads(&dragonfly, &permutation);
+                let loads: Vec<_> = loads.iter().map(|(_, _, load)| load).collect();
+                prop_assert_eq!(loads, walked_detours(&layout, &dragonfly, &permutation));
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The families of topologies: one line for each kind of layout.
+
+use crate::dragonfly::{DragonflyLayout, DragonflyParameters};
+use crate::exanest::{ExanestOrder, ExanestParameters};
+use crate::kary_tree::{KaryTreeParameters, UpDown};
+use crate::star::{StarParameters, StarRouting};
+use crate::torus::{DimensionOrder, MeshParameters, TorusParameters};
+
+crate::families! {
+    Torus(DimensionOrder): Torus(TorusParameters), Mesh(MeshParameters);
+    Exanest(ExanestOrder): Exanest(ExanestParameters);
+    KaryTree(UpDown): KaryTree(KaryTreeParameters);
+    Dragonfly(DragonflyLayout): Dragonfly(DragonflyParameters);
+    Star(StarRouting): Star(StarParameters);
+}

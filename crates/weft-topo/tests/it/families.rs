@@ -1,0 +1,108 @@
+//! The families of the registry: tables, counts and the machines made of them.
+
+use std::collections::BTreeSet;
+use weft_topo::*;
+use weft_units::SwitchId;
+
+/// Catches counts in closed form that differ from the machine: estimates of memory are made of them.
+#[test]
+fn counts_agree_with_what_is_built() {
+    for parameters in TopologyParameters::examples() {
+        let (counts, layout) = (parameters.counts(), parameters.build().unwrap());
+        assert_eq!(counts.endpoints, u128::from(layout.endpoints()), "{parameters:?}");
+        assert_eq!(counts.switches, u128::from(layout.switches()), "{parameters:?}");
+        let ports =
+            (0..layout.switches()).map(|switch| u128::from(layout.ports(SwitchId(switch)))).sum::<u128>();
+        assert!((ports..=2 * ports).contains(&counts.ports), "{parameters:?}: {ports}");
+        let channels = layout.virtual_channels();
+        assert!((channels..=2 * channels).contains(&counts.virtual_channels), "{parameters:?}: {channels}");
+    }
+}
+
+/// Catches an example that a machine file could not describe, and a family or a routing without one.
+#[test]
+fn every_family_has_examples_with_every_routing() {
+    let examples = TopologyParameters::examples();
+    assert!(examples.iter().all(|parameters| parameters.check().is_ok()));
+    for family in TopologyParameters::FAMILIES {
+        let own: Vec<_> = examples.iter().filter(|one| one.family().name == family.name).collect();
+        assert!(own.len() > 1, "{} has too few examples", family.name);
+        let routings: BTreeSet<_> = own.iter().map(|one| one.routing()).collect();
+        assert_eq!(routings, family.routings.iter().map(|routing| routing.name).collect::<BTreeSet<_>>());
+        let endpoints: BTreeSet<_> = own.iter().map(|one| one.counts().endpoints).collect();
+        assert!(endpoints.iter().all(|count| (1..=1000).contains(count)), "{}: {endpoints:?}", family.name);
+    }
+}
+
+/// Catches families that a machine file cannot tell apart, and keys that mean two kinds of value.
+#[test]
+fn names_and_keys_are_unambiguous() {
+    let families = TopologyParameters::FAMILIES;
+    let names: BTreeSet<_> = families.iter().map(|family| family.name).collect();
+    assert_eq!(names.len(), families.len());
+    let keys = |family: &FamilyKeys| {
+        let of_routings = family.routings.iter().flat_map(|routing| routing.keys);
+        family.keys.iter().chain(of_routings).copied().collect::<Vec<Key>>()
+    };
+    let all: Vec<Key> = families.iter().flat_map(keys).collect();
+    for key in &all {
+        assert!(!["kind", "routing"].contains(&key.name));
+        assert!(all.iter().all(|other| other.name != key.name || other.kind == key.kind), "{}", key.name);
+        assert!(key.meaning.ends_with(['.', ';']) && !key.meaning.starts_with(' '), "{}", key.meaning);
+    }
+    for family in families {
+        assert!(!family.keys.is_empty() && !family.routings.is_empty(), "{}", family.name);
+    }
+}
+
+/// A machine that gives some keys of a Dragonfly.
+struct Given {
+    values: Vec<(&'static str, KeyValue)>,
+    missing: Vec<&'static str>,
+    derived: Vec<(&'static str, String, &'static str)>,
+}
+
+impl GivenKeys for Given {
+    fn value(&self, key: &'static str) -> Option<KeyValue> {
+        self.values.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone())
+    }
+    fn report_missing(&mut self, key: &'static str) {
+        self.missing.push(key);
+    }
+    fn derive(&mut self, key: &'static str, value: KeyValue, how: &'static str) {
+        self.derived.push((key, value.to_string(), how));
+    }
+}
+
+/// Catches a key that is read as another, defaults that do not follow from what is given, and missing keys
+/// that are not all named.
+#[test]
+fn parameters_are_read_with_their_defaults() {
+    let read = |family: &str, values: &[(&'static str, KeyValue)]| {
+        let mut given = Given { values: values.to_vec(), missing: Vec::new(), derived: Vec::new() };
+        (TopologyParameters::read(family, &mut given), given)
+    };
+    let values = [
+        ("p", KeyValue::Count(3)),
+        ("h", KeyValue::Count(2)),
+        ("global", KeyValue::Word("absolute")),
+        ("routing", KeyValue::Word("ugal-l")),
+    ];
+    let (dragonfly, given) = read("dragonfly", &values);
+    let ugal_threshold = weft_units::Bytes::ZERO;
+    let routing = DragonflyRouting::UgalL { ugal_threshold };
+    let global = GlobalLinks::Absolute;
+    let expected = DragonflyParameters { p: 3, a: 6, h: 2, groups: 13, global, routing };
+    assert_eq!(dragonfly, Some(TopologyParameters::Dragonfly(expected)));
+    assert_eq!(
+        given.derived.iter().map(|(key, value, _)| (*key, value.as_str())).collect::<Vec<_>>(),
+        [("a", "6"), ("groups", "13")]
+    );
+    let (tree, given) = read("kary-tree", &[]);
+    assert_eq!((tree, given.missing), (None, vec!["k", "n"]));
+    assert_eq!(read("hyperx", &[]).0, None);
+    assert_eq!(
+        read("star", &[("endpoints", KeyValue::Count(2)), ("routing", KeyValue::Word("ugal-l"))]).0,
+        None
+    );
+}

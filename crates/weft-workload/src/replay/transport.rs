@@ -1,0 +1,195 @@
+//! The interface and the processor of a rank, for one call of its messaging.
+
+use super::account::RankAccount;
+use super::interface::{accelerator_group, accelerator_limit, data_type, primitive};
+use super::record::{CallRecord, Cause, MessageId, PostedMessage};
+use super::{PendingSend, ReplayHeader, ReplayHost, ReplayParameters};
+use slab::Slab;
+use weft_msg::{AcceleratorLimit, Allreduce, EnvelopeKind, InMemory, Posting, SendToken, Transport, Work};
+use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
+use weft_nic::{HostContext, Message, Primitive};
+use weft_trace::Kind;
+use weft_units::{Bytes, EndpointId, RankId, Span, Time};
+
+/// The context of a rank while it is called: its seat, its host's pending sends, the parameters and the
+/// interface.
+pub(super) struct RankContext<'s, C> {
+    /// The rank's number among those of its endpoint.
+    pub(super) seat: u32,
+    /// Sends of all ranks of the endpoint.
+    pub(super) pending_sends: &'s mut Slab<PendingSend>,
+    pub(super) parameters: &'s ReplayParameters,
+    /// The interface.
+    pub(super) host: &'s mut C,
+}
+
+impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
+    /// The rank takes the oldest message out of its mailbox.
+    pub(super) fn take_from_mailbox(&mut self, at: Time) {
+        self.host.taken(self.seat as u16, at);
+    }
+}
+
+/// The start of a call of messaging, or of work on it in the background.
+#[derive(Clone, Copy)]
+pub(super) struct CallStart {
+    pub(super) at: Time,
+    /// The event that let it begin then.
+    pub(super) cause: Cause,
+    /// The rank's own call that does the work; `None`: it is done in the background.
+    pub(super) call: Option<Kind>,
+}
+
+/// The rank's interface and processor for one call of messaging.
+pub(super) struct CallTransport<'p, 's, C> {
+    pub(super) account: &'p mut RankAccount,
+    pub(super) context: &'p mut RankContext<'s, C>,
+    /// The time at which the call began.
+    pub(super) begun: Time,
+    /// How far it has come.
+    pub(super) clock: Time,
+    /// Whether it is the interface that answers, without the processor.
+    pub(super) by_interface: bool,
+    /// The steps of the call; `None`: the run is not recorded.
+    call_record: Option<CallRecord>,
+}
+
+impl<'p, 's, C: HostContext<ReplayHost>> CallTransport<'p, 's, C> {
+    pub(super) fn new(
+        start: CallStart,
+        account: &'p mut RankAccount,
+        context: &'p mut RankContext<'s, C>,
+    ) -> CallTransport<'p, 's, C> {
+        let CallStart { at: begun, cause, call } = start;
+        let call_record = context.parameters.records(begun).then(|| CallRecord::new(cause, call));
+        CallTransport { account, context, begun, clock: begun, by_interface: false, call_record }
+    }
+
+    /// The endpoints of the members of an allreduce, in order.
+    fn endpoints(&self, allreduce: &Allreduce<'_>) -> Vec<EndpointId> {
+        let parameters = self.context.parameters;
+        let number = |rank| parameters.number(self.account.program, rank);
+        allreduce.group.ranks().map(|rank| parameters.seating.endpoint(number(rank))).collect()
+    }
+
+    /// The end of the call, and the cause of what follows it.
+    pub(super) fn end(self) -> (Time, Cause) {
+        let CallTransport { account, context, clock, call_record, .. } = self;
+        let last = call_record.map_or(Cause::Beginning, |call_record| {
+            call_record.end(clock, &mut account.record(&mut context.host.output().record))
+        });
+        (clock, last)
+    }
+
+    /// The step that a message posted now comes after; `None`: the run is not recorded.
+    fn step_before_post(&mut self) -> Option<u32> {
+        let call_record = self.call_record.as_mut()?;
+        let record = &mut self.context.host.output().record;
+        Some(call_record.before_post(self.clock, &mut self.account.record(record)))
+    }
+
+    /// Keeps a send until the interface has taken it; returns its key for the interface.
+    fn keep(&mut self, token: SendToken) -> u32 {
+        let pending = PendingSend { seat: self.context.seat, token, number: 0 };
+        self.context.pending_sends.insert(pending) as u32
+    }
+
+    /// Records a message that was posted after step `after`.
+    fn record_post(&mut self, number: u32, to: RankId, after: u32, (kind, payload): (EnvelopeKind, Bytes)) {
+        let message = MessageId { source: self.context.host.endpoint(), number };
+        let (rank, at) = (self.account.number, self.clock);
+        let post = PostedMessage { message, rank, to, kind, payload, at, after };
+        self.context.host.output().record.posts.push(post);
+    }
+}
+
+impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
+    #[inline]
+    fn spend(&mut self, work: Work, span: Span) {
+        let begin = self.clock;
+        self.clock = begin.saturating_add(span);
+        if let Some(call_record) = &mut self.call_record {
+            let record = &mut self.context.host.output().record;
+            call_record.spend(work, begin, self.clock, &mut self.account.record(record));
+        }
+    }
+
+    fn spend_in_memory(&mut self, work: Work, what: InMemory) {
+        let end = self.context.host.in_memory(what.moved, what.alone, self.clock);
+        self.spend(work, end - self.clock);
+    }
+
+    #[inline]
+    fn post(&mut self, Posting { to, envelope, payload, buffer, token }: Posting) {
+        let parameters = self.context.parameters;
+        let number = parameters.number(self.account.program, to);
+        let seat = parameters.seating.seat(number);
+        let (endpoint, seat) = seat.expect("programs send to ranks of their own");
+        let mut header = ReplayHeader { envelope, source: self.account.number.0, seat, number: 0 };
+        if envelope.is_ordered() {
+            let next = self.account.numbers.of(number.0);
+            header.number = *next;
+            *next = next.wrapping_add(1);
+        }
+        let born = self.account.posted_at(&envelope, self.begun);
+        if envelope.has_data() {
+            self.account.messages_sent += 1;
+            self.account.sent += envelope.bytes;
+        }
+        let after = self.step_before_post();
+        let token = token.is_awaited().then(|| self.keep(token));
+        let primitive = match primitive(&envelope, &parameters.protocol) {
+            Primitive::Write if self.by_interface => Primitive::WriteBack,
+            other => other,
+        };
+        let message = Message {
+            to: endpoint,
+            bytes: payload,
+            born,
+            header: Some(header),
+            token,
+            primitive,
+            interface: self.context.seat as u16,
+            to_interface: seat as u16,
+            buffer,
+            watch: after.is_some(),
+        };
+        let message = self.context.host.send(message, self.clock);
+        if let Some(token) = token {
+            self.context.pending_sends[token as usize].number = message;
+        }
+        if let Some(after) = after {
+            self.record_post(message, number, after, (envelope.kind(), payload));
+        }
+    }
+
+    fn accelerator_limit(&self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
+        let limits = self.context.host.accelerator();
+        accelerator_limit(limits, &self.endpoints(allreduce), allreduce.element)
+    }
+
+    fn allreduce(&mut self, allreduce: &Allreduce<'_>, token: SendToken) {
+        let after = self.step_before_post();
+        let key = self.keep(token);
+        let request = AllreduceRequest {
+            group: accelerator_group(allreduce.group.comm(), self.account.program),
+            sequence: allreduce.number,
+            members: self.endpoints(allreduce),
+            own: allreduce.group.me(),
+            bytes: allreduce.bytes,
+            operation: Operation::Sum,
+            data_type: data_type(allreduce.element).unwrap_or(DataType::Float),
+            token: key,
+            interface: self.context.seat as u16,
+            watch: after.is_some(),
+        };
+        let number = self.context.host.allreduce(request, self.clock);
+        let number = number.expect("messaging asks for what is within the accelerator's limits only");
+        self.context.pending_sends[key as usize].number = number;
+        if let Some(after) = after {
+            // On paths it is a message of the rank to itself: the accelerator's work is its only stage.
+            let rank = self.account.number;
+            self.record_post(number, rank, after, (EnvelopeKind::Data, allreduce.bytes));
+        }
+    }
+}
