@@ -527,7 +527,8 @@ fn buffers(op: &Op) -> Option<String> {
 #[ignore = "needs the recorder: make -C recorder check"]
 fn buffers_do_not_depend_on_the_environment() {
     // Pieces in the order of their first use: 1000 bytes of the heap, the stack, 3 MB of the heap, and static
-    // memory. Each has room for 16 MB and a page behind it. The last lies on the heap behind the first.
+    // memory. Each has room for 16 MB and a page behind it. The blocks lie in the heap's piece, behind the
+    // first 1000 bytes.
     let expected = |rank: u32| {
         let of = |root: &'static str, other: &'static str| if rank == 0 { root } else { other };
         [
