@@ -2,6 +2,7 @@
 
 use crate::dragonfly::{DragonflyLayout, DragonflyParameters};
 use crate::exanest::{ExanestOrder, ExanestParameters};
+use crate::hyperx::{FullyConnectedParameters, HyperXLayout, HyperXParameters, HypercubeParameters};
 use crate::kary_tree::{KaryTreeParameters, UpDown};
 use crate::star::{StarParameters, StarRouting};
 use crate::torus::{DimensionOrder, MeshParameters, TorusParameters};
@@ -11,5 +12,9 @@ crate::families! {
     Exanest(ExanestOrder): Exanest(ExanestParameters);
     KaryTree(UpDown): KaryTree(KaryTreeParameters);
     Dragonfly(DragonflyLayout): Dragonfly(DragonflyParameters);
+    HyperX(HyperXLayout):
+        HyperX(HyperXParameters),
+        Hypercube(HypercubeParameters),
+        FullyConnected(FullyConnectedParameters);
     Star(StarRouting): Star(StarParameters);
 }

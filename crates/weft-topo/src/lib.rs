@@ -10,6 +10,7 @@
 //! | `exanest` | [`Exanest`] | [`ExanestOrder`]: through F1 and its router, then X, Y, Z | 2 |
 //! | `kary_tree` | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
+//! | `hyperx` | [`HyperX`]: also the hypercube and the fully connected network | [`HyperXOrder`]; [`HyperXUgal`]: UGAL-L | 1; 2 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
 //!
 //! ```
@@ -33,6 +34,7 @@ mod exanest;
 mod families;
 mod family;
 mod figures;
+mod hyperx;
 mod kary_tree;
 mod layout;
 mod message_class;
@@ -58,6 +60,10 @@ pub use family::{
 pub use figures::{
     Bisection, ChannelLoad, ClassLinks, ClosedForms, Figures, Paths, PatternLoad, SourceClass,
     SourcesCounted, channel_load, figures,
+};
+pub use hyperx::{
+    FullyConnectedParameters, HyperX, HyperXLayout, HyperXOrder, HyperXParameters, HyperXRouting, HyperXUgal,
+    HypercubeParameters, MAX_HYPERX_DIMENSIONS,
 };
 pub use kary_tree::{Ascent, KaryTree, KaryTreeParameters, UpDown};
 pub use message_class::{ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes};

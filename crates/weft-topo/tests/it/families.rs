@@ -100,7 +100,7 @@ fn parameters_are_read_with_their_defaults() {
     );
     let (tree, given) = read("kary-tree", &[]);
     assert_eq!((tree, given.missing), (None, vec!["k", "n"]));
-    assert_eq!(read("hyperx", &[]).0, None);
+    assert_eq!(read("moebius", &[]).0, None);
     assert_eq!(
         read("star", &[("endpoints", KeyValue::Count(2)), ("routing", KeyValue::Word("ugal-l"))]).0,
         None

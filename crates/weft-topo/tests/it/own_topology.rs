@@ -42,7 +42,7 @@ fn a_registered_family_is_whole() {
         assert!((load.busiest() - f64::from(layout.endpoints() / 2) / others).abs() < 1e-9, "{load:?}");
         assert_eq!(prove(&layout).unwrap().method, Method::Ranks);
         assert!(layout.is_deterministic());
-        assert_eq!((parameters.family().name, parameters.routing()), ("hypercube", "e-cube"));
+        assert_eq!((parameters.family().name, parameters.routing()), ("binary-cube", "e-cube"));
     }
 }
 

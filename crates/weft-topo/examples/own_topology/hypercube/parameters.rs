@@ -21,7 +21,7 @@ weft_topo::parameters! {
 }
 
 impl Family for HypercubeParameters {
-    const NAME: &'static str = "hypercube";
+    const NAME: &'static str = "binary-cube";
     const TITLE: &'static str = "Hypercube";
     type Layout = ECube;
 

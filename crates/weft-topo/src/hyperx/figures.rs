@@ -1,0 +1,91 @@
+//! Figures of the HyperX under dimension order.
+
+use super::{HyperX, HyperXOrder, HyperXUgal};
+use crate::figures::{Bisection, ChannelLoad, ClosedForms, Paths, mean_over_pairs, ordered_pairs};
+use crate::traits::{RoutedTopology, Topology};
+
+impl HyperX {
+    pub(super) fn diameter(&self) -> u32 {
+        self.rows.iter().map(|row| u32::from(row.size > 1)).sum()
+    }
+
+    pub(super) fn mean_distance(&self) -> f64 {
+        let (switches, concentration) = (u128::from(self.switches()), u128::from(self.concentration()));
+        // Ordered pairs of switches that differ in a dimension.
+        let differ = |size: u32| switches * (switches - switches / u128::from(size));
+        let sum: u128 = self.rows.iter().map(|row| differ(row.size)).sum();
+        mean_over_pairs(sum * concentration * concentration, ordered_pairs(self.endpoints()))
+    }
+
+    /// The cut through the rows of the dimension where it takes fewest links.
+    pub(super) fn bisection(&self) -> Bisection {
+        let halves = |size: u32| u64::from(size / 2) * u64::from(size.div_ceil(2));
+        let links = |size: u32| u64::from(self.switches() / size) * halves(size);
+        let names = self.link_classes().iter().skip(1);
+        let cuts = self.rows.iter().zip(names).filter(|(row, _)| row.size > 1);
+        // Odd dimensions only where there is no even one: they do not halve.
+        match cuts.min_by_key(|(row, _)| (row.size % 2, links(row.size))) {
+            None => Bisection { links: 0, cut: "all endpoints share one switch".to_owned() },
+            Some((row, name)) => {
+                let unequal =
+                    if row.size.is_multiple_of(2) { "" } else { ", into halves that differ by one layer" };
+                Bisection { links: links(row.size), cut: format!("across dimension {name}{unequal}") }
+            }
+        }
+    }
+
+    /// The load per class under uniform traffic in dimension order.
+    pub(super) fn uniform_load(&self) -> Vec<f64> {
+        let others = f64::from(self.endpoints()) - 1.0;
+        let concentration = f64::from(self.concentration());
+        // Over the link between two coordinates go packets whose source has the one and whose destination has
+        // the other; in every other dimension one of the two is free.
+        let dimension = |size: u32| match size {
+            1 => 0.0,
+            _ => concentration * concentration * f64::from(self.switches() / size) / others,
+        };
+        let endpoint = if self.endpoints() > 1 { 1.0 } else { 0.0 };
+        std::iter::once(endpoint).chain(self.rows.iter().map(|row| dimension(row.size))).collect()
+    }
+}
+
+impl ClosedForms for HyperXOrder {
+    fn diameter(&self) -> Option<u32> {
+        Some(self.topology().diameter())
+    }
+
+    fn mean_distance(&self) -> Option<f64> {
+        Some(self.topology().mean_distance())
+    }
+
+    fn bisection(&self) -> Option<Bisection> {
+        Some(self.topology().bisection())
+    }
+
+    fn uniform_load(&self) -> Option<ChannelLoad> {
+        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths: Paths::Deterministic })
+    }
+}
+
+impl ClosedForms for HyperXUgal {
+    fn diameter(&self) -> Option<u32> {
+        Some(self.topology().diameter())
+    }
+
+    fn mean_distance(&self) -> Option<f64> {
+        Some(self.topology().mean_distance())
+    }
+
+    fn bisection(&self) -> Option<Bisection> {
+        Some(self.topology().bisection())
+    }
+
+    fn uniform_load(&self) -> Option<ChannelLoad> {
+        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths: Paths::Minimal })
+    }
+
+    /// To the drawn switch and from there.
+    fn longest_route(&self) -> Option<u32> {
+        Some(2 * self.topology().diameter())
+    }
+}

@@ -1,0 +1,99 @@
+//! A HyperX with one of its routings.
+
+use super::{HyperX, HyperXOrder, HyperXUgal};
+use crate::figures::{Bisection, ChannelLoad, ClosedForms};
+use crate::pattern::Permutation;
+use crate::proof::{Channel, Ranked};
+use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing};
+use serde::{Deserialize, Serialize};
+
+/// A HyperX with one of its routings.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum HyperXLayout {
+    /// Dimension order.
+    Order(HyperXOrder),
+    /// UGAL-L.
+    Ugal(HyperXUgal),
+}
+
+/// The same expression for either routing.
+macro_rules! each {
+    ($layout:expr, $routing:ident => $answer:expr) => {
+        match $layout {
+            HyperXLayout::Order($routing) => $answer,
+            HyperXLayout::Ugal($routing) => $answer,
+        }
+    };
+}
+
+impl RoutedTopology for HyperXLayout {
+    type Topology = HyperX;
+
+    #[inline]
+    fn topology(&self) -> &HyperX {
+        each!(self, routing => routing.topology())
+    }
+}
+
+impl Routing for HyperXLayout {
+    #[inline]
+    fn virtual_channels(&self) -> u32 {
+        each!(self, routing => routing.virtual_channels())
+    }
+
+    // As in `Layout`: only the call of the routing is left.
+    #[inline(always)]
+    fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
+        each!(self, routing => routing.route(at, to, state, view))
+    }
+
+    fn is_deterministic(&self) -> bool {
+        each!(self, routing => routing.is_deterministic())
+    }
+}
+
+impl Ranked for HyperXLayout {
+    #[inline]
+    fn rank(&self, channel: Channel) -> u64 {
+        each!(self, routing => routing.rank(channel))
+    }
+
+    #[inline]
+    fn successors(&self, channel: Channel, visit: &mut impl FnMut(Channel)) {
+        each!(self, routing => routing.successors(channel, visit));
+    }
+
+    fn representatives(&self) -> Option<Vec<Channel>> {
+        each!(self, routing => routing.representatives())
+    }
+}
+
+impl ClosedForms for HyperXLayout {
+    fn diameter(&self) -> Option<u32> {
+        Some(self.topology().diameter())
+    }
+
+    fn mean_distance(&self) -> Option<f64> {
+        Some(self.topology().mean_distance())
+    }
+
+    fn bisection(&self) -> Option<Bisection> {
+        Some(self.topology().bisection())
+    }
+
+    fn uniform_load(&self) -> Option<ChannelLoad> {
+        each!(self, routing => routing.uniform_load())
+    }
+
+    fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
+        each!(self, routing => routing.permutation_load(permutation))
+    }
+
+    fn longest_route(&self) -> Option<u32> {
+        each!(self, routing => routing.longest_route())
+    }
+
+    fn idle_detour(&self) -> u32 {
+        each!(self, routing => routing.idle_detour())
+    }
+}
