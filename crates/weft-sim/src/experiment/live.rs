@@ -141,6 +141,7 @@ impl LiveAccount {
             messages: wants(Table::Messages) || self.request.breakdown,
             flows: wants(Table::Flows),
             timeline: self.drawing.is_some(),
+            regions: false,
         }
     }
 
