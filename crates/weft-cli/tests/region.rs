@@ -160,3 +160,132 @@ fn an_unknown_region_is_refused_by_name() {
         assert!(said(&trace, wrong).contains("a number from 1 to 2147483647"), "{wrong}");
     }
 }
+
+fn sum(rows: &Value, key: &str) -> f64 {
+    rows.as_array().unwrap().iter().map(|row| number(&row[key])).sum()
+}
+
+fn of(rows: &Value, category: &str) -> f64 {
+    let row = rows.as_array().unwrap().iter().find(|row| row["category"] == category).unwrap();
+    number(&row["time_us"])
+}
+
+/// Catches messages of outside in the breakdown, and some of inside that are not.
+#[test]
+fn a_breakdown_is_of_the_messages_of_the_region() {
+    let (_folder, trace) = folder();
+    let row = replayed(&trace, &["--region", "1", "--breakdown"]);
+    let classes = row["breakdown"].as_array().unwrap();
+    assert_eq!(classes.len(), 1, "{row}");
+    assert_eq!((&classes[0]["messages"], &classes[0]["smallest_bytes"]), (&12.into(), &BYTES.into()));
+    let mean = number(&row["completion_time_mean_us"]);
+    assert!((number(&classes[0]["time_mean_ns"]) / 1e3 - mean).abs() < 1e-3, "{row}");
+}
+
+/// Catches a path that does not add up to the region's run time, and what lies between its openings or before
+/// them in it.
+#[test]
+fn a_region_is_explained_alone() {
+    let (folder, trace) = folder();
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    let row = replayed(&trace, &["--region", "1", "-o", out]);
+    let explain =
+        |more: &[&str]| json(&[&["explain", out, "--quiet", "--json"], more].concat())["runs"][0].clone();
+    let whole = explain(&[]);
+    assert!(of(&whole["critical_path"], "computation") > 1000.0 && whole.get("region").is_none());
+    let inside = explain(&["--region", "1"]);
+    assert_eq!(inside, explain(&["--region", "1", "--threads", "2"]));
+    assert_eq!(inside["region"], 1);
+    assert!(same(sum(&inside["critical_path"], "time_us"), number(&row["run_time_us"])), "{inside}");
+    assert!(same(sum(&inside["critical_path"], "share"), 1.0), "{inside}");
+    // Three rounds of a few us each: neither the beginning nor what is between them.
+    assert!((15.0..60.0).contains(&of(&inside["critical_path"], "computation")), "{inside}");
+    let (ranks, own) = (inside["ranks"].as_array().unwrap(), row["region"]["by_rank"].as_array().unwrap());
+    assert_eq!(ranks.len(), own.len());
+    for (explained, replayed) in ranks.iter().zip(own) {
+        assert!(same(number(&explained["time_us"]), number(&replayed["time_us"])), "{explained}");
+        assert!(same(of(&explained["categories"], "computation"), number(&replayed["computation_us"])));
+        assert!(same(of(&explained["categories"], "software"), number(&replayed["communication_us"])));
+    }
+    // Region 2 is never closed.
+    let open = explain(&["--region", "2"]);
+    assert_eq!((&open["to_us"], open["ranks"].as_array().unwrap().len()), (&whole["ranks"][0]["time_us"], 1));
+    assert!(refused(&["explain", out, "--region", "3", "--quiet"]).contains("there are regions 1, 2"));
+    assert!(refused(&["explain", out, "--region", "1", "--last", "1us"]).contains("--last"));
+}
+
+/// Catches regions that nobody sees in a timeline, one without an end, and one that cuts a slice.
+#[test]
+fn regions_are_slices_of_the_timeline() {
+    let (folder, trace) = folder();
+    let timeline = folder.path().join("timeline.json");
+    let row = replayed(&trace, &["--timeline", timeline.to_str().unwrap()]);
+    let drawn: Value = serde_json::from_str(&std::fs::read_to_string(timeline).unwrap()).unwrap();
+    let bounds = |event: &Value| {
+        let from = number(&event["ts"]);
+        (from, from + number(&event["dur"]))
+    };
+    let slices = |rank: u32| -> Vec<&Value> {
+        let all = drawn["traceEvents"].as_array().unwrap().iter();
+        all.filter(|event| event["ph"] == "X" && event["tid"] == rank).collect()
+    };
+    for rank in 0..RANKS {
+        let (regions, others): (Vec<_>, Vec<_>) =
+            slices(rank).into_iter().partition(|event| event["cat"] == "region");
+        let names: Vec<_> = regions.iter().map(|event| event["name"].as_str().unwrap()).collect();
+        let expected = ["region 1", "region 1", "region 1", "region 2"];
+        assert_eq!(names, expected[..if rank == 0 { 4 } else { 3 }]);
+        for region in &regions {
+            let (from, to) = bounds(region);
+            let cut = |other: &&&Value| {
+                let (begin, end) = bounds(other);
+                begin < from - 1e-6 && end > from + 1e-6 || begin < to - 1e-6 && end > to + 1e-6
+            };
+            assert_eq!(others.iter().find(cut), None, "{region}");
+            assert!(to <= number(&row["run_time_us"]) + 1e-6);
+        }
+    }
+}
+
+/// Catches a run that did not come to its end and is not explained, or is without a remark.
+#[test]
+fn a_run_without_an_end_is_explained_as_far_as_it_came() {
+    let (folder, _) = folder();
+    let (trace, out) = (folder.path().join("stuck.weft"), folder.path().join("out"));
+    // The last rank waits for a message that nobody sends.
+    write(&trace, |rank| {
+        let mut ops = vec![compute(10 + u64::from(rank)), barrier()];
+        if rank == RANKS - 1 {
+            ops.extend(ring(rank)[1..].iter().cloned().map(|op| match op {
+                Op::Waitall { .. } => Op::Waitall { requests: vec![RequestId(1)] },
+                other => other,
+            }));
+        }
+        ops
+    });
+    let (trace, out) = (trace.to_str().unwrap(), out.to_str().unwrap());
+    let ended = weft(&["replay", "-m", "exanest", trace, "--ppn", "1", "-o", out, "--quiet"]);
+    assert_eq!(ended.status.code(), Some(1));
+    let document = json(&["explain", out, "--quiet", "--json"]);
+    assert_eq!(document["ended"], "no-progress");
+    let run = &document["runs"][0];
+    assert!(same(sum(&run["critical_path"], "time_us"), number(&run["to_us"])), "{run}");
+    assert!(of(&run["critical_path"], "computation") >= 13.0, "{run}");
+    assert_eq!(run["ranks"].as_array().unwrap().len(), RANKS as usize);
+    let text = String::from_utf8(weft(&["explain", out, "--quiet"]).stdout).unwrap();
+    assert!(text.starts_with("the run ended with no-progress: explained is what"), "{text}");
+
+    // An interrupted run stood at some time; its rows are no longer those of the whole.
+    let manifest = Path::new(out).join("run.json");
+    let mut interrupted: Value = serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
+    interrupted["ended"] = "interrupted".into();
+    interrupted["rows"][0]["run_time_us"] = 12.0.into();
+    interrupted["totals"]["end_ps"] = 12_000_000u64.into();
+    std::fs::write(&manifest, serde_json::to_string(&interrupted).unwrap()).unwrap();
+    let document = json(&["explain", out, "--quiet", "--json"]);
+    assert_eq!(document["ended"], "interrupted");
+    let to = number(&document["runs"][0]["to_us"]);
+    assert!((10.0..=12.0).contains(&to), "{document}");
+    assert!(same(sum(&document["runs"][0]["critical_path"], "time_us"), to));
+}

@@ -19,6 +19,9 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use weft_units::RankId;
 
+/// The text of a marker before the level.
+const PREFIX: &str = "pcontrol ";
+
 /// A region of interest, by the level that opens it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -69,9 +72,14 @@ impl RegionMark {
         }
     }
 
+    /// The text of a marker for a call with this level.
+    pub fn text(level: i32) -> String {
+        format!("{PREFIX}{level}")
+    }
+
     /// The mark that the text of a marker stands for; `None`: it is of no level of `MPI_Pcontrol`.
     pub fn of_text(text: &str) -> Option<RegionMark> {
-        RegionMark::of_level(text.strip_prefix("pcontrol ")?.parse().ok()?)
+        RegionMark::of_level(text.strip_prefix(PREFIX)?.parse().ok()?)
     }
 }
 
@@ -105,7 +113,7 @@ mod tests {
     fn levels_open_and_close() {
         let one = Region::of_level(1).unwrap();
         assert_eq!(RegionMark::of_text("pcontrol 1"), Some(RegionMark::Opens(one)));
-        assert_eq!(RegionMark::of_text("pcontrol 0"), Some(RegionMark::Closes));
+        assert_eq!(RegionMark::of_text(&RegionMark::text(0)), Some(RegionMark::Closes));
         for other in ["pcontrol -1", "pcontrol", "pcontrol ", "pcontrol one", "step 1", "1", ""] {
             assert_eq!(RegionMark::of_text(other), None, "{other}");
         }

@@ -1,7 +1,7 @@
 //! A region of interest, for people.
 
-use crate::output;
-use weft_sim::experiment::replay::{RankRegionRow, RegionFigures};
+use crate::output::{self, percent, thousands};
+use weft_sim::experiment::replay::{Figures, RankRegionRow, RegionFigures};
 
 /// Ranks in the text.
 const RANKS_SHOWN: usize = 32;
@@ -12,6 +12,25 @@ pub fn region_in_words(figures: &RegionFigures) -> String {
     let several = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let (openings, ranks) = (several(*openings, "opening"), several(by_rank.len() as u64, "rank"));
     format!("{region}, {openings} by {ranks}, from {from_us:.3} to {to_us:.3} us")
+}
+
+/// The figures of a region with the time of its ranks; empty: they are those of the whole run.
+pub fn region_summary(figures: &Figures) -> String {
+    let Some(region) = &figures.region else { return String::new() };
+    if region.openings == 0 {
+        let region = region.region;
+        return format!("weft: --region {region}: no rank was in it; MPI_Pcontrol({region}) opens it\n");
+    }
+    format!(
+        "region {}: {:.3} us, computation {}, wait {}, {} messages, {}B\n{}\n",
+        region_in_words(region),
+        figures.run_time_us,
+        percent(figures.computation_share),
+        percent(figures.wait_share),
+        figures.messages,
+        thousands(figures.bytes as f64),
+        region_ranks(region)
+    )
 }
 
 /// The time of the ranks in a region.

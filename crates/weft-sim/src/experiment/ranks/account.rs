@@ -174,6 +174,7 @@ impl Account {
     /// Records the critical path from now on.
     pub fn record_path(&mut self) {
         self.path = Some(PathRecorder::default());
+        self.tally.regions.iter_mut().for_each(RegionAccount::forget_causes);
     }
 
     /// The end of the present epoch.

@@ -139,6 +139,11 @@ impl RegionAccount {
         }
     }
 
+    /// The record of the run begins anew: what led to a closing before is not in it.
+    pub fn forget_causes(&mut self) {
+        self.ranks.iter_mut().for_each(|rank| rank.last = Cause::Beginning);
+    }
+
     /// Whether a message belongs to the region.
     pub fn has(&self, message: &ReplayedMessage) -> bool {
         self.ranks[message.source_rank.index()].is_in_it(message.posted)

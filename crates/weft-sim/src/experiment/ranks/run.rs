@@ -260,13 +260,28 @@ impl RankRun {
 
     /// Runs to the end, for what is recorded on the way.
     pub fn run_to_end(&mut self, control: Control<'_>, doing: &str) -> Result<Conclusion, ExperimentError> {
+        loop {
+            if let Some(conclusion) = self.run_up_to(None, control, doing)? {
+                return Ok(conclusion);
+            }
+        }
+    }
+
+    /// Runs to the end, or up to a time, for what is recorded on the way; `None`: it has come to that time.
+    pub fn run_up_to(
+        &mut self,
+        until: Option<Time>,
+        control: Control<'_>,
+        doing: &str,
+    ) -> Result<Option<Conclusion>, ExperimentError> {
         let mut around =
             Surroundings { interrupt: control.interrupt, writer: None, drawing: None, check: false };
         loop {
-            if let Step::Ended(conclusion) = self.step(None, &mut around)? {
-                return Ok(conclusion);
+            match self.step(until, &mut around)? {
+                Step::Ended(conclusion) => return Ok(Some(conclusion)),
+                Step::SaveDue => return Ok(None),
+                Step::Epoch => control.progress.advance(self.share(), doing),
             }
-            control.progress.advance(self.share(), doing);
         }
     }
 

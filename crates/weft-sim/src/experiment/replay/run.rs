@@ -93,7 +93,8 @@ fn run(
     let mut performance = options.performance(&began, crossed.packet_hops);
     let packet_hops_per_second = if simulated > 0.0 { crossed.packet_hops as f64 / simulated } else { 0.0 };
     performance.packet_hops_per_second = packet_hops_per_second;
-    if let Some(drawing) = drawing {
+    if let Some(mut drawing) = drawing {
+        drawing.close_regions(&run.ranks().iter().map(|rank| rank.end).collect::<Vec<_>>())?;
         drawing.finish()?;
     }
     if let Some(mut writer) = writer {
