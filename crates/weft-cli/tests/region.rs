@@ -206,7 +206,8 @@ fn a_region_is_explained_alone() {
     for (explained, replayed) in ranks.iter().zip(own) {
         assert!(same(number(&explained["time_us"]), number(&replayed["time_us"])), "{explained}");
         assert!(same(of(&explained["categories"], "computation"), number(&replayed["computation_us"])));
-        assert!(same(of(&explained["categories"], "software"), number(&replayed["communication_us"])));
+        // With what partners do that answer at once.
+        assert!(of(&explained["categories"], "software") >= number(&replayed["communication_us"]) - 5e-7);
     }
     // Region 2 is never closed.
     let open = explain(&["--region", "2"]);
