@@ -41,8 +41,8 @@ fn ring(rank: u32) -> [Op; 3] {
     ]
 }
 
-/// A long beginning, three rounds in region 1 with something between them, and region 2 of rank 0 alone, which
-/// it does not close.
+/// A long beginning, three rounds in region 1 with something between them, and region 2 of rank 0 alone,
+/// which it does not close.
 fn program(rank: u32) -> Vec<Op> {
     let mut ops = vec![compute(1000), barrier()];
     for _ in 0..3 {

@@ -296,8 +296,8 @@ fn what_was_simulated_before_a_bad_end_is_kept() {
         assert_eq!(kept["tables"]["ranks"]["rows"], 2);
         assert!(kept["totals"]["messages"].as_u64().unwrap() > 0, "{kept}");
         assert!(!out.join(".weft").exists());
-        let said = refused(&["explain", text(&out)]);
-        assert!(said.contains(ended), "{said}");
+        let explained = json(&["explain", text(&out), "--json"]);
+        assert_eq!((&explained["ended"], explained["runs"].as_array().unwrap().len()), (&ended.into(), 1));
         let info = weft(&["trace", "info", text(&trace)]);
         assert!(info.status.success());
         assert!(String::from_utf8_lossy(&info.stdout).contains("interrupted"), "{what}");

@@ -54,7 +54,7 @@ impl FromStr for Region {
     }
 }
 
-/// What a call of `MPI_Pcontrol` does to the regions of its rank.
+/// The effect of a call of `MPI_Pcontrol` on the regions of its rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RegionMark {
     /// Opens a region; another that is open is closed.

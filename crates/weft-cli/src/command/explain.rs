@@ -31,8 +31,8 @@ pub struct ExplainOptions {
     #[arg(long, value_name = "TIME", value_parser = parse_positive_span)]
     last: Option<Span>,
 
-    /// Explain only what lies in region K of the program: MPI_Pcontrol(K) opens it, MPI_Pcontrol(0) closes it.
-    /// A real program must have been run with the same --region
+    /// Explain only what lies in region K of the program: MPI_Pcontrol(K) opens it, MPI_Pcontrol(0) closes
+    /// it. A real program must have been run with the same --region
     #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "last")]
     region: Option<Region>,
 
@@ -74,7 +74,7 @@ impl ExplainOptions {
     }
 }
 
-/// What is to be known of the explanation of a run that did not come to its end.
+/// The remark above the explanation of a run that did not come to its end.
 fn remark(ended: Ending) -> String {
     match ended {
         Ending::Finished => String::new(),

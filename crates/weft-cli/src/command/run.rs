@@ -84,8 +84,8 @@ pub struct RunOptions {
     #[arg(long)]
     breakdown: bool,
 
-    /// Report, break down and with -o explain only what lies in region K of the program: MPI_Pcontrol(K) opens
-    /// it, MPI_Pcontrol(0) closes it
+    /// Report, break down and with -o explain only what lies in region K of the program: MPI_Pcontrol(K)
+    /// opens it, MPI_Pcontrol(0) closes it
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     region: Option<Region>,
 

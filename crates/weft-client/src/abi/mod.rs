@@ -66,7 +66,8 @@ unsafe fn between_calls<'a>() -> Option<&'a mut Rank> {
 
 /// The rank has called `MPI_Pcontrol`.
 pub(crate) fn mark(level: c_int) {
-    // SAFETY: the rank's own thread comes from a call of its program that MPI carries out without the library.
+    // SAFETY: the rank's own thread comes from a call of its program, which MPI carries out without the
+    // library.
     if let Some(rank) = unsafe { between_calls() } {
         rank.mark(level);
     }

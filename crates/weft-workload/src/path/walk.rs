@@ -40,7 +40,7 @@ impl Walk {
         self.pieces.iter().fold(Span::ZERO, |sum, piece| sum + piece.span())
     }
 
-    /// What of it lies in `windows`, which are disjoint and in order: between them it has gaps.
+    /// The parts of it in `windows`, which are disjoint and in order: between them it has gaps.
     #[must_use]
     pub fn within(mut self, windows: &[Range<Time>]) -> Walk {
         let mut pieces = Vec::new();

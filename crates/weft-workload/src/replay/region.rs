@@ -1,4 +1,4 @@
-//! What a rank tells of itself where its program marks a region of interest.
+//! The readings of ranks where their programs mark regions of interest.
 
 use super::record::Cause;
 use weft_trace::RegionMark;
@@ -9,9 +9,9 @@ use weft_units::{RankId, Span, Time};
 pub struct RegionReading {
     /// The rank, counted over all programs.
     pub rank: RankId,
-    /// What its program marks.
+    /// The mark of the program.
     pub mark: RegionMark,
-    /// Its clock.
+    /// The rank's clock.
     pub at: Time,
     /// Time in computation so far.
     pub computation: Span,

@@ -83,8 +83,8 @@ pub(crate) fn explain(
     }
     if let Some(region) = options.region {
         return Err(ExperimentError::input(format!(
-            "--region {region}: a benchmark has no regions, and one iteration of each size is explained; leave \
-             --region out"
+            "--region {region}: a benchmark has no regions, and one iteration of each size is explained; \
+             leave --region out"
         )));
     }
     let machine = machine::checked(&request.machine)?;

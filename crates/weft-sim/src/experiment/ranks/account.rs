@@ -102,14 +102,14 @@ impl Account {
         self.record_path();
     }
 
-    /// What lies in this region is to be counted too, unless it is already.
+    /// Counts this region of interest too, unless it is counted already.
     pub fn count_region(&mut self, region: Region) {
         if self.region(region).is_none() {
             self.tally.regions.push(RegionAccount::new(region, self.seating.ranks()));
         }
     }
 
-    /// What lies in a region, where that is counted.
+    /// The account of a region, if it is counted.
     pub fn region(&self, region: Region) -> Option<&RegionAccount> {
         self.tally.regions.iter().find(|account| account.region() == region)
     }

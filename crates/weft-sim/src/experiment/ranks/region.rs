@@ -24,9 +24,9 @@ pub struct RegionFigures {
     pub region: Region,
     /// How often ranks opened it, in all.
     pub openings: u64,
-    /// When the first rank opened it.
+    /// The first opening, in time of the whole run.
     pub from_us: f64,
-    /// When the last rank closed it for the last time.
+    /// The last closing.
     pub to_us: f64,
     /// The end of the program's last rank.
     pub program_run_time_us: f64,
@@ -41,13 +41,13 @@ pub struct RankRegionRow {
     pub rank: u32,
     /// How often it opened the region.
     pub openings: u64,
-    /// Its time in the region: the sum of the next three.
+    /// The rank's time in the region: the sum of the next three.
     pub time_us: f64,
-    /// Its time in computation.
+    /// Time in computation.
     pub computation_us: f64,
-    /// Its time in the software of the messaging layer.
+    /// Time in the software of the messaging layer.
     pub communication_us: f64,
-    /// Its time waiting.
+    /// Time waiting.
     pub wait_us: f64,
     /// Whether it closed the region: else it was in it until its end.
     pub closed: bool,
@@ -72,7 +72,7 @@ struct RankAccount {
     communication: Span,
     /// The openings that are closed, in order.
     windows: Vec<Range<Time>>,
-    /// What led to the last closing.
+    /// The step or message that led to the last closing.
     last: Cause,
 }
 
@@ -195,9 +195,9 @@ struct RankAtEnd {
 pub(crate) struct RankWindows<'a> {
     /// The rank, counted over all programs.
     pub rank: RankId,
-    /// Its openings, in order.
+    /// The rank's openings, in order.
     pub windows: &'a [Range<Time>],
-    /// What led to the last closing; `None`: it was never closed.
+    /// The step or message that led to the last closing; `None`: the rank did not close it.
     pub last: Option<Cause>,
 }
 
@@ -220,7 +220,7 @@ fn union(mut windows: Vec<Range<Time>>) -> Vec<Range<Time>> {
 }
 
 impl RankAtEnd {
-    /// Its time in the region as that of a rank that does nothing else.
+    /// The rank's time in the region as that of a rank that does nothing else.
     fn in_it(&self) -> RankReport {
         let RankAccount { computation, communication, windows, .. } = &self.account;
         let end = Time::ZERO + length(windows);
@@ -257,7 +257,7 @@ impl RegionAtEnd {
         )
     }
 
-    /// When a rank, of all programs, is in it: disjoint, in order.
+    /// The times in which a rank, of all programs, is in it: disjoint, in order.
     pub fn windows(&self) -> Vec<Range<Time>> {
         union(self.ranks.iter().flat_map(|rank| rank.account.windows.clone()).collect())
     }

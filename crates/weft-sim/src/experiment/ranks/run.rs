@@ -243,12 +243,12 @@ impl RankRun {
         Ok(self.account.end_path(writer)?.is_some())
     }
 
-    /// What lies in this region is to be counted too. The parameters want it.
+    /// Counts this region of interest too, whose readings the parameters want.
     pub fn count_region(&mut self, region: Region) {
         self.account.count_region(region);
     }
 
-    /// What lies in a region that is counted, up to where the run has come.
+    /// A region that is counted, up to where the run has come.
     pub fn region(&self, region: Region) -> Option<RegionAtEnd> {
         self.account.region(region).map(|account| account.at_end(&self.ranks()))
     }
