@@ -44,6 +44,11 @@ type Function = unsafe extern "C" fn(
 /// `weft_within` of the client library.
 type Within = unsafe extern "C" fn(u32, u32) -> u32;
 
+/// `weft_mark` of the client library.
+type Mark = unsafe extern "C" fn(c_int);
+/// MPI_Pcontrol, which is variadic.
+type Control = unsafe extern "C" fn(c_int, ...) -> c_int;
+
 /// Exit status where the program calls a function that no library has: that of a program that cannot be
 /// started.
 const NO_FUNCTION: c_int = 127;
@@ -176,6 +181,26 @@ macro_rules! calls {
     };
 }
 mpi_calls!(calls);
+
+/// Hands MPI_Pcontrol on, after the client library has noted its level: it opens or closes a region. MPI
+/// gives the arguments behind the level no meaning: they are left out.
+///
+/// # Safety
+/// That of the MPI library's function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Pcontrol(level: c_int) -> c_int {
+    static NEXT: Found = Found::new();
+    static MARK: Found = Found::new();
+    let function = function(&NEXT, c"MPI_Pcontrol");
+    // SAFETY: a name that ends with 0.
+    let look = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"weft_mark".as_ptr()) };
+    if let Some(mark) = MARK.get(look) {
+        // SAFETY: the client library's function of that name has this type.
+        unsafe { std::mem::transmute::<*mut c_void, Mark>(mark)(level) };
+    }
+    // SAFETY: MPI's function takes a level and whatever follows.
+    unsafe { std::mem::transmute::<Function, Control>(function)(level) }
+}
 
 /// Hands MPI_Abort on. The launcher is to end who comes back from it, and with it the job: what it did until
 /// then would be something else in every run, so that it ends here.

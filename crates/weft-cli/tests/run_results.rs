@@ -105,6 +105,64 @@ fn results_and_traces_are_the_same_twice_and_those_of_a_replay() {
     }
 }
 
+/// Catches a call of MPI_Pcontrol that a run does not see, and what lies outside of the region in its report,
+/// breakdown or explanation; and a replay of it that says otherwise.
+#[test]
+fn a_run_reports_what_lies_in_a_region() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (out, trace, timeline) =
+        (folder.path().join("out"), folder.path().join("run.weft"), folder.path().join("timeline.json"));
+    let files = ["-o", text(&out), "--record", text(&trace), "--timeline", text(&timeline)];
+    let options = [&["-n", "3", "--ppn", "1", "--region", "1", "--breakdown"][..], &files].concat();
+    let arguments = ["regions", "4000", "5"];
+    let run = document(&options, &program, &arguments);
+    let whole = document(&["-n", "3", "--ppn", "1"], &program, &arguments);
+    assert_eq!(run["virtual_time_us"], whole["virtual_time_us"]);
+    let row = &run["rows"][0];
+    let region = &row["region"];
+    assert_eq!((&region["openings"], &row["messages"]), (&6.into(), &30.into()), "{row}");
+    assert_eq!(region["program_run_time_us"], run["virtual_time_us"]);
+    let classes = row["breakdown"].as_array().unwrap();
+    assert_eq!(classes.iter().map(|class| class["messages"].as_u64().unwrap()).sum::<u64>(), 30);
+    for rank in region["by_rank"].as_array().unwrap() {
+        // It sleeps for 10 us in each opening.
+        assert_eq!((ps(&rank["computation_us"]), &rank["closed"]), (20_000_000, &true.into()), "{rank}");
+        assert!(rank["time_us"].as_f64().unwrap() < 400.0, "{rank}");
+    }
+    let explained = json(&["explain", text(&out), "--region", "1", "--json"]);
+    let inside = &explained["runs"][0];
+    let time: u64 = inside["critical_path"].as_array().unwrap().iter().map(|row| ps(&row["time_us"])).sum();
+    assert_eq!((time, &inside["region"]), (ps(&row["run_time_us"]), &1.into()));
+    assert_eq!(json(&["explain", text(&out), "--json"])["runs"][0]["to_us"], run["virtual_time_us"]);
+    assert!(refused(&["explain", text(&out), "--region", "2"]).contains("weft run --region 2"));
+    let timeline: Value = serde_json::from_str(&fs::read_to_string(timeline).unwrap()).unwrap();
+    let events = timeline["traceEvents"].as_array().unwrap();
+    assert_eq!(events.iter().filter(|event| event["name"] == "region 1").count(), 6);
+    let replayed = json(&["replay", "-m", "exanest", text(&trace), "--ppn", "1", "--region", "1", "--json"]);
+    let replay = &replayed["rows"][0];
+    assert_eq!((&replay["region"]["openings"], &replay["bytes"]), (&6.into(), &row["bytes"]));
+    let (run_time, live) = (replay["run_time_us"].as_f64().unwrap(), row["run_time_us"].as_f64().unwrap());
+    assert!((run_time / live - 1.0).abs() < 0.1, "{run_time} {live}");
+}
+
+/// Catches a run that reached a limit and cannot be explained, and one that is not said to have no end.
+#[test]
+fn a_run_that_reached_a_limit_is_explained_as_far_as_it_came() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let options = ["-m", "exanest", "-n", "2", "--time-limit", "300us", "-o", text(&out)];
+    assert!(!run(&options, &program, &["ping-pong", "1000", "100000"]).status.success());
+    let explained = json(&["explain", text(&out), "--json"]);
+    assert_eq!(explained["ended"], "limit-reached");
+    let whole = &explained["runs"][0];
+    let sum = |rows: &Value| rows.as_array().unwrap().iter().map(|row| ps(&row["time_us"])).sum::<u64>();
+    assert_eq!(sum(&whole["critical_path"]), ps(&whole["to_us"]), "{whole}");
+    assert!((250e6..302e6).contains(&(ps(&whole["to_us"]) as f64)), "{whole}");
+    assert_eq!(whole["ranks"].as_array().unwrap().len(), 2);
+}
+
 /// Catches time that is in no category or in two, computation where there is none, and the reverse.
 #[test]
 fn the_critical_path_adds_up_to_the_run() {
@@ -238,8 +296,8 @@ fn what_was_simulated_before_a_bad_end_is_kept() {
         assert_eq!(kept["tables"]["ranks"]["rows"], 2);
         assert!(kept["totals"]["messages"].as_u64().unwrap() > 0, "{kept}");
         assert!(!out.join(".weft").exists());
-        let said = refused(&["explain", text(&out)]);
-        assert!(said.contains(ended), "{said}");
+        let explained = json(&["explain", text(&out), "--json"]);
+        assert_eq!((&explained["ended"], explained["runs"].as_array().unwrap().len()), (&ended.into(), 1));
         let info = weft(&["trace", "info", text(&trace)]);
         assert!(info.status.success());
         assert!(String::from_utf8_lossy(&info.stdout).contains("interrupted"), "{what}");

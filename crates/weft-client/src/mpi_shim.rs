@@ -1,7 +1,9 @@
-//! The entry of the library `weft-calls`: it says which MPI call the process enters and leaves.
+//! The entries of the library `weft-calls`: it says which MPI call the process enters and leaves, and where
+//! the program marks regions.
 
 #![expect(unsafe_code, reason = "a C function that another preloaded library calls")]
 
+use crate::abi;
 use crate::blocking::{self, Kind};
 use crate::process_manager;
 use crate::within;
@@ -20,4 +22,10 @@ extern "C" fn weft_within(call: u32, first_argument: u32) -> u32 {
     let before = within::set(call, first_argument);
     blocking::enter(KINDS.get(call as usize).copied().unwrap_or(Kind::Other));
     before
+}
+
+/// The program has called `MPI_Pcontrol` with this level.
+#[unsafe(no_mangle)]
+extern "C" fn weft_mark(level: i32) {
+    abi::mark(level);
 }

@@ -133,6 +133,13 @@ impl Port {
         }
     }
 
+    /// The program marks the time at which it is.
+    pub(crate) fn mark(&mut self, level: i32) {
+        self.settle();
+        self.log.tell_outside(&mut self.lists);
+        self.log.mark(level, &mut self.lists);
+    }
+
     /// Outside of its calls, the program lets the others go on until its clock.
     pub(crate) fn gives_way(&mut self) {
         if self.joined() {

@@ -107,6 +107,7 @@ pub fn job(
         seed: 1,
         domains: Vec::new(),
         breakdown: false,
+        region: None,
     };
     let options = ExperimentOptions { check: true, ..ExperimentOptions::default() };
     let account = LiveAccount::open(request, options, seating(endpoints), (machine, &layout))?;

@@ -63,6 +63,7 @@ fn replay(path: &Path, name: &str) -> ReplayReport {
         data: false,
         breakdown: false,
         compute_scale: Default::default(),
+        region: None,
     };
     let options = ExperimentOptions::default();
     request.run(&options, Control { interrupt: &Interrupt::default(), progress: &Silent }).unwrap()

@@ -19,6 +19,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use weft_results::ResultsError;
+use weft_trace::Region;
 use weft_units::{Bytes, RankId, Span, Time};
 
 const RANKS: u32 = 1;
@@ -142,6 +143,21 @@ impl TimelineWriter {
         ))
     }
 
+    /// A rank was in a region of interest from `start` to `end`: a slice around its others.
+    pub fn region(
+        &mut self,
+        rank: RankId,
+        region: Region,
+        start: Time,
+        end: Time,
+    ) -> Result<(), ResultsError> {
+        self.event(format_args!(
+            r#""ph":"X","name":"region {region}","cat":"region","pid":{RANKS},"tid":{rank},"ts":{},"dur":{}"#,
+            Microseconds(start - Time::ZERO),
+            Microseconds(end - start)
+        ))
+    }
+
     /// A value that changes over time, on a track of its own named `name`, its unit included.
     pub fn counter(&mut self, name: &str, time: Time, value: u64) -> Result<(), ResultsError> {
         self.event(format_args!(
@@ -242,6 +258,7 @@ mod tests {
             .message(Arrow { id: 9, from: RankId(0), sent, to: RankId(1), received, bytes: Bytes::new(64) })
             .unwrap();
         timeline.marker(RankId(1), at(3), "step 1").unwrap();
+        timeline.region(RankId(0), Region::of_level(3).unwrap(), at(0), at(2_000_000)).unwrap();
         timeline.counter("queued_bytes", at(4), u64::MAX).unwrap();
     }
 
@@ -256,10 +273,11 @@ mod tests {
         assert!(text.contains(r#""ts":0.000001,"dur":1.000001"#), "{text}");
         let events = read(&path);
         let phases: Vec<_> = events.iter().map(|e| e["ph"].as_str().unwrap()).collect();
-        assert_eq!(phases, ["M", "M", "M", "X", "s", "f", "i", "C"]);
+        assert_eq!(phases, ["M", "M", "M", "X", "s", "f", "i", "X", "C"]);
         assert_eq!(events[2]["args"]["name"], "rank 0 \"quoted\\\n\u{1}");
         assert_eq!((&events[4]["id"], &events[5]["id"]), (&Value::from(9), &Value::from(9)));
-        assert_eq!(events[7]["args"]["value"], u64::MAX);
+        assert_eq!((&events[7]["name"], &events[7]["cat"]), (&"region 3".into(), &"region".into()));
+        assert_eq!(events[8]["args"]["value"], u64::MAX);
     }
 
     /// Catches a file cut off where the run was.
@@ -268,7 +286,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.json");
         some_of_everything(&mut TimelineWriter::create(&path).unwrap());
-        assert_eq!(read(&path).len(), 8);
+        assert_eq!(read(&path).len(), 9);
     }
 
     #[test]

@@ -113,6 +113,7 @@ fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
         data: false,
         breakdown: false,
         compute_scale: Default::default(),
+        region: None,
     }
 }
 

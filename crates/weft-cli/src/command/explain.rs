@@ -10,8 +10,10 @@ use crate::standard_error::say;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
+use weft_results::Ending;
 use weft_sim::experiment::explain::{self, Explained};
 use weft_sim::experiment::path::CategoryRow;
+use weft_sim::experiment::replay::Region;
 use weft_sim::experiment::{Control, Request, read_manifest, read_request};
 use weft_units::Span;
 
@@ -28,6 +30,11 @@ pub struct ExplainOptions {
     /// Explain only the last part of a replay, such as 1ms; explaining all of a long one takes much memory
     #[arg(long, value_name = "TIME", value_parser = parse_positive_span)]
     last: Option<Span>,
+
+    /// Explain only what lies in region K of the program: MPI_Pcontrol(K) opens it, MPI_Pcontrol(0) closes
+    /// it. A real program must have been run with the same --region
+    #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "last")]
+    region: Option<Region>,
 
     #[command(flatten)]
     threads: ThreadOptions,
@@ -49,17 +56,29 @@ impl ExplainOptions {
         let interrupt = on_ctrl_c()?;
         let bar = Bar::new(self.report.quiet);
         let control = Control { interrupt: &interrupt, progress: &bar };
-        let options = explain::ExplainOptions { last: self.last, threads: self.threads.threads };
+        let Self { last, region, .. } = self;
+        let options = explain::ExplainOptions { last, threads: self.threads.threads, region };
         let explained = explain::run(&request, &manifest, options, control)?;
         drop(bar);
         let Some(runs) = explained else { return Ok(Status::Interrupted) };
         if self.report.format.json {
-            output::document(&Document::of(&self.directory.to_string_lossy(), &request, &runs))?;
+            let ended = Some(manifest.ended).filter(|ended| *ended != Ending::Finished);
+            let directory = self.directory.to_string_lossy();
+            let document = Document::of(&directory, &request, &runs);
+            output::document(&Document { ended: ended.map(Ending::name), ..document })?;
         } else {
             let texts: Vec<String> = runs.iter().map(text).collect();
-            output::text(&texts.join("\n"))?;
+            output::text(&(remark(manifest.ended) + &texts.join("\n")))?;
         }
         Ok(Status::Done)
+    }
+}
+
+/// The remark above the explanation of a run that did not come to its end.
+fn remark(ended: Ending) -> String {
+    match ended {
+        Ending::Finished => String::new(),
+        ended => format!("the run ended with {ended}: explained is what its ranks had done by then\n\n"),
     }
 }
 
@@ -69,6 +88,9 @@ struct Document<'a> {
     command: &'static str,
     directory: &'a str,
     machine: &'a str,
+    /// How the run ended, where it did not come to its end: what its ranks had done by then is explained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<&'static str>,
     /// The categories of all views of all runs.
     rows: Vec<ViewRow<'a>>,
     /// The whole explanation.
@@ -105,7 +127,7 @@ impl<'a> Document<'a> {
             };
             views(explained).into_iter().flat_map(rows)
         });
-        Document { command: "explain", directory, machine, rows: rows.collect(), runs }
+        Document { command: "explain", directory, machine, ended: None, rows: rows.collect(), runs }
     }
 }
 
@@ -154,7 +176,12 @@ fn us(time: f64) -> String {
 /// A run for people.
 fn text(explained: &Explained) -> String {
     let Explained { of, from_us, to_us, rank, .. } = explained;
-    let mut text = format!("{of}: from {from_us:.3} to {to_us:.3} us, where {rank} ends\n\n");
+    let mut text = match explained.region {
+        None => format!("{of}: from {from_us:.3} to {to_us:.3} us, where {rank} ends\n\n"),
+        Some(region) => {
+            format!("{of}, region {region}: from {from_us:.3} to {to_us:.3} us, where {rank} leaves it\n\n")
+        }
+    };
     text += &side_by_side(explained);
     let places = explained.places.iter().map(|row| {
         let pieces = row.pieces.to_string();

@@ -6,6 +6,7 @@ mod machine;
 mod osu;
 mod pages;
 mod record;
+mod region;
 mod replay;
 mod rerun;
 mod run;

@@ -1,6 +1,7 @@
 //! `weft replay`: recorded programs on a machine.
 
 use super::breakdown::size_classes;
+use super::region::{region_in_words, region_ranks};
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use weft_results::Ending;
 use weft_sim::experiment::Request;
 use weft_sim::experiment::replay::{
-    BusyLink, ComputeScale, Figures, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
+    BusyLink, ComputeScale, Figures, Region, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
 };
 
 /// Options of `weft replay`.
@@ -46,6 +47,11 @@ pub struct ReplayOptions {
     /// fast, 0 to leave computation out
     #[arg(long, value_name = "FACTOR", default_value_t, allow_negative_numbers = true)]
     compute_scale: ComputeScale,
+
+    /// Report only what lies in region K of the program: MPI_Pcontrol(K) opens it, MPI_Pcontrol(0) closes it.
+    /// All of the trace is simulated
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    region: Option<Region>,
 
     /// Seed of the random mapping and of all other random decisions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
@@ -98,6 +104,7 @@ impl ReplayOptions {
             data: self.data,
             breakdown: self.breakdown,
             compute_scale: self.compute_scale,
+            region: self.region,
         })
     }
 }
@@ -132,6 +139,10 @@ impl Shown for ReplayRequest {
         for row in report.rows.iter().map(|measured| &measured.row) {
             text += &figures_table(&row.trace, &row.figures, until);
             text += "\n";
+            if let Some(region) = &row.figures.region {
+                text += &region_ranks(region);
+                text += "\n";
+            }
             if let Some(classes) = &row.figures.breakdown {
                 text += &size_classes(classes);
             }
@@ -148,6 +159,12 @@ impl Shown for ReplayRequest {
 fn figures_table(trace: &str, figures: &Figures, until: &str) -> String {
     let share = percent(figures.communication_share);
     let measured = |figure: String| figure + until;
+    let in_region = figures.region.as_ref().map(|region| {
+        [
+            ["region", &region_in_words(region)].map(str::to_owned),
+            ["run time of all".to_owned(), measured(format!("{:.3} us", region.program_run_time_us))],
+        ]
+    });
     let lines = [
         ["trace", trace],
         ["run time", &measured(format!("{:.3} us", figures.run_time_us))],
@@ -159,7 +176,9 @@ fn figures_table(trace: &str, figures: &Figures, until: &str) -> String {
         ["completion time mean", &measured(format!("{} us", decimal(figures.completion_time_mean_us)))],
         ["completion time p99", &measured(format!("{} us", decimal(figures.completion_time_p99_us)))],
     ];
-    output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)))
+    let mut lines: Vec<[String; 2]> = lines.into_iter().map(|line| line.map(str::to_owned)).collect();
+    lines.splice(1..1, in_region.into_iter().flatten());
+    output::table(["", ""], [false, false], lines.into_iter())
 }
 
 fn links_table(links: &[BusyLink], until: &str) -> String {

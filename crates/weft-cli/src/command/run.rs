@@ -1,6 +1,7 @@
 //! `weft run`: a real MPI program in virtual time.
 
 use super::breakdown::size_classes;
+use super::region::region_summary;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::{
@@ -18,6 +19,7 @@ use weft_host::record::{self, Recording};
 use weft_host::{Execution, HostModel, INJECT_LIMIT, LiveEnd, Recorder, Request, execute};
 use weft_sim::experiment::Measured;
 use weft_sim::experiment::live::{RunRequest, RunRow};
+use weft_sim::experiment::replay::Region;
 use weft_units::{Span, Time};
 
 /// Real time that a rank may keep its turn for where the user does not say.
@@ -81,6 +83,11 @@ pub struct RunOptions {
     /// every piece of every message in the table `pieces`
     #[arg(long)]
     breakdown: bool,
+
+    /// Report, break down and with -o explain only what lies in region K of the program: MPI_Pcontrol(K)
+    /// opens it, MPI_Pcontrol(0) closes it
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    region: Option<Region>,
 
     #[command(flatten)]
     results: ResultOptions,
@@ -248,6 +255,7 @@ impl RunOptions {
                 seed: self.seed,
                 domains: self.pdid.clone(),
                 breakdown: self.breakdown,
+                region: self.region,
             },
             options: self.results.experiment_options(words, self.breakdown, &self.inputs())?,
             recorder: recording.map(recorder),
@@ -350,6 +358,7 @@ fn explain_end(execution: &Execution, quiet: bool) {
 
 /// Prints the end of a run in a few lines.
 fn summarize(request: &Request, execution: &Execution) {
+    execution.report.rows.iter().for_each(|row| standard_error::text(&region_summary(&row.row.figures)));
     let rows = execution.report.rows.iter().filter_map(|row| row.row.figures.breakdown.as_deref());
     rows.for_each(|classes| standard_error::text(&size_classes(classes)));
     say!(

@@ -444,6 +444,21 @@ static void several_threads(void)
     printf("passed\n");
 }
 
+/* Much outside of region 1, and so many messages around the ring in it, twice. */
+static void regions(int bytes, int rounds)
+{
+    usleep(2000);
+    ring(bytes, rounds);
+    for (int i = 0; i < 2; i++) {
+        MPI_Pcontrol(1);
+        usleep(10);
+        ring(bytes, rounds);
+        MPI_Pcontrol(0);
+        ring(bytes, rounds);
+        usleep(500);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "talk";
@@ -455,6 +470,8 @@ int main(int argc, char **argv)
     int value = 0;
     if (!strcmp(what, "talk"))
         talk();
+    else if (!strcmp(what, "regions"))
+        regions(first, second);
     else if (!strcmp(what, "exchange"))
         exchange(first);
     else if (!strcmp(what, "ring"))

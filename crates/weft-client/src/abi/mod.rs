@@ -64,6 +64,15 @@ unsafe fn between_calls<'a>() -> Option<&'a mut Rank> {
     Some(unsafe { &mut (*handle).rank })
 }
 
+/// The rank has called `MPI_Pcontrol`.
+pub(crate) fn mark(level: c_int) {
+    // SAFETY: the rank's own thread comes from a call of its program, which MPI carries out without the
+    // library.
+    if let Some(rank) = unsafe { between_calls() } {
+        rank.mark(level);
+    }
+}
+
 /// The rank's thread has done something outside the library's calls.
 fn on_event(event: Event) {
     // A poll is put off only between calls of the library: most looks find none.

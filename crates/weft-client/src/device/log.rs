@@ -29,6 +29,8 @@ pub enum Reason {
     Works(Work),
     /// It takes the next notice; the clock has not moved.
     Takes,
+    /// The program has called `MPI_Pcontrol` with this level; the clock has not moved.
+    Marks(i32),
 }
 
 /// The call of the library that a rank is in.
@@ -73,7 +75,7 @@ pub struct Entry {
 pub(super) struct RawEntry {
     until: u64,
     reason: u32,
-    /// The call in the lowest bits, [`FIRST`], the MPI call, [`ANEW`].
+    /// The call in the lowest bits, [`FIRST`], the MPI call, [`ANEW`]. Of a mark it is the level.
     call: u32,
 }
 
@@ -84,6 +86,7 @@ const WITHIN: u32 = (1 << 14) - 1;
 const ANEW: u32 = 1 << 31;
 const COMPUTES: u32 = u32::MAX;
 const TAKES: u32 = u32::MAX - 1;
+const MARKS: u32 = u32::MAX - 2;
 
 impl From<Entry> for RawEntry {
     fn from(entry: Entry) -> RawEntry {
@@ -91,6 +94,9 @@ impl From<Entry> for RawEntry {
             Reason::Computes => COMPUTES,
             Reason::Works(work) => work.number(),
             Reason::Takes => TAKES,
+            Reason::Marks(level) => {
+                return RawEntry { until: entry.until, reason: MARKS, call: level.cast_unsigned() };
+            }
         };
         let first = if entry.first { FIRST } else { 0 };
         let anew = if entry.anew { ANEW } else { 0 };
@@ -103,6 +109,7 @@ impl From<RawEntry> for Entry {
     /// Of no kind is what a rank that writes nonsense there gets for computation.
     fn from(raw: RawEntry) -> Entry {
         let reason = match raw.reason {
+            MARKS => return Entry::mark(raw.until, raw.call.cast_signed()),
             TAKES => Reason::Takes,
             number => Work::of(number).map_or(Reason::Computes, Reason::Works),
         };
@@ -111,6 +118,14 @@ impl From<RawEntry> for Entry {
         let first = raw.call & FIRST != 0;
         let (within, anew) = (raw.call >> WITHIN_AT & WITHIN, raw.call & ANEW != 0);
         Entry { until: raw.until, reason, call: call.unwrap_or_default(), first, within, anew }
+    }
+}
+
+impl Entry {
+    /// A mark of the program, between its calls.
+    fn mark(until: u64, level: i32) -> Entry {
+        let (reason, call) = (Reason::Marks(level), Call::None);
+        Entry { until, reason, call, first: false, within: 0, anew: false }
     }
 }
 
@@ -185,6 +200,17 @@ impl Log {
     /// The clock has moved to where it is now, for this reason.
     pub fn tell(&mut self, reason: Reason, device: &mut Shared) {
         self.add(device.clock(), reason, device);
+    }
+
+    /// The program marks where the clock stands. A mark for which there is no room is lost.
+    pub fn mark(&mut self, level: i32, device: &mut Shared) {
+        let count = device.logged();
+        if count < ROOM {
+            device.put_entry(count, Entry::mark(self.told, level));
+            device.set_logged(count + 1);
+            // Nothing is added to what stands before it.
+            self.last = None;
+        }
     }
 
     fn add(&mut self, until: u64, reason: Reason, device: &mut Shared) {
@@ -287,7 +313,8 @@ mod tests {
         log.enter(Call::Send);
         step(10, works(Work::SendCall), &mut log, &mut rank);
         step(10, works(Work::SendCall), &mut log, &mut rank);
-        assert_eq!(log.seal(&rank), 4);
+        log.mark(-7, &mut rank);
+        assert_eq!(log.seal(&rank), 5);
         step(10, works(Work::SendCall), &mut log, &mut rank);
         step(0, works(Work::Matching), &mut log, &mut rank);
         log.enter(Call::Poll);
@@ -302,6 +329,7 @@ mod tests {
             (12, Reason::Computes, Call::None, true),
             (14, works(Work::ClockRead), Call::None, true),
             (34, works(Work::SendCall), Call::Send, true),
+            (34, Reason::Marks(-7), Call::None, false),
             (44, works(Work::SendCall), Call::Send, false),
             (144, works(Work::Poll), Call::Poll, false),
             (144, Reason::Takes, Call::Poll, false),

@@ -68,6 +68,11 @@ impl Rank {
         self.port.settle();
     }
 
+    /// The program has called `MPI_Pcontrol`, which takes no time.
+    pub fn mark(&mut self, level: i32) {
+        self.port.mark(level);
+    }
+
     /// The program has slept: it goes on when virtual time, in which others run, has reached its clock.
     pub fn slept(&mut self) {
         self.port.gives_way();

@@ -14,11 +14,11 @@ use super::recording::Recording;
 use std::collections::VecDeque;
 use weft_client::device::{Call, Entry, Reason};
 use weft_msg::Work;
-use weft_trace::Kind;
 use weft_trace::op::{OneSided, SendMode};
+use weft_trace::{Kind, RegionMark};
 use weft_units::{RankId, Span, Time};
 use weft_workload::replay::{
-    Activity, Cause, Finish, MessageId, ReplayOutput, Step, StepKind, TimelineEvent,
+    Activity, Cause, Finish, MessageId, RegionReading, ReplayOutput, Step, StepKind, TimelineEvent,
 };
 
 /// The outputs to which a ledger reports.
@@ -26,6 +26,8 @@ pub(super) struct Told<'o> {
     pub output: &'o mut ReplayOutput,
     /// Whether a timeline is drawn.
     pub timeline: bool,
+    /// Whether readings are wanted where the program marks regions.
+    pub regions: bool,
     /// The recording of the critical path, if one is under way.
     pub recording: &'o Recording,
 }
@@ -109,9 +111,10 @@ impl Ledger {
         self.clock
     }
 
-    /// The end of the rank's program, once it has ended.
+    /// The end of the rank's program, or how far it has come.
     pub fn finish(&self) -> Finish {
-        Finish { rank: self.rank, at: self.clock, last: self.own }
+        // A rank that polls in vain has done nothing since it began to.
+        Finish { rank: self.rank, at: self.polling.unwrap_or(self.clock), last: self.own }
     }
 
     /// The end of what it did last.
@@ -127,10 +130,14 @@ impl Ledger {
     /// An entry of the rank's log.
     pub fn enter(&mut self, entry: &Entry, told: &mut Told<'_>) {
         let until = Time::from_ps(entry.until).max(self.clock);
+        if let Reason::Marks(level) = entry.reason {
+            return self.mark(level, until, told);
+        }
         let noticed = self.noticed.take() == Some(entry.call);
         let within = weft_client::within::name(entry.within);
         let began = self.clock;
         match entry.reason {
+            Reason::Marks(_) => {}
             Reason::Works(Work::Poll) => {
                 if self.polling.is_none() {
                     self.within = within;
@@ -155,6 +162,32 @@ impl Ledger {
         }
         if let Some(name) = within {
             self.draw_call(name, entry.anew, (began, self.clock), told);
+        }
+    }
+
+    /// The program has called `MPI_Pcontrol` at `at`.
+    fn mark(&mut self, level: i32, at: Time, told: &mut Told<'_>) {
+        if told.regions
+            && let Some(mark) = RegionMark::of_level(level)
+        {
+            self.reach(at, told);
+            // What a recording before had as the last cause is not in this one.
+            self.records(told);
+            told.output.regions.push(RegionReading {
+                rank: self.rank,
+                mark,
+                at,
+                computation: self.computation,
+                communication: self.work,
+                last: self.own,
+            });
+        }
+        if told.timeline {
+            // A slice of a region has whole ones in it.
+            self.end_slice(at, told);
+            self.end_call(told);
+            let text = RegionMark::text(level);
+            told.output.timeline.push(TimelineEvent::Marker { rank: self.rank, time: at, text });
         }
     }
 

@@ -166,7 +166,8 @@ impl LiveParameters {
 
     /// The outputs to which a ledger reports.
     fn told<'o>(&'o self, output: &'o mut ReplayOutput) -> Told<'o> {
-        Told { output, timeline: self.wanted.timeline, recording: &self.recording }
+        let Wanted { timeline, regions, .. } = self.wanted;
+        Told { output, timeline, regions, recording: &self.recording }
     }
 
     fn payloads(&self) -> MutexGuard<'_, Payloads> {

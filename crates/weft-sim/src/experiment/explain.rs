@@ -19,9 +19,12 @@ use super::path::{
     CategoryRow, Names, PieceRow, PlaceRow, RankTimeRow, category_rows, longest, mean_rows, place_rows,
     rank_time_row,
 };
+use super::ranks::{RankWindows, RegionAtEnd};
 use super::{Control, ExperimentError, Manifest, Request, osu, replay};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use weft_results::Ending;
+use weft_trace::Region;
 use weft_units::{RankId, Span, Time};
 use weft_workload::path::{PathTrace, Walk, rank_time};
 use weft_workload::replay::Finish;
@@ -36,6 +39,8 @@ pub struct ExplainOptions {
     pub last: Option<Span>,
     /// Threads that simulate.
     pub threads: u32,
+    /// The region of interest that is explained; `None`: all of the run.
+    pub region: Option<Region>,
 }
 
 /// A run, explained.
@@ -45,6 +50,9 @@ pub struct Explained {
     pub run: u32,
     /// The program or benchmark.
     pub of: String,
+    /// The region of interest, if only what lies in one is explained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<Region>,
     /// The virtual time from which on it is explained.
     pub from_us: f64,
     /// The virtual time up to which it is explained.
@@ -65,23 +73,17 @@ pub struct Explained {
     pub ranks: Vec<RankTimeRow>,
 }
 
-/// Runs a finished run again and explains it; `None`: interrupted.
+/// Runs a run again and explains it, as far as it came; `None`: interrupted.
 ///
 /// # Errors
-/// A run without programs, one that did not finish, one that comes out differently now, and a record that
-/// takes too much memory.
+/// A run without programs, one of which nothing is recorded, one that comes out differently now, an unknown
+/// region, and a record that takes too much memory.
 pub fn run(
     request: &Request,
     manifest: &Manifest,
     options: ExplainOptions,
     control: Control<'_>,
 ) -> Result<Option<Vec<Explained>>, ExperimentError> {
-    if manifest.ended != Ending::Finished {
-        return Err(ExperimentError::input(format!(
-            "the run ended with {}: only what has come to its end can be explained from there",
-            manifest.ended
-        )));
-    }
     match request {
         Request::Replay(request) => replay::explain(request, manifest, options, control),
         Request::Osu(request) => osu::explain(request, manifest, options, control),
@@ -93,11 +95,31 @@ pub fn run(
             "--last: a run of real processes was explained when it ended; leave --last out",
         )),
         // It cannot be run again by its request alone.
-        Request::Run(_) => Ok(Some(manifest.explained.clone())),
+        Request::Run(_) => explained_as_it_ran(manifest, options.region).map(Some),
         Request::ExpectedBcast(_) => Err(ExperimentError::input(
             "these are results of many benchmarks; run one of them, such as weft osu bcast -o DIR, and \
              explain that",
         )),
+    }
+}
+
+/// The explanations of a run of real processes, which were made when it ended.
+fn explained_as_it_ran(
+    manifest: &Manifest,
+    region: Option<Region>,
+) -> Result<Vec<Explained>, ExperimentError> {
+    let explained = manifest.explained.iter().filter(|explained| explained.region == region);
+    let explained: Vec<Explained> = explained.cloned().collect();
+    match (explained.is_empty(), region) {
+        (true, Some(region)) => Err(ExperimentError::input(format!(
+            "--region {region}: a run of real processes is explained when it ends, and this one was not \
+             asked for it, or no rank was in it; run it with weft run --region {region} -o DIR"
+        ))),
+        (true, None) if manifest.ended != Ending::Finished => Err(ExperimentError::input(format!(
+            "the run ended with {}, and nothing is recorded of what its ranks had done by then",
+            manifest.ended
+        ))),
+        _ => Ok(explained),
     }
 }
 
@@ -134,7 +156,7 @@ pub(crate) struct RecordedRun<'a> {
 
 /// Explains a run: the critical path to the end of a stretch, and the own time of the ranks.
 pub(crate) fn explained(recorded: RecordedRun<'_>, (begin, end): Stretch, ranks: &[Stretch]) -> Explained {
-    let RecordedRun { run, of, trace, names } = recorded;
+    let RecordedRun { trace, names, .. } = recorded;
     let path = Walk::to(trace, &end, begin);
     let begin = path.begin;
     let own = rank_time(trace, &end, begin);
@@ -143,13 +165,64 @@ pub(crate) fn explained(recorded: RecordedRun<'_>, (begin, end): Stretch, ranks:
         (finish.at > from).then(|| rank_time_row(finish.rank, &rank_time(trace, finish, from), names))
     };
     let ranks: Vec<RankTimeRow> = ranks.iter().filter_map(time).collect();
+    views(recorded, end.rank, None, Views { path, own, ranks })
+}
+
+/// Explains what lies in a region: the critical path to its last closing, while a rank is in it, and the own
+/// time of the ranks in it. `ends` are those of the ranks that never close it. `None`: nothing is recorded of
+/// it.
+pub(crate) fn explained_region(
+    recorded: RecordedRun<'_>,
+    region: &RegionAtEnd,
+    ends: &[Finish],
+) -> Option<Explained> {
+    let RecordedRun { trace, names, .. } = recorded;
+    let stretches: Vec<(Finish, &[Range<Time>])> = region
+        .ranks()
+        .filter_map(|RankWindows { rank, windows, last }| {
+            let closing = |last| Some(Finish { rank, at: windows.last()?.end, last });
+            let end = || ends.iter().find(|end| end.rank == rank).copied();
+            let finish = last.map_or_else(end, closing)?;
+            (finish.at > windows.first()?.start).then_some((finish, windows))
+        })
+        .collect();
+    let end = last_of(stretches.iter().map(|(finish, _)| finish))?;
+    let all = region.windows();
+    let path = Walk::to(trace, &end, all.first()?.start);
+    let begin = path.begin;
+    if begin >= end.at {
+        return None;
+    }
+    let own = |(finish, windows): &(Finish, &[Range<Time>])| {
+        let from = windows.first().map_or(begin, |window| window.start.max(begin));
+        (finish.at > from).then(|| rank_time(trace, finish, from).within(windows))
+    };
+    let row = |stretch: &(Finish, _)| Some(rank_time_row(stretch.0.rank, &own(stretch)?, names));
+    let ranks: Vec<RankTimeRow> = stretches.iter().filter_map(row).collect();
+    let own = stretches.iter().find(|(finish, _)| *finish == end).and_then(own)?;
+    let path = path.within(&all);
+    Some(views(recorded, end.rank, Some(region.region()), Views { path, own, ranks }))
+}
+
+/// The walks of an explanation.
+struct Views {
+    path: Walk,
+    /// Of the rank that the path ends at.
+    own: Walk,
+    ranks: Vec<RankTimeRow>,
+}
+
+fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views: Views) -> Explained {
+    let RecordedRun { run, of, names, .. } = recorded;
+    let Views { path, own, ranks } = views;
     let us = |time: Time| (time - Time::ZERO).as_us_f64();
     Explained {
         run,
         of,
-        from_us: us(begin),
-        to_us: us(end.at),
-        rank: names.rank(end.rank),
+        region,
+        from_us: us(path.begin),
+        to_us: us(path.end),
+        rank: names.rank(rank),
         critical_path: category_rows(&path),
         own_time: category_rows(&own),
         mean_time: mean_rows(&ranks),
@@ -161,6 +234,10 @@ pub(crate) fn explained(recorded: RecordedRun<'_>, (begin, end): Stretch, ranks:
 
 /// The rank that ended last; the first of equals.
 pub(crate) fn last_to_finish(trace: &PathTrace) -> Option<Finish> {
-    let finishes = trace.finishes().iter();
-    finishes.copied().max_by_key(|finish: &Finish| (finish.at, std::cmp::Reverse::<RankId>(finish.rank)))
+    last_of(trace.finishes())
+}
+
+/// The last of these ends; that of the first rank of equals.
+pub(crate) fn last_of<'a>(ends: impl IntoIterator<Item = &'a Finish>) -> Option<Finish> {
+    ends.into_iter().copied().max_by_key(|end| (end.at, std::cmp::Reverse(end.rank)))
 }

@@ -8,7 +8,7 @@
 //! ranks. Such a run cannot be run again by its request alone: so its critical path is recorded as it goes
 //! and explained at its end.
 
-use super::explain::{Explained, RecordedRun, explained, last_to_finish};
+use super::explain::{Explained, RecordedRun, explained, explained_region, last_to_finish};
 use super::machine::{assumed, described};
 use super::path::{Names, pace};
 use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, end_of, figures};
@@ -20,10 +20,10 @@ use crate::network::{LinkUse, SimulatedNetwork};
 use serde::{Deserialize, Serialize};
 use weft_machine::Machine;
 use weft_nic::Host;
-use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
+use weft_results::{Beginning, Conclusion, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
+use weft_trace::Region;
 use weft_units::Time;
-use weft_workload::path::PathTrace;
 use weft_workload::replay::{Finish, RankReport, ReplayOutput, Seating, Wanted};
 
 /// The column `run` of the tables.
@@ -56,6 +56,9 @@ pub struct RunRequest {
     /// Whether the time of each message is broken down.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub breakdown: bool,
+    /// The region of interest that the report is of; `None`: it is of the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<Region>,
 }
 
 /// The row of a real program.
@@ -77,7 +80,7 @@ pub type RunReport = Report<RunRow>;
 pub struct RanksAtEnd<'a> {
     /// The ranks, in order.
     pub ranks: &'a [RankReport],
-    /// The ends of those that came to their end, in order.
+    /// The ends of those that came to their end, and how far the others have come, in order.
     pub finishes: Vec<Finish>,
     /// How the run ended.
     pub conclusion: Conclusion,
@@ -122,6 +125,9 @@ impl LiveAccount {
         if writer.is_some() {
             account.record_path();
         }
+        if let Some(region) = request.region {
+            account.count_region(region);
+        }
         if request.breakdown {
             account.break_down(Breakdown::new(RUN, machine.clone(), layout.clone()));
         }
@@ -138,9 +144,10 @@ impl LiveAccount {
     pub fn wanted(&self) -> Wanted {
         let wants = |table| self.writer.as_ref().is_some_and(|writer| writer.wants(table));
         Wanted {
-            messages: wants(Table::Messages) || self.request.breakdown,
+            messages: wants(Table::Messages) || self.request.breakdown || self.request.region.is_some(),
             flows: wants(Table::Flows),
             timeline: self.drawing.is_some(),
+            regions: self.request.region.is_some(),
         }
     }
 
@@ -202,7 +209,8 @@ impl LiveAccount {
     ) -> Result<RunReport, ExperimentError> {
         let RanksAtEnd { ranks, finishes, conclusion: Conclusion { ended, detail } } = at_end;
         self.take(network)?;
-        if let Some(drawing) = self.drawing.take() {
+        if let Some(mut drawing) = self.drawing.take() {
+            drawing.close_regions(&ranks.iter().map(|rank| rank.end).collect::<Vec<_>>())?;
             drawing.finish()?;
         }
         let crossed = network.crossed();
@@ -220,8 +228,13 @@ impl LiveAccount {
         };
         let delivered = self.account.delivered(0);
         let trace = self.account.end_path(self.writer.as_mut())?;
-        let figures =
-            Figures { breakdown: self.account.classes(0), ..figures(0, ranks, &delivered, &shared) };
+        let region = self.request.region.and_then(|region| self.account.region(region));
+        let region = region.map(|region| region.at_end(ranks));
+        let figures = match &region {
+            Some(region) => region.figures(0, 0, &shared),
+            None => figures(0, ranks, &delivered, &shared),
+        };
+        let figures = Figures { breakdown: self.account.classes(0), ..figures };
         let row = RunRow { run: RUN, program: name(&self.request), figures };
         let LiveAccount { request, options, mut account, writer, began, .. } = self;
         let performance = options.performance(&began, crossed.packet_hops);
@@ -234,19 +247,20 @@ impl LiveAccount {
                 ..Totals::default()
             };
             add_crossed(&mut totals, &crossed);
-            let explanation = match self.recorded_from {
-                Some(from) if ended == Ending::Finished => {
-                    let mut trace = trace.unwrap_or_else(|| account.take_path().finish(pace(machine)));
-                    trace.add_finishes(finishes);
-                    let names = Names::new(machine, layout, account.seating(), account.names());
-                    explain(&trace, from, &names, &account)
-                }
-                _ => None,
-            };
+            let explanations = self.recorded_from.map_or_else(Vec::new, |from| {
+                let mut trace = trace.unwrap_or_else(|| account.take_path().finish(pace(machine)));
+                trace.add_finishes(finishes);
+                let names = Names::new(machine, layout, account.seating(), account.names());
+                let recorded =
+                    || RecordedRun { run: RUN, of: account.names().join(", "), trace: &trace, names: &names };
+                let inside =
+                    region.and_then(|region| explained_region(recorded(), &region, trace.finishes()));
+                explain(recorded(), from).into_iter().chain(inside).collect()
+            });
             let manifest = Manifest {
                 detail: detail.clone(),
                 rows: vec![serde_json::to_value(&row).map_err(ExperimentError::input)?],
-                explained: explanation.into_iter().collect(),
+                explained: explanations,
                 assumed: assumed(machine),
                 ..Manifest::new(Request::Run(request), described(machine), ended, totals)
             };
@@ -262,11 +276,10 @@ impl LiveAccount {
     }
 }
 
-/// The critical path of the record since `from`; `None`: no rank came to its end.
-fn explain(trace: &PathTrace, from: Time, names: &Names<'_>, account: &Account) -> Option<Explained> {
-    let last = last_to_finish(trace)?;
-    let ranks: Vec<_> = trace.finishes().iter().map(|finish| (from, *finish)).collect();
-    let recorded = RecordedRun { run: RUN, of: account.names().join(", "), trace, names };
+/// The critical path of the record since `from`; `None`: nothing is recorded.
+fn explain(recorded: RecordedRun<'_>, from: Time) -> Option<Explained> {
+    let last = last_to_finish(recorded.trace).filter(|last| last.at > Time::ZERO)?;
+    let ranks: Vec<_> = recorded.trace.finishes().iter().map(|finish| (from, *finish)).collect();
     Some(explained(recorded, (from, last), &ranks))
 }
 

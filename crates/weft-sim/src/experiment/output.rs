@@ -97,6 +97,7 @@ mod tests {
             data: false,
             breakdown: false,
             compute_scale: Default::default(),
+            region: None,
         });
         let directory = folder.path().join("out");
         let output = Output {

@@ -15,7 +15,8 @@ pub use as_recorded::as_recorded;
 pub(crate) use explain::explain;
 pub use programs::Unsupported;
 
-pub use super::ranks::{MeanPiece, SizeClass};
+pub use super::ranks::{MeanPiece, RankRegionRow, RegionFigures, SizeClass};
+pub use weft_trace::{NotARegion, Region};
 pub use weft_workload::replay::ComputeScale;
 
 use super::{ExperimentError, MachineInput, Report};
@@ -96,6 +97,9 @@ pub struct ReplayRequest {
     /// A factor on the time of each computation of the traces.
     #[serde(default, skip_serializing_if = "ComputeScale::is_one")]
     pub compute_scale: ComputeScale,
+    /// The region of interest that the report is of; `None`: it is of the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<Region>,
 }
 
 /// A link that was busy.
@@ -160,6 +164,9 @@ pub struct Figures {
     pub compared_bytes: Option<u64>,
     /// The five busiest links under all traces together, the busiest first.
     pub busiest_links: Vec<BusyLink>,
+    /// The region that run time, shares and messages are of, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionFigures>,
     /// Where the time of messages went, by size, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Vec<SizeClass>>,

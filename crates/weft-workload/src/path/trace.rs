@@ -93,6 +93,15 @@ impl PathTrace {
         Some(Finish { rank, at, last: Cause::After(step.number) })
     }
 
+    /// How far a rank has come by `until`: its end, or that of the last of its own steps that is recorded;
+    /// `None`: nothing of it is.
+    pub fn reached(&self, rank: RankId, until: Time) -> Option<Finish> {
+        let own = |finish: &&Finish| finish.rank == rank && finish.at <= until;
+        let step = || self.steps(rank).iter().rev().find(|step| !step.background && step.end <= until);
+        let last = || step().map(|step| Finish { rank, at: step.end, last: Cause::After(step.number) });
+        self.finishes.iter().find(own).copied().or_else(last)
+    }
+
     /// The messages, by source and number.
     pub fn posts(&self) -> &[PostedMessage] {
         &self.posts

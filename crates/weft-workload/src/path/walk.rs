@@ -4,7 +4,8 @@ use super::chain::chain;
 use super::piece::{Location, Piece, PieceKind};
 use super::trace::PathTrace;
 use crate::replay::{Cause, Finish, MessageId, Step, StepKind};
-use weft_units::{RankId, Time};
+use std::ops::Range;
+use weft_units::{RankId, Span, Time};
 
 /// A walk: its pieces, in order and without gaps.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +33,30 @@ impl Walk {
     /// explains everything from `begin` on.
     pub fn to(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
         walk(trace, *finish, begin, Follow::Everything)
+    }
+
+    /// The time of its pieces.
+    pub fn time(&self) -> Span {
+        self.pieces.iter().fold(Span::ZERO, |sum, piece| sum + piece.span())
+    }
+
+    /// The parts of it in `windows`, which are disjoint and in order: between them it has gaps.
+    #[must_use]
+    pub fn within(mut self, windows: &[Range<Time>]) -> Walk {
+        let mut pieces = Vec::new();
+        let mut windows = windows.iter().peekable();
+        for piece in self.pieces {
+            // A window that ends before this piece has none of those behind it either.
+            while windows.next_if(|window| window.end <= piece.begin).is_some() {}
+            for window in windows.clone().take_while(|window| window.start < piece.end) {
+                let (begin, end) = (piece.begin.max(window.start), piece.end.min(window.end));
+                if end > begin {
+                    pieces.push(Piece { begin, end, ..piece });
+                }
+            }
+        }
+        self.pieces = pieces;
+        self
     }
 }
 
@@ -151,4 +176,31 @@ fn exact(walk: Walk) -> Walk {
     }
     assert_eq!(cursor, walk.end, "the pieces end where the walk began");
     walk
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a piece that is cut at the wrong end, one that a gap swallows, and one in two windows that is
+    /// counted once.
+    #[test]
+    fn what_lies_in_windows_is_cut_at_their_bounds() {
+        let at = Time::from_ps;
+        let piece = |(begin, end): (u64, u64)| Piece {
+            begin: at(begin),
+            end: at(end),
+            kind: PieceKind::Compute,
+            place: Location::Rank(RankId(0)),
+            message: None,
+            within: None,
+        };
+        let pieces = [(0, 10), (10, 12), (12, 40), (40, 50)].map(piece).to_vec();
+        let walk = Walk { begin: at(0), end: at(50), pieces };
+        let windows = [(5, 10), (10, 10), (11, 13), (20, 30), (35, 45), (60, 70)];
+        let inside = walk.clone().within(&windows.map(|(begin, end)| at(begin)..at(end)));
+        let expected = [(5, 10), (11, 12), (12, 13), (20, 30), (35, 40), (40, 45)].map(piece);
+        assert_eq!((inside.pieces.as_slice(), inside.time()), (&expected[..], Span::from_ps(27)));
+        assert_eq!((walk.time(), walk.within(&[]).time()), (Span::from_ps(50), Span::ZERO));
+    }
 }

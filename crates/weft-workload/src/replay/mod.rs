@@ -22,6 +22,7 @@ mod interface;
 mod program;
 mod rank;
 mod record;
+mod region;
 pub mod reorder;
 mod report;
 mod seating;
@@ -30,6 +31,7 @@ mod transport;
 pub use compute_scale::{ComputeScale, NotAScale};
 pub use program::{Generated, Operations, Program};
 pub use record::{Cause, Finish, MessageId, PostedMessage, Record, Step, StepKind};
+pub use region::RegionReading;
 pub use report::{
     Activity, ClockReading, Compared, Damage, Delivery, RankFailure, RankReport, ReplayOutput,
     ReplayedMessage, TimelineEvent, Wanted,

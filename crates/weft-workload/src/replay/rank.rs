@@ -2,6 +2,7 @@
 
 use super::account::RankAccount;
 use super::record::{Cause, Finish, MessageId};
+use super::region::RegionReading;
 use super::reorder::ReorderBuffer;
 use super::report::{Activity, ClockReading, RankFailure, RankReport, ReplayedMessage, TimelineEvent};
 use super::transport::{CallStart, CallTransport, RankContext};
@@ -11,7 +12,7 @@ use std::collections::VecDeque;
 use weft_msg::{Blocked, CallStatus, Envelope, Process, SendToken};
 use weft_nic::{Delivered, Failure, FailureReason, HostContext};
 use weft_trace::op::Op;
-use weft_trace::{RankCursor, TraceError};
+use weft_trace::{RankCursor, RegionMark, TraceError};
 use weft_units::{Address, RankId, Span, Time};
 
 /// Operations that a rank does in one go, ahead of the virtual time: what it posts meanwhile takes
@@ -322,6 +323,14 @@ impl ReplayRank {
         if context.parameters.report_clocks {
             let position = self.position - 1;
             context.host.output().clocks.push(ClockReading { rank, position, clock: time });
+        }
+        if context.parameters.wanted.regions
+            && let Some(mark) = RegionMark::of_text(text)
+        {
+            let RankAccount { computation, communication, last_steps, .. } = self.account;
+            let last = last_steps.own;
+            let reading = RegionReading { rank, mark, at: time, computation, communication, last };
+            context.host.output().regions.push(reading);
         }
         if context.parameters.wanted.timeline && !text.is_empty() {
             let text = text.to_owned();

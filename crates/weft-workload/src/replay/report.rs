@@ -1,6 +1,7 @@
 //! The output of a replay: sums, and the reports that were asked for.
 
 use super::record::Record;
+use super::region::RegionReading;
 use crate::flow::FlowReport;
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub struct ReplayOutput {
     pub timeline: Vec<TimelineEvent>,
     /// Readings of ranks' clocks, if asked for: those of each rank are in order.
     pub clocks: Vec<ClockReading>,
+    /// Readings of ranks where regions are marked, if asked for: those of each rank are in order.
+    pub regions: Vec<RegionReading>,
     /// Ranks that cannot go on because their trace is wrong.
     pub faults: Vec<RankFailure>,
     /// Steps and messages of ranks, if asked for.
@@ -46,6 +49,8 @@ pub struct Wanted {
     pub flows: bool,
     /// Events to be drawn in a timeline.
     pub timeline: bool,
+    /// Readings where programs mark regions of interest.
+    pub regions: bool,
 }
 
 impl ReplayOutput {

@@ -81,9 +81,23 @@ pub(crate) fn explain(
             "--last: of a benchmark one iteration of each size is explained; leave --last out",
         ));
     }
+    if let Some(region) = options.region {
+        return Err(ExperimentError::input(format!(
+            "--region {region}: a benchmark has no regions, and one iteration of each size is explained; \
+             leave --region out"
+        )));
+    }
     let machine = machine::checked(&request.machine)?;
     let layout = plan::layout(&machine)?;
-    let points = plan::points(request, &machine, &layout)?;
+    let mut points = plan::points(request, &machine, &layout)?;
+    // Of a run that did not come to its end, the sizes that did.
+    points.truncate(manifest.rows.len());
+    if points.is_empty() {
+        return Err(ExperimentError::input(format!(
+            "the run ended with {} before one size had come to its end",
+            manifest.ended
+        )));
+    }
     let options = ExperimentOptions { threads: options.threads, ..ExperimentOptions::default() };
     let (seed, breakdown, data) = (request.seed, request.breakdown, request.data);
     let (machine, layout) = (&machine, &layout);

@@ -145,6 +145,7 @@ impl Series<'_> {
             data: self.data,
             breakdown: false,
             compute_scale: ComputeScale::default(),
+            region: None,
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;

@@ -73,18 +73,16 @@ fn sums(walk: &Walk) -> BTreeMap<Category, Span> {
     for piece in &walk.pieces {
         *sums.entry(piece.kind.category()).or_insert(Span::ZERO) += piece.span();
     }
-    let all = sums.values().fold(Span::ZERO, |sum, span| sum + *span);
-    assert_eq!(all, walk.end - walk.begin, "the categories add up to the path");
     sums
 }
 
 /// The categories of a walk. All are listed but what was not recorded, which is where there is any.
 pub(crate) fn category_rows(walk: &Walk) -> Vec<CategoryRow> {
-    let sums = sums(walk);
+    let (sums, all) = (sums(walk), walk.time());
     let row = |category: Category| {
         let time = sums.get(&category).copied().unwrap_or(Span::ZERO);
         let name = category.name().to_owned();
-        CategoryRow { category: name, time_us: time.as_us_f64(), share: share(time, walk.end - walk.begin) }
+        CategoryRow { category: name, time_us: time.as_us_f64(), share: share(time, all) }
     };
     let listed = |category: &Category| *category != Category::NotRecorded || sums.contains_key(category);
     Category::ALL.into_iter().filter(listed).map(row).collect()
@@ -109,7 +107,7 @@ pub(crate) fn mean_rows(ranks: &[RankTimeRow]) -> Vec<CategoryRow> {
 
 /// A rank's own time.
 pub(crate) fn rank_time_row(rank: RankId, walk: &Walk, names: &Names<'_>) -> RankTimeRow {
-    let (name, time_us) = (names.rank(rank), (walk.end - walk.begin).as_us_f64());
+    let (name, time_us) = (names.rank(rank), walk.time().as_us_f64());
     RankTimeRow { rank: rank.0, name, time_us, categories: category_rows(walk) }
 }
 
@@ -148,7 +146,7 @@ pub(crate) fn place_rows(walk: &Walk, count: usize, names: &Names<'_>) -> Vec<Pl
     let mut rows: Vec<_> = sums.into_iter().collect();
     rows.sort_by_key(|(_, (span, _))| std::cmp::Reverse(*span));
     rows.truncate(count);
-    let all = walk.end - walk.begin;
+    let all = walk.time();
     let row = |((what, place), (span, pieces))| PlaceRow {
         what,
         place,

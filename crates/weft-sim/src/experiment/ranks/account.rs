@@ -6,6 +6,7 @@
 
 use super::breakdown::{Breakdown, SizeClass};
 use super::drawing::Drawing;
+use super::region::RegionAccount;
 use super::tables;
 use crate::experiment::ExperimentError;
 use crate::experiment::link_table::write_links;
@@ -15,11 +16,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_nic::Host;
 use weft_results::{ResultsWriter, Table};
+use weft_trace::Region;
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
 use weft_workload::osu::Stopwatch;
 use weft_workload::path::PathTrace;
-use weft_workload::replay::{Compared, Damage, Delivery, RankReport, ReplayOutput, Seating, TimelineEvent};
+use weft_workload::replay::{
+    Compared, Damage, Delivery, RankReport, ReplayOutput, ReplayedMessage, Seating, TimelineEvent,
+};
 
 /// The first epoch.
 const FIRST_EPOCH: Span = Span::from_us(100);
@@ -35,6 +39,8 @@ pub(crate) struct Tally {
     /// By rank over all programs, where clocks are read.
     stopwatches: Vec<Stopwatch>,
     compared: Compared,
+    /// The regions of interest; the breakdown of messages is that of the first.
+    regions: Vec<RegionAccount>,
     epoch: Epoch,
 }
 
@@ -51,7 +57,8 @@ impl Default for Tally {
     fn default() -> Tally {
         let epoch = Epoch { end: Time::ZERO + FIRST_EPOCH, length: FIRST_EPOCH, events: 0 };
         let (programs, flows, stopwatches) = (Vec::new(), BTreeMap::new(), Vec::new());
-        Tally { programs, flows, stopwatches, compared: Compared::default(), epoch }
+        let (compared, regions) = (Compared::default(), Vec::new());
+        Tally { programs, flows, stopwatches, compared, regions, epoch }
     }
 }
 
@@ -93,6 +100,18 @@ impl Account {
     pub fn break_down(&mut self, breakdown: Breakdown) {
         self.breakdown = Some(breakdown);
         self.record_path();
+    }
+
+    /// Counts this region of interest too, unless it is counted already.
+    pub fn count_region(&mut self, region: Region) {
+        if self.region(region).is_none() {
+            self.tally.regions.push(RegionAccount::new(region, self.seating.ranks()));
+        }
+    }
+
+    /// The account of a region, if it is counted.
+    pub fn region(&self, region: Region) -> Option<&RegionAccount> {
+        self.tally.regions.iter().find(|account| account.region() == region)
     }
 
     /// Ends the record of the critical path, and breaks down the messages that were delivered meanwhile;
@@ -155,6 +174,7 @@ impl Account {
     /// Records the critical path from now on.
     pub fn record_path(&mut self) {
         self.path = Some(PathRecorder::default());
+        self.tally.regions.iter_mut().for_each(RegionAccount::forget_causes);
     }
 
     /// The end of the present epoch.
@@ -198,6 +218,7 @@ impl Account {
                 messages: some,
                 timeline,
                 clocks,
+                regions,
                 faults: wrong,
                 compared,
                 damages,
@@ -222,6 +243,9 @@ impl Account {
             for reading in clocks {
                 tally.stopwatches[reading.rank.index()].read(reading.clock);
             }
+            for reading in &regions {
+                tally.regions.iter_mut().for_each(|region| region.read(reading));
+            }
             messages.extend(some);
             events.extend(timeline);
             faults.extend(wrong);
@@ -233,8 +257,12 @@ impl Account {
             lost => lost.map(|lost| lost.to_string()),
         };
         messages.sort_unstable_by_key(|m| (m.delivered, m.source, m.number));
+        let (regions, seating) = (&mut self.tally.regions, &self.seating);
+        regions.iter_mut().for_each(|region| region.deliver(&messages, seating));
         if let Some(breakdown) = &mut self.breakdown {
-            breakdown.deliver(&messages);
+            let region = regions.first();
+            let counts = |message: &&ReplayedMessage| region.is_none_or(|region| region.has(message));
+            breakdown.deliver(messages.iter().filter(counts).copied());
         }
         if let Some(writer) = writer {
             messages.iter().try_for_each(|message| writer.message(tables::message_row(self.run, message)))?;

@@ -92,8 +92,8 @@ impl Breakdown {
     }
 
     /// These messages were delivered, in order, after those before.
-    pub fn deliver(&mut self, messages: &[ReplayedMessage]) {
-        self.delivered.extend_from_slice(messages);
+    pub fn deliver(&mut self, messages: impl Iterator<Item = ReplayedMessage>) {
+        self.delivered.extend(messages);
     }
 
     /// Memory of what waits to be broken down.

@@ -2,9 +2,10 @@
 
 use crate::experiment::ExperimentError;
 use crate::timeline::{self, Arrow, TimelineWriter};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use weft_topo::{Layout, Topology as _};
+use weft_trace::{Region, RegionMark};
 use weft_units::{RankId, Span, Time};
 use weft_workload::replay::{Activity, Seating, TimelineEvent};
 
@@ -18,6 +19,8 @@ pub(crate) struct Drawing {
     ranks: u32,
     /// Those that have a track of MPI calls.
     calls: BTreeSet<RankId>,
+    /// The regions that ranks are in, and since when.
+    regions: BTreeMap<RankId, (Region, Time)>,
 }
 
 impl Drawing {
@@ -29,6 +32,7 @@ impl Drawing {
             origin: Span::ZERO,
             ranks: 0,
             calls: BTreeSet::new(),
+            regions: BTreeMap::new(),
         })
     }
 
@@ -52,7 +56,8 @@ impl Drawing {
 
     /// Draws what has happened.
     pub fn draw(&mut self, event: TimelineEvent) -> Result<(), ExperimentError> {
-        let at = |time: Time| time.saturating_add(self.origin);
+        let origin = self.origin;
+        let at = |time: Time| time.saturating_add(origin);
         match event {
             TimelineEvent::Slice { rank, activity, name, start, end } => {
                 let activity = match activity {
@@ -74,7 +79,42 @@ impl Drawing {
                 let (sent, received) = (at(sent), at(received));
                 self.writer.message(Arrow { id: self.arrows, from, sent, to: rank, received, bytes })?;
             }
-            TimelineEvent::Marker { rank, time, text } => self.writer.marker(rank, at(time), &text)?,
+            TimelineEvent::Marker { rank, time, text } => {
+                if let Some(mark) = RegionMark::of_text(&text) {
+                    self.mark_region(rank, mark, at(time))?;
+                }
+                self.writer.marker(rank, at(time), &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A rank opens or closes a region: one that is closed is a slice around all that the rank did in it.
+    fn mark_region(&mut self, rank: RankId, mark: RegionMark, now: Time) -> Result<(), ExperimentError> {
+        let opens = match mark {
+            RegionMark::Opens(region) => Some(region),
+            RegionMark::Closes => None,
+        };
+        let open = self.regions.remove(&rank);
+        let begins = match open {
+            Some((region, begin)) if opens == Some(region) => begin,
+            Some((region, begin)) => {
+                self.writer.region(rank, region, begin, now)?;
+                now
+            }
+            None => now,
+        };
+        if let Some(region) = opens {
+            self.regions.insert(rank, (region, begins));
+        }
+        Ok(())
+    }
+
+    /// The ranks, counted over all programs, have ended like this: regions that are open end with them.
+    pub fn close_regions(&mut self, ends: &[Time]) -> Result<(), ExperimentError> {
+        for (rank, (region, begin)) in std::mem::take(&mut self.regions) {
+            let end = ends.get(rank.index()).map_or(begin, |end| end.saturating_add(self.origin));
+            self.writer.region(rank, region, begin, end)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@
 //! | `seating` | ranks on places |
 //! | `breakdown` | where the time of each message went |
 //! | `estimate` | what a run will take |
+//! | `region` | what lies in a region of interest |
 //! | `run` | one run: epochs, state to be saved, the end |
 //! | `drawing` | its timeline |
 //! | `tables` | its rows of results |
@@ -19,6 +20,7 @@ mod account;
 mod breakdown;
 mod drawing;
 mod estimate;
+mod region;
 mod run;
 mod seating;
 mod tables;
@@ -28,6 +30,8 @@ pub(crate) use breakdown::Breakdown;
 pub use breakdown::{MeanPiece, SizeClass};
 pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
+pub use region::{RankRegionRow, RegionFigures};
+pub(crate) use region::{RankWindows, RegionAtEnd};
 pub(crate) use run::{RankRun, Setup, Step, Surroundings, next_multiple};
 pub use seating::Placement;
 pub(crate) use seating::{check_joined, hosts};

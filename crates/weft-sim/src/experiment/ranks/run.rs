@@ -3,6 +3,7 @@
 use super::account::{Account, Tally, end_of};
 use super::breakdown::{Breakdown, SizeClass};
 use super::drawing::Drawing;
+use super::region::RegionAtEnd;
 use crate::assembly;
 use crate::experiment::path::PathRecorder;
 use crate::experiment::{Control, ExperimentError, Interrupt};
@@ -13,6 +14,7 @@ use weft_machine::{Machine, Progress as MachineProgress};
 use weft_msg::Protocol;
 use weft_results::{Conclusion, Ending, ResultsWriter};
 use weft_topo::{Layout, Topology};
+use weft_trace::Region;
 use weft_units::{Span, Time};
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
@@ -44,6 +46,8 @@ pub(crate) struct Setup<'a> {
     pub breakdown: bool,
     /// A factor on the time of each computation.
     pub compute_scale: ComputeScale,
+    /// The region of interest that is reported.
+    pub region: Option<Region>,
 }
 
 /// Real bytes were asked for of an interface that has no memory.
@@ -97,7 +101,7 @@ impl RankRun {
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
         let Setup { run, machine, layout, programs, names, protocol, seed, threads, .. } = setup;
-        let Setup { data, breakdown, compute_scale, .. } = setup;
+        let Setup { data, breakdown, compute_scale, region, .. } = setup;
         if data && !machine.nic.model().carries_data() {
             return Err(ExperimentError::input(NoData));
         }
@@ -108,6 +112,9 @@ impl RankRun {
         if breakdown {
             parameters.record_from = Some(Time::ZERO);
             parameters.wanted.messages = true;
+        }
+        if region.is_some() {
+            (parameters.wanted.regions, parameters.wanted.messages) = (true, true);
         }
         adjust(&mut parameters);
         let seating = parameters.seating().clone();
@@ -130,6 +137,9 @@ impl RankRun {
         let network = network.map_err(ExperimentError::input)?;
         let operations = programs.iter().map(|program| program.operations.count()).sum();
         let mut account = Account::new(run, names, seating, tally);
+        if let Some(region) = region {
+            account.count_region(region);
+        }
         if records {
             account.record_path();
         }
@@ -233,6 +243,16 @@ impl RankRun {
         Ok(self.account.end_path(writer)?.is_some())
     }
 
+    /// Counts this region of interest too, whose readings the parameters want.
+    pub fn count_region(&mut self, region: Region) {
+        self.account.count_region(region);
+    }
+
+    /// A region that is counted, up to where the run has come.
+    pub fn region(&self, region: Region) -> Option<RegionAtEnd> {
+        self.account.region(region).map(|account| account.at_end(&self.ranks()))
+    }
+
     /// Where the time of a program's messages went, by size, where that is to be told.
     pub fn classes(&self, program: u32) -> Option<Vec<SizeClass>> {
         self.account.classes(program)
@@ -240,13 +260,28 @@ impl RankRun {
 
     /// Runs to the end, for what is recorded on the way.
     pub fn run_to_end(&mut self, control: Control<'_>, doing: &str) -> Result<Conclusion, ExperimentError> {
+        loop {
+            if let Some(conclusion) = self.run_up_to(None, control, doing)? {
+                return Ok(conclusion);
+            }
+        }
+    }
+
+    /// Runs to the end, or up to a time, for what is recorded on the way; `None`: it has come to that time.
+    pub fn run_up_to(
+        &mut self,
+        until: Option<Time>,
+        control: Control<'_>,
+        doing: &str,
+    ) -> Result<Option<Conclusion>, ExperimentError> {
         let mut around =
             Surroundings { interrupt: control.interrupt, writer: None, drawing: None, check: false };
         loop {
-            if let Step::Ended(conclusion) = self.step(None, &mut around)? {
-                return Ok(conclusion);
+            match self.step(until, &mut around)? {
+                Step::Ended(conclusion) => return Ok(Some(conclusion)),
+                Step::SaveDue => return Ok(None),
+                Step::Epoch => control.progress.advance(self.share(), doing),
             }
-            control.progress.advance(self.share(), doing);
         }
     }
 

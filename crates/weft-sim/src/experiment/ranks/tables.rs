@@ -125,6 +125,7 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
         seed: shared.seed,
         compared_bytes: shared.compared_bytes,
         busiest_links: busiest_links.collect(),
+        region: None,
         breakdown: None,
     }
 }

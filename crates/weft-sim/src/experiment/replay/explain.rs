@@ -4,13 +4,14 @@ use super::run::{RUN, rows, setup};
 use super::{ReplayRequest, programs};
 use crate::assembly;
 use crate::experiment::explain::{
-    ExplainOptions, Explained, RecordedRun, check_same, explained, last_to_finish,
+    ExplainOptions, Explained, RecordedRun, check_same, explained, explained_region, last_of,
 };
 use crate::experiment::path::{Names, pace};
 use crate::experiment::ranks::{RankRun, Setup};
 use crate::experiment::{Control, ExperimentError, Manifest, machine};
-use weft_results::{Conclusion, Ending};
-use weft_units::{Bytes, Span, Time};
+use weft_results::Ending;
+use weft_units::{Bytes, RankId, Span, Time};
+use weft_workload::replay::Finish;
 
 /// Replays again what `manifest` tells of.
 pub(crate) fn explain(
@@ -29,24 +30,42 @@ pub(crate) fn explain(
         Time::from_ps(end.as_ps().saturating_sub(last.max(Span::from_ps(1)).as_ps()))
     });
     // The record is walked for the program here: its messages have been broken down already.
+    if let Some(region) = options.region {
+        programs::check_region(region, &traces)?;
+    }
     let setup =
         Setup { breakdown: false, threads: options.threads, ..setup(request, &machine, &layout, traces)? };
-    let mut run = RankRun::new(setup, None, |parameters| parameters.record_from = Some(from))?;
-    let Conclusion { ended, detail } = run.run_to_end(control, "replays again")?;
-    if ended == Ending::Interrupted {
+    let mut run = RankRun::new(setup, None, |parameters| {
+        parameters.record_from = Some(from);
+        parameters.wanted.regions |= options.region.is_some();
+    })?;
+    if let Some(region) = options.region {
+        run.count_region(region);
+    }
+    // What was interrupted stood at no point of its own: so far it is run again.
+    let until = (manifest.ended == Ending::Interrupted).then_some(end);
+    let ended = run.run_up_to(until, control, "replays again")?.map(|conclusion| conclusion.ended);
+    if ended == Some(Ending::Interrupted) {
         return Ok(None);
     }
-    let again = rows(&run, request, &layout, &run.crossed());
-    check_same(&again, &without_breakdowns(manifest))?;
+    if until.is_none() {
+        let again = rows(&run, request, &layout, &run.crossed());
+        check_same(&again, &without_breakdowns(manifest))?;
+    }
     let trace = run.take_path().finish(pace(&machine));
-    let last = last_to_finish(&trace).ok_or_else(|| {
-        ExperimentError::input(format!("no rank came to its end: {}", detail.unwrap_or_default()))
-    })?;
+    let numbers = (0..run.seating().ranks()).map(RankId);
+    let ends: Vec<Finish> = numbers.filter_map(|rank| trace.reached(rank, end)).collect();
     let names = Names::new(&machine, &layout, run.seating(), run.names());
-    let of = run.names().join(", ");
-    let ranks: Vec<_> = trace.finishes().iter().map(|finish| (from, *finish)).collect();
-    let recorded = RecordedRun { run: RUN, of, trace: &trace, names: &names };
-    Ok(Some(vec![explained(recorded, (from, last), &ranks)]))
+    let recorded = RecordedRun { run: RUN, of: run.names().join(", "), trace: &trace, names: &names };
+    let explained = match options.region.and_then(|region| run.region(region)) {
+        Some(region) => explained_region(recorded, &region, &ends),
+        None => last_of(&ends).map(|last| {
+            let ranks: Vec<_> = ends.iter().map(|end| (from, *end)).collect();
+            explained(recorded, (from, last), &ranks)
+        }),
+    };
+    let nothing = || format!("the run ended with {} before a rank had done any of it", manifest.ended);
+    Ok(Some(vec![explained.ok_or_else(|| ExperimentError::input(nothing()))?]))
 }
 
 /// The manifest, without the breakdowns of messages in its rows.

@@ -3,9 +3,10 @@
 use super::ReplayRequest;
 use crate::experiment::ExperimentError;
 use crate::experiment::ranks::Placement;
+use std::collections::BTreeSet;
 use weft_machine::Machine;
 use weft_topo::Layout;
-use weft_trace::{Kind, Trace, TraceError};
+use weft_trace::{Kind, Region, Trace, TraceError};
 use weft_workload::mapping::Place;
 use weft_workload::replay::Program;
 
@@ -23,6 +24,42 @@ pub struct Unsupported {
 
 fn list(operations: &[(&'static str, u64)]) -> String {
     operations.iter().map(|(name, count)| format!("{count} × {name}")).collect::<Vec<_>>().join(", ")
+}
+
+/// A region of interest that no trace opens.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("--region {region}: no rank opens it; {}", regions_in_words(.regions))]
+pub struct UnknownRegion {
+    region: Region,
+    /// Those that there are.
+    regions: BTreeSet<Region>,
+}
+
+fn regions_in_words(regions: &BTreeSet<Region>) -> String {
+    /// Regions that are named, at most.
+    const NAMED: usize = 20;
+    let named: Vec<String> = regions.iter().take(NAMED).map(Region::to_string).collect();
+    let more = regions.len().saturating_sub(NAMED);
+    match (named.as_slice(), more) {
+        ([], _) => "the program has no regions: MPI_Pcontrol(1) opens region 1, and MPI_Pcontrol(0) closes \
+                    it; leave --region out"
+            .to_owned(),
+        ([one], _) => format!("there is region {one}"),
+        (several, 0) => format!("there are regions {}", several.join(", ")),
+        (several, more) => format!("there are regions {} and {more} more", several.join(", ")),
+    }
+}
+
+/// Makes sure that a rank of these traces opens the region.
+pub fn check_region(region: Region, traces: &[Trace]) -> Result<(), ExperimentError> {
+    let mut regions = BTreeSet::new();
+    for trace in traces {
+        regions.extend(weft_trace::regions(trace).map_err(ExperimentError::input)?);
+    }
+    match regions.contains(&region) {
+        true => Ok(()),
+        false => Err(ExperimentError::input(UnknownRegion { region, regions })),
+    }
 }
 
 /// Opens the traces and makes sure that they can be replayed.
@@ -47,6 +84,9 @@ pub fn open(request: &ReplayRequest) -> Result<Vec<Trace>, ExperimentError> {
             return Err(ExperimentError::input(Unsupported { trace, operations }));
         }
         traces.push(trace);
+    }
+    if let Some(region) = request.region {
+        check_region(region, &traces)?;
     }
     Ok(traces)
 }

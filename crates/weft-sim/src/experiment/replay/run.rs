@@ -68,8 +68,9 @@ fn run(
     let setup = Setup { threads: options.threads, ..setup(request, &machine, &layout, traces)? };
     let names = setup.names.clone();
     let mut run = RankRun::new(setup, saved, |parameters| {
-        let messages = messages || request.breakdown;
-        parameters.wanted = Wanted { messages, flows, timeline: options.timeline.is_some() };
+        let Wanted { messages: needed, regions, .. } = parameters.wanted;
+        let (messages, timeline) = (messages || needed, options.timeline.is_some());
+        parameters.wanted = Wanted { messages, flows, timeline, regions };
     })?;
     let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
     if let Some(drawing) = &mut drawing {
@@ -92,12 +93,13 @@ fn run(
     let mut performance = options.performance(&began, crossed.packet_hops);
     let packet_hops_per_second = if simulated > 0.0 { crossed.packet_hops as f64 / simulated } else { 0.0 };
     performance.packet_hops_per_second = packet_hops_per_second;
-    if let Some(drawing) = drawing {
+    if let Some(mut drawing) = drawing {
+        drawing.close_regions(&run.ranks().iter().map(|rank| rank.end).collect::<Vec<_>>())?;
         drawing.finish()?;
     }
     if let Some(mut writer) = writer {
         run.write_tables(&mut writer)?;
-        let totals = totals(&rows, run.end(), &crossed);
+        let totals = totals(&run, request, &crossed);
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let manifest = Manifest {
             detail: detail.clone(),
@@ -136,6 +138,7 @@ pub(super) fn setup<'a>(
         data: request.data,
         breakdown: request.breakdown,
         compute_scale: request.compute_scale,
+        region: request.region,
     })
 }
 
@@ -200,21 +203,27 @@ pub(super) fn rows(
         seed: request.seed,
         compared_bytes: request.data.then(|| run.compared().bytes.get()),
     };
+    let region = request.region.and_then(|region| run.region(region));
     let row = |(program, trace): (u32, &super::TraceInput)| {
         let own: Vec<RankReport> = ranks.iter().copied().filter(|rank| rank.program == program).collect();
         let delivered = run.delivered(program as usize);
-        let figures = figures(run.first_rank(program), &own, &delivered, &shared);
+        let first_rank = run.first_rank(program);
+        let figures = match &region {
+            Some(region) => region.figures(program, first_rank, &shared),
+            None => figures(first_rank, &own, &delivered, &shared),
+        };
         let figures = Figures { breakdown: run.classes(program), ..figures };
         ReplayRow { run: RUN, trace: trace.name.clone(), figures }
     };
     (0..).zip(&request.traces).map(row).collect()
 }
 
-fn totals(rows: &[ReplayRow], end: Time, crossed: &Crossed) -> Totals {
+fn totals(run: &RankRun, request: &ReplayRequest, crossed: &Crossed) -> Totals {
+    let delivered: Vec<_> = (0..request.traces.len()).map(|program| run.delivered(program)).collect();
     let mut totals = Totals {
-        end,
-        messages: rows.iter().map(|row| row.figures.messages).sum(),
-        payload: Bytes::new(rows.iter().map(|row| row.figures.bytes).sum()),
+        end: run.end(),
+        messages: delivered.iter().map(|program| program.completion.count()).sum(),
+        payload: Bytes::new(delivered.iter().map(|program| program.bytes.get()).sum()),
         ..Totals::default()
     };
     add_crossed(&mut totals, crossed);
