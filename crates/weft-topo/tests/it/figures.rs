@@ -152,6 +152,13 @@ fn the_bisection_is_the_smallest_where_it_can_be_enumerated() {
         torus(&[(8, true)], 1, true),
         tree(2, 3, Ascent::DModK),
         tree(4, 2, Ascent::DModK),
+        general_tree(&[2, 4], &[3], &[1], TreeRouting::DModK),
+        general_tree(&[1, 6, 2], &[6, 3], &[3, 1], TreeRouting::DModK),
+        // Cheaper inside the subtrees than between them.
+        general_tree(&[2, 2, 4], &[1, 4], &[1, 2], TreeRouting::DModK),
+        // Three subtrees, the third of which is halved.
+        general_tree(&[1, 2, 3], &[2, 2], &[1, 1], TreeRouting::DModK),
+        general_tree(&[1, 2, 3], &[1, 3], &[1, 1], TreeRouting::DModK),
         exanest(1, true),
         minimal([1, 4, 1, 1], GlobalLinks::Palmtree),
         minimal([1, 4, 1, 4], GlobalLinks::Palmtree),
@@ -179,6 +186,25 @@ fn random_up_and_its_load_agree_within_the_noise() {
     let load = channel_load(&layout, Pattern::Uniform).unwrap();
     let thrown = enumerated_loads(&layout, uniform_flows(&layout), 100);
     assert!(close(&load.per_class, &thrown, 0.06), "{load:?} is not {thrown:?}");
+}
+
+/// Catches loads of a tapered tree with links in parallel that forget the taper or the parallel links.
+#[test]
+fn loads_of_a_tapered_tree_agree_within_the_noise() {
+    let shape: [&[u32]; 3] = [&[4, 4, 4], &[2, 4], &[1, 2]];
+    for routing in [TreeRouting::UpDown, TreeRouting::Adaptive] {
+        let layout = general_tree(shape[0], shape[1], shape[2], routing);
+        for pattern in [Pattern::Tornado, Pattern::BitComplement] {
+            let permutation = Permutation::new(pattern, &layout).unwrap();
+            let load = channel_load(&layout, pattern).unwrap();
+            let flows = (0..layout.endpoints()).map(EndpointId).map(|s| (s, permutation.destination(s), 1.0));
+            let thrown = enumerated_loads(&layout, flows, 4000);
+            assert!(close(&load.per_class, &thrown, 0.06), "{pattern}: {load:?} is not {thrown:?}");
+        }
+        let load = channel_load(&layout, Pattern::Uniform).unwrap();
+        let thrown = enumerated_loads(&layout, uniform_flows(&layout), 300);
+        assert!(close(&load.per_class, &thrown, 0.06), "{load:?} is not {thrown:?}");
+    }
 }
 
 #[test]
