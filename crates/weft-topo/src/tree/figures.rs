@@ -10,9 +10,9 @@ use crate::pattern::Permutation;
 use crate::traits::{RoutedTopology, Topology};
 use weft_units::EndpointId;
 
-/// Links whose removal halves a subtree, and their classes.
-#[derive(Clone, PartialEq, Eq)]
-struct Halving {
+/// Links that are cut, and their classes.
+#[derive(Clone)]
+struct Cut {
     links: u64,
     classes: Vec<usize>,
 }
@@ -28,24 +28,41 @@ impl Tree {
         &self.levels[..self.height as usize - 1]
     }
 
-    /// The cheapest way to halve a subtree of a level that has whole children on either side, or halves of
+    /// Leaves of a subtree of a level.
+    fn leaves(&self, l: usize) -> u32 {
+        self.levels[l].endpoints / self.levels[0].endpoints
+    }
+
+    /// The fewest links that separate the leaves of a subtree of a level from all above: those out of it, or
+    /// out of its children.
+    fn separation(&self, l: usize) -> Cut {
+        let level = &self.levels[l];
+        let own = Cut { links: u64::from(level.links_out()), classes: vec![l + 1] };
+        let Some(below) = l.checked_sub(1) else { return own };
+        let mut children = self.separation(below);
+        children.links *= u64::from(level.children);
+        if children.links < own.links { children } else { own }
+    }
+
+    /// The fewest links that halve a subtree of a level with whole children on either side, or halves of
     /// each, or whole ones and the last, odd one halved. A leaf is not halved: `None` where a subtree has one
-    /// alone; where they are odd, the halves differ by one.
-    fn halving(&self, l: usize) -> Option<Halving> {
-        let (level, below) = (&self.levels[l], &self.levels[l.checked_sub(1)?]);
-        let child = self.halving(l - 1);
+    /// alone; where they are odd, the halves differ by one. Of odd numbers other cuts may be smaller.
+    fn halving(&self, l: usize) -> Option<Cut> {
+        let (level, below) = (&self.levels[l], l.checked_sub(1)?);
+        let child = self.halving(below);
         if level.children == 1 {
             return child;
         }
-        let mut apart =
-            Halving { links: u64::from(level.children / 2) * u64::from(below.links_out()), classes: vec![l] };
-        let Some(child) = child else { return Some(apart) };
+        let mut apart = self.separation(below);
+        apart.links *= u64::from(level.children / 2);
+        let Some(mut child) = child else { return Some(apart) };
         if level.children % 2 == 1 {
             apart.links += child.links;
             apart.classes.extend(&child.classes);
         }
-        let within = Halving { links: u64::from(level.children) * child.links, ..child };
-        Some(if within.links < apart.links { within } else { apart })
+        child.links *= u64::from(level.children);
+        let equal_halves = self.leaves(below).is_multiple_of(2);
+        Some(if equal_halves && child.links < apart.links { child } else { apart })
     }
 
     /// The largest load of a link from a level to the next, and back, in packets where every endpoint sends
@@ -88,12 +105,13 @@ impl ClosedForms for TreeUpDown {
 
     fn bisection(&self) -> Option<Bisection> {
         let tree = self.topology();
-        let Some(Halving { links, classes }) = tree.halving(tree.levels().len() - 1) else {
+        let top = tree.levels().len() - 1;
+        let Some(Cut { links, mut classes }) = tree.halving(top) else {
             return Some(Bisection { links: 0, cut: "all endpoints share one switch".to_owned() });
         };
+        classes.dedup();
         let classes: Vec<&str> = classes.into_iter().map(|class| CLASSES[class]).collect();
-        let leaves = tree.endpoints() / tree.levels[0].endpoints;
-        let unequal = if leaves.is_multiple_of(2) { "" } else { " that differ by one leaf" };
+        let unequal = if tree.leaves(top).is_multiple_of(2) { "" } else { " that differ by one leaf" };
         Some(Bisection { links, cut: format!("links of {}, into halves{unequal}", classes.join(" and ")) })
     }
 

@@ -77,7 +77,8 @@ fn any_dragonfly() -> impl Strategy<Value = Layout> {
 pub const TREE_ROUTINGS: [TreeRouting; 4] =
     [TreeRouting::DModK, TreeRouting::UpDown, TreeRouting::Ecmp { hash_seed: 1 }, TreeRouting::Adaptive];
 
-fn any_tree() -> impl Strategy<Value = Layout> {
+/// A tree of up to four levels.
+pub fn any_tree() -> impl Strategy<Value = Layout> {
     let tier = (1u32..=5, 1u32..=3, 1u32..=3);
     let tiers = prop::collection::vec(tier, 0..=3)
         .prop_filter("few endpoints", |tiers| tiers.iter().map(|tier| tier.0).product::<u32>() <= 20);
