@@ -1,18 +1,19 @@
 //! Trees in general: fat trees with taper, full-radix roots and links in parallel, and spine-leaf networks.
 //!
 //! ```text
-//!   level 2      [0]    [1]    [2]    [3]         Between two levels lies a tier: every upper switch has so
-//!                 |  \ /  |     |  \ /  |         many children, every lower one so many parents, and every
-//!   level 1      [0]    [1]    [2]    [3]         such pair so many links in parallel.
-//!                 |  \ /  |     |  \ /  |
-//!   level 0      [0]    [1]    [2]    [3]         Here: 2 children, 2 parents, 1 link, twice.
-//!                / \    / \    / \    / \
-//!               0   1  2   3  4   5  6   7
+//!   level 2          [0]         [1]          Between two levels lies a tier: every upper switch has so
+//!                     |  \     /  |           many children, every lower one so many parents, and every
+//!                     |  /     \  |           such pair so many links in parallel.
+//!   level 1          [0]         [1]
+//!                   /   \       /   \         Here: 2 children, 2 parents and 1 link above,
+//!   level 0       [0]   [1]   [2]   [3]       2 children, 1 parent and 1 link below.
+//!                 / \   / \   / \   / \
+//!                0   1 2   3 4   5 6   7
 //! ```
-//! Switches of a level that have the same endpoints below form a subtree's top; their number is the subtree's
-//! width. A switch is its level, its subtree and its index in the subtree's top; in these orders they are
-//! numbered. Ports of a switch: link k to child c is c + k·children; after all of these, link k to parent p is
-//! p + k·parents. Parent p of the switch of index i has index i + p·width.
+//! The switches of a level that have the same endpoints below are the top of a subtree; their number is its
+//! width. A switch is its level, its subtree and its index in the subtree's top, and in this order switches
+//! are numbered. Ports of a switch: link k to child c is c + k·children; behind all of these, link k to
+//! parent p is p + k·parents. Parent p of the switch of index i has index i + p·width.
 //!
 //! # Source
 //! S. R. Öhring, M. Ibel, S. K. Das, M. J. Kumar, "On generalized fat trees", IPPS 1995: XGFT, whose m are
@@ -37,7 +38,7 @@ pub const MAX_LEVELS: usize = 6;
 
 const CLASSES: [&str; MAX_LEVELS] = ["endpoint", "level1", "level2", "level3", "level4", "level5"];
 
-/// The lowest bit of the level in a switch's address; its fields lie below.
+/// The lowest bit of the level in a switch's address; fields lie below.
 const LEVEL_SHIFT: u32 = 61;
 
 /// The links between two neighbouring levels of a tree.

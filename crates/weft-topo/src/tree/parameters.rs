@@ -48,18 +48,23 @@ impl TreeParameters {
         self.down.first().copied().unwrap_or(0)
     }
 
-    /// Refuses a list that has not one number for each level but the top.
-    fn check_length(&self, key: &'static str, list: &[u32]) -> Result<(), Misfit> {
-        let tiers = self.down.len() - 1;
-        if list.len() == tiers {
+    /// Refuses a list that has not one number for each level but the top. `usual` is such a list.
+    fn check_length(&self, key: &'static str, list: &[u32], usual: &[u32]) -> Result<(), Misfit> {
+        if list.len() == usual.len() {
             return Ok(());
         }
-        let fitting: Vec<u32> = list.iter().copied().chain(std::iter::repeat(1)).take(tiers).collect();
+        let help = match usual.len() {
+            0 => format!("remove `{key}`"),
+            needed => {
+                let fitting: Vec<u32> = list.iter().chain(usual.iter().skip(list.len())).copied().collect();
+                format!("write {needed} of them, such as {key} = {:?}, or remove `{key}`", &fitting[..needed])
+            }
+        };
         Err(Misfit {
             key,
             title: format!("`{key}` has a number for each level but the top"),
             label: format!("{} for {} levels", list.len(), self.down.len()),
-            help: format!("write {tiers} of them, such as {key} = {fitting:?}"),
+            help,
         })
     }
 
@@ -123,8 +128,9 @@ impl Family for TreeParameters {
                 help: "write down = [4, 4, 8]".to_owned(),
             });
         }
-        self.check_length("up", &self.up)?;
-        self.check_length("parallel", &self.parallel)?;
+        let tiers = self.down.len() - 1;
+        self.check_length("up", &self.up, &self.down[..tiers])?;
+        self.check_length("parallel", &self.parallel, &vec![1; tiers])?;
         self.check_parallel()?;
         self.check_addresses()
     }

@@ -1,12 +1,13 @@
 //! Routings of trees: all go up until the destination lies below, then down.
 //!
-//! At every switch some ports bring a packet nearer: on the way up all that lead up, on the way down the links
-//! in parallel to the one child that has the destination. The routings differ in which of them a packet takes:
+//! At every switch some ports bring a packet nearer: on the way up all that lead up, on the way down the
+//! links in parallel to the one child that has the destination. The routings differ in which of them a packet
+//! takes:
 //! - D-mod-k goes by the digits of the destination's number to the bases of the levels' parents and links, so
 //!   that all packets for a destination meet at one root, and destinations are shared out over the roots;
 //! - up-down throws dice, so that packets of a flow may overtake;
-//! - ECMP hashes source and destination, so that a flow keeps to one way. Every switch hashes anew: one hash for
-//!   all levels would leave ways unused, since flows that meet at a switch have chosen alike;
+//! - ECMP hashes source and destination, so that a flow keeps to one way. Every switch hashes anew: one hash
+//!   for all levels would leave ways unused, since flows that meet at a switch have chosen alike;
 //! - adaptive takes the shortest queue.
 //!
 //! Channels going up are ranked by their level, those going down after them by their level from the top. One
@@ -14,9 +15,10 @@
 //!
 //! # Source
 //! E. Zahavi, "Fat-tree routing and node ordering providing contention free traffic for MPI global
-//! collectives", J. Parallel Distrib. Comput. 72, 2012 (D-mod-k of PGFT); C. Hopps, "Analysis of an equal-cost
-//! multi-path algorithm", RFC 2992, 2000 (a hash per flow). The hash is the finalizer of SplitMix64: G. L.
-//! Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+//! collectives", J. Parallel Distrib. Comput. 72, 2012 (D-mod-k of PGFT); C. Hopps, "Analysis of an
+//! equal-cost multi-path algorithm", RFC 2992, 2000 (a hash per flow). The hash is the finalizer of
+//! SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA
+//! 2014.
 
 use super::{Tree, Ways};
 use crate::proof::{Channel, Ranked};

@@ -17,8 +17,8 @@ fn machine([down, up, parallel]: [&[u32]; 3], routing: TreeRouting) -> Layout {
     general_tree(down, up, parallel, routing)
 }
 
-/// Catches digits of D-mod-k in the wrong order, above all with links in parallel: on full trees every shift by
-/// a constant goes without two packets on one channel (Zahavi 2012).
+/// Catches digits of D-mod-k in the wrong order, above all with links in parallel: on full trees every shift
+/// by a constant goes without two packets on one channel (Zahavi 2012).
 #[test]
 fn d_mod_k_shifts_without_contention_on_full_trees() {
     for shape in FULL {
@@ -44,7 +44,7 @@ fn d_mod_k_is_balanced_on_full_trees_under_uniform_traffic() {
     }
 }
 
-/// How many flows between two subtrees leave each switch by each port.
+/// Flows by the port of the switch that they leave by, over all pairs.
 fn flows_per_port(layout: &Layout) -> BTreeMap<(SwitchId, PortId), u32> {
     let mut flows = BTreeMap::new();
     for (from, to) in pairs(layout) {
@@ -55,8 +55,8 @@ fn flows_per_port(layout: &Layout) -> BTreeMap<(SwitchId, PortId), u32> {
     flows
 }
 
-/// Catches a hash that leaves links unused: one of the destination alone, or the same one at every level, after
-/// which flows that meet at a switch of level 1 would all go on by one port.
+/// Catches a hash that leaves links unused: one of the destination alone, or the same one at every level,
+/// after which flows that meet at a switch of level 1 would all go on by one port.
 #[test]
 fn ecmp_uses_all_links() {
     let layout = machine(FULL[0], TreeRouting::Ecmp { hash_seed: 1 });
@@ -154,23 +154,20 @@ fn impossible_trees_are_refused_with_the_key_and_the_mend() {
             TreeParameters { down, up, parallel, routing }.check().unwrap_err();
         format!("{key}: {title}; {label}; {help}")
     };
-    assert_eq!(
-        misfit(&[], &[], &[]),
-        "down: a tree has 1 to 6 levels of switches; these are 0; write down = [4, 4, 8]"
-    );
-    assert!(
-        misfit(&[2; 7], &[2; 6], &[1; 6])
-            .starts_with("down: a tree has 1 to 6 levels of switches; these are 7")
-    );
+    let levels = "down: a tree has 1 to 6 levels of switches; these are";
+    assert_eq!(misfit(&[], &[], &[]), format!("{levels} 0; write down = [4, 4, 8]"));
+    assert!(misfit(&[2; 7], &[2; 6], &[1; 6]).starts_with(&format!("{levels} 7")));
     assert_eq!(
         misfit(&[4, 4, 8], &[4], &[1]),
-        "up: `up` has a number for each level but the top; 1 for 3 levels; write 2 of them, such as up = [4, 1]"
+        "up: `up` has a number for each level but the top; 1 for 3 levels; write 2 of them, such as \
+         up = [4, 4], or remove `up`"
     );
     assert_eq!(
         misfit(&[4, 8], &[4], &[1, 2]),
-        "parallel: `parallel` has a number for each level but the top; 2 for 2 levels; write 1 of them, such as \
-         parallel = [1]"
+        "parallel: `parallel` has a number for each level but the top; 2 for 2 levels; write 1 of them, such \
+         as parallel = [1], or remove `parallel`"
     );
+    assert!(misfit(&[4], &[4], &[]).ends_with("1 for 1 levels; remove `up`"));
     let remainder = "write a divisor of 2 in place of";
     assert_eq!(
         misfit(&[4, 4, 8], &[4, 6], &[1, 4]),
