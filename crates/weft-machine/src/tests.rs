@@ -123,7 +123,8 @@ fn blocks_are_exchanged_by_set() {
 /// Catches a size or a name of a link class on which machine files and topologies disagree.
 #[test]
 fn sizes_and_link_classes_are_those_of_the_topologies() {
-    use weft_topo::{Dimension, Dragonfly, DragonflySize, Exanest, KaryTree, Star, Topology as Built, Torus};
+    use weft_topo::Topology as Built;
+    use weft_topo::{Dimension, Dragonfly, DragonflySize, Exanest, KaryTree, Star, Tier, Torus, Tree};
     fn agrees(sets: &[&str], built: Result<impl Built, weft_topo::SizeError>) {
         let (machine, built) = (load("exanest", sets).unwrap(), built.unwrap());
         assert_eq!(machine.topology.endpoints(), u64::from(built.endpoints()), "{sets:?}");
@@ -138,12 +139,51 @@ fn sizes_and_link_classes_are_those_of_the_topologies() {
         agrees(&[&format!("topology.mezzanines={mezzanines}")], Exanest::new(mezzanines));
     }
     agrees(&["topology.kind=kary-tree", "topology.k=4", "topology.n=3"], KaryTree::new(4, 3));
+    let tier = |children, parents, parallel| Tier { children, parents, parallel };
+    let tree = ["topology.kind=tree", "topology.down=[4,4,8]", "topology.up=[2,4]"];
+    agrees(&tree, Tree::new(4, &[tier(4, 2, 1), tier(8, 4, 1)]));
+    agrees(
+        &[&tree[..], &["topology.parallel=[2,4]"]].concat(),
+        Tree::new(4, &[tier(2, 1, 2), tier(2, 1, 4)]),
+    );
+    agrees(
+        &[
+            "topology.kind=spine-leaf",
+            "topology.leaves=8",
+            "topology.spines=3",
+            "topology.endpoints_per_leaf=6",
+        ],
+        Tree::new(6, &[tier(8, 3, 1)]),
+    );
     let palmtree = weft_topo::GlobalLinks::Palmtree;
     agrees(
         &["topology.kind=dragonfly", "topology.p=3"],
         Dragonfly::new(DragonflySize { p: 3, a: 6, h: 3, g: 19 }, palmtree),
     );
     agrees(&["topology.kind=star", "topology.endpoints=9"], Star::new(9));
+}
+
+/// Catches a recipe of the book that is no machine, and a taper that is not the lack of a line.
+#[test]
+fn the_recipe_of_a_tree_is_a_machine() {
+    let page = include_str!("../../../docs/src/howto/add-a-machine.md");
+    let blocks: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [lines, section] = blocks[..] else { panic!("two pieces of a machine file, not {blocks:?}") };
+    let shipped = SHIPPED.iter().find(|shipped| shipped.name == "bxi3-fattree").unwrap().text;
+    let (before, rest) = shipped.split_once("[topology]\n").unwrap();
+    let (_, after) = rest.split_once("[fabric]").unwrap();
+    let text = |lines: &str| format!("{before}[topology]\n{lines}\n[fabric]{after}\n{section}");
+    let machine = check_text("own.toml", &text(lines), &NO_SETS).unwrap();
+    let counts = machine.topology.counts();
+    assert_eq!((counts.endpoints, counts.switches), (128, 32 + 16 + 8));
+    assert_eq!(machine.get("links.level2.rate").unwrap().value, "800Gb/s");
+    assert_eq!(machine.get("links.level1.rate").unwrap().value, "400Gb/s");
+    let without: String =
+        lines.lines().filter(|line| !line.starts_with("up")).map(|line| format!("{line}\n")).collect();
+    let machine = check_text("own.toml", &text(&without), &NO_SETS).unwrap();
+    assert_eq!(machine.topology.counts().switches, 32 + 32 + 16);
+    assert_eq!(machine.get("topology.up").unwrap().kind, Kind::Derived);
 }
 
 #[test]
@@ -373,6 +413,8 @@ fn errors_in_what_fits_together() {
         refused("bxi3-dragonfly", "topology.p=1000"),
         refused("bxi3-fattree", "topology.n=4000000000"),
         refused("exanest", "topology.mezzanines=6"),
+        refused("exanest", "topology={kind=\"tree\",down=[4,4,8],up=[2,4],parallel=[1,3]}"),
+        refused("exanest", "topology={kind=\"tree\",down=[4,4,8],up=[4]}"),
         refused("exanest", "links.endpoint.routing=3 cycles"),
     ]));
 }

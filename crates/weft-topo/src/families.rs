@@ -6,11 +6,13 @@ use crate::hyperx::{FullyConnectedParameters, HyperXLayout, HyperXParameters, Hy
 use crate::kary_tree::{KaryTreeParameters, UpDown};
 use crate::star::{StarParameters, StarRouting};
 use crate::torus::{DimensionOrder, MeshParameters, TorusParameters};
+use crate::tree::{SpineLeafParameters, TreeParameters, TreeUpDown};
 
 crate::families! {
     Torus(DimensionOrder): Torus(TorusParameters), Mesh(MeshParameters);
     Exanest(ExanestOrder): Exanest(ExanestParameters);
     KaryTree(UpDown): KaryTree(KaryTreeParameters);
+    Tree(TreeUpDown): Tree(TreeParameters), SpineLeaf(SpineLeafParameters);
     Dragonfly(DragonflyLayout): Dragonfly(DragonflyParameters);
     HyperX(HyperXLayout):
         HyperX(HyperXParameters),

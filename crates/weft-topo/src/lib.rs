@@ -9,6 +9,7 @@
 //! | `torus` | [`Torus`] (and mesh) | [`DimensionOrder`], with or without datelines | 2 with rings, else 1 |
 //! | `exanest` | [`Exanest`] | [`ExanestOrder`]: through F1 and its router, then X, Y, Z | 2 |
 //! | `kary_tree` | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
+//! | `tree` | [`Tree`] (and spine-leaf) | [`TreeUpDown`]: D-mod-k, random, ECMP, adaptive | 1 |
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
 //! | `hyperx` | [`HyperX`]: also the hypercube and the fully connected network | [`HyperXOrder`]; [`HyperXUgal`]: UGAL-L | 1; 2 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
@@ -46,6 +47,7 @@ mod size;
 mod star;
 mod torus;
 mod traits;
+mod tree;
 
 pub use dragonfly::{
     Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyParameters, DragonflyRouting, DragonflySize,
@@ -80,5 +82,6 @@ pub use traits::{
     Address, AtSwitch, Attachment, LinkClass, LocalView, NextHop, RouteState, RoutedTopology, Routing,
     Topology,
 };
+pub use tree::{MAX_LEVELS, SpineLeafParameters, Tier, Tree, TreeParameters, TreeRouting, TreeUpDown};
 #[doc(hidden)]
 pub use weft_units::{EndpointId, PortId, SwitchId};

@@ -152,6 +152,13 @@ fn the_bisection_is_the_smallest_where_it_can_be_enumerated() {
         torus(&[(8, true)], 1, true),
         tree(2, 3, Ascent::DModK),
         tree(4, 2, Ascent::DModK),
+        general_tree(&[2, 4], &[3], &[1], TreeRouting::DModK),
+        general_tree(&[1, 6, 2], &[6, 3], &[3, 1], TreeRouting::DModK),
+        // Cheaper inside the subtrees than between them.
+        general_tree(&[2, 2, 4], &[1, 4], &[1, 2], TreeRouting::DModK),
+        // Three subtrees, the third of which is halved.
+        general_tree(&[1, 2, 3], &[2, 2], &[1, 1], TreeRouting::DModK),
+        general_tree(&[1, 2, 3], &[1, 3], &[1, 1], TreeRouting::DModK),
         exanest(1, true),
         minimal([1, 4, 1, 1], GlobalLinks::Palmtree),
         minimal([1, 4, 1, 4], GlobalLinks::Palmtree),
@@ -163,6 +170,24 @@ fn the_bisection_is_the_smallest_where_it_can_be_enumerated() {
             "{layout:?} {:?}",
             figures.bisection
         );
+    }
+}
+
+proptest! {
+    /// Catches a cut of a tree that does not halve it, and one that is not the smallest: taper and links in
+    /// parallel decide at which level it lies.
+    #[test]
+    fn the_bisection_of_a_tree_is_the_smallest(layout in any_tree()) {
+        let leaf = |endpoint| layout.attachment(EndpointId(endpoint)).0.0;
+        let per_leaf = (0..layout.endpoints()).filter(|&endpoint| leaf(endpoint) == 0).count() as u32;
+        let leaves = layout.endpoints() / per_leaf;
+        if !leaves.is_multiple_of(2) || layout.switches() > 14 {
+            return Ok(());
+        }
+        let (found, smallest) = (figures(&layout).bisection, smallest_bisection(&layout));
+        prop_assert!(found.links >= smallest, "{layout:?} {found:?} {smallest}");
+        // An odd number of subtrees leaves one to be halved, for which there are more ways than are tried.
+        prop_assert!(found.links == smallest || !leaves.is_power_of_two(), "{layout:?} {found:?} {smallest}");
     }
 }
 
@@ -179,6 +204,26 @@ fn random_up_and_its_load_agree_within_the_noise() {
     let load = channel_load(&layout, Pattern::Uniform).unwrap();
     let thrown = enumerated_loads(&layout, uniform_flows(&layout), 100);
     assert!(close(&load.per_class, &thrown, 0.06), "{load:?} is not {thrown:?}");
+}
+
+/// Catches loads of a tapered tree that forget the taper or the links in parallel, and a load of adaptive
+/// routing that is not the same expectation.
+#[test]
+fn loads_of_a_tapered_tree_agree_within_the_noise() {
+    let machine = |routing| general_tree(&[4, 4, 4], &[2, 4], &[1, 2], routing);
+    let (layout, adaptive) = (machine(TreeRouting::UpDown), machine(TreeRouting::Adaptive));
+    for pattern in [Pattern::Tornado, Pattern::BitComplement] {
+        let permutation = Permutation::new(pattern, &layout).unwrap();
+        let load = channel_load(&layout, pattern).unwrap();
+        let flows = (0..32).map(EndpointId).map(|s| (s, permutation.destination(s), 1.0));
+        let thrown = enumerated_loads(&layout, flows, 4000);
+        assert!(close(&load.per_class, &thrown, 0.06), "{pattern}: {load:?} is not {thrown:?}");
+        assert_eq!(channel_load(&adaptive, pattern), Ok(load));
+    }
+    let load = channel_load(&layout, Pattern::Uniform).unwrap();
+    let thrown = enumerated_loads(&layout, uniform_flows(&layout), 300);
+    assert!(close(&load.per_class, &thrown, 0.06), "{load:?} is not {thrown:?}");
+    assert_eq!(channel_load(&adaptive, Pattern::Uniform), Ok(load));
 }
 
 #[test]

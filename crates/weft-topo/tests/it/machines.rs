@@ -24,6 +24,14 @@ pub fn tree(k: u64, n: u64, ascent: Ascent) -> Layout {
     Layout::KaryTree(UpDown::new(KaryTree::new(k, n).expect("a machine that can be built"), ascent))
 }
 
+/// A tree in the keys of machine files.
+pub fn general_tree(down: &[u32], up: &[u32], parallel: &[u32], routing: TreeRouting) -> Layout {
+    let [down, up, parallel] = [down, up, parallel].map(<[u32]>::to_vec);
+    let parameters = TreeParameters { down, up, parallel, routing };
+    assert_eq!(parameters.check(), Ok(()));
+    Layout::Tree(parameters.build().expect("a machine that can be built"))
+}
+
 /// `[p, a, h, g]` is the size of the Dragonfly.
 pub fn minimal([p, a, h, g]: [u64; 4], arrangement: GlobalLinks) -> Layout {
     let dragonfly =
@@ -65,6 +73,23 @@ fn any_dragonfly() -> impl Strategy<Value = Layout> {
     })
 }
 
+/// Routings of trees.
+pub const TREE_ROUTINGS: [TreeRouting; 4] =
+    [TreeRouting::DModK, TreeRouting::UpDown, TreeRouting::Ecmp { hash_seed: 1 }, TreeRouting::Adaptive];
+
+/// A tree of up to four levels.
+pub fn any_tree() -> impl Strategy<Value = Layout> {
+    let tier = (1u32..=5, 1u32..=3, 1u32..=3);
+    let tiers = prop::collection::vec(tier, 0..=3)
+        .prop_filter("few endpoints", |tiers| tiers.iter().map(|tier| tier.0).product::<u32>() <= 20);
+    (1u32..=4, tiers, prop::sample::select(&TREE_ROUTINGS)).prop_map(|(leaf, tiers, routing)| {
+        let tier = |(children, parents, parallel)| Tier { children, parents, parallel };
+        let tiers: Vec<Tier> = tiers.into_iter().map(tier).collect();
+        let tree = Tree::new(leaf, &tiers).expect("a machine that can be built");
+        Layout::Tree(TreeUpDown::new(tree, routing))
+    })
+}
+
 /// A small machine of any family of the registry. A new family is tested without a line here.
 fn any_example() -> impl Strategy<Value = Layout> {
     prop::sample::select(TopologyParameters::examples())
@@ -79,6 +104,7 @@ pub fn any_machine() -> impl Strategy<Value = Layout> {
         6 => any_example(),
         4 => any_torus(),
         4 => any_dragonfly(),
+        4 => any_tree(),
         2 => (shape, any::<bool>()).prop_map(|((k, n), random)| {
             tree(k, n, if random { Ascent::Random } else { Ascent::DModK })
         }),

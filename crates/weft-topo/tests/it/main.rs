@@ -8,3 +8,4 @@ mod machines;
 mod own_topology;
 mod routes;
 mod structure;
+mod tree;

@@ -1,0 +1,189 @@
+//! Routings of trees: all go up until the destination lies below, then down.
+//!
+//! At every switch some ports bring a packet nearer: on the way up all that lead up, on the way down the
+//! links in parallel to the one child that has the destination. The routings differ in which of them a packet
+//! takes:
+//! - D-mod-k goes by the digits of the destination's number to the bases of the levels' parents and links, so
+//!   that all packets for a destination meet at one root, and destinations are shared out over the roots;
+//! - up-down throws dice, so that packets of a flow may overtake;
+//! - ECMP hashes source and destination, so that a flow keeps to one way. Every switch hashes anew: one hash
+//!   for all levels would leave ways unused, since flows that meet at a switch have chosen alike;
+//! - adaptive takes the shortest queue.
+//!
+//! Channels going up are ranked by their level, those going down after them by their level from the top. One
+//! virtual channel is enough.
+//!
+//! # Source
+//! E. Zahavi, "Fat-tree routing and node ordering providing contention free traffic for MPI global
+//! collectives", J. Parallel Distrib. Comput. 72, 2012 (D-mod-k of PGFT); C. Hopps, "Analysis of an
+//! equal-cost multi-path algorithm", RFC 2992, 2000 (a hash per flow). The hash is the finalizer of
+//! SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA
+//! 2014.
+
+use super::{Tree, Ways};
+use crate::proof::{Channel, Ranked};
+use crate::routings;
+use crate::traits::{
+    Address, AtSwitch, Attachment, LocalView, NextHop, RouteState, RoutedTopology, Routing, Topology,
+};
+use serde::{Deserialize, Serialize};
+use weft_units::{PortId, SwitchId, VcId};
+
+routings! {
+    /// Routings of a tree.
+    #[derive(Copy)]
+    pub enum TreeRouting {
+        /// Up by the digits of the destination.
+        DModK = "d-mod-k",
+        /// Up by any of the ports, drawn by dice.
+        UpDown = "up-down",
+        /// Up by a hash of source and destination, so that the packets of a pair stay in order.
+        Ecmp = "ecmp" {
+            /// Seed of the hash of flows; 1 where not given.
+            hash_seed: u32 = 1;
+        },
+        /// Up by the port with the shortest queue, drawn by dice where several are.
+        Adaptive = "adaptive",
+    }
+}
+
+/// Up and then down, on a tree.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TreeUpDown {
+    tree: Tree,
+    routing: TreeRouting,
+}
+
+impl TreeUpDown {
+    /// One of the routings on `tree`.
+    pub fn new(tree: Tree, routing: TreeRouting) -> TreeUpDown {
+        TreeUpDown { tree, routing }
+    }
+
+    /// How packets choose among ports.
+    pub fn routing(&self) -> TreeRouting {
+        self.routing
+    }
+
+    /// The number of an endpoint, where a packet comes from one.
+    #[inline]
+    fn source(&self, at: &AtSwitch) -> Option<u32> {
+        let leaf = &self.tree.levels[0];
+        let came_from_endpoint = self.tree.level(at.address) == 0 && at.port.0 < leaf.children;
+        came_from_endpoint.then(|| at.switch.0 * leaf.children + at.port.0)
+    }
+}
+
+/// A number below `count`, all as often if `random` is uniform over 64 bits.
+#[inline]
+fn below(count: u32, random: u64) -> u32 {
+    ((u128::from(random) * u128::from(count)) >> 64) as u32
+}
+
+/// A number that looks random, another one for every other `x`.
+#[inline]
+fn hash(mut x: u64) -> u64 {
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// Two numbers as one.
+#[inline]
+fn joined(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// The way with the shortest queue; one of them by dice, where several are.
+#[inline]
+fn shortest(ways: Ways, view: &mut impl LocalView) -> u32 {
+    let (mut least, mut count) = (u64::MAX, 0);
+    for way in 0..ways.count {
+        let queued = view.queued(ways.port(way));
+        if queued < least {
+            (least, count) = (queued, 0);
+        }
+        count += u32::from(queued == least);
+    }
+    let drawn = if count > 1 { below(count, view.random()) } else { 0 };
+    let shortest = (0..ways.count).filter(|&way| view.queued(ways.port(way)) == least);
+    shortest.into_iter().nth(drawn as usize).unwrap_or(0)
+}
+
+impl RoutedTopology for TreeUpDown {
+    type Topology = Tree;
+
+    #[inline]
+    fn topology(&self) -> &Tree {
+        &self.tree
+    }
+}
+
+impl Routing for TreeUpDown {
+    #[inline]
+    fn virtual_channels(&self) -> u32 {
+        1
+    }
+
+    /// State: the hash of source and destination for ECMP, from the first switch on.
+    #[inline]
+    fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
+        if let (TreeRouting::Ecmp { hash_seed }, Some(source)) = (self.routing, self.source(&at)) {
+            state.0 = (hash(hash(joined(hash_seed, source)) ^ to.0) >> 32) as u32;
+        }
+        let ways = self.tree.ways(at.address, to);
+        let way = match self.routing {
+            TreeRouting::DModK => ways.by_destination,
+            _ if ways.count == 1 => 0,
+            TreeRouting::UpDown => below(ways.count, view.random()),
+            TreeRouting::Ecmp { .. } => below(ways.count, hash(joined(state.0, at.switch.0))),
+            TreeRouting::Adaptive => shortest(ways, view),
+        };
+        NextHop { port: ways.port(way), vc: VcId(0) }
+    }
+
+    fn is_deterministic(&self) -> bool {
+        match self.routing {
+            TreeRouting::DModK | TreeRouting::Ecmp { .. } => true,
+            TreeRouting::UpDown | TreeRouting::Adaptive => false,
+        }
+    }
+}
+
+impl Ranked for TreeUpDown {
+    fn rank(&self, channel: Channel) -> u64 {
+        let (level, ..) = self.tree.place(channel.switch);
+        let up = channel.port.0 >= self.tree.levels[level].down();
+        if up { level as u64 } else { 2 * u64::from(self.tree.height()) - level as u64 }
+    }
+
+    fn successors(&self, channel: Channel, visit: &mut impl FnMut(Channel)) {
+        let Attachment::Switch(switch, came_by) = self.tree.peer(channel.switch, channel.port) else {
+            return;
+        };
+        let (l, ..) = self.tree.place(switch);
+        let level = &self.tree.levels[l];
+        let came_up = came_by.0 < level.down();
+        for port in 0..self.tree.ports(switch) {
+            // Down: not to the child where it came from, and not to endpoints. Up: only while climbing.
+            let taken = match port < level.down() {
+                true => l > 0 && !(came_up && port % level.children == came_by.0 % level.children),
+                false => came_up,
+            };
+            if taken {
+                visit(Channel { switch, port: PortId(port), vc: channel.vc });
+            }
+        }
+    }
+
+    /// The channels of one switch per level: the tree looks the same from all of them.
+    fn representatives(&self) -> Option<Vec<Channel>> {
+        let switches = self.tree.levels().iter().map(|level| SwitchId(level.first));
+        let ports = |switch| (0..self.tree.ports(switch)).map(move |port| (switch, PortId(port)));
+        let between = |&(switch, port): &(SwitchId, PortId)| {
+            matches!(self.tree.peer(switch, port), Attachment::Switch(..))
+        };
+        let channel = |(switch, port)| Channel { switch, port, vc: VcId(0) };
+        Some(switches.flat_map(ports).filter(between).map(channel).collect())
+    }
+}
