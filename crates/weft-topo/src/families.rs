@@ -3,6 +3,7 @@
 use crate::dragonfly::{DragonflyLayout, DragonflyParameters};
 use crate::exanest::{ExanestOrder, ExanestParameters};
 use crate::kary_tree::{KaryTreeParameters, UpDown};
+use crate::megafly::{MegaflyLayout, MegaflyParameters};
 use crate::star::{StarParameters, StarRouting};
 use crate::torus::{DimensionOrder, MeshParameters, TorusParameters};
 
@@ -11,5 +12,6 @@ crate::families! {
     Exanest(ExanestOrder): Exanest(ExanestParameters);
     KaryTree(UpDown): KaryTree(KaryTreeParameters);
     Dragonfly(DragonflyLayout): Dragonfly(DragonflyParameters);
+    Megafly(MegaflyLayout): Megafly(MegaflyParameters);
     Star(StarRouting): Star(StarParameters);
 }

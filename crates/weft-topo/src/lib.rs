@@ -10,6 +10,7 @@
 //! | `exanest` | [`Exanest`] | [`ExanestOrder`]: through F1 and its router, then X, Y, Z | 2 |
 //! | `kary_tree` | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
+//! | `megafly` | [`Megafly`], also called Dragonfly+ | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
 //!
 //! ```
@@ -35,6 +36,7 @@ mod family;
 mod figures;
 mod kary_tree;
 mod layout;
+mod megafly;
 mod message_class;
 mod names;
 mod path;
@@ -60,6 +62,7 @@ pub use figures::{
     SourcesCounted, channel_load, figures,
 };
 pub use kary_tree::{Ascent, KaryTree, KaryTreeParameters, UpDown};
+pub use megafly::{Megafly, MegaflyLayout, MegaflyParameters, MegaflyRouting, MegaflySize};
 pub use message_class::{ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes};
 pub use names::UnknownEndpoint;
 pub use path::idle_path;
