@@ -10,7 +10,7 @@
 //! | `exanest` | [`Exanest`] | [`ExanestOrder`]: through F1 and its router, then X, Y, Z | 2 |
 //! | `kary_tree` | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
-//! | `megafly` | [`Megafly`], also called Dragonfly+ | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
+//! | `megafly` | [`Megafly`] (Dragonfly+) | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
 //!
 //! ```

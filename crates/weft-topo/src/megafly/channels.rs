@@ -11,8 +11,8 @@
 //! Channels between are left out where a path does not need them; none goes back.
 //!
 //! # Source
-//! Shpiner et al., HiPINEB 2017, and Flajslik et al., ISC 2018: one virtual channel for minimal, two for
-//! non-minimal routing, where a Dragonfly needs two and three.
+//! Shpiner et al., HiPINEB 2017: fewer buffers than a Dragonfly needs (two and three) to avoid credit loops.
+//! The channels as they are here are ours; a test shows that one is too few for detours.
 
 use super::{GLOBAL, LOCAL, Megafly, MegaflyLayout, MegaflyRouting};
 use crate::proof::{Channel, Ranked};

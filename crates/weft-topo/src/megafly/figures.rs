@@ -86,10 +86,9 @@ impl Megafly {
         odd.map(|(_, links)| links * u64::from(self.groups / 2)).sum()
     }
 
-    /// What all destinations of a group that share leaf and choices have in common, and their number.
+    /// The kind of endpoint `index` of a group.
     pub(super) fn kind(&self, index: u32) -> Kind {
-        let period = self.links.period();
-        Kind { index: (u64::from(index) % period) as u32, leaf: index / self.endpoints_per_leaf }
+        Kind { index: self.links.choices_of(index), leaf: index / self.endpoints_per_leaf }
     }
 
     /// The load of the busiest channel of each class under uniform traffic that goes minimally, or takes a

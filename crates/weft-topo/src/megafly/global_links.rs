@@ -1,4 +1,4 @@
-//! Where the global links of a group lead.
+//! The global links of a group, and where they lead.
 //!
 //! A group's own view is the same from all groups: another group is named by its offset, the groups from
 //! here to there, counted upwards and round (1 to g-1). Of the P = s·h global ports of a group,
@@ -30,7 +30,7 @@ pub(super) struct GlobalLink {
     pub port: u32,
     /// The offset of the group that it leads to.
     pub offset: u32,
-    /// Its number in that group.
+    /// The number of its other end in that group.
     pub back: u32,
 }
 
@@ -41,6 +41,8 @@ pub(super) struct GroupLinks {
     /// The first link to the group at each offset; offset 0 has none. One more closes the list.
     first: Vec<u32>,
     links: Vec<GlobalLink>,
+    /// Indices after which the choices of [`GroupLinks::choose`] repeat.
+    period: u64,
 }
 
 impl GroupLinks {
@@ -69,7 +71,9 @@ impl GroupLinks {
                 });
             }
         }
-        GroupLinks { spines, first, links }
+        // Two numbers that differ by one have no common factor.
+        let period = u64::from(each.max(1)) * if rest == 0 { 1 } else { u64::from(each) + 1 };
+        GroupLinks { spines, first, links, period }
     }
 
     /// A link by its number.
@@ -88,6 +92,12 @@ impl GroupLinks {
     #[inline]
     pub fn of_spine(&self, spine: u32) -> u32 {
         (self.links.len() as u32 + self.spines - 1 - spine) / self.spines
+    }
+
+    /// An index that chooses as this does wherever there is a choice, and is the least.
+    #[inline]
+    pub fn choices_of(&self, index: u32) -> u32 {
+        (u64::from(index) % self.period) as u32
     }
 
     /// The links to the group at an offset: the first, and how many there are.
@@ -121,16 +131,5 @@ impl GroupLinks {
         }
         let round = ahead + (chosen - first) / self.spines * self.spines;
         Some(first + if round < count { round } else { ahead })
-    }
-
-    /// The number of indices after which the choices of [`GroupLinks::choose`] repeat.
-    pub fn period(&self) -> u64 {
-        let counts = (1..self.first.len() as u32 - 1).map(|offset| u64::from(self.to(offset).1));
-        // Two numbers that differ by one have no common factor.
-        match (counts.clone().min(), counts.max()) {
-            (Some(fewest), Some(most)) if fewest < most => fewest * most,
-            (Some(fewest), _) => fewest,
-            (None, _) => 1,
-        }
     }
 }

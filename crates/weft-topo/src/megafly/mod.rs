@@ -8,9 +8,9 @@
 //!   [leaf]--'   '--[leaf]           l leaves per group
 //!    p p p         p p p            p endpoints per leaf
 //! ```
-//! Ports of a leaf: p endpoints, s spines in their order. Ports of a spine: l leaves in their order, h global.
-//! Which global port leads where: `global_links.rs`. With switches of k ports, and k/2 of everything, there
-//! are k²/4 + 1 groups at most: k = 64 makes 1,049,600 endpoints.
+//! Ports of a leaf: p endpoints, then s spines. Ports of a spine: l leaves, then h global ones, of which
+//! `global_links.rs` says where they lead. With switches of k ports, and k/2 of everything, there are
+//! k²/4 + 1 groups at most: k = 64 makes 1,049,600 endpoints.
 //!
 //! # Source
 //! A. Shpiner, Z. Haramaty, S. Eliad, V. Zdornov, B. Gafni, E. Zahavi, "Dragonfly+: Low cost topology for

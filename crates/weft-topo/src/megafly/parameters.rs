@@ -13,7 +13,8 @@ routings! {
         Minimal = "minimal",
         /// By way of a random group (Valiant); the shortest path within a group.
         Valiant = "valiant",
-        /// The minimal path, or one by way of a random group where the queues of the leaf say that it is faster.
+        /// The minimal path, or one by way of a random group where the queues of the leaf say that it is
+        /// faster.
         UgalL = "ugal-l" {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
@@ -103,7 +104,7 @@ impl Family for MegaflyParameters {
             (2, 1, 1, 3, 4),
             (2, 2, 2, 2, 5),
             (2, 2, 2, 2, 3),
-            // Links are left over: one to the group opposite, to the nearest groups, both, or one that is spare.
+            // Ports are left over: for the group opposite, for the nearest groups, for both, and a spare one.
             (2, 3, 2, 2, 4),
             (1, 3, 2, 3, 5),
             (1, 2, 4, 2, 6),

@@ -21,9 +21,9 @@
 //!   q_min · H_min  >  q_non · H_non + threshold
 //! ```
 //! Progressive adaptive routing (PAR) asks once more where a packet that goes minimally has come to the spine
-//! of its group: the spine draws one of its own global links, and compares in the same way with the links that
-//! are left of the paths. The queue before a global link stands at the spine; a leaf sees it only once it has
-//! grown back to the leaf. A link that the spine draws may lead to the destination's group as well.
+//! of its group: the spine draws one of its own global links, and compares in the same way with the links
+//! that are left of the paths. The queue before a global link stands at the spine; a leaf sees it only once
+//! it has grown back to the leaf. A link that the spine draws may lead to the destination's group as well.
 //!
 //! Where there are only two groups, all packets go minimally.
 //!
