@@ -21,7 +21,8 @@ macro_rules! shipped {
 }
 
 /// All of them, by name.
-pub const SHIPPED: &[Shipped] = shipped!["bxi3-dragonfly", "bxi3-fattree", "communication-ip", "exanest"];
+pub const SHIPPED: &[Shipped] =
+    shipped!["bxi3-dragonfly", "bxi3-fattree", "bxi3-megafly", "communication-ip", "exanest"];
 
 /// A line of `weft machine list`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

@@ -32,6 +32,7 @@ fn shipped_machines_check_and_have_their_sizes() {
     let expected = [
         ("bxi3-dragonfly", 342, 342),
         ("bxi3-fattree", 256, 256),
+        ("bxi3-megafly", 288, 288),
         ("communication-ip", 2, 4),
         ("exanest", 128, 512),
     ];
@@ -79,15 +80,19 @@ fn nothing_held_out_is_quoted() {
 
 #[test]
 fn machines_scale_by_set() {
-    let endpoints = |name: &str, sets: &[&str]| load(name, sets).unwrap().topology.endpoints();
+    fn endpoints(name: &str, sets: &[impl AsRef<str>]) -> u64 {
+        load(name, sets).unwrap().topology.endpoints()
+    }
     assert_eq!(endpoints("bxi3-dragonfly", &["topology.p=13"]), 114_582);
     let by_all = ["topology.p=13", "topology.a=26", "topology.h=13", "topology.groups=339"];
     assert_eq!(endpoints("bxi3-dragonfly", &by_all), 114_582);
+    let by_all = ["endpoints_per_leaf=32", "leaves=32", "spines=32", "global_per_spine=32", "groups=1025"];
+    assert_eq!(endpoints("bxi3-megafly", &by_all.map(|set| format!("topology.{set}"))), 1_049_600);
     assert_eq!(endpoints("communication-ip", &["topology.dims=[8,8,8]"]), 512);
     assert_eq!(endpoints("exanest", &["topology.mezzanines=12"]), 192);
     assert_eq!(endpoints("bxi3-fattree", &["topology.k=8"]), 64);
     let star = ["topology.kind=star", "topology.endpoints=16"];
-    for name in ["exanest", "communication-ip", "bxi3-fattree", "bxi3-dragonfly"] {
+    for name in ["exanest", "communication-ip", "bxi3-fattree", "bxi3-dragonfly", "bxi3-megafly"] {
         let machine = load(name, &star).unwrap();
         let TopologyParameters::Star(star) = &machine.topology else { panic!("a star") };
         assert_eq!(star.endpoints, 16);
@@ -410,6 +415,8 @@ fn errors_in_what_fits_together() {
         broken("endpoints_per_host = { value = 1", "endpoints_per_host = { value = 3"),
         broken("{ value = \"140ns\", kind = \"calibrated\"", "{ value = \"21 cycles\", kind = \"assumed\""),
         refused("bxi3-dragonfly", "topology.groups=20"),
+        refused("bxi3-megafly", "topology.groups=38"),
+        refused("bxi3-megafly", "topology.spines=0"),
         refused("bxi3-dragonfly", "topology.p=1000"),
         refused("bxi3-fattree", "topology.n=4000000000"),
         refused("exanest", "topology.mezzanines=6"),

@@ -4,6 +4,7 @@ use crate::dragonfly::{DragonflyLayout, DragonflyParameters};
 use crate::exanest::{ExanestOrder, ExanestParameters};
 use crate::hyperx::{FullyConnectedParameters, HyperXLayout, HyperXParameters, HypercubeParameters};
 use crate::kary_tree::{KaryTreeParameters, UpDown};
+use crate::megafly::{MegaflyLayout, MegaflyParameters};
 use crate::star::{StarParameters, StarRouting};
 use crate::torus::{DimensionOrder, MeshParameters, TorusParameters};
 use crate::tree::{SpineLeafParameters, TreeParameters, TreeUpDown};
@@ -18,5 +19,6 @@ crate::families! {
         HyperX(HyperXParameters),
         Hypercube(HypercubeParameters),
         FullyConnected(FullyConnectedParameters);
+    Megafly(MegaflyLayout): Megafly(MegaflyParameters);
     Star(StarRouting): Star(StarParameters);
 }

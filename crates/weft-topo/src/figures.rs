@@ -7,8 +7,10 @@
 //! machine.
 
 mod counted;
+mod split;
 
 pub use counted::{SourceClass, SourcesCounted};
+pub(crate) use split::best_split;
 
 use crate::path::idle_path;
 use crate::pattern::{Pattern, Permutation, Undefined};

@@ -11,7 +11,8 @@
 //! | `kary_tree` | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
 //! | `tree` | [`Tree`] (and spine-leaf) | [`TreeUpDown`]: D-mod-k, random, ECMP, adaptive | 1 |
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
-//! | `hyperx` | [`HyperX`]: also the hypercube and the fully connected network | [`HyperXOrder`]; [`HyperXUgal`]: UGAL-L | 1; 2 |
+//! | `hyperx` | [`HyperX`] (and hypercube, fully connected) | [`HyperXOrder`]; [`HyperXUgal`]: UGAL-L | 1; 2 |
+//! | `megafly` | [`Megafly`] (Dragonfly+) | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
 //!
 //! ```
@@ -38,6 +39,7 @@ mod figures;
 mod hyperx;
 mod kary_tree;
 mod layout;
+mod megafly;
 mod message_class;
 mod names;
 mod path;
@@ -68,6 +70,7 @@ pub use hyperx::{
     HypercubeParameters, MAX_HYPERX_DIMENSIONS,
 };
 pub use kary_tree::{Ascent, KaryTree, KaryTreeParameters, UpDown};
+pub use megafly::{Megafly, MegaflyLayout, MegaflyParameters, MegaflyRouting, MegaflySize};
 pub use message_class::{ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes};
 pub use names::UnknownEndpoint;
 pub use path::idle_path;

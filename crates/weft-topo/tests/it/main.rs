@@ -5,6 +5,7 @@ mod families;
 mod figures;
 mod large;
 mod machines;
+mod megafly;
 mod own_topology;
 mod routes;
 mod structure;
