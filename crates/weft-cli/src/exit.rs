@@ -115,7 +115,9 @@ impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Failure {
         let status = match &error {
             // The program has run and its recording could not be kept.
-            RecordError::Conversion { .. } => Status::EndedBadly,
+            RecordError::Conversion { .. } | RecordError::Unwritten { .. } | RecordError::NoRoom(_) => {
+                Status::EndedBadly
+            }
             _ => Status::BadInput,
         };
         Failure { status, message: error.to_string() }

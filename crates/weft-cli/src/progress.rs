@@ -34,6 +34,10 @@ impl ProgressListener for Bar {
     }
 
     fn advance(&self, share: f64, doing: &str) {
+        if share >= 1.0 {
+            // Whatever comes behind the last step has the terminal for itself.
+            return self.bar.finish_and_clear();
+        }
         self.bar.set_message(doing.to_owned());
         self.bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }

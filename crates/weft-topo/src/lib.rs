@@ -57,7 +57,7 @@ pub use family::{
 };
 pub use figures::{
     Bisection, ChannelLoad, ClassLinks, ClosedForms, Figures, Paths, PatternLoad, SourceClass,
-    SourcesCounted, channel_load, figures,
+    SourcesCounted, channel_load, figures, figures_with_progress,
 };
 pub use kary_tree::{Ascent, KaryTree, KaryTreeParameters, UpDown};
 pub use message_class::{ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes};

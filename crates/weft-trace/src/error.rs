@@ -15,7 +15,7 @@ pub enum TraceError {
     },
     /// The file cannot be written. What was written has been removed.
     #[error(
-        "{path}: cannot be written: {reason}; free space or choose another place, nothing was left behind"
+        "{path}: cannot be written: {reason}; free space or choose another place"
     )]
     Write {
         /// The file that was to be made.

@@ -1,11 +1,11 @@
 //! Facts about a machine that need no run: values, figures, proofs.
 
-use super::{ExperimentError, MachineInput};
+use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
 use serde::Serialize;
 use weft_machine::{Constant, Diagnostics, Fabric, Machine, SHIPPED, check_text, list as shipped_machines};
 use weft_results::AssumedConstant;
-use weft_topo::{ClassUse, Layout, PatternLoad, Routing, Topology as _, figures, prove, prove_classes};
+use weft_topo::{ClassUse, Layout, PatternLoad, Routing, Topology as _, figures_with_progress, prove, prove_classes};
 use weft_units::{Bytes, EndpointId};
 
 /// A machine that ships with weft.
@@ -238,9 +238,12 @@ pub(crate) fn relative_rates(machine: &Machine, layout: &Layout, bytes: Bytes) -
 ///
 /// # Errors
 /// A machine that does not check.
-pub fn show(input: &MachineInput) -> Result<MachineFigures, ExperimentError> {
+pub fn show(
+    input: &MachineInput,
+    progress: &dyn ProgressListener,
+) -> Result<MachineFigures, ExperimentError> {
     let (machine, layout) = assembled(input)?;
-    let figures = figures(&layout);
+    let figures = figures_with_progress(&layout, &mut |share| progress.advance(share, "figures"));
     let rates = relative_rates(&machine, &layout, machine.packet.payload);
     let is_ideal = matches!(machine.fabric, Fabric::Ideal(_));
     let bound = |PatternLoad { pattern, load }: PatternLoad| PatternBound {
