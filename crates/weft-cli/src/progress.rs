@@ -19,9 +19,10 @@ impl Bar {
     pub fn new(quiet: bool) -> Bar {
         // Hidden by indicatif where standard error is no terminal.
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let style =
-            ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed_precise}, {eta} left  {msg}")
-                .expect("the template is a constant that is tried in the tests");
+        let style = ProgressStyle::with_template(
+            "{wide_bar} {percent:>3} %  {elapsed} of real time, {eta} left  {msg}",
+        )
+        .expect("the template is a constant that is tried in the tests");
         Bar { bar: ProgressBar::with_draw_target(Some(STEPS), target).with_style(style), quiet }
     }
 }

@@ -378,7 +378,7 @@ impl Job {
         }
     }
 
-    /// How many ranks have come how far, before the first of them has left MPI_Init.
+    /// Counts of the ranks on their way into virtual time.
     pub(crate) fn arrivals(&self) -> Arrivals {
         let life = lock(&self.life);
         let count = |is_there: &dyn Fn(usize) -> bool| {

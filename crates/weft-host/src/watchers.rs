@@ -96,13 +96,13 @@ impl Drop for Guard {
     }
 }
 
-/// Tells how far the ranks have come in starting, until all are in virtual time or it is dropped.
+/// A report of how far the ranks have come in starting, until all are in virtual time or it is dropped.
 pub(crate) struct StartReport {
     done: Arc<AtomicBool>,
 }
 
 impl StartReport {
-    /// Tells `progress`, from a thread of `scope`.
+    /// Reports to `progress`, from a thread of `scope`.
     pub(crate) fn begin<'scope>(
         scope: &'scope std::thread::Scope<'scope, '_>,
         job: Arc<Job>,

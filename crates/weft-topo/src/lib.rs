@@ -65,7 +65,7 @@ pub use names::UnknownEndpoint;
 pub use path::idle_path;
 pub use pattern::{Pattern, Permutation, Shape, Undefined};
 pub use proof::{Channel, Cycle, Method, Proof, Ranked, prove};
-pub use size::{MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError};
+pub use size::{MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError, counted};
 pub use star::{Star, StarParameters, StarRouting, StarRoutingWord};
 pub use torus::{
     Dimension, DimensionOrder, MAX_DIMENSIONS, MeshParameters, Torus, TorusParameters, TorusRouting,

@@ -128,7 +128,7 @@ fn text(report: &RecordReport) -> String {
     format!("{missing}{ended}weft: {trace}: {ranks} ranks, {operations} operations{cut}\n")
 }
 
-/// What a trace says of its end, for people.
+/// The end of a trace, where it is not that of its program.
 pub fn cut_off(complete: bool, ranks_without_room: u32) -> String {
     match (complete, ranks_without_room) {
         (true, _) => String::new(),

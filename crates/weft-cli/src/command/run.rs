@@ -5,7 +5,8 @@ use super::record::cut_off;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::{
-    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, mapping_name, parse_positive_span, parse_seed,
+    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, mapping_name, parse_positive_span,
+    parse_seed, whole_number,
 };
 use crate::output;
 use crate::place::{OutputFile, located};
@@ -18,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weft_host::record::{self, Recording};
 use weft_host::{Execution, HostModel, INJECT_LIMIT, LiveEnd, Recorder, Request, execute};
-use weft_sim::experiment::{Control, Measured};
 use weft_sim::experiment::live::{RunRequest, RunRow};
+use weft_sim::experiment::{Control, Measured};
 use weft_trace::parts::Converted;
 use weft_units::{Span, Time};
 
@@ -33,7 +34,8 @@ pub struct RunOptions {
     machine: MachineOptions,
 
     /// Number of ranks; each is a process
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole_number(1..=65536))]
+    #[arg(allow_negative_numbers = true)]
     ranks: u32,
 
     #[command(flatten)]
@@ -187,11 +189,12 @@ impl RunOptions {
         let request = self.request(words, recording.as_ref())?;
         let interrupt = on_ctrl_c()?;
         let bar = Bar::new(quiet);
-        let execution = execute(&request, Control { interrupt: &interrupt, progress: &bar }, &mut |program| {
-            if !quiet {
-                announce(&request, program);
-            }
-        });
+        let execution =
+            execute(&request, Control { interrupt: &interrupt, progress: &bar }, &mut |program| {
+                if !quiet {
+                    announce(&request, program);
+                }
+            });
         let (execution, recorded) = match (execution, recording) {
             (Ok(execution), recording) => {
                 let recorded = recording.map(|it| finish_recording(it, &execution, &request.run.host));
@@ -217,7 +220,7 @@ impl RunOptions {
             recorded.tell(quiet);
         }
         if let Some(error) = &execution.unwritten {
-            return Err(Failure::input(format!(
+            return Err(Failure::not_kept(format!(
                 "what ranks printed cannot be written: {error}; results and traces are whole"
             )));
         }
@@ -297,7 +300,7 @@ fn recorder(recording: &Recording) -> Recorder {
     Recorder { library: recording.library.clone(), variable }
 }
 
-/// What has become of the recording.
+/// A recording whose program has ended.
 struct Recorded {
     /// Whether it is a trace of all that the ranks did.
     is_whole: bool,
@@ -306,7 +309,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// Tells of it, also where the user wants no words and something is missing.
+    /// Prints it, also where the user wants no words and something is missing.
     fn tell(&self, quiet: bool) {
         if !quiet || !self.is_whole {
             self.lines.iter().for_each(|line| say!("weft: {line}"));

@@ -247,9 +247,8 @@ impl Watcher {
             pipes.push(of_rank);
             Ok(())
         });
-        let output = started.and_then(|()| {
-            Ok((Output::new(pipes, Arc::clone(&watch), start.label)?, Poller::new()?))
-        });
+        let output =
+            started.and_then(|()| Ok((Output::new(pipes, Arc::clone(&watch), start.label)?, Poller::new()?)));
         let (output, poller) = match output {
             Ok((output, poller)) => (Arc::new(output), poller),
             Err(error) => {
@@ -264,19 +263,8 @@ impl Watcher {
         let server = Pmi::new(children.len() as u32, &job.name());
         let (pmi, in_barrier) = (Arc::new(Mutex::new(sockets)), Arc::new(Mutex::new(Vec::new())));
         let (living, full) = (children.len(), BTreeSet::new());
-        let mut watcher = Watcher {
-            job,
-            pmi,
-            in_barrier,
-            server,
-            door,
-            watch,
-            output,
-            poller,
-            watched: 0,
-            living,
-            full,
-        };
+        let mut watcher =
+            Watcher { job, pmi, in_barrier, server, door, watch, output, poller, watched: 0, living, full };
         if let Err(error) = watcher.begin_watching(&children) {
             children.iter_mut().for_each(|watched| drop(watched.child.kill()));
             return Err(error);
@@ -507,6 +495,8 @@ pub fn environment_of(
         ("MPIR_CVAR_CH4_NUM_VCIS", "1"),
         ("MPIR_CVAR_ENABLE_GPU", "0"),
         ("MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS", "0"),
+        // Queues for ranks of one node, which do not use them here: a megabyte of each process.
+        ("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS", "1"),
         // UCX, which MPICH brings along and does not use here, would wait thousands of yields long for its
         // hooks in every process.
         ("UCX_MEM_MMAP_HOOK_MODE", "none"),

@@ -81,15 +81,15 @@ pub enum RecordError {
     },
     /// The disk was full before the first record of a rank, or files may not be so large.
     #[error(
-        "nothing was recorded in {}: there was no room for the first megabyte of a rank (a full disk, or ulimit \
-         -f); free space or choose another place",
+        "nothing was recorded in {}: there was no room for the first megabyte of a rank (a full disk, or \
+         ulimit -f); free space or choose another place",
         .0.display()
     )]
     NoRoom(PathBuf),
     /// The parts are all right, and the trace that they make cannot be written.
     #[error(
-        "{source}; what was recorded is kept in {parts}: where there is room, weft trace convert {parts} -o FILE \
-         makes the trace",
+        "{source}; what was recorded is kept in {parts}: where there is room, weft trace convert {parts} \
+         -o FILE makes the trace",
         parts = .parts.display()
     )]
     Unwritten {

@@ -49,10 +49,7 @@ impl Recording {
     ///
     /// # Errors
     /// Parts for which there was no room, or that do not make a trace.
-    pub fn finish(
-        self,
-        complete: impl FnOnce(&mut TraceHeader),
-    ) -> Result<Option<Converted>, RecordError> {
+    pub fn finish(self, complete: impl FnOnce(&mut TraceHeader)) -> Result<Option<Converted>, RecordError> {
         let Recording { parts, output, .. } = self;
         let recorded = match Parts::open(&parts) {
             Ok(recorded) => recorded,

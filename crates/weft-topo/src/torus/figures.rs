@@ -87,8 +87,8 @@ impl Torus {
     }
 }
 
-/// What the links of one dimension carry, as the differences of the load between neighbouring links: a packet
-/// that passes many links of a ring changes two or three of them.
+/// The load of the links of one dimension, as differences between neighbouring links: a packet that passes
+/// many links of a ring changes two or three of them.
 struct RingLoads {
     /// Switches along the dimension.
     size: u32,
