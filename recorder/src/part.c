@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* The mapped end of the file grows by this much at a time. */
 #define WINDOW_BYTES ((size_t)1 << 20)
+/* Kept free at the end of every window, so that a part says how it ends also when the file cannot grow. */
+#define END_BYTES (1 + NUMBER_MAX)
 
 static struct {
     int file;
@@ -30,23 +33,42 @@ static void stop(const char *doing, int error)
     part.stopped = true;
 }
 
-/* Moves the window so that at least `room` bytes behind the last record are mapped. */
+/* Writes the end record into the window, which has room for it. */
+static void put_end(enum part_end reason)
+{
+    part_commit(RECORD_END, put_number(part.window + (part.end - part.window_offset) + 1, reason));
+}
+
+/* Takes the blocks of `size` bytes from `offset`: a store into a hole on a full disk would be a SIGBUS in the middle
+ * of the program. Returns 0 or an error. */
+static int take_blocks(uint64_t offset, size_t size)
+{
+    /* A file beyond the limit of its size is a signal that ends the program: ask first. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + size > limit.rlim_cur)
+        return EFBIG;
+    return posix_fallocate(part.file, (off_t)offset, (off_t)size);
+}
+
+/* Moves the window so that at least `room` bytes behind the last record are mapped, and an end record fits behind
+ * them. */
 static bool move_window(size_t room)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint64_t offset = part.end / page * page;
-    size_t needed = (size_t)(part.end - offset) + room;
+    size_t needed = (size_t)(part.end - offset) + room + END_BYTES;
     size_t size = needed <= WINDOW_BYTES ? WINDOW_BYTES : (needed + page - 1) / page * page;
+    int error = take_blocks(offset, size);
+    if (error) {
+        if (part.window)
+            put_end(END_NO_ROOM);
+        stop("no room for the part", error);
+        return false;
+    }
     if (part.window)
         munmap(part.window, part.window_size);
     part.window = NULL;
     part.window_size = 0;
-    /* Blocks are taken now: a store into a hole on a full disk would be a SIGBUS in the middle of the program. */
-    int error = posix_fallocate(part.file, (off_t)offset, (off_t)size);
-    if (error) {
-        stop("no room for the part", error);
-        return false;
-    }
     void *window = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, part.file, (off_t)offset);
     if (window == MAP_FAILED) {
         stop("cannot map the part", errno);
@@ -86,7 +108,8 @@ static size_t read_command(char *buffer, size_t size)
     return length;
 }
 
-bool part_open(const char *directory, const struct part_header *header)
+/* True where the part is open, or cannot be for lack of room. */
+static bool open_part(const char *directory, const struct part_header *header)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/rank-%05u.part", directory, header->rank) >= sizeof path) {
@@ -94,6 +117,10 @@ bool part_open(const char *directory, const struct part_header *header)
         return false;
     }
     part.file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (part.file < 0 && (errno == ENOSPC || errno == EDQUOT)) {
+        stop("no room for the part", errno);
+        return true;
+    }
     if (part.file < 0) {
         fprintf(stderr, "weft record: cannot create %s: %s%s\n", path, strerror(errno),
                 errno == EEXIST ? "; one recording holds one MPI program, this one is not recorded" : "");
@@ -104,7 +131,7 @@ bool part_open(const char *directory, const struct part_header *header)
     size_t command_length = read_command(command, sizeof command);
     size_t library_length = strlen(header->library);
     if (!move_window(8 + 8 * 4 + 2 * 4 + library_length + command_length))
-        return false;
+        return true;
     uint8_t *at = part.window;
     uint8_t *magic = at;
     at += 8;
@@ -123,12 +150,19 @@ bool part_open(const char *directory, const struct part_header *header)
     return true;
 }
 
+bool part_open(const char *directory, const struct part_header *header)
+{
+    bool opened = open_part(directory, header);
+    part.stopped = part.stopped || !opened;
+    return opened;
+}
+
 uint8_t *part_begin(size_t most)
 {
     if (__builtin_expect(part.stopped, 0))
         return NULL;
     size_t at = (size_t)(part.end - part.window_offset);
-    if (__builtin_expect(at + 1 + most > part.window_size, 0)) {
+    if (__builtin_expect(at + 1 + most + END_BYTES > part.window_size, 0)) {
         if (!move_window(1 + most))
             return NULL;
         at = (size_t)(part.end - part.window_offset);
@@ -162,9 +196,8 @@ void part_close(enum part_end reason)
 {
     if (part.file < 0 || part.process != getpid())
         return;
-    uint8_t *at = part_begin(NUMBER_MAX);
-    if (at)
-        part_commit(RECORD_END, put_number(at, reason));
+    if (part.window && !part.stopped)
+        put_end(reason);
     if (part.window)
         munmap(part.window, part.window_size);
     part.window = NULL;

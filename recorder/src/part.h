@@ -38,7 +38,7 @@ enum record_tag {
 };
 
 /* Why a part ends. */
-enum part_end { END_FINALIZE = 1, END_EXIT = 2, END_ABORT = 3 };
+enum part_end { END_FINALIZE = 1, END_EXIT = 2, END_ABORT = 3, END_NO_ROOM = 4 };
 
 struct part_header {
     uint32_t rank;
@@ -52,7 +52,8 @@ struct part_header {
 /* The longest unsigned number in a record (LEB128 of 64 bits). */
 #define NUMBER_MAX 10
 
-/* Creates DIRECTORY/rank-NNNNN.part. False, with a message on standard error, if it cannot. */
+/* Creates DIRECTORY/rank-NNNNN.part. False, with a message on standard error, if it cannot. Without room on the disk it
+ * says so, and nothing is recorded; this is true all the same, since the rank takes part in agreeing on ids. */
 bool part_open(const char *directory, const struct part_header *header);
 
 /* The place for a record's body of at most `most` bytes; NULL once recording has stopped (disk full). */

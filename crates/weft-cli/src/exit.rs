@@ -3,6 +3,7 @@
 use crate::output;
 use crate::standard_error::say;
 use clap::error::ErrorKind;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use weft_host::ExecuteError;
 use weft_host::record::RecordError;
@@ -66,6 +67,11 @@ impl Failure {
         Failure { status: Status::BadInput, message: message.into() }
     }
 
+    /// The run was all right, and what it found cannot be written.
+    pub fn not_kept(message: impl Into<String>) -> Failure {
+        Failure { status: Status::EndedBadly, message: message.into() }
+    }
+
     /// An error that can only be a bug of weft.
     pub fn bug(message: impl Into<String>) -> Failure {
         Failure { status: Status::Bug, message: message.into() }
@@ -115,7 +121,9 @@ impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Failure {
         let status = match &error {
             // The program has run and its recording could not be kept.
-            RecordError::Conversion { .. } => Status::EndedBadly,
+            RecordError::Conversion { .. } | RecordError::Unwritten { .. } | RecordError::NoRoom(_) => {
+                Status::EndedBadly
+            }
             _ => Status::BadInput,
         };
         Failure { status, message: error.to_string() }
@@ -139,7 +147,7 @@ pub fn end(outcome: Result<Status, Failure>, json: bool) -> ExitCode {
         Ok(status) => status,
         Err(Failure { status: Status::Done, .. }) => Status::Done,
         Err(Failure { status, message }) => {
-            say!("weft: {message}");
+            say!("{} {message}", coloured_name());
             if json {
                 // A failure to say it a second time changes nothing.
                 let _ =
@@ -149,6 +157,17 @@ pub fn end(outcome: Result<Status, Failure>, json: bool) -> ExitCode {
         }
     };
     ExitCode::from(status.code())
+}
+
+/// `weft:` before an error: in red on a terminal, unless NO_COLOR is set, as no-color.org has it.
+fn coloured_name() -> &'static str {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
+    if std::io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb {
+        "\x1b[1;31mweft:\x1b[0m"
+    } else {
+        "weft:"
+    }
 }
 
 /// A panic anywhere, in any thread, ends the process with status 3 and says whose fault it is.

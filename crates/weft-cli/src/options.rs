@@ -5,6 +5,7 @@ use crate::place::OutputFile;
 use clap::{Args, ValueHint};
 use std::fs::File;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use weft_results::{Existing, ResultsWriter, Table};
 use weft_sim::experiment::replay::Mapping;
@@ -70,7 +71,7 @@ pub struct PlaceOptions {
     pub map: String,
 
     /// Ranks per host, filled in order; by default one per core
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", value_parser = whole_number(1..=u32::MAX), allow_negative_numbers = true)]
     pub ppn: Option<u32>,
 }
 
@@ -148,7 +149,7 @@ pub struct ReportOptions {
 pub struct ThreadOptions {
     /// Threads that simulate; results do not depend on their number
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(value_parser = whole_number(1..=1024), allow_negative_numbers = true)]
     pub threads: u32,
 }
 
@@ -192,6 +193,7 @@ impl ResultOptions {
             ResultsWriter::check(directory, existing)?;
         }
         if let Some(path) = &self.timeline {
+            refuse_other_form(path)?;
             self.check_file(OutputFile { option: "--timeline", contents: "timeline", path }, inputs)?;
         }
         let mut tables = self.tables.clone();
@@ -251,6 +253,35 @@ impl SimulationOptions {
     }
 }
 
+/// Reads a whole number of a range.
+pub fn whole_number(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, String> + Clone {
+    move |text| {
+        let number = text.trim().parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| match *range.end() {
+            u32::MAX => format!("`{text}` is not a whole number from {} on", range.start()),
+            end => format!("`{text}` is not a whole number from {} to {end}", range.start()),
+        })
+    }
+}
+
+/// Refuses a timeline whose name asks for what is not written.
+fn refuse_other_form(timeline: &Path) -> Result<(), Failure> {
+    if timeline == Path::new("-") {
+        return Err(Failure::input(
+            "--timeline - would make a file of this name; name one such as run.json, or /dev/stdout",
+        ));
+    }
+    let packed = ["gz", "zst", "xz", "bz2"].map(|packed| timeline.extension() == Some(packed.as_ref()));
+    if packed.contains(&true) {
+        return Err(Failure::input(format!(
+            "--timeline {}: a timeline is plain JSON; name it run.json, and compress it when it is whole: \
+             Perfetto opens .json.gz",
+            timeline.display()
+        )));
+    }
+    Ok(())
+}
+
 /// A seed.
 pub fn parse_seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a seed is a whole number from 0 to 18446744073709551615".to_owned())
@@ -267,6 +298,17 @@ pub fn parse_positive_span(text: &str) -> Result<Span, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Catches counts that are refused without the numbers that are taken.
+    #[test]
+    fn whole_numbers_say_which_are_taken() {
+        let ranks = whole_number(1..=65536);
+        assert_eq!(ranks("1024"), Ok(1024));
+        for wrong in ["0", "-1", "abc", "1.5", "65537", "18446744073709551616", ""] {
+            assert_eq!(ranks(wrong), Err(format!("`{wrong}` is not a whole number from 1 to 65536")));
+        }
+        assert!(whole_number(1..=u32::MAX)("0").unwrap_err().ends_with("from 1 on"));
+    }
 
     /// Catches a map that fills the memory, and a line that names are compared with for minutes.
     #[test]

@@ -22,7 +22,7 @@ fn write(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Fai
     let mut out = io::stdout().lock();
     write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::unread(),
-        _ => Failure::input(format!("cannot write to standard output: {error}")),
+        _ => Failure::not_kept(format!("cannot write to standard output: {error}")),
     })
 }
 
@@ -43,6 +43,16 @@ pub fn table<const N: usize>(
     }
     let lines: String = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
     lines
+}
+
+/// [`table`], or nothing where there are no rows.
+pub fn table_of_some<const N: usize>(
+    header: [&str; N],
+    numbers: [bool; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> String {
+    let mut rows = rows.peekable();
+    if rows.peek().is_some() { table(header, numbers, rows) } else { String::new() }
 }
 
 /// A number with three decimals, or a dash.

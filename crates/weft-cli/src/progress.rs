@@ -19,9 +19,10 @@ impl Bar {
     pub fn new(quiet: bool) -> Bar {
         // Hidden by indicatif where standard error is no terminal.
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let style =
-            ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed_precise}, {eta} left  {msg}")
-                .expect("the template is a constant that is tried in the tests");
+        let style = ProgressStyle::with_template(
+            "{wide_bar} {percent:>3} %  {elapsed} of real time, {eta} left  {msg}",
+        )
+        .expect("the template is a constant that is tried in the tests");
         Bar { bar: ProgressBar::with_draw_target(Some(STEPS), target).with_style(style), quiet }
     }
 }
@@ -34,6 +35,10 @@ impl ProgressListener for Bar {
     }
 
     fn advance(&self, share: f64, doing: &str) {
+        if share >= 1.0 {
+            // Whatever comes behind the last step has the terminal for itself.
+            return self.bar.finish_and_clear();
+        }
         self.bar.set_message(doing.to_owned());
         self.bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }

@@ -756,3 +756,25 @@ fn lammps_sends_what_it_receives() {
         assert_eq!(sent, received, "{mpi}");
     }
 }
+
+/// Catches a rank that is ended, or waits for the others, as there is no room for its part.
+#[test]
+#[ignore = "needs the recorder: make -C recorder check"]
+fn programs_run_on_where_there_is_no_room() {
+    for (mpi, mut words) in launchers(3) {
+        let program = root().join(format!("build/recorder/{}/calls", mpi.word()));
+        words.extend([program.into(), "communicators".into()]);
+        let folder = tempfile::tempdir().unwrap();
+        let ended = folder.path().join("ended");
+        let mut command: Vec<OsString> = vec!["sh".into(), "-c".into()];
+        command.push(format!("ulimit -f 64; \"$@\" && : > {}", ended.display()).into());
+        command.push("sh".into());
+        command.extend(words);
+        let mut request = request(command, folder.path().join("run.weft"));
+        request.mpi = Some(mpi);
+        let error = record(&request, || false).unwrap_err();
+        assert!(matches!(error, RecordError::NoRoom(_)), "{mpi}: {error}");
+        assert!(ended.exists(), "{mpi}: the program failed");
+        assert!(!folder.path().join("run.weft.parts").exists());
+    }
+}

@@ -439,3 +439,31 @@ fn polls_that_are_put_off_take_the_time_of_those_that_are_not() {
         assert_eq!(put_off, times("1"), "{ranks} ranks");
     }
 }
+
+/// Catches a full disk that ends the program, a wrong cause, and a trace of which nobody says that it is cut.
+#[test]
+fn a_recording_without_room_ends_alone() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("r.weft");
+    let run = |blocks: u32, rounds: &str| {
+        // For the ranks only: weft's own memory files count as files.
+        let limited = format!("ulimit -f {blocks}; exec \"$@\"");
+        let options = ["-m", "exanest", "-n", "2", "--force", "--record", text(&trace)];
+        let words = ["-c", &limited, "sh", text(&program), "ping-pong", "8", rounds];
+        let output = support::run(&options, Path::new("sh"), &words);
+        let (printed, said) = texts(&output);
+        assert_eq!((output.status.code(), printed.lines().count()), (Some(1), 1), "{printed}{said}");
+        assert!(said.contains("weft: finished: "), "{said}");
+        said.lines().last().unwrap().to_owned()
+    };
+    // Blocks of 512 bytes: none, and one megabyte of each rank.
+    let last = run(64, "10");
+    assert!(last.contains("there was no room for the first megabyte"), "{last}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let last = run(2100, "60000");
+    assert!(last.contains("r.weft: 2 ranks, ") && last.contains("no room for their parts"), "{last}");
+    let info = json(&["trace", "info", text(&trace), "--json"]);
+    assert_eq!(info["interrupted"], true);
+    assert!(info["operations"].as_u64().unwrap() > 10_000, "{info}");
+}

@@ -256,3 +256,38 @@ fn a_limit_of_file_sizes_is_told() {
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("cannot write ") && error.contains("too large"), "{error}");
 }
+
+/// Catches a report that is lost with the status of bad input: results on a full disk have that of standard
+/// output on one.
+#[test]
+fn a_report_that_cannot_be_written_is_no_bad_input() {
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_weft")).args(TRAFFIC).stdout(full).output().unwrap();
+    let (_, said) = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write to standard output"), "{said}");
+}
+
+/// Catches a timeline that is not what its name says.
+#[test]
+fn timelines_are_plain_files() {
+    for (name, mend) in [("-", "/dev/stdout"), ("t.json.gz", "run.json")] {
+        let error = refused(&with(&TRAFFIC, &["--timeline", name]));
+        assert!(error.contains(mend), "{error}");
+        assert!(!Path::new(name).exists());
+    }
+}
+
+/// Catches an error at a place to which no editor can jump.
+#[test]
+fn errors_of_a_machine_name_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = folder.path().join("m.toml");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/exanest.toml");
+    let changed = fs::read_to_string(shipped).unwrap().replacen("[machine]", "[machine]\nfoo = 3", 1);
+    fs::write(&machine, changed).unwrap();
+    for words in [&["machine", "check"][..], &["traffic", "--load", "0.1", "-m"]] {
+        let error = refused(&with(words, &[text(&machine)]));
+        assert!(error.contains(&format!("{}:", text(&machine))), "{error}");
+    }
+}

@@ -18,12 +18,12 @@ use crate::report_text;
 use crate::run::{LiveError, LiveRun};
 use crate::setup::LiveSetup;
 use crate::wall::Stopwatch;
-use crate::watchers::{Guard, ProcessWatch, Unwritten};
+use crate::watchers::{Guard, ProcessWatch, StartReport, Unwritten};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Scope};
 use std::time::Duration;
 use weft_client::device::HostModel;
 use weft_machine::Machine;
@@ -31,7 +31,7 @@ use weft_msg::{ActiveMessages, ClearToSend, Protocol, Rendezvous, SynchronousSen
 use weft_results::Conclusion;
 use weft_sim::assembly;
 use weft_sim::experiment::live::{LiveAccount, RunReport, RunRequest};
-use weft_sim::experiment::{self, ExperimentError, ExperimentOptions, Interrupt, Placement};
+use weft_sim::experiment::{self, Control, ExperimentError, ExperimentOptions, Placement};
 use weft_topo::Layout;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -272,13 +272,24 @@ fn end_of(job: &Job, simulated: LiveEnd) -> LiveEnd {
     }
 }
 
-/// Runs a program. `begins` is called with the program's path before it starts.
+/// Runs a program. `begins` is called with the program's path before it starts. `control` hears how many of
+/// its ranks have started.
 ///
 /// # Errors
 /// See [`ExecuteError`]; a program that fails is not an error but a [`LiveEnd`].
 pub fn execute(
     request: &Request,
-    interrupt: &Interrupt,
+    control: Control<'_>,
+    begins: &mut dyn FnMut(&Path),
+) -> Result<Execution, ExecuteError> {
+    std::thread::scope(|scope| execute_in(scope, request, control, begins))
+}
+
+/// [`execute`], with the scope of a thread that tells of progress.
+fn execute_in<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    request: &Request,
+    control: Control<'scope>,
     begins: &mut dyn FnMut(&Path),
 ) -> Result<Execution, ExecuteError> {
     let since = Stopwatch::start();
@@ -287,10 +298,12 @@ pub fn execute(
     let job = run.job();
     begins(&plan.program);
     let unwritten = Unwritten::default();
+    let start_report = StartReport::begin(scope, Arc::clone(&job), control.progress);
     let (processes, watcher) = start_processes(&job, &plan, request, &unwritten)?;
-    let guard = Guard::start(Arc::clone(&job), interrupt.clone(), since, request.wall_limit);
+    let guard = Guard::start(Arc::clone(&job), control.interrupt.clone(), since, request.wall_limit);
     let limit = request.time_limit.map_or(Time::NEVER, |limit| Time::ZERO + limit);
     let simulated = run.simulate(limit, &mut || processes.release());
+    drop(start_report);
     let virtual_time = run.now();
     let scene = Scene::of(&job, simulated.as_ref().ok());
     if !matches!(simulated, Ok(LiveEnd::Finished)) {

@@ -89,6 +89,8 @@ pub struct Job {
     pause: AtomicBool,
     /// Raised when the run is to end.
     stopping: AtomicBool,
+    /// Raised when the ranks have left their first barrier of the process manager.
+    released: AtomicBool,
     /// Real time for which a rank may keep its turn; `None`: for ever.
     watchdog: Option<Duration>,
     /// The cores of ranks and simulation.
@@ -108,6 +110,19 @@ pub(crate) enum Gathered {
     Fenced,
     /// The run is to end.
     Stopping,
+}
+
+/// Ranks on their way into virtual time, which those with MPI enter by a barrier of the process manager.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Arrivals {
+    /// Those with a process.
+    pub started: u32,
+    /// Those that are in the barrier, or in virtual time.
+    pub met: u32,
+    /// Whether the barrier has let them go.
+    pub released: bool,
+    /// Those in virtual time, or at their ends.
+    pub joined: u32,
 }
 
 /// A rank's place on the machine.
@@ -172,6 +187,7 @@ impl Job {
             changed: Condvar::new(),
             pause: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            released: AtomicBool::new(false),
             watchdog: setup.watchdog,
             placement: Placement::default(),
             turns_under_way: AtomicU32::new(0),
@@ -362,9 +378,25 @@ impl Job {
         }
     }
 
+    /// Counts of the ranks on their way into virtual time.
+    pub(crate) fn arrivals(&self) -> Arrivals {
+        let life = lock(&self.life);
+        let count = |is_there: &dyn Fn(usize) -> bool| {
+            (0..self.members.len()).filter(|rank| is_there(*rank)).count() as u32
+        };
+        let is_outside = |rank: usize| self.members[rank].device.state() == Some(State::Real);
+        Arrivals {
+            started: count(&|rank| life.started[rank].is_some()),
+            met: count(&|rank| life.fenced[rank] || !is_outside(rank)),
+            released: self.released.load(Ordering::Acquire),
+            joined: count(&|rank| !life.fenced[rank] && !is_outside(rank)),
+        }
+    }
+
     /// Lets all fenced ranks go, outside virtual time; those that were in it will join again at `clock`, in
     /// ps.
     pub(crate) fn release(&self, clock: u64) {
+        self.released.store(true, Ordering::Release);
         let mut life = lock(&self.life);
         for (member, fenced) in self.members.iter().zip(&mut life.fenced) {
             if std::mem::take(fenced) && member.device.state() == Some(State::Fence) {

@@ -271,8 +271,26 @@ pub fn check_text(name: &str, text: &str, sets: &[impl AsRef<str>]) -> Result<Ma
     }
 }
 
+/// Most characters of a machine's name, and of its description in a few words: reports have them in a line.
+const MAX_LINE: usize = 100;
+
+/// Reports a name or title that fits no line of a report.
+fn check_identity(raw: &RawMachine, reader: &mut Reader<'_>) {
+    for (key, text) in [("name", &raw.machine.name), ("title", &raw.machine.title)] {
+        if text.trim().is_empty() || text.contains('\n') || text.chars().count() > MAX_LINE {
+            let problem = Problem::new(
+                format!("`machine.{key}` is a line of 1 to {MAX_LINE} characters"),
+                "",
+                "what is longer belongs to `machine.description`",
+            );
+            reader.report(raw.location, problem);
+        }
+    }
+}
+
 /// Checks that the sections fit together. The constants are still with the reader.
 fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
+    check_identity(&raw, reader);
     let shape_is_set = raw.topology.is_set();
     let topology = topology::check(raw.topology, reader);
     let link_classes = topology.as_ref().map(|topology| topology.link_classes);

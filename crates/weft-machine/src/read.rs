@@ -241,14 +241,22 @@ impl<T: FromItem> FromItem for Vec<T> {
 
 impl FromItem for String {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<String> {
-        if let Value::Text(text) = &item.value {
-            return Some(text.clone());
-        }
-        let problem = Problem::new(
-            format!("`{path}` is a text"),
-            format!("this is {}", item.value.describe()),
-            "put it in quotes",
-        );
+        let problem = match &item.value {
+            // Reports print it: a terminal would obey it.
+            Value::Text(text) => match text.chars().find(|c| c.is_control() && !['\n', '\t'].contains(c)) {
+                None => return Some(text.clone()),
+                Some(control) => Problem::new(
+                    format!("`{path}` holds a control character"),
+                    format!("this one: {}", control.escape_unicode()),
+                    "leave it out",
+                ),
+            },
+            other => Problem::new(
+                format!("`{path}` is a text"),
+                format!("this is {}", other.describe()),
+                "put it in quotes",
+            ),
+        };
         reader.report(item.location, problem);
         None
     }

@@ -550,3 +550,25 @@ proptest! {
         }
     }
 }
+
+/// Catches a text that a terminal obeys, and a name that fills a screen.
+#[test]
+fn names_are_lines_that_can_be_printed() {
+    let text = SHIPPED.iter().find(|shipped| shipped.name == "exanest").unwrap().text;
+    let line = text.lines().find(|line| line.starts_with("name = ")).unwrap();
+    for (name, wrong) in [
+        (r#""\u001b[31mRED""#.to_owned(), Some("control character")),
+        (r#""""#.to_owned(), Some("1 to 100 characters")),
+        (r#""a\nb""#.to_owned(), Some("1 to 100 characters")),
+        (format!("{:?}", "x".repeat(101)), Some("1 to 100 characters")),
+        (r#""Rack Süd""#.to_owned(), None),
+    ] {
+        let changed = text.replacen(line, &format!("name = {name}"), 1);
+        let error = check_text("m.toml", &changed, &NO_SETS).err().map(|error| error.to_string());
+        match (wrong, error) {
+            (None, None) => {}
+            (Some(wrong), Some(error)) => assert!(error.contains(wrong), "{error}"),
+            (wrong, error) => panic!("{name}: {wrong:?}, {error:?}"),
+        }
+    }
+}

@@ -304,7 +304,7 @@ impl Section<'_, '_> {
         let location = set.or_else(|| locations().next()).unwrap_or(self.raw.kind);
         let problem = match error {
             SizeError::TooMany { what, count, limit } => Problem::new(
-                format!("the machine would have {} {what}", (*count).min(u128::from(u64::MAX))),
+                format!("the machine would have {} {what}", weft_topo::counted(*count)),
                 "too large",
                 format!("make it smaller: at most {limit} {what}"),
             ),

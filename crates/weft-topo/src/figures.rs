@@ -174,7 +174,22 @@ pub trait ClosedForms {
 
 /// The figures of a machine.
 pub fn figures<L: Topology + Routing + ClosedForms>(layout: &L) -> Figures {
-    let load = |pattern| PatternLoad { pattern, load: channel_load(layout, pattern) };
+    figures_with_progress(layout, &mut |_| {})
+}
+
+/// [`figures`], which take minutes for machines of millions of endpoints. `advance` hears the share that is
+/// done, 0 to 1, by parts of the work that are of unlike length.
+pub fn figures_with_progress<L: Topology + Routing + ClosedForms>(
+    layout: &L,
+    advance: &mut dyn FnMut(f64),
+) -> Figures {
+    // Distances, then the patterns.
+    let parts = 1 + Pattern::ALL.len();
+    let mut part = 0;
+    let mut next_part = |within: f64| {
+        advance((f64::from(part) + within) / parts as f64);
+        part += u32::from(within >= 1.0);
+    };
     let (diameter, mean_distance) = (layout.diameter(), layout.mean_distance());
     let counted = (diameter.is_none() || mean_distance.is_none()).then(|| Distances::count(layout));
     let sources = match &counted {
@@ -182,14 +197,22 @@ pub fn figures<L: Topology + Routing + ClosedForms>(layout: &L) -> Figures {
         None if layout.uniform_load().is_none() => Sources::of(layout).basis(),
         None => SourcesCounted::All,
     };
+    let links = count_links(layout);
+    let bisection = layout.bisection().unwrap_or_else(|| halves_by_number(layout));
+    next_part(1.0);
+    let channel_loads = Pattern::ALL.map(|pattern| {
+        let load = channel_load_with_progress(layout, pattern, &mut next_part);
+        next_part(1.0);
+        PatternLoad { pattern, load }
+    });
     Figures {
         endpoints: layout.endpoints(),
         switches: layout.switches(),
-        links: count_links(layout),
+        links,
         diameter: diameter.or(counted.as_ref().map(|counted| counted.longest)).unwrap_or(0),
         mean_distance: mean_distance.or(counted.as_ref().map(|counted| counted.mean)).unwrap_or(0.0),
-        bisection: layout.bisection().unwrap_or_else(|| halves_by_number(layout)),
-        channel_loads: Pattern::ALL.map(load).to_vec(),
+        bisection,
+        channel_loads: channel_loads.to_vec(),
         sources,
     }
 }
@@ -202,13 +225,22 @@ pub fn channel_load<L: Topology + Routing + ClosedForms>(
     layout: &L,
     pattern: Pattern,
 ) -> Result<ChannelLoad, Undefined> {
+    channel_load_with_progress(layout, pattern, &mut |_| {})
+}
+
+/// [`channel_load`]. `advance` hears shares below 1.
+fn channel_load_with_progress<L: Topology + Routing + ClosedForms>(
+    layout: &L,
+    pattern: Pattern,
+    advance: &mut dyn FnMut(f64),
+) -> Result<ChannelLoad, Undefined> {
     if pattern == Pattern::Uniform {
         return Ok(layout.uniform_load().unwrap_or_else(|| counted_uniform_load(layout)));
     }
     let permutation = Permutation::new(pattern, layout)?;
     Ok(layout
         .permutation_load(&permutation)
-        .unwrap_or_else(|| counted_permutation_load(layout, &permutation)))
+        .unwrap_or_else(|| counted_permutation_load(layout, &permutation, advance)))
 }
 
 /// Cables of each class.

@@ -63,7 +63,7 @@ pub use family::{
 };
 pub use figures::{
     Bisection, ChannelLoad, ClassLinks, ClosedForms, Figures, Paths, PatternLoad, SourceClass,
-    SourcesCounted, channel_load, figures,
+    SourcesCounted, channel_load, figures, figures_with_progress,
 };
 pub use hyperx::{
     FullyConnectedParameters, HyperX, HyperXLayout, HyperXOrder, HyperXParameters, HyperXRouting, HyperXUgal,
@@ -76,7 +76,7 @@ pub use names::UnknownEndpoint;
 pub use path::idle_path;
 pub use pattern::{Pattern, Permutation, Shape, Undefined};
 pub use proof::{Channel, Cycle, Method, Proof, Ranked, prove};
-pub use size::{MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError};
+pub use size::{MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError, counted};
 pub use star::{Star, StarParameters, StarRouting, StarRoutingWord};
 pub use torus::{
     Dimension, DimensionOrder, MAX_DIMENSIONS, MeshParameters, Torus, TorusParameters, TorusRouting,

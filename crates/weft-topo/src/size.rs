@@ -28,7 +28,7 @@ pub enum SizeError {
         high: u64,
     },
     /// More of something than a machine may have.
-    #[error("the machine would have {count} {what}; the limit is {limit}")]
+    #[error("the machine would have {} {what}; the limit is {limit}", counted(*.count))]
     TooMany {
         /// The noun for what is counted, such as endpoints.
         what: &'static str,
@@ -40,6 +40,12 @@ pub enum SizeError {
     /// A number of mezzanines that does not fill the Y rings of an ExaNeSt machine.
     #[error("{0} mezzanines do not fill Y rings of four; take 1 to 4 or a multiple of 4")]
     Mezzanines(u64),
+}
+
+/// A count, where none was too large to be computed.
+pub fn counted(count: u128) -> String {
+    // Products saturate at 128 bits; factors at 64 bits.
+    if count >= u128::from(u64::MAX) { "2^64 or more".to_owned() } else { count.to_string() }
 }
 
 /// Checks a parameter and narrows it to 32 bits.

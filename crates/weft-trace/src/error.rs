@@ -14,9 +14,7 @@ pub enum TraceError {
         source: std::io::Error,
     },
     /// The file cannot be written. What was written has been removed.
-    #[error(
-        "{path}: cannot be written: {reason}; free space or choose another place, nothing was left behind"
-    )]
+    #[error("{path}: cannot be written: {reason}; free space or choose another place")]
     Write {
         /// The file that was to be made.
         path: PathBuf,

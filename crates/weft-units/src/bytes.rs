@@ -89,6 +89,7 @@ impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (shift, unit) = match self.0 {
             0 => (0, ""),
+            n if n % (1 << 40) == 0 => (40, "T"),
             n if n % (1 << 30) == 0 => (30, "G"),
             n if n % (1 << 20) == 0 => (20, "M"),
             n if n % (1 << 10) == 0 => (10, "K"),

@@ -32,13 +32,19 @@ pub struct Place {
     pub core: u32,
 }
 
+/// The ending of a noun behind a count.
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// Ranks that cannot be placed as asked for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MappingError {
     /// More ranks than places.
     #[error(
-        "{ranks} ranks do not fit on {places} cores ({hosts} hosts with {per_host} ranks each); \
-         take a larger machine with --set{more}"
+        "{ranks} ranks do not fit on {places} cores ({hosts} host{} with {per_host} rank{} each); \
+         take a larger machine with --set{more}",
+        plural(u64::from(*.hosts)), plural(u64::from(*.per_host))
     )]
     TooManyRanks {
         /// Ranks to be placed.

@@ -3,6 +3,7 @@
 use crate::exit::{Failure, Status};
 use crate::options::{FormatOptions, SetOptions};
 use crate::output;
+use crate::progress::Bar;
 use clap::{Args, Subcommand};
 use weft_sim::experiment::machine::{
     self, EndpointName, MachineCheck, MachineFigures, MachineValue, MessageClassLine, ShippedMachine,
@@ -63,7 +64,8 @@ fn list(format: FormatOptions) -> Result<Status, Failure> {
 }
 
 fn show(one: &OneMachine) -> Result<Status, Failure> {
-    let figures = machine::show(&machine::input(&one.machine, &one.sets.sets)?)?;
+    let input = machine::input(&one.machine, &one.sets.sets)?;
+    let figures = machine::show(&input, &Bar::new(false))?;
     if one.format.json {
         output::document(&figures)?
     } else {

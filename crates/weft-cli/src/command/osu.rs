@@ -2,7 +2,9 @@
 
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
-use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
+use crate::options::{
+    MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed, whole_number,
+};
 use crate::output::{self, decimal, thousands};
 use crate::value::{Sizes, parse_iterations, parse_sizes};
 use clap::{Args, ValueEnum};
@@ -37,7 +39,7 @@ pub struct OsuOptions {
     to: Option<String>,
 
     /// Number of ranks; by default one per core, or 2 in benchmarks of two ranks. expected-bcast takes a list
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole_number(0..=u32::MAX))]
     ranks: Vec<u32>,
 
     #[command(flatten)]

@@ -70,7 +70,7 @@ impl RecordOptions {
         }
         Ok(match summary {
             RecordSummary { interrupted: true, .. } => Status::Interrupted,
-            RecordSummary { program_status: 0, .. } => Status::Done,
+            RecordSummary { program_status: 0, without_room: 0, .. } => Status::Done,
             _ => Status::EndedBadly,
         })
     }
@@ -89,6 +89,8 @@ struct RecordReport<'a> {
     not_recorded: &'a BTreeMap<String, u64>,
     /// Whether each rank is recorded to its end.
     complete: bool,
+    /// Ranks whose recording ended before they did, as there was no room for it.
+    ranks_without_room: u32,
     /// Exit status of the program; 128 + n where signal n ended it.
     program_status: i32,
     /// Whether the user ended the recording.
@@ -104,6 +106,7 @@ impl RecordReport<'_> {
             operations: summary.metadata.rank_operations.iter().sum(),
             not_recorded: &header.unrecorded,
             complete: !header.interrupted,
+            ranks_without_room: summary.without_room,
             program_status: summary.program_status,
             interrupted: summary.interrupted,
         }
@@ -116,11 +119,23 @@ fn text(report: &RecordReport) -> String {
         .iter()
         .map(|(call, count)| format!("weft: not recorded: {count} × {call}\n"))
         .collect();
-    let cut = if report.complete { "" } else { "; it ends where the ranks were stopped" };
+    let cut = cut_off(report.complete, report.ranks_without_room);
     let ended = match report.program_status {
         0 => String::new(),
         status => format!("weft: the program ended with status {status}\n"),
     };
     let (trace, ranks, operations) = (&report.trace, report.ranks, report.operations);
-    format!("weft: {trace}: {ranks} ranks, {operations} operations{cut}\n{missing}{ended}")
+    format!("{missing}{ended}weft: {trace}: {ranks} ranks, {operations} operations{cut}\n")
+}
+
+/// The end of a trace, where it is not that of its program.
+pub fn cut_off(complete: bool, ranks_without_room: u32) -> String {
+    match (complete, ranks_without_room) {
+        (true, _) => String::new(),
+        (false, 0) => "; it ends where the ranks were stopped".to_owned(),
+        (false, 1) => "; one rank's recording ends early, as there was no room for its part".to_owned(),
+        (false, ranks) => {
+            format!("; the recordings of {ranks} ranks end early, as there was no room for their parts")
+        }
+    }
 }

@@ -1,14 +1,17 @@
 //! `weft run`: a real MPI program in virtual time.
 
 use super::breakdown::size_classes;
+use super::record::cut_off;
 use super::region::region_summary;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::{
-    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, mapping_name, parse_positive_span, parse_seed,
+    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, mapping_name, parse_positive_span,
+    parse_seed, whole_number,
 };
 use crate::output;
 use crate::place::{OutputFile, located};
+use crate::progress::Bar;
 use crate::standard_error::{self, say};
 use clap::{Args, ValueHint};
 use serde::Serialize;
@@ -17,9 +20,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weft_host::record::{self, Recording};
 use weft_host::{Execution, HostModel, INJECT_LIMIT, LiveEnd, Recorder, Request, execute};
-use weft_sim::experiment::Measured;
 use weft_sim::experiment::live::{RunRequest, RunRow};
 use weft_sim::experiment::replay::Region;
+use weft_sim::experiment::{Control, Measured};
+use weft_trace::parts::Converted;
 use weft_units::{Span, Time};
 
 /// Real time that a rank may keep its turn for where the user does not say.
@@ -32,7 +36,8 @@ pub struct RunOptions {
     machine: MachineOptions,
 
     /// Number of ranks; each is a process
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole_number(1..=65536))]
+    #[arg(allow_negative_numbers = true)]
     ranks: u32,
 
     #[command(flatten)]
@@ -190,32 +195,39 @@ impl RunOptions {
         let (quiet, json) = (self.report.quiet, self.report.format.json);
         let request = self.request(words, recording.as_ref())?;
         let interrupt = on_ctrl_c()?;
-        let execution = execute(&request, &interrupt, &mut |program| {
-            if !quiet {
-                announce(&request, program);
+        let bar = Bar::new(quiet);
+        let execution =
+            execute(&request, Control { interrupt: &interrupt, progress: &bar }, &mut |program| {
+                if !quiet {
+                    announce(&request, program);
+                }
+            });
+        let (execution, recorded) = match (execution, recording) {
+            (Ok(execution), recording) => {
+                let recorded = recording.map(|it| finish_recording(it, &execution, &request.run.host));
+                (execution, recorded)
             }
-        });
-        let execution = match (execution, recording) {
-            (Ok(execution), Some(recording)) => {
-                finish_recording(recording, &execution, &request.run.host, quiet)?;
-                execution
-            }
-            (Ok(execution), None) => execution,
             (Err(error), recording) => {
                 // The first error is the one to tell.
                 let _ = recording.map(Recording::discard);
                 return Err(error.into());
             }
         };
-        let status = execution.end.exit_status();
+        let status = match execution.end.exit_status() {
+            0 if recorded.as_ref().is_some_and(|recorded| !recorded.is_whole) => 1,
+            status => status,
+        };
         explain_end(&execution, quiet);
         if json {
             output::document(&document(&request, &execution, status))?;
         } else if !quiet {
             summarize(&request, &execution);
         }
+        if let Some(recorded) = recorded {
+            recorded.tell(quiet);
+        }
         if let Some(error) = &execution.unwritten {
-            return Err(Failure::input(format!(
+            return Err(Failure::not_kept(format!(
                 "what ranks printed cannot be written: {error}; results and traces are whole"
             )));
         }
@@ -296,34 +308,48 @@ fn recorder(recording: &Recording) -> Recorder {
     Recorder { library: recording.library.clone(), variable }
 }
 
+/// A recording whose program has ended.
+struct Recorded {
+    /// Whether it is a trace of all that the ranks did.
+    is_whole: bool,
+    /// The trace, and what is not in it: lines for people.
+    lines: Vec<String>,
+}
+
+impl Recorded {
+    /// Prints it, also where the user wants no words and something is missing.
+    fn tell(&self, quiet: bool) {
+        if !quiet || !self.is_whole {
+            self.lines.iter().for_each(|line| say!("weft: {line}"));
+        }
+    }
+}
+
 /// Makes the trace. What differs between two runs of one program, such as the date, is not in it.
-fn finish_recording(
-    recording: Recording,
-    execution: &Execution,
-    host: &str,
-    quiet: bool,
-) -> Result<(), Failure> {
+fn finish_recording(recording: Recording, execution: &Execution, host: &str) -> Recorded {
     let trace = recording.trace().display().to_string();
     let ended_well = execution.end == LiveEnd::Finished;
     let recorded = recording.finish(|header| {
         header.interrupted |= !ended_well;
         header.virtual_time = Some(host.to_owned());
         header.buffered_limit = Some(INJECT_LIMIT as u64);
-    })?;
-    match recorded {
-        None => say!("weft: nothing was recorded: no process called MPI_Init through its C interface"),
-        Some(metadata) => {
-            let operations: u64 = metadata.rank_operations.iter().sum();
-            let cut = if metadata.header.interrupted { "; it ends where the ranks were stopped" } else { "" };
-            if !quiet {
-                say!("weft: {trace}: {} ranks, {operations} operations{cut}", metadata.header.ranks);
-            }
-            for (call, count) in metadata.header.unrecorded.iter().filter(|_| !quiet) {
-                say!("weft: not recorded: {count} × {call}");
-            }
+    });
+    let (metadata, without_room) = match recorded {
+        Ok(Some(Converted { metadata, without_room })) => (metadata, without_room),
+        Ok(None) => {
+            // A job over weft.h alone has nothing to record, which is no fault of the run.
+            say!("weft: nothing was recorded: no process called MPI_Init through its C interface");
+            return Recorded { is_whole: true, lines: Vec::new() };
         }
-    }
-    Ok(())
+        Err(error) => return Recorded { is_whole: false, lines: vec![error.to_string()] },
+    };
+    let operations: u64 = metadata.rank_operations.iter().sum();
+    let cut = cut_off(!metadata.header.interrupted, without_room);
+    let unrecorded = metadata.header.unrecorded.iter();
+    let mut lines: Vec<_> =
+        unrecorded.map(|(call, count)| format!("not recorded: {count} × {call}")).collect();
+    lines.push(format!("{trace}: {} ranks, {operations} operations{cut}", metadata.header.ranks));
+    Recorded { is_whole: without_room == 0, lines }
 }
 
 /// Names the run before it begins: a long one prints nothing else for a while.

@@ -90,7 +90,7 @@ fn info_text(info: &TraceInfo) -> String {
     let table =
         output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
     let kinds = info.operations_by_kind.iter().map(|(kind, count)| [kind.clone(), count.to_string()]);
-    let kinds = output::table(["operation", "count"], [false, true], kinds);
+    let kinds = output::table_of_some(["operation", "count"], [false, true], kinds);
     table + "\n" + &kinds + &missing(&info.unrecorded)
 }
 
@@ -101,7 +101,7 @@ fn missing(unrecorded: &BTreeMap<String, u64>) -> String {
 
 fn stats_text(stats: &TraceStats) -> String {
     let kinds = stats.operations_by_kind.iter().map(|(kind, count)| [(*kind).to_owned(), count.to_string()]);
-    let kinds = output::table(["operation", "count"], [false, true], kinds);
+    let kinds = output::table_of_some(["operation", "count"], [false, true], kinds);
     let sizes = stats.message_sizes.iter().map(|class| {
         let sizes = match class.from_bytes == class.to_bytes {
             true => class.from_bytes.to_string(),
@@ -109,7 +109,7 @@ fn stats_text(stats: &TraceStats) -> String {
         };
         [sizes, class.messages.to_string(), class.message_bytes.to_string()]
     });
-    let sizes = output::table(["message size (B)", "messages", "bytes"], [false, true, true], sizes);
+    let sizes = output::table_of_some(["message size (B)", "messages", "bytes"], [false, true, true], sizes);
     format!(
         "{kinds}\n{sizes}\n{} ranks, {} pairs that send; {:.3} us of computation, {:.3} to {:.3} us in one \
          rank\n{}",

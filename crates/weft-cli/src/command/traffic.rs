@@ -2,7 +2,7 @@
 
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
-use crate::options::{MachineOptions, SimulationOptions, parse_positive_span, parse_seed};
+use crate::options::{MachineOptions, SimulationOptions, parse_positive_span, parse_seed, whole_number};
 use crate::output::{self, decimal, percent};
 use crate::value::{Loads, Sizes, parse_loads, parse_sizes};
 use clap::{Args, ValueEnum};
@@ -57,7 +57,7 @@ pub struct TrafficOptions {
 
     /// Number of seeds, counted up from --seed; several give confidence intervals
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(value_parser = whole_number(1..=1000), allow_negative_numbers = true)]
     seeds: u32,
 
     #[command(flatten)]

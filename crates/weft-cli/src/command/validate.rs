@@ -2,7 +2,7 @@
 
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
-use crate::options::{ReportOptions, SetOptions};
+use crate::options::{ReportOptions, SetOptions, whole_number};
 use crate::output;
 use crate::progress::Bar;
 use clap::Args;
@@ -26,7 +26,7 @@ pub struct ValidateOptions {
 
     /// Threads that vary constants; the results do not depend on their number
     #[arg(long, value_name = "N", default_value_t = 1, requires = "vary")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(value_parser = whole_number(1..=64), allow_negative_numbers = true)]
     threads: u32,
 
     #[command(flatten)]

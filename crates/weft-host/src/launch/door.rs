@@ -9,9 +9,9 @@
 //! which stands in the environment of ranks alone, says who is a rank of this job. Nothing here waits for
 //! anybody.
 
+use super::poller::Poller;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
@@ -45,23 +45,33 @@ impl Door {
         format!("{}:{}", self.name, self.secret)
     }
 
-    /// The descriptors to wait for.
-    pub fn descriptors(&self) -> impl Iterator<Item = i32> {
-        let guests = self.guests.iter().map(|(guest, _)| guest.as_raw_fd());
-        std::iter::once(self.listener.as_raw_fd()).chain(guests)
+    /// Has knocks watched under this key.
+    ///
+    /// # Errors
+    /// Those of [`Poller::add`].
+    pub fn watch(&self, poller: &Poller, key: u64) -> io::Result<()> {
+        poller.add(&self.listener, key)
     }
 
-    /// Lets in who has come; returns those who have proved to be ranks.
-    pub fn look(&mut self) -> Vec<(u32, UnixStream)> {
+    /// Lets in who has come; returns those who have proved to be ranks. Guests are watched under the key of
+    /// [`Door::watch`].
+    pub fn look(&mut self, poller: &Poller, key: u64) -> Vec<(u32, UnixStream)> {
         for _ in 0..GUESTS {
             let Ok((guest, _)) = self.listener.accept() else { break };
-            if self.guests.len() < GUESTS && guest.set_nonblocking(true).is_ok() {
+            let is_heard = self.guests.len() < GUESTS
+                && guest.set_nonblocking(true).is_ok()
+                && poller.add(&guest, key).is_ok();
+            if is_heard {
                 self.guests.push((guest, Vec::new()));
             }
         }
         let mut admitted = Vec::new();
         for (mut guest, mut said) in std::mem::take(&mut self.guests) {
-            match greeting(&mut guest, &mut said) {
+            let greeting = greeting(&mut guest, &mut said);
+            if !matches!(greeting, Ok(false)) {
+                poller.remove(&guest);
+            }
+            match greeting {
                 Ok(true) => {
                     let rank = rank_of(&said, &self.secret).filter(|_| guest.set_nonblocking(false).is_ok());
                     admitted.extend(rank.map(|rank| (rank, guest)));
@@ -129,7 +139,8 @@ mod tests {
             come(&"a".repeat(GREETING + 1)),
         ];
         let _rank = come(&format!("weft rank=7 secret={secret}\ncmd=init"));
-        let mut admitted = door.look();
+        let poller = Poller::new().unwrap();
+        let mut admitted = door.look(&poller, 0);
         assert_eq!((admitted.len(), door.guests.len()), (1, 1));
         let (number, mut stream) = admitted.remove(0);
         let mut said = [0; 8];
@@ -139,6 +150,6 @@ mod tests {
             let closed = stranger.read(&mut [0]);
             assert!(closed.is_err() || closed.is_ok_and(|count| count == 0));
         }
-        assert!(door.look().is_empty());
+        assert!(door.look(&poller, 0).is_empty());
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`door`] | where ranks find that whose launchers have closed what they inherited |
 //! | `output` | what ranks print, in the order of virtual time |
+//! | [`poller`] | waiting for what many ranks send |
 //! | [`pmi`] | the text protocol by which ranks find each other |
 //! | [`program`] | is it one that can be a rank? |
 //! | [`processes`] | starting, watching, ending |
@@ -11,6 +12,7 @@
 pub mod door;
 pub(crate) mod output;
 pub mod pmi;
+pub mod poller;
 pub mod processes;
 pub mod program;
 

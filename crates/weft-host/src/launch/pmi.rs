@@ -7,9 +7,15 @@
 //!   cmd=put kvsname=… key=… value=…──►  kept in one map for the job
 //!   cmd=barrier_in                 ──►  the rank leaves virtual time
 //!                                  ◄──  cmd=barrier_out, when the run releases all
+//!   cmd=get … key=-allgather-1-0   ──►
+//!                                  ◄──  cmd=get_result …    of -allgather-1-0, and at once of -1-1 to -1-63
 //! ```
+//! Every rank of MPICH gets the addresses of all ranks, in order. A million questions of 1,024 ranks, each
+//! with two changes of process, would take longer than all else. So answers go ahead of the questions.
+//!
 //! # Source
-//! MPICH, `src/pmi/src/pmi_v1.c`, and P. Balaji et al., "PMI: a scalable parallel process-management
+//! MPICH, `src/pmi/src/pmi_v1.c`, and for the order of questions `MPIR_pmi_allgather` in
+//! `src/util/mpir_pmi.c`; P. Balaji et al., "PMI: a scalable parallel process-management
 //! interface for extreme-scale systems", EuroMPI 2010.
 //!
 //! # Not modelled
@@ -22,6 +28,10 @@ use std::io::Write;
 pub const LONGEST_LINE: usize = 64 << 10;
 const KEY: usize = 64;
 const VALUE: usize = 1024;
+/// Answers that are sent at a time, of which a rank has asked for the first: far less than a socket holds.
+const ANSWERS_AHEAD: u32 = 64;
+/// Beginning of a value that is in pieces under other keys, which are asked for next.
+const IN_PIECES: &str = "segments=";
 
 /// The request that a rank's line makes of its process manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,6 +57,17 @@ pub struct Pmi {
     inside: BTreeSet<u32>,
     /// A spawn request takes several lines: of these ranks.
     spawning: BTreeSet<u32>,
+    /// Answers that have gone ahead, by rank.
+    ahead: BTreeMap<u32, Ahead>,
+}
+
+/// Answers of an allgather that a rank has been sent, some of them before it asks.
+#[derive(Debug)]
+struct Ahead {
+    /// The keys without the number of a rank.
+    prefix: String,
+    /// Ranks whose values it has been sent.
+    sent: u32,
 }
 
 impl Pmi {
@@ -62,6 +83,7 @@ impl Pmi {
             values,
             inside: BTreeSet::new(),
             spawning: BTreeSet::new(),
+            ahead: BTreeMap::new(),
         }
     }
 
@@ -110,10 +132,7 @@ impl Pmi {
                 }
                 _ => "cmd=put_result rc=-1 msg=bad_key_or_value\n".to_owned(),
             },
-            Some("get") => match word("key").and_then(|key| self.values.get(key)) {
-                Some(value) => format!("cmd=get_result rc=0 msg=success value={value}\n"),
-                None => "cmd=get_result rc=-1 msg=key_not_found value=unknown\n".to_owned(),
-            },
+            Some("get") => self.get(rank, word("key").unwrap_or_default()),
             Some("barrier_in") => return Asked::Barrier,
             Some("finalize") => {
                 self.inside.remove(&rank);
@@ -131,6 +150,48 @@ impl Pmi {
         };
         Asked::Answer(answer)
     }
+
+    /// The answer to a question for a value; with those to the questions that follow it, or nothing if it has
+    /// gone ahead.
+    fn get(&mut self, rank: u32, key: &str) -> String {
+        let Some((prefix, number)) = of_allgather(key) else { return self.value(key) };
+        // Who begins anew is another program in the rank's place.
+        let sent = match self.ahead.get(&rank) {
+            Some(ahead) if ahead.prefix == prefix && number > 0 => ahead.sent,
+            _ => 0,
+        };
+        if number < sent {
+            return String::new();
+        }
+        let is_next = number == sent;
+        let goes_ahead = |key: &str| self.values.get(key).is_some_and(|value| !value.starts_with(IN_PIECES));
+        let keys = (number..self.ranks.min(number.saturating_add(ANSWERS_AHEAD)))
+            .map(|number| format!("{prefix}{number}"))
+            .take_while(|key| is_next && goes_ahead(key));
+        let answers: Vec<String> = keys.map(|key| self.value(&key)).collect();
+        if answers.is_empty() {
+            return self.value(key);
+        }
+        let sent = number + answers.len() as u32;
+        self.ahead.insert(rank, Ahead { prefix: prefix.to_owned(), sent });
+        answers.concat()
+    }
+
+    fn value(&self, key: &str) -> String {
+        match self.values.get(key) {
+            Some(value) => format!("cmd=get_result rc=0 msg=success value={value}\n"),
+            None => "cmd=get_result rc=-1 msg=key_not_found value=unknown\n".to_owned(),
+        }
+    }
+}
+
+/// The key of a rank's value in an allgather of MPICH, `-allgather-SEQUENCE-RANK`: without the rank, and the
+/// rank.
+fn of_allgather(key: &str) -> Option<(&str, u32)> {
+    let (sequence, rank) = key.strip_prefix("-allgather-")?.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let prefix = &key[..key.len() - rank.len()];
+    (is_number(sequence) && is_number(rank)).then(|| Some((prefix, rank.parse().ok()?)))?
 }
 
 #[cfg(test)]
@@ -158,6 +219,47 @@ mod tests {
         );
         assert_eq!(pmi.line(1, "cmd=barrier_in"), Asked::Barrier);
         assert_eq!(pmi.line(1, "cmd=abort exitcode=7"), Asked::Abort(7));
+    }
+
+    /// Catches a rank that reads the value of another rank than it has asked for, or waits for an answer.
+    #[test]
+    fn answers_that_go_ahead_are_those_to_the_questions() {
+        let mut pmi = Pmi::new(200, "1");
+        for rank in 0..200 {
+            let value = if rank == 150 { "segments=2".to_owned() } else { format!("of{rank}") };
+            answer(&mut pmi, &format!("cmd=put key=-allgather-1-{rank} value={value}"));
+            answer(&mut pmi, &format!("cmd=put key=-allgather-2-{rank} value=second{rank}"));
+        }
+        answer(&mut pmi, "cmd=put key=-allgather-1-150-seg-1 value=piece");
+        let mut unread = std::collections::VecDeque::new();
+        let mut sendings = 0;
+        let mut ask = |pmi: &mut Pmi, key: &str| {
+            let sent = answer(pmi, &format!("cmd=get key={key}"));
+            sendings += u32::from(!sent.is_empty());
+            unread.extend(sent.lines().map(str::to_owned));
+            unread.pop_front().unwrap()
+        };
+        for rank in 0..200 {
+            let got = ask(&mut pmi, &format!("-allgather-1-{rank}"));
+            if rank == 150 {
+                assert!(got.ends_with("value=segments=2"), "{got}");
+                assert!(ask(&mut pmi, "-allgather-1-150-seg-1").ends_with("value=piece"));
+            } else {
+                assert!(got.ends_with(&format!("value=of{rank}")), "{got}");
+            }
+        }
+        for rank in 0..200 {
+            let got = ask(&mut pmi, &format!("-allgather-2-{rank}"));
+            assert!(got.ends_with(&format!("value=second{rank}")), "{got}");
+        }
+        assert!(ask(&mut pmi, "other").contains("rc=-1"));
+        for rank in 0..100 {
+            let got = ask(&mut pmi, &format!("-allgather-2-{rank}"));
+            assert!(got.ends_with(&format!("value=second{rank}")), "{got}");
+        }
+        assert!(sendings < 20, "{sendings}");
+        // The block that holds the last of these goes on.
+        assert!(unread.front().is_some_and(|next| next.ends_with("value=second100")));
     }
 
     #[test]

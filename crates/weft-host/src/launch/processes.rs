@@ -12,16 +12,17 @@ use super::Recorder;
 use super::door::Door;
 use super::output::{Left, Output, Pipes};
 use super::pmi::{Asked, LONGEST_LINE, Pmi};
+use super::poller::{Poller, open_descriptor};
 use crate::job::Job;
 use crate::live_end::Death;
 use crate::lock::lock;
 use crate::wall::Stopwatch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -96,6 +97,18 @@ enum Ready {
     Asks,
     Prints,
 }
+
+impl Ready {
+    const ALL: [Ready; 3] = [Ready::Ended, Ready::Asks, Ready::Prints];
+
+    /// The key under which a descriptor of a rank is watched.
+    fn key(self, rank: u32) -> u64 {
+        u64::from(rank) << 2 | self as u64
+    }
+}
+
+/// The key of the door and of the guests in it.
+const DOOR_KEY: u64 = u64::MAX;
 
 impl Processes {
     /// Starts the ranks and watches them in a thread of its own, which ends when all have ended.
@@ -207,6 +220,13 @@ struct Watcher {
     door: Option<Door>,
     watch: Arc<Mutex<Box<dyn Watch>>>,
     output: Arc<Output>,
+    poller: Poller,
+    /// Descriptors of ranks that are watched.
+    watched: usize,
+    /// Ranks whose processes have not ended.
+    living: usize,
+    /// Ranks that have printed more than is collected.
+    full: BTreeSet<u32>,
 }
 
 impl Watcher {
@@ -227,9 +247,10 @@ impl Watcher {
             pipes.push(of_rank);
             Ok(())
         });
-        let output = started.and_then(|()| Output::new(pipes, Arc::clone(&watch), start.label));
-        let output = match output {
-            Ok(output) => Arc::new(output),
+        let output =
+            started.and_then(|()| Ok((Output::new(pipes, Arc::clone(&watch), start.label)?, Poller::new()?)));
+        let (output, poller) = match output {
+            Ok((output, poller)) => (Arc::new(output), poller),
             Err(error) => {
                 children.iter_mut().for_each(|watched: &mut Watched| drop(watched.child.kill()));
                 return Err(error);
@@ -241,7 +262,41 @@ impl Watcher {
         job.set_output(&output);
         let server = Pmi::new(children.len() as u32, &job.name());
         let (pmi, in_barrier) = (Arc::new(Mutex::new(sockets)), Arc::new(Mutex::new(Vec::new())));
-        Ok((Watcher { job, pmi, in_barrier, server, door, watch, output }, children))
+        let (living, full) = (children.len(), BTreeSet::new());
+        let mut watcher =
+            Watcher { job, pmi, in_barrier, server, door, watch, output, poller, watched: 0, living, full };
+        if let Err(error) = watcher.begin_watching(&children) {
+            children.iter_mut().for_each(|watched| drop(watched.child.kill()));
+            return Err(error);
+        }
+        Ok((watcher, children))
+    }
+
+    fn begin_watching(&mut self, children: &[Watched]) -> io::Result<()> {
+        if let Some(door) = &self.door {
+            door.watch(&self.poller, DOOR_KEY)?;
+        }
+        for Watched { rank, pidfd, asks, prints, .. } in children {
+            self.add(pidfd, Ready::Ended.key(*rank))?;
+            if let Some(asks) = asks {
+                self.add(&asks.from, Ready::Asks.key(*rank))?;
+            }
+            for (pipe, _) in prints {
+                self.add(open_descriptor(*pipe), Ready::Prints.key(*rank))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, descriptor: impl AsFd, key: u64) -> io::Result<()> {
+        self.poller.add(descriptor, key)?;
+        self.watched += 1;
+        Ok(())
+    }
+
+    fn remove(&mut self, descriptor: impl AsFd) {
+        self.poller.remove(descriptor);
+        self.watched -= 1;
     }
 
     /// The side of the run.
@@ -258,46 +313,30 @@ impl Watcher {
     fn watch(mut self, mut children: Vec<Watched>) {
         let mut ended = None;
         loop {
-            let have_ended = children.iter().all(|watched| watched.death.is_some());
+            let have_ended = self.living == 0;
             if have_ended && ended.get_or_insert_with(Stopwatch::start).elapsed() > LINGER {
                 return;
             }
-            let mut places = Vec::new();
-            let mut waits = Vec::new();
-            let mut full = false;
-            for (index, watched) in children.iter().enumerate() {
-                let ended = watched.death.is_none().then(|| (Ready::Ended, watched.pidfd.as_raw_fd()));
-                let asks = watched.asks.as_ref().map(|asks| (Ready::Asks, asks.from.as_raw_fd()));
-                full |= watched.prints.iter().any(|(_, left)| *left == Left::Full);
-                let prints = watched.prints.iter().filter(|(_, left)| *left == Left::More);
-                let prints = prints.map(|(pipe, _)| (Ready::Prints, *pipe));
-                for (what, descriptor) in ended.into_iter().chain(asks).chain(prints) {
-                    places.push((index, what));
-                    waits.push(descriptor);
-                }
-            }
-            if places.is_empty() && !full {
+            if self.watched == 0 && self.full.is_empty() {
                 return;
             }
-            let own = waits.len();
-            waits.extend(self.door.iter().flat_map(Door::descriptors));
-            let ready = ready(&waits, (full || have_ended).then_some(SHORT));
-            let knocks = ready[own..].contains(&true);
-            for ((index, what), ready) in places.into_iter().zip(ready) {
-                let watched = &mut children[index];
-                match what {
-                    _ if !ready => {}
-                    Ready::Ended => self.reap(watched),
-                    Ready::Asks => self.listen(watched),
-                    Ready::Prints => self.collect(watched),
+            let is_full = !self.full.is_empty();
+            let mut knocks = false;
+            for key in self.poller.wait((is_full || have_ended).then_some(SHORT)) {
+                let of_rank = (children.get_mut((key >> 2) as usize), Ready::ALL.get((key & 3) as usize));
+                match of_rank {
+                    (Some(watched), Some(Ready::Ended)) => self.reap(watched),
+                    (Some(watched), Some(Ready::Asks)) => self.listen(watched),
+                    (Some(watched), Some(Ready::Prints)) => self.collect(watched),
+                    _ => knocks = true,
                 }
             }
             if knocks {
                 self.admit(&mut children);
             }
-            for watched in children.iter_mut().filter(|_| full) {
-                if watched.prints.iter().any(|(_, left)| *left == Left::Full) {
-                    self.collect(watched);
+            if is_full {
+                for rank in self.full.clone() {
+                    self.collect(&mut children[rank as usize]);
                 }
             }
         }
@@ -305,13 +344,16 @@ impl Watcher {
 
     /// Ranks that have not inherited their stream have another from now on.
     fn admit(&mut self, children: &mut [Watched]) {
-        for (rank, stream) in self.door.as_mut().map(Door::look).unwrap_or_default() {
+        let Some(door) = &mut self.door else { return };
+        for (rank, stream) in door.look(&self.poller, DOOR_KEY) {
             let Some(watched) = children.get_mut(rank as usize) else { continue };
             // One that speaks already keeps what it has.
             if watched.death.is_some() || self.server.is_inside(rank) {
                 continue;
             }
-            if let Ok(answers) = stream.try_clone() {
+            let Ok(answers) = stream.try_clone() else { continue };
+            if self.add(&stream, Ready::Asks.key(rank)).is_ok() {
+                self.hang_up(watched);
                 lock(&self.pmi)[rank as usize] = Some(answers);
                 watched.asks = Some(Asks { from: stream, pending: Vec::new() });
             }
@@ -325,6 +367,8 @@ impl Watcher {
             None => Death::Killed(status.signal().unwrap_or(0)),
         };
         watched.death = Some(death);
+        self.living -= 1;
+        self.remove(&watched.pidfd);
         // What it has said before comes first, to the process manager too: that it aborts, and is killed for
         // it.
         self.collect(watched);
@@ -338,9 +382,29 @@ impl Watcher {
     }
 
     fn collect(&mut self, watched: &mut Watched) {
-        let left = self.output.collect(watched.rank);
-        for ((_, before), left) in watched.prints.iter_mut().zip(left) {
+        let rank = watched.rank;
+        let left = self.output.collect(rank);
+        for ((pipe, before), left) in watched.prints.iter_mut().zip(left) {
+            let pipe = open_descriptor(*pipe);
+            match (*before == Left::More, left == Left::More) {
+                (true, false) => self.remove(pipe),
+                // It was watched before: the system has room for it.
+                (false, true) => drop(self.add(pipe, Ready::Prints.key(rank))),
+                _ => {}
+            }
             *before = left;
+        }
+        if left.contains(&Left::Full) {
+            self.full.insert(rank);
+        } else {
+            self.full.remove(&rank);
+        }
+    }
+
+    /// Hears no more of a rank's requests.
+    fn hang_up(&mut self, watched: &mut Watched) {
+        if let Some(asks) = watched.asks.take() {
+            self.remove(&asks.from);
         }
     }
 
@@ -358,7 +422,7 @@ impl Watcher {
             lines.push(asks.pending.drain(..=end).collect::<Vec<u8>>());
         }
         if count == 0 || asks.pending.len() > LONGEST_LINE {
-            watched.asks = None;
+            self.hang_up(watched);
         }
         lines.iter().for_each(|line| self.ask(watched.rank, line));
     }
@@ -431,6 +495,8 @@ pub fn environment_of(
         ("MPIR_CVAR_CH4_NUM_VCIS", "1"),
         ("MPIR_CVAR_ENABLE_GPU", "0"),
         ("MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS", "0"),
+        // Queues for ranks of one node, which do not use them here: a megabyte of each process.
+        ("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS", "1"),
         // UCX, which MPICH brings along and does not use here, would wait thousands of yields long for its
         // hooks in every process.
         ("UCX_MEM_MMAP_HOOK_MODE", "none"),

@@ -9,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
+use weft_trace::parts::Converted;
 use weft_trace::{TraceHeader, TraceMetadata};
 
 /// A command to record, and the trace to make of it.
@@ -40,6 +41,8 @@ pub struct RecordSummary {
     pub trace: PathBuf,
     /// Summary of the trace: ranks, operations, calls that were not recorded.
     pub metadata: TraceMetadata,
+    /// Ranks whose recording ended before they did, as there was no room for it.
+    pub without_room: u32,
     /// Exit status of the command; 128 + n if signal n ended it.
     pub program_status: i32,
     /// Whether the recording was interrupted by the user.
@@ -81,9 +84,11 @@ pub fn record(request: &RecordRequest, interrupted: impl Fn() -> bool) -> Result
         }
     };
     let program_status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    let metadata = recording.finish(|header| complete(header, request, stopped))?;
-    let metadata = metadata.ok_or(RecordError::NothingRecorded { status: program_status })?;
-    Ok(RecordSummary { trace: request.output.clone(), metadata, program_status, interrupted: stopped })
+    let converted = recording.finish(|header| complete(header, request, stopped))?;
+    let Converted { metadata, without_room } =
+        converted.ok_or(RecordError::NothingRecorded { status: program_status })?;
+    let trace = request.output.clone();
+    Ok(RecordSummary { trace, metadata, without_room, program_status, interrupted: stopped })
 }
 
 /// Fills in the header's fields that no part knows.

@@ -3,6 +3,7 @@
 use super::mpi::Mpi;
 use std::io;
 use std::path::{Path, PathBuf};
+use weft_trace::TraceError;
 use weft_trace::parts::PartsError;
 
 /// Why there is no recording.
@@ -77,6 +78,25 @@ pub enum RecordError {
     NothingRecorded {
         /// Exit status of the command.
         status: i32,
+    },
+    /// The disk was full before the first record of a rank, or files may not be so large.
+    #[error(
+        "nothing was recorded in {}: there was no room for the first megabyte of a rank (a full disk, or \
+         ulimit -f); free space or choose another place",
+        .0.display()
+    )]
+    NoRoom(PathBuf),
+    /// The parts are all right, and the trace that they make cannot be written.
+    #[error(
+        "{source}; what was recorded is kept in {parts}: where there is room, weft trace convert {parts} \
+         -o FILE makes the trace",
+        parts = .parts.display()
+    )]
+    Unwritten {
+        /// The folder of the parts.
+        parts: PathBuf,
+        /// Why not.
+        source: TraceError,
     },
     /// The parts do not make a trace.
     #[error("{source}; what was recorded is kept in {}", .parts.display())]

@@ -6,8 +6,8 @@ use super::mpi::Mpi;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use weft_trace::parts::{Parts, PartsError};
-use weft_trace::{TraceHeader, TraceMetadata};
+use weft_trace::TraceHeader;
+use weft_trace::parts::{Converted, Parts, PartsError};
 
 /// Environment variable that names the folder of the parts to the ranks.
 pub const PARTS_VARIABLE: &str = "WEFT_RECORD_PARTS";
@@ -48,11 +48,8 @@ impl Recording {
     /// header's fields that no part knows.
     ///
     /// # Errors
-    /// Parts that do not make a trace.
-    pub fn finish(
-        self,
-        complete: impl FnOnce(&mut TraceHeader),
-    ) -> Result<Option<TraceMetadata>, RecordError> {
+    /// Parts for which there was no room, or that do not make a trace.
+    pub fn finish(self, complete: impl FnOnce(&mut TraceHeader)) -> Result<Option<Converted>, RecordError> {
         let Recording { parts, output, .. } = self;
         let recorded = match Parts::open(&parts) {
             Ok(recorded) => recorded,
@@ -60,13 +57,18 @@ impl Recording {
                 remove_parts(&parts)?;
                 return Ok(None);
             }
+            Err(PartsError::NoRoom { .. }) => {
+                remove_parts(&parts)?;
+                return Err(RecordError::NoRoom(output));
+            }
             Err(source) => return Err(RecordError::Conversion { parts, source }),
         };
-        let metadata = recorded
-            .convert(&output, complete)
-            .map_err(|source| RecordError::Conversion { parts: parts.clone(), source })?;
+        let converted = recorded.convert(&output, complete).map_err(|source| match source {
+            PartsError::Trace(source) => RecordError::Unwritten { parts: parts.clone(), source },
+            source => RecordError::Conversion { parts: parts.clone(), source },
+        })?;
         remove_parts(&parts)?;
-        Ok(Some(metadata))
+        Ok(Some(converted))
     }
 
     /// The trace that the recording becomes.

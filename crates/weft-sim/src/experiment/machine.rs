@@ -1,11 +1,13 @@
 //! Facts about a machine that need no run: values, figures, proofs.
 
-use super::{ExperimentError, MachineInput};
+use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
 use serde::Serialize;
 use weft_machine::{Constant, Diagnostics, Fabric, Machine, SHIPPED, check_text, list as shipped_machines};
 use weft_results::AssumedConstant;
-use weft_topo::{ClassUse, Layout, PatternLoad, Routing, Topology as _, figures, prove, prove_classes};
+use weft_topo::{
+    ClassUse, Layout, PatternLoad, Routing, Topology as _, figures_with_progress, prove, prove_classes,
+};
 use weft_units::{Bytes, EndpointId};
 
 /// A machine that ships with weft.
@@ -161,10 +163,21 @@ pub fn names(input: &MachineInput) -> Result<impl Iterator<Item = EndpointName> 
 /// otherwise one that ships.
 ///
 /// # Errors
-/// A name that does not ship, with the nearest that does; a file that cannot be read.
-pub fn input(name: &str, sets: &[String]) -> Result<MachineInput, ExperimentError> {
-    let (name, text) = weft_machine::text(name).map_err(refused)?;
-    Ok(MachineInput { name, text, sets: sets.to_vec() })
+/// A name that does not ship, with the nearest that does; a file that cannot be read; everything that is
+/// wrong with the machine, at the path that was named, since results keep the name without its folder.
+pub fn input(path: &str, sets: &[String]) -> Result<MachineInput, ExperimentError> {
+    let (name, text) = weft_machine::text(path).map_err(refused)?;
+    let input = MachineInput { name, text, sets: sets.to_vec() };
+    if is_shipped(&input) {
+        checked(&input)?;
+    } else {
+        check_text(path, &input.text, sets).map_err(refused)?;
+    }
+    Ok(input)
+}
+
+fn is_shipped(input: &MachineInput) -> bool {
+    SHIPPED.iter().any(|shipped| shipped.name == input.name)
 }
 
 /// The machine, checked.
@@ -172,8 +185,7 @@ pub fn input(name: &str, sets: &[String]) -> Result<MachineInput, ExperimentErro
 /// # Errors
 /// Everything that is wrong with it.
 pub fn checked(input: &MachineInput) -> Result<Machine, ExperimentError> {
-    let shipped = SHIPPED.iter().any(|shipped| shipped.name == input.name);
-    let origin = if shipped { format!("{}.toml", input.name) } else { input.name.clone() };
+    let origin = if is_shipped(input) { format!("{}.toml", input.name) } else { input.name.clone() };
     check_text(&origin, &input.text, &input.sets).map_err(refused)
 }
 
@@ -238,9 +250,12 @@ pub(crate) fn relative_rates(machine: &Machine, layout: &Layout, bytes: Bytes) -
 ///
 /// # Errors
 /// A machine that does not check.
-pub fn show(input: &MachineInput) -> Result<MachineFigures, ExperimentError> {
+pub fn show(
+    input: &MachineInput,
+    progress: &dyn ProgressListener,
+) -> Result<MachineFigures, ExperimentError> {
     let (machine, layout) = assembled(input)?;
-    let figures = figures(&layout);
+    let figures = figures_with_progress(&layout, &mut |share| progress.advance(share, "figures"));
     let rates = relative_rates(&machine, &layout, machine.packet.payload);
     let is_ideal = matches!(machine.fabric, Fabric::Ideal(_));
     let bound = |PatternLoad { pattern, load }: PatternLoad| PatternBound {

@@ -21,13 +21,16 @@ pub(super) fn valiant_loads(dragonfly: &Dragonfly, permutation: &Permutation) ->
             *loads.at(dragonfly.switch_id(group, from), dragonfly.local_port(from, to)) += load;
         }
     };
-    // First and last links, per endpoint.
+    let flows = || {
+        let sources = (0..dragonfly.endpoints()).map(EndpointId);
+        let flow = |source| (source, permutation.destination(source));
+        sources.map(flow).filter(|(source, destination)| source != destination)
+    };
     let mut between_groups: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-    for source in (0..dragonfly.endpoints()).map(EndpointId) {
-        let destination = permutation.destination(source);
-        if source == destination {
-            continue;
-        }
+    // By switch: flows to and from other groups.
+    let mut leaving = vec![0; dragonfly.switches() as usize];
+    let mut entering = vec![0; dragonfly.switches() as usize];
+    for (source, destination) in flows() {
         let ((from, from_switch), (to, to_switch)) = (place(source), place(destination));
         let (ejection_switch, ejection_port) = dragonfly.attachment(destination);
         *loads.at(ejection_switch, ejection_port) += all_ways;
@@ -36,9 +39,34 @@ pub(super) fn valiant_loads(dragonfly: &Dragonfly, permutation: &Permutation) ->
             continue;
         }
         *between_groups.entry((from, to)).or_default() += 1;
-        for via in third_groups(dragonfly, from, to) {
-            add_local(&mut loads, from, from_switch, dragonfly.gateway(from, via).0, 1);
-            add_local(&mut loads, to, dragonfly.gateway(to, via).0, to_switch, 1);
+        leaving[dragonfly.switch_id(from, from_switch).index()] += 1;
+        entering[dragonfly.switch_id(to, to_switch).index()] += 1;
+    }
+    // First and last local links: counted per switch as if a flow went by way of all other groups.
+    for group in 0..dragonfly.groups() {
+        let mut groups_behind = vec![0; dragonfly.switches_per_group() as usize];
+        for other in (0..dragonfly.groups()).filter(|&other| other != group) {
+            groups_behind[dragonfly.gateway(group, other).0 as usize] += 1;
+        }
+        for switch in 0..dragonfly.switches_per_group() {
+            let here = dragonfly.switch_id(group, switch).index();
+            for (gateway, &behind) in (0..).zip(&groups_behind) {
+                add_local(&mut loads, group, switch, gateway, leaving[here] * behind);
+                add_local(&mut loads, group, gateway, switch, entering[here] * behind);
+            }
+        }
+    }
+    // Its own destination is no way around.
+    for (source, destination) in flows() {
+        let ((from, from_switch), (to, to_switch)) = (place(source), place(destination));
+        if from != to {
+            let (out, back) = (dragonfly.gateway(from, to).0, dragonfly.gateway(to, from).0);
+            for (group, first, second) in [(from, from_switch, out), (to, back, to_switch)] {
+                if first != second {
+                    let port = dragonfly.local_port(first, second);
+                    *loads.at(dragonfly.switch_id(group, first), port) -= 1;
+                }
+            }
         }
     }
     // Global links, and the local ones of intermediate groups, per pair of groups.

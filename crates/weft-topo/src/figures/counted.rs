@@ -192,13 +192,21 @@ fn least_common_multiple(one: u64, other: u64) -> u64 {
     one / a * other
 }
 
+/// Endpoints between two reports of progress.
+const ENDPOINTS_PER_REPORT: u32 = 1 << 16;
+
 /// The load of a permutation, by walking once per endpoint, or more often where the routing throws dice.
+/// `advance` hears the share that is done, below 1.
 pub(super) fn counted_permutation_load<L: Topology + Routing>(
     layout: &L,
     permutation: &Permutation,
+    advance: &mut dyn FnMut(f64),
 ) -> ChannelLoad {
     let mut walks = Walks::new(layout);
     for from in (0..layout.endpoints()).map(EndpointId) {
+        if from.0.is_multiple_of(ENDPOINTS_PER_REPORT) {
+            advance(f64::from(from.0) / f64::from(layout.endpoints()));
+        }
         let to = permutation.destination(from);
         if from != to {
             walks.send(from, to, 1);

@@ -76,6 +76,11 @@ impl DimensionOrder {
         RouteState(state)
     }
 
+    /// Whether a packet goes down dimension `d`, in which source and destination differ.
+    pub(super) fn goes_down(&self, from: Address, to: Address, d: usize) -> bool {
+        self.plan(from, to).0 >> (DOWN + d as u32) & 1 == 1
+    }
+
     /// Whether some packet takes two hops on end in dimension `d` from `from`. In a ring of three none
     /// does; in a ring of four only those half-way round do, which start at every other switch unless
     /// another dimension varies the parity.

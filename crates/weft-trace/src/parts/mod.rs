@@ -45,6 +45,12 @@ pub enum PartsError {
         /// The folder.
         path: PathBuf,
     },
+    /// Every part in the folder was stopped within its header, for which there was no room.
+    #[error("{}: the parts hold nothing: there was no room for them; record where there is", .path.display())]
+    NoRoom {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Not a part, or one of another version.
     #[error("{}: {reason}", .path.display())]
     Header {
@@ -74,6 +80,26 @@ pub struct Parts {
     folder: PathBuf,
     /// Header of each rank; `None`: its part is missing or was stopped within its header.
     headers: Vec<Option<PartHeader>>,
+    /// Parts that were stopped within their headers.
+    headless: u32,
+}
+
+/// The outcome of reading all parts to their ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartsRead {
+    /// The header of the whole.
+    pub header: TraceHeader,
+    /// Ranks whose recording ended before they did, as there was no room for it.
+    pub without_room: u32,
+}
+
+/// Parts that became a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Converted {
+    /// Summary of the trace.
+    pub metadata: TraceMetadata,
+    /// As in [`PartsRead`].
+    pub without_room: u32,
 }
 
 impl Parts {
@@ -90,10 +116,14 @@ impl Parts {
         }
         files.sort();
         let mut headers: Vec<Option<PartHeader>> = Vec::new();
+        let mut headless = 0;
         for (rank, path) in files {
             let header = match PartReader::open(&path) {
                 Ok(part) => part.header().clone(),
-                Err(PartsError::Header { reason, .. }) if reason.starts_with("ends within") => continue,
+                Err(PartsError::Header { reason, .. }) if reason.starts_with("ends within") => {
+                    headless += 1;
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             if headers.is_empty() {
@@ -111,10 +141,12 @@ impl Parts {
             }
             headers[rank as usize] = Some(header);
         }
-        if headers.is_empty() {
-            return Err(PartsError::NoParts { path: folder.into() });
+        let path = folder.into();
+        match (headers.is_empty(), headless) {
+            (true, 0) => Err(PartsError::NoParts { path }),
+            (true, _) => Err(PartsError::NoRoom { path }),
+            (false, _) => Ok(Parts { folder: path, headers, headless }),
         }
-        Ok(Parts { folder: folder.into(), headers })
     }
 
     /// Ranks of the world.
@@ -151,14 +183,15 @@ impl Parts {
         }
     }
 
-    /// Reads all parts to their ends, rank by rank, and returns the header of the whole. A rank whose part is
-    /// missing has no operations, and the recording counts as interrupted, as it does where a part ends
-    /// neither with MPI_Finalize nor with the end of the process.
+    /// Reads all parts to their ends, rank by rank. A rank whose part is missing has no operations, and the
+    /// recording counts as interrupted, as it does where a part ends neither with MPI_Finalize nor with the
+    /// end of the process.
     pub fn read(
         &self,
         mut visit: impl FnMut(PartEvent) -> Result<(), PartsError>,
-    ) -> Result<TraceHeader, PartsError> {
+    ) -> Result<PartsRead, PartsError> {
         let mut header = self.trace_header();
+        let mut without_room = self.headless;
         for rank in (0..self.ranks()).map(RankId) {
             visit(PartEvent::Rank(rank))?;
             let Some(mut part) = self.rank(rank)? else {
@@ -168,12 +201,13 @@ impl Parts {
             for op in &mut part {
                 visit(PartEvent::Op(op?))?;
             }
-            header.interrupted |= matches!(part.end(), Some(PartEnd::Aborted | PartEnd::Interrupted) | None);
+            header.interrupted |= !matches!(part.end(), Some(PartEnd::Finalized | PartEnd::Exited));
+            without_room += u32::from(part.end() == Some(PartEnd::NoRoom));
             for (name, count) in part.unrecorded() {
                 *header.unrecorded.entry(name.clone()).or_default() += count;
             }
         }
-        Ok(header)
+        Ok(PartsRead { header, without_room })
     }
 
     /// Writes the parts as one trace file. `complete` may set what the parts do not know (cores of the host,
@@ -182,15 +216,15 @@ impl Parts {
         &self,
         path: impl AsRef<Path>,
         complete: impl FnOnce(&mut TraceHeader),
-    ) -> Result<TraceMetadata, PartsError> {
+    ) -> Result<Converted, PartsError> {
         let mut writer = TraceWriter::create(path, self.trace_header())?;
-        let mut header = self.read(|event| match event {
+        let PartsRead { mut header, without_room } = self.read(|event| match event {
             PartEvent::Rank(rank) => Ok(writer.begin_rank(rank)?),
             PartEvent::Op(op) => Ok(writer.push(&op)?),
         })?;
         complete(&mut header);
         *writer.header_mut() = header;
-        Ok(writer.finish()?)
+        Ok(Converted { metadata: writer.finish()?, without_room })
     }
 }
 
@@ -242,13 +276,29 @@ mod tests {
             std::fs::write(parts.join(format!("rank-{rank:05}.part")), bytes).unwrap();
         }
         let path = folder.path().join("x.weft");
-        let metadata =
+        let Converted { metadata, without_room } =
             Parts::open(&parts).unwrap().convert(&path, |header| header.host_cores = Some(2)).unwrap();
+        assert_eq!(without_room, 0);
         assert_eq!(metadata.rank_operations, [1, 0, 1]);
         assert!(metadata.header.interrupted);
         assert_eq!(metadata.header.unrecorded["foo"], 1);
         assert_eq!(metadata.header.mpi_version, "4.1");
         assert_eq!(Trace::open(&path).unwrap().metadata(), &metadata);
+    }
+
+    /// Catches a full disk that is taken for a program without MPI, or for one that was killed.
+    #[test]
+    fn parts_without_room_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let part = |rank: u32, bytes: Vec<u8>| {
+            std::fs::write(folder.path().join(format!("rank-{rank:05}.part")), bytes).unwrap();
+        };
+        part(1, Vec::new());
+        assert!(matches!(Parts::open(folder.path()), Err(PartsError::NoRoom { .. })));
+        part(0, [header_bytes(0, 3), ALL[0].to_vec(), vec![19, 4]].concat());
+        part(2, [header_bytes(2, 3), vec![19, 1]].concat());
+        let read = Parts::open(folder.path()).unwrap().read(|_| Ok(())).unwrap();
+        assert_eq!((read.without_room, read.header.interrupted), (2, true));
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub enum PartEnd {
     Exited,
     /// With MPI_Abort.
     Aborted,
+    /// Where the part could not grow: a full disk, or the limit of a file's size. The program ran on.
+    NoRoom,
     /// In the midst: the process was killed, or it is still running.
     Interrupted,
 }
@@ -297,7 +299,8 @@ fn end<R: BufRead>(source: &mut Source<R>) -> Result<PartEnd, Stop> {
         1 => Ok(PartEnd::Finalized),
         2 => Ok(PartEnd::Exited),
         3 => Ok(PartEnd::Aborted),
-        other => Err(Stop::Wrong(format!("end {other}, expected 1 to 3"))),
+        4 => Ok(PartEnd::NoRoom),
+        other => Err(Stop::Wrong(format!("end {other}, expected 1 to 4"))),
     }
 }
 
