@@ -17,11 +17,6 @@ struct Cut {
     classes: Vec<usize>,
 }
 
-/// Numbers below `end` that are `remainder` modulo `modulus`.
-fn congruent(end: u32, remainder: u32, modulus: u32) -> u32 {
-    (end + modulus - 1 - remainder) / modulus
-}
-
 impl Tree {
     /// The levels below the top, whose switches have links up.
     fn levels_below_top(&self) -> &[Level] {
@@ -68,20 +63,14 @@ impl Tree {
     /// The largest load of a link from a level to the next, and back, in packets where every endpoint sends
     /// one to every other by D-mod-k.
     fn busiest_by_destination(&self, level: &Level) -> u64 {
-        let (all, size, links) = (self.endpoints(), level.endpoints, level.links_out());
-        let inside =
-            |first: u32, link: u32| congruent(first + size, link, links) - congruent(first, link, links);
-        let mut busiest = 0;
-        for first in (0..all).step_by(size as usize) {
-            // From one of these links to the next the number of destinations changes, and nowhere else.
-            for link in [0, all % links, first % links, (first + size) % links] {
-                let (total, inside) = (congruent(all, link, links), inside(first, link));
-                let up = u64::from(size) * u64::from(total - inside);
-                let down = u64::from(all - size) * u64::from(inside);
-                busiest = busiest.max(up).max(down);
-            }
-        }
-        busiest
+        let (all, inside, links) = (self.endpoints(), level.endpoints, level.links_out());
+        // The same link of all subtrees has the same destinations, of which each subtree has a whole share
+        // or one more: the subtree with fewest sends to the rest.
+        let shared = all.div_ceil(links);
+        let outside = shared - shared / (all / inside);
+        let up = u64::from(inside) * u64::from(outside);
+        let down = u64::from(all - inside) * u64::from(inside.div_ceil(links));
+        up.max(down)
     }
 }
 
