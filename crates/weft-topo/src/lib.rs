@@ -11,7 +11,7 @@
 //! | `kary_tree` | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
 //! | `tree` | [`Tree`] (and spine-leaf) | [`TreeUpDown`]: D-mod-k, random, ECMP, adaptive | 1 |
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
-//! | `hyperx` | [`HyperX`] (and hypercube, fully connected) | [`HyperXOrder`]; [`HyperXUgal`]: UGAL-L | 1; 2 |
+//! | `hyperx` | [`HyperX`] (hypercube, fully connected) | [`HyperXOrder`]; [`HyperXUgal`]: UGAL-L | 1; 2 |
 //! | `megafly` | [`Megafly`] (Dragonfly+) | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
 //!

@@ -45,8 +45,8 @@ impl HyperX {
         (first_port..self.ports).for_each(|port| visit(Channel { switch, port: PortId(port), vc }));
     }
 
-    /// Every channel of the first switch: from all switches the machine looks the same, and so do all ports of
-    /// a dimension.
+    /// Every channel of the first switch: the machine looks the same from all switches, and so do all ports
+    /// of a dimension.
     pub(super) fn channels_of_each_kind(&self, virtual_channels: u32) -> Vec<Channel> {
         let mut channels = Vec::new();
         for vc in 0..virtual_channels {

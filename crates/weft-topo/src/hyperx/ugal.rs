@@ -6,7 +6,7 @@
 //! ```text
 //!   q_min · H_min  <=  q_non · H_non + threshold
 //! ```
-//! and otherwise in dimension order to the drawn switch, and from there in dimension order to its destination.
+//! and otherwise in dimension order to the drawn switch, and from there likewise to its destination.
 //!
 //! ```text
 //!   virtual channel 0: straight, and on the way to the drawn switch      virtual channel 1: from there on
@@ -14,8 +14,8 @@
 //! Every packet raises its channel's dimension, and begins anew only on the higher virtual channel.
 //!
 //! # Source
-//! A. Singh, "Load-balanced routing in interconnection networks", PhD thesis, Stanford 2005 (UGAL); Ahn et al.,
-//! SC 2009, section 3.1 (Valiant on the HyperX, with two virtual channels).
+//! A. Singh, "Load-balanced routing in interconnection networks", PhD thesis, Stanford 2005 (UGAL); Ahn et
+//! al., SC 2009, section 3.1 (Valiant on the HyperX, with two virtual channels).
 
 use super::HyperX;
 use crate::proof::{Channel, Ranked};
