@@ -41,7 +41,8 @@ impl Megafly {
     }
 
     fn bisection(&self) -> Bisection {
-        let unequal = |count: u32| if count % 2 == 0 { "" } else { ", into halves that differ by one" };
+        let unequal =
+            |count: u32| if count.is_multiple_of(2) { "" } else { ", into halves that differ by one" };
         match (self.groups, self.leaves) {
             (1, 1) => Bisection { links: 0, cut: "all endpoints share one leaf".to_owned() },
             (1, leaves) => Bisection {
@@ -58,7 +59,7 @@ impl Megafly {
                     cut: "between groups of even and of odd numbers".to_owned(),
                 };
                 // Links to the group opposite join groups of one parity then.
-                let parities = (groups % 4 == 0).then(by_parity);
+                let parities = groups.is_multiple_of(4).then(by_parity);
                 match parities {
                     Some(parities) if parities.links < in_order.links => parities,
                     _ => in_order,
@@ -82,7 +83,7 @@ impl Megafly {
 
     /// Links between groups of even and of odd numbers, where there are as many of both.
     fn links_between_parities(&self) -> u64 {
-        let odd = self.links_by_offset().filter(|(offset, _)| offset % 2 == 1);
+        let odd = self.links_by_offset().filter(|(offset, _)| !offset.is_multiple_of(2));
         odd.map(|(_, links)| links * u64::from(self.groups / 2)).sum()
     }
 

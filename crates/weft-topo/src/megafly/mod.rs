@@ -324,8 +324,11 @@ mod tests {
         Megafly::new(MegaflySize { endpoints_per_leaf, leaves, spines, global_per_spine, groups }).unwrap()
     }
 
+    /// The number of links from something to a group.
+    type LinksBetween<T> = BTreeMap<(T, u32), u32>;
+
     /// Global links between every two groups, and from every spine to every group.
-    fn joined(megafly: &Megafly) -> (BTreeMap<(u32, u32), u32>, BTreeMap<(SwitchId, u32), u32>) {
+    fn joined(megafly: &Megafly) -> (LinksBetween<u32>, LinksBetween<SwitchId>) {
         let (mut pairs, mut spines) = (BTreeMap::new(), BTreeMap::new());
         for spine in (megafly.first_spine()..megafly.switches()).map(SwitchId) {
             for port in (megafly.leaves..megafly.ports(spine)).map(PortId) {

@@ -78,8 +78,8 @@ fn loads_of_detours_agree_with_walks_over_every_group() {
         let ways = f64::from(layout.topology().groups() - 2);
         let agree = |load: &ChannelLoad, walked: [u64; 3], unit: f64| {
             assert_eq!(load.paths, Paths::Random);
-            for class in 1..3 {
-                let (expected, found) = (walked[class] as f64 / (ways * unit), load.per_class[class]);
+            for (class, (&walked, &found)) in walked.iter().zip(&load.per_class).enumerate().skip(1) {
+                let expected = walked as f64 / (ways * unit);
                 assert!((expected - found).abs() < 1e-9, "{size:?} class {class}: {found} is not {expected}");
             }
         };
