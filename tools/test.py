@@ -87,7 +87,7 @@ TESTS = [
     Check("docs", [sys.executable, "tools/check_docs.py", "--weft", "target/debug/weft"]),
 ]
 
-MACHINES = ["exanest", "bxi3-fattree", "bxi3-dragonfly", "communication-ip"]
+MACHINES = ["exanest", "bxi3-fattree", "bxi3-dragonfly", "bxi3-megafly", "communication-ip"]
 WEFT = "target/quick/weft"
 
 

@@ -364,7 +364,7 @@ mod tests {
     use weft_machine::{SHIPPED, load};
     use weft_trace::op::Collective;
 
-    const SIZES: [(&str, &str); 11] = [
+    const SIZES: [(&str, &str); 14] = [
         ("communication-ip", "topology.dims=[4,3,2]"),
         ("communication-ip", "topology.datelines=false"),
         ("communication-ip", "topology.kind=mesh"),
@@ -376,6 +376,9 @@ mod tests {
         ("bxi3-dragonfly", "topology.routing=minimal"),
         ("bxi3-dragonfly", "topology.global=absolute"),
         ("bxi3-dragonfly", "topology.groups=5"),
+        ("bxi3-megafly", "topology.groups=5"),
+        ("bxi3-megafly", "topology.routing=valiant"),
+        ("bxi3-megafly", "topology.global_per_spine=12"),
     ];
 
     /// Catches classes of links that a machine and its layout do not share.

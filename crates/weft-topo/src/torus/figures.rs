@@ -122,7 +122,7 @@ impl RingLoads {
 
     /// The load of the busiest link.
     fn busiest(&self) -> u32 {
-        let is_first = |switch: &u32| switch / self.stride % self.size == 0;
+        let is_first = |switch: &u32| (switch / self.stride).is_multiple_of(self.size);
         let switches = self.differences[0].len() as u32;
         let busiest_of_ring = |(differences, first): (&Vec<i32>, u32)| {
             let places = (0..self.size).map(|x| (first + x * self.stride) as usize);
