@@ -168,12 +168,15 @@ impl Pmi {
         let keys = (number..self.ranks.min(number.saturating_add(ANSWERS_AHEAD)))
             .map(|number| format!("{prefix}{number}"))
             .take_while(|key| is_next && goes_ahead(key));
-        let answers: Vec<String> = keys.map(|key| self.value(&key)).collect();
+        let mut answers: Vec<String> = keys.map(|key| self.value(&key)).collect();
         if answers.is_empty() {
-            return self.value(key);
+            // A value in pieces goes alone: they are asked for before the next rank's.
+            answers.push(self.value(key));
         }
-        let sent = number + answers.len() as u32;
-        self.ahead.insert(rank, Ahead { prefix: prefix.to_owned(), sent });
+        if is_next {
+            let sent = number.saturating_add(answers.len() as u32);
+            self.ahead.insert(rank, Ahead { prefix: prefix.to_owned(), sent });
+        }
         answers.concat()
     }
 
