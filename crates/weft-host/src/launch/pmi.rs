@@ -11,7 +11,8 @@
 //!                                  ◄──  cmd=get_result …    of -allgather-1-0, and at once of -1-1 to -1-63
 //! ```
 //! Every rank of MPICH gets the addresses of all ranks, in order. A million questions of 1,024 ranks, each
-//! with two changes of process, would take longer than all else. So answers go ahead of the questions.
+//! with two changes of process, would take longer than all else. So answers go ahead of the questions. A rank
+//! that asks for something else meanwhile would read them for it: the run ends there, with that reason.
 //!
 //! # Source
 //! MPICH, `src/pmi/src/pmi_v1.c`, and for the order of questions `MPIR_pmi_allgather` in
@@ -44,6 +45,8 @@ pub enum Asked {
     Abort(i32),
     /// No line of the protocol: why.
     Nonsense(String),
+    /// A question for another value than the answers that have gone ahead to the rank: it would read these.
+    Disorder,
 }
 
 /// The state of a job's process manager.
@@ -68,6 +71,8 @@ struct Ahead {
     prefix: String,
     /// Ranks whose values it has been sent.
     sent: u32,
+    /// Ranks whose values it has asked for, the first ones: no more than were sent.
+    asked: u32,
 }
 
 impl Pmi {
@@ -132,7 +137,10 @@ impl Pmi {
                 }
                 _ => "cmd=put_result rc=-1 msg=bad_key_or_value\n".to_owned(),
             },
-            Some("get") => self.get(rank, word("key").unwrap_or_default()),
+            Some("get") => match self.get(rank, word("key").unwrap_or_default()) {
+                Some(answer) => answer,
+                None => return Asked::Disorder,
+            },
             Some("barrier_in") => return Asked::Barrier,
             Some("finalize") => {
                 self.inside.remove(&rank);
@@ -152,32 +160,36 @@ impl Pmi {
     }
 
     /// The answer to a question for a value; with those to the questions that follow it, or nothing if it has
-    /// gone ahead.
-    fn get(&mut self, rank: u32, key: &str) -> String {
-        let Some((prefix, number)) = of_allgather(key) else { return self.value(key) };
-        // Who begins anew is another program in the rank's place.
-        let sent = match self.ahead.get(&rank) {
+    /// gone ahead. `None`: others have gone ahead.
+    fn get(&mut self, rank: u32, key: &str) -> Option<String> {
+        let question = of_allgather(key);
+        if let Some(ahead) = self.ahead.get_mut(&rank).filter(|ahead| ahead.asked < ahead.sent) {
+            let is_next = question == Some((ahead.prefix.as_str(), ahead.asked));
+            ahead.asked += 1;
+            return is_next.then(String::new);
+        }
+        let Some((prefix, number)) = question else { return Some(self.value(key)) };
+        // Who begins anew is in the next allgather, or is another program in the rank's place.
+        let next = match self.ahead.get(&rank) {
             Some(ahead) if ahead.prefix == prefix && number > 0 => ahead.sent,
             _ => 0,
         };
-        if number < sent {
-            return String::new();
+        if number != next {
+            return Some(self.value(key));
         }
-        let is_next = number == sent;
-        let goes_ahead = |key: &str| self.values.get(key).is_some_and(|value| !value.starts_with(IN_PIECES));
+        let is_whole = |value: &String| !value.starts_with(IN_PIECES);
+        let goes_ahead = |key: &String| self.values.get(key).is_some_and(is_whole);
         let keys = (number..self.ranks.min(number.saturating_add(ANSWERS_AHEAD)))
             .map(|number| format!("{prefix}{number}"))
-            .take_while(|key| is_next && goes_ahead(key));
+            .take_while(goes_ahead);
         let mut answers: Vec<String> = keys.map(|key| self.value(&key)).collect();
         if answers.is_empty() {
             // A value in pieces goes alone: they are asked for before the next rank's.
             answers.push(self.value(key));
         }
-        if is_next {
-            let sent = number.saturating_add(answers.len() as u32);
-            self.ahead.insert(rank, Ahead { prefix: prefix.to_owned(), sent });
-        }
-        answers.concat()
+        let sent = number.saturating_add(answers.len() as u32);
+        self.ahead.insert(rank, Ahead { prefix: prefix.to_owned(), sent, asked: number.saturating_add(1) });
+        Some(answers.concat())
     }
 
     fn value(&self, key: &str) -> String {
@@ -263,6 +275,8 @@ mod tests {
         assert!(sendings < 20, "{sendings}");
         // The block that holds the last of these goes on.
         assert!(unread.front().is_some_and(|next| next.ends_with("value=second100")));
+        // It is what the rank would read for any other question.
+        assert_eq!(pmi.line(0, "cmd=get key=other"), Asked::Disorder);
     }
 
     #[test]

@@ -445,6 +445,15 @@ impl Watcher {
                 let text = format!("weft: rank {rank} sent its process manager {why}\n");
                 lock(&self.watch).lines(rank, true, text.as_bytes());
             }
+            Asked::Disorder => {
+                let text = format!(
+                    "weft: the MPI library of rank {rank} asks its process manager for the ranks' values in an \
+                     order that weft does not know, and would take one for another: please report this\n"
+                );
+                let mut watch = lock(&self.watch);
+                watch.lines(rank, true, text.as_bytes());
+                watch.aborted(rank, 1);
+            }
         }
     }
 }
