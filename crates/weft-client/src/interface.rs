@@ -18,7 +18,10 @@
 //! # Not modelled
 //! Virtual time of opening and closing, which are system calls. The 39 bits of an address within a process:
 //! those of real processes are longer, and [`Address::memory`] has them whole. The simulated interface sees
-//! that memory laid out anew.
+//! that memory laid out anew. Allocation of packetizer, mailbox and pages apart from each other. Small
+//! messages to the address of a process (§5.1): they go to an interface. Operations that find no channel:
+//! they wait in the interface, and the call returns. Status bits of a small message: the sender learns of a
+//! failure only.
 
 use crate::device::{Notice, NoticeKind, PostKind};
 use crate::operation::flag;

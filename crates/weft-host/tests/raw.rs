@@ -113,6 +113,16 @@ fn two_processes_find_what_the_header_says() {
     }
 }
 
+/// Catches data of reads that does not come back by channels for reads (TR-488 §4.5.1): a single one of
+/// those would cost nothing, and a single one for writes would.
+#[test]
+fn data_of_reads_comes_back_by_channels_for_reads() {
+    let last = |set: &str| run("reads", "exanest", &[set], "").parse::<u64>().unwrap();
+    let many = last("nic.rdma.read_channels=32");
+    assert_eq!(last("nic.rdma.write_channels=1"), many);
+    assert!(last("nic.rdma.read_channels=1") > many + 1_000_000, "a microsecond and more");
+}
+
 /// Catches small messages and RDMA that do not arrive, memory that a foreign protection domain reaches or
 /// that one of the same domain does not, page faults and refusals that nobody hears of, a page of RDMA
 /// channels that is asked of the wrong side.

@@ -12,11 +12,14 @@
 //!
 //! # Source
 //! FORTH-ICS / TR-488 §4.2: AXI-4 with separate read and write channels of 128 bit at 150 MHz, 100 to
-//! 150 ns per round trip, saturated by eight outstanding bursts of 16 words.
+//! 150 ns per round trip, saturated by eight outstanding bursts of 16 words. That stores of processors have a
+//! channel of their own, of the same width, is ours.
 //!
 //! # Not modelled
-//! Snoops of the coherence protocol, contention with the cores inside the processing system (see the
-//! memory channel), write responses.
+//! Snoops of the coherence protocol, and data that is found in a cache (§4.5). Contention with the cores
+//! inside the processing system (see the memory channel). Write responses: bursts of writes are not limited
+//! in number, of which §4.2 has eight as well. Round trips that differ by request (§4.2). Loads by
+//! processors.
 
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};

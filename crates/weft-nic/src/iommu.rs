@@ -11,7 +11,8 @@
 //! fault are transmitted again.
 //!
 //! # Not modelled
-//! Pages that the system takes away again, several page sizes, walks that share the memory channel.
+//! Pages that the system takes away again, several page sizes, walks that share the memory channel, a number
+//! of context banks. Translation of notifications' addresses, and of the accelerator's vectors.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

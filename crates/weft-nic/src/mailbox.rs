@@ -15,7 +15,8 @@
 //!
 //! # Not modelled
 //! The order of writes by several sources into one queue beside that of their arrival; the cache's own
-//! evictions.
+//! evictions. Writes of entries to main memory, which §4.4 has beside the cache: they take nothing of the
+//! memory channel. The mailbox of the RDMA send unit (§4.5.1): its requests come to mailboxes of processes.
 
 use crate::gvas::Pdid;
 use crate::server::{Server, Service};

@@ -11,7 +11,8 @@
 //! bottleneck.
 //!
 //! # Not modelled
-//! Banks, rows, refresh; of caches only that small vectors do not leave them. A stream's share is settled
+//! Banks, rows, refresh; of caches only that small vectors do not leave them: cells that the interface reads
+//! take the channel, though caches may have them (§4.5). A stream's share is settled
 //! when it begins: it neither speeds up when another ends nor slows down when another begins, so that for a
 //! while all together may get a little more than there is.
 

@@ -19,7 +19,8 @@
 //!
 //! # Source
 //! FORTH-ICS / TR-488 §4.4. States and numbers of interfaces and channels are the text's; the inputs and
-//! what happens on those that the text does not name are ours.
+//! what happens on those that the text does not name are ours. §5.1 has messages of up to 64 bytes; §5.2.1
+//! has 56 "in the current ExaNet version", which are here what MPI puts into a message.
 //!
 //! # Not modelled
 //! The process's loads of the status bits: it is told. Packets that a process begins to store and never

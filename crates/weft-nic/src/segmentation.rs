@@ -11,10 +11,12 @@
 //! # Source
 //! TR-488 §4.5: firmware in the R5 discovers new transfers, splits them into blocks of 16 KB
 //! ("transactions"), waits for end-to-end acknowledgements and may retransmit; §4.5.2: 2 to 4 us every
-//! time it is invoked; §9: hardware segmentation in back-to-back cycles.
+//! time it is invoked, and its redesign in hardware, which handles small transfers in back-to-back cycles.
 //!
 //! # Not modelled
-//! The order in which firmware polls its channels: it is taken to be that of arrival.
+//! The order in which firmware polls its channels: it is taken to be that of arrival. Whatever the redesign
+//! shortens beside the agent: §4.5.2 has the latency of RDMA well below 1 us and §9 below 0.5 us, the model
+//! 0.98 us.
 
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};

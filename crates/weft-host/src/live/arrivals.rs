@@ -120,7 +120,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             header: answer,
             bytes: Bytes::new(length),
             buffer,
-            primitive: Primitive::Write,
+            primitive: Primitive::WriteBack,
             born: now,
             kind: EnvelopeKind::Data,
             taken: None,

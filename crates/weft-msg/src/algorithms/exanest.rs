@@ -4,6 +4,11 @@
 //! TR-488 §6.1.3: broadcast by a binomial tree, allreduce by recursive doubling, at every size; §5.2.1 for
 //! MPICH 3.2.1. §6.1.5: the accelerated allreduce is a configuration apart, which a rule of the machine
 //! file or `--algorithm accelerator` asks for.
+//!
+//! # Not modelled
+//! - The gaps of ExaNet-MPI (§5.2.1): one-sided operations, collectives that do not block, scan and
+//!   persistent requests work. Its context identifiers of 16 bits.
+//! - MPICH 3.2.1's choices for long broadcasts and allreduces, which §5.2.1 implies and §6.1.3 contradicts.
 
 use super::algorithm::Algorithm;
 use super::rule::Rule;

@@ -20,6 +20,10 @@
 //! that the clear to send "targets the mailbox of senders's RDMA" and that "process A setups the RDMA
 //! transfer": either reading is a value of `clear_to_send`. Synchronous sends of any size go this way,
 //! as in Open MPI, unless they ask for a receipt (see `receipt`).
+//!
+//! # Not modelled
+//! The variant of §5.2.1 that both sides begin, with matching at both. Addresses in the clear to send: the
+//! receiver knows where its data goes, and who waits for the notification.
 
 use super::rank::Rank;
 use crate::envelope::{Body, Envelope, ReceiveEntry, SendEntry};

@@ -23,8 +23,12 @@
 //! A module that waits too long for a vector asks for it: see `repair`. What comes twice is ignored.
 //!
 //! # Not modelled
-//! A number of boards that is no power of two: the exchanges do not reduce it, and [`AcceleratorLimits`]
-//! refuses it.
+//! - A number of boards that is no power of two: the exchanges do not reduce it, and [`AcceleratorLimits`]
+//!   refuses it. It also refuses ranks that are not numbered board by board, which the text does not exclude.
+//! - The module's reading of the table of ranks and addresses, to which software gives it a pointer: it knows
+//!   the members when it is programmed.
+//! - Translation of the vector's address, and protection domains of packets (§4.3). The text has neither for
+//!   the accelerator.
 
 mod limits;
 mod packet;

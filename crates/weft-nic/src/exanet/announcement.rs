@@ -1,5 +1,9 @@
 //! Announcements between interfaces: the simulation's stand-in for fields of headers that all packets of a
 //! message carry alike.
+//!
+//! # Not modelled
+//! These fields in packets, the global address and the protection domain of TR-488 §4.3 among them. They fit
+//! the header of 16 bytes, so that no packet is longer for them.
 
 use super::header::pack_cell;
 use crate::data::Words;

@@ -20,7 +20,11 @@
 //! FORTH-ICS / TR-488 §4.2 to §4.5, §5.1.
 //!
 //! # Not modelled
-//! See the blocks.
+//! - Priorities among packets (§4.2), congestion management (§4, §4.2), storage traffic beside that of
+//!   programs (§4): blocks take turns, and hosts send as they like.
+//! - Resources of the FPGA (§4.6), and the versions for RISC-V cores (§4.2).
+//!
+//! For all else see the blocks.
 
 mod announcement;
 mod bytes;

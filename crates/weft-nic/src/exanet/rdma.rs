@@ -1,7 +1,11 @@
 //! The RDMA engine in the interface: its cells, answers and tasks as packets and timers.
 //!
-//! The addresses of a message stand in its descriptor at the source, and in its record at the destination. In
-//! hardware every cell carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer.
+//! # Not modelled
+//! - Destination addresses in descriptors and cells. The addresses of a message stand in its descriptor at
+//!   the source, and in its record at the destination. In hardware the initiator knows both, and every cell
+//!   carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer.
+//! - A process that waits for a channel with its descriptor (§4.5): the descriptor is stored at once, and
+//!   waits in the unit.
 
 use super::header::Header;
 use super::node::Node;

@@ -3,6 +3,9 @@
 //! # Source
 //! FORTH-ICS / TR-488 §4.4: the interface serializes the requests of different applications packet by
 //! packet. The order among the blocks is not in the text: round robin.
+//!
+//! # Not modelled
+//! Traffic of high priority, which §4.2 mentions.
 
 use crate::mailbox::Refusal;
 use crate::packetizer::ChannelId;

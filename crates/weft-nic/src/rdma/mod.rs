@@ -14,8 +14,11 @@
 //! TR-488 §4.5 and Fig. 9.
 //!
 //! # Not modelled
-//! Completion by polling of channel status: the user is told when the agent has dealt with the last
-//! acknowledgement.
+//! - Completion by polling of channel status: the user is told when the agent has dealt with the last
+//!   acknowledgement.
+//! - The mailbox of the send unit, to which requests of reads go (§4.5.1): they go to that of the interface
+//!   which is read from, take room in it, and are noticed as by a process.
+//! - Pages that are allocated apart from interfaces: a page has the number of its interface.
 
 mod channel;
 mod channels;

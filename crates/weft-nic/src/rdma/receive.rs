@@ -23,7 +23,9 @@
 //! blocks are recognized, and when blocks without a context are refused, is not in the text: ours.
 //!
 //! # Not modelled
-//! Words of one cell that reach memory out of order.
+//! Words of one cell that reach memory out of order. Words of a corrupted cell, which is known as such when
+//! they have been written: it writes nothing. A notification that overtakes data: §5.2.1 has them delivered
+//! "concurrently", here it is written straight behind the last word.
 
 use super::channel::RdmaChange;
 use super::contexts::{BlockKey, Contexts};

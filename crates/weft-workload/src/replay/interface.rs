@@ -18,7 +18,8 @@ use weft_units::{EndpointId, RankId, Time};
 pub(super) fn primitive(envelope: &Envelope, protocol: &Protocol) -> Primitive {
     match envelope.body {
         Body::Data { .. } => Primitive::Write,
-        // A word to be reduced goes and comes back by packetizer and mailbox (TR-488 §5.2.2).
+        // A word to be reduced goes and comes back by packetizer and mailbox: ours. TR-488 §5.2.2 has atomic
+        // operations on top of messages, and does not say of which.
         Body::Access { access, .. }
             if access.takes_data() && !access.reduces() && protocol.path(access) == OneSidedPath::Native =>
         {
