@@ -447,8 +447,8 @@ impl Watcher {
             }
             Asked::Disorder => {
                 let text = format!(
-                    "weft: the MPI library of rank {rank} asks its process manager for the ranks' values in an \
-                     order that weft does not know, and would take one for another: please report this\n"
+                    "weft: the MPI library of rank {rank} asks its process manager for values in an order \
+                     that weft does not know, and would take one for another: please report this\n"
                 );
                 let mut watch = lock(&self.watch);
                 watch.lines(rank, true, text.as_bytes());
