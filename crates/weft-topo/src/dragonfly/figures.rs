@@ -3,10 +3,10 @@
 //! Distances are those of the minimal route (local, global, local). Between some switches two global
 //! links on end would be shorter; no routing here uses them.
 
-use super::valiant::{best_split, valiant_loads};
+use super::valiant::valiant_loads;
 use super::{Dragonfly, DragonflyMinimal, Ugal};
 use crate::figures::{
-    Bisection, ChannelLoad, ClosedForms, Paths, mean_over_pairs, ordered_pairs, walk_permutation,
+    Bisection, ChannelLoad, ClosedForms, Paths, best_split, mean_over_pairs, ordered_pairs, walk_permutation,
 };
 use crate::pattern::Permutation;
 use crate::traits::{RoutedTopology, Topology};

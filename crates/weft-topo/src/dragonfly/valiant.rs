@@ -1,7 +1,7 @@
 //! The load of permutations on a Dragonfly whose packets may go by way of a third group.
 
-use super::{Dragonfly, GLOBAL, LOCAL};
-use crate::figures::{ChannelLoad, Paths, PortLoads};
+use super::Dragonfly;
+use crate::figures::PortLoads;
 use crate::pattern::Permutation;
 use crate::traits::Topology;
 use std::collections::BTreeMap;
@@ -86,42 +86,6 @@ pub(super) fn valiant_loads(dragonfly: &Dragonfly, permutation: &Permutation) ->
 /// All groups but two.
 fn third_groups(dragonfly: &Dragonfly, from: u32, to: u32) -> impl Iterator<Item = u32> {
     (0..dragonfly.groups()).filter(move |&via| via != from && via != to)
-}
-
-/// The mix of minimal and Valiant paths whose busiest channel between switches is least busy. The load
-/// of every channel is linear in the share, so the busiest is convex, and only channels that no other
-/// exceeds in both loads matter.
-pub(super) fn best_split(
-    dragonfly: &Dragonfly,
-    minimal: &PortLoads,
-    valiant: &PortLoads,
-    unit: f64,
-) -> ChannelLoad {
-    let mut per_class = [(); 3].map(|()| BTreeMap::<u64, u64>::new());
-    for ((_, port, minimal), (_, _, valiant)) in minimal.iter().zip(valiant.iter()) {
-        let most = per_class[usize::from(dragonfly.class(port).0)].entry(minimal).or_default();
-        *most = valiant.max(*most);
-    }
-    let busiest = |class: usize, share: f64| {
-        let load = |(&minimal, &valiant): (&u64, &u64)| {
-            share * minimal as f64 + (1.0 - share) * valiant as f64 / unit
-        };
-        per_class[class].iter().map(load).fold(0.0, f64::max)
-    };
-    let between = |share: f64| {
-        [LOCAL, GLOBAL].map(|class| busiest(usize::from(class.0), share)).into_iter().fold(0.0, f64::max)
-    };
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..100 {
-        let third: f64 = (high - low) / 3.0;
-        // On a plateau more minimal paths are better: they are shorter.
-        if between(low + third) < between(high - third) { high -= third } else { low += third }
-    }
-    let share: f64 = (low + high) / 2.0;
-    ChannelLoad {
-        per_class: (0..3).map(|class| busiest(class, share)).collect(),
-        paths: Paths::Split { minimal: share },
-    }
 }
 
 #[cfg(test)]
