@@ -11,7 +11,7 @@
 //! | `kary_tree` | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
 //! | `tree` | [`Tree`] (and spine-leaf) | [`TreeUpDown`]: D-mod-k, random, ECMP, adaptive | 1 |
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
-//! | `hyperx` | [`HyperX`] (hypercube, fully connected) | [`HyperXOrder`]; [`HyperXUgal`]: UGAL-L | 1; 2 |
+//! | `hyperx` | [`HyperX`] (hypercube, fully connected) | [`HyperXLayout`]: dimension order; UGAL-L | 1; 2 |
 //! | `megafly` | [`Megafly`] (Dragonfly+) | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
 //!
@@ -66,8 +66,8 @@ pub use figures::{
     SourcesCounted, channel_load, figures, figures_with_progress,
 };
 pub use hyperx::{
-    FullyConnectedParameters, HyperX, HyperXLayout, HyperXOrder, HyperXParameters, HyperXRouting, HyperXUgal,
-    HypercubeParameters, MAX_HYPERX_DIMENSIONS,
+    FullyConnectedParameters, HyperX, HyperXLayout, HyperXParameters, HyperXRouting, HypercubeParameters,
+    MAX_HYPERX_DIMENSIONS,
 };
 pub use kary_tree::{Ascent, KaryTree, KaryTreeParameters, UpDown};
 pub use megafly::{Megafly, MegaflyLayout, MegaflyParameters, MegaflyRouting, MegaflySize};

@@ -12,7 +12,7 @@ use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{check_credits, stuck};
-use weft_topo::{Ascent, Layout, Routing, Topology, prove};
+use weft_topo::{Ascent, Layout, Routing, Topology, TopologyParameters, prove};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
 
 /// A small machine of any shape.
@@ -27,7 +27,17 @@ fn layouts() -> impl Strategy<Value = Layout> {
         1 => (1u64..3, 1u64..4, 1u64..3).prop_map(|(p, a, h)| dragonfly(p, a, h, a * h + 1)),
         2 => (1u64..3, 1u64..4, 1u64..3).prop_map(|(p, a, h)| ugal(p, a, h, a * h + 1)),
         1 => (1u64..10).prop_map(star),
+        4 => any_family(),
     ]
+}
+
+/// A small machine of any family, with any of its routings that is free of deadlock.
+fn any_family() -> impl Strategy<Value = Layout> {
+    let examples = TopologyParameters::examples().into_iter().map(|parameters| parameters.build().unwrap());
+    let is_small = |layout: &Layout| layout.endpoints() <= 64;
+    // Rings without datelines can deadlock.
+    let is_proved = |layout: &Layout| prove(layout).is_ok();
+    prop::sample::select(examples.filter(is_small).filter(is_proved).collect::<Vec<_>>())
 }
 
 /// Switches of any kind whose buffers hold one packet or a little more.

@@ -1,15 +1,15 @@
-//! Figures of the HyperX under dimension order.
+//! Figures of the HyperX. Its minimal paths are those of dimension order.
 
-use super::{HyperX, HyperXOrder, HyperXUgal};
+use super::{HyperX, HyperXLayout};
 use crate::figures::{Bisection, ChannelLoad, ClosedForms, Paths, mean_over_pairs, ordered_pairs};
-use crate::traits::{RoutedTopology, Topology};
+use crate::traits::{RoutedTopology, Routing, Topology};
 
 impl HyperX {
-    pub(super) fn diameter(&self) -> u32 {
+    fn diameter(&self) -> u32 {
         self.rows.iter().map(|row| u32::from(row.size > 1)).sum()
     }
 
-    pub(super) fn mean_distance(&self) -> f64 {
+    fn mean_distance(&self) -> f64 {
         let (switches, concentration) = (u128::from(self.switches()), u128::from(self.concentration()));
         // Ordered pairs of switches that differ in a dimension.
         let differ = |size: u32| switches * (switches - switches / u128::from(size));
@@ -18,7 +18,7 @@ impl HyperX {
     }
 
     /// The cut through the rows of the dimension where it takes fewest links.
-    pub(super) fn bisection(&self) -> Bisection {
+    fn bisection(&self) -> Bisection {
         let halves = |size: u32| u64::from(size / 2) * u64::from(size.div_ceil(2));
         let links = |size: u32| u64::from(self.switches() / size) * halves(size);
         let names = self.link_classes().iter().skip(1);
@@ -35,7 +35,7 @@ impl HyperX {
     }
 
     /// The load per class under uniform traffic in dimension order.
-    pub(super) fn uniform_load(&self) -> Vec<f64> {
+    fn uniform_load(&self) -> Vec<f64> {
         let others = f64::from(self.endpoints()) - 1.0;
         let concentration = f64::from(self.concentration());
         // Over the link between two coordinates go packets whose source has the one and whose destination has
@@ -49,7 +49,7 @@ impl HyperX {
     }
 }
 
-impl ClosedForms for HyperXOrder {
+impl ClosedForms for HyperXLayout {
     fn diameter(&self) -> Option<u32> {
         Some(self.topology().diameter())
     }
@@ -63,29 +63,13 @@ impl ClosedForms for HyperXOrder {
     }
 
     fn uniform_load(&self) -> Option<ChannelLoad> {
-        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths: Paths::Deterministic })
-    }
-}
-
-impl ClosedForms for HyperXUgal {
-    fn diameter(&self) -> Option<u32> {
-        Some(self.topology().diameter())
+        let paths = if self.is_deterministic() { Paths::Deterministic } else { Paths::Minimal };
+        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths })
     }
 
-    fn mean_distance(&self) -> Option<f64> {
-        Some(self.topology().mean_distance())
-    }
-
-    fn bisection(&self) -> Option<Bisection> {
-        Some(self.topology().bisection())
-    }
-
-    fn uniform_load(&self) -> Option<ChannelLoad> {
-        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths: Paths::Minimal })
-    }
-
-    /// To the drawn switch and from there.
     fn longest_route(&self) -> Option<u32> {
-        Some(2 * self.topology().diameter())
+        // To the drawn switch, and from there.
+        let parts = if self.is_deterministic() { 1 } else { 2 };
+        Some(parts * self.topology().diameter())
     }
 }

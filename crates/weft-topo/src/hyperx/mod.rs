@@ -18,16 +18,12 @@
 //! # Not modelled
 //! Several links between two switches (the paper's K). A class of links has a rate of its own instead.
 
-mod dimension_order;
 mod figures;
-mod layout;
 mod parameters;
-mod ugal;
+mod routing;
 
-pub use dimension_order::HyperXOrder;
-pub use layout::HyperXLayout;
-pub use parameters::{FullyConnectedParameters, HyperXParameters, HyperXRouting, HypercubeParameters};
-pub use ugal::HyperXUgal;
+pub use parameters::{FullyConnectedParameters, HyperXParameters, HypercubeParameters};
+pub use routing::{HyperXLayout, HyperXRouting};
 
 use crate::pattern::Shape;
 use crate::size::{MAX_ENDPOINTS, SizeError, bits_for, check_counts, in_range, product};

@@ -1,23 +1,10 @@
 //! The keys of a HyperX, a hypercube and a fully connected network in machine files.
 
-use super::{HyperX, HyperXLayout, HyperXOrder, HyperXUgal, MAX_HYPERX_DIMENSIONS, ports_per_switch};
+use super::{HyperX, HyperXLayout, HyperXRouting, MAX_HYPERX_DIMENSIONS, ports_per_switch};
 use crate::family::{Counts, Family, Misfit};
+use crate::parameters;
 use crate::size::{SizeError, product};
-use crate::{parameters, routings};
 use weft_units::Bytes;
-
-routings! {
-    /// Routings of a HyperX.
-    pub enum HyperXRouting {
-        /// A link for each coordinate that differs, the lowest dimension first.
-        DimensionOrder = "dimension-order",
-        /// Dimension order, or by way of a random switch where the local queues say that it is faster.
-        UgalL = "ugal-l" {
-            /// Bias towards the minimal path, in bytes × hops; 0 where not given.
-            ugal_threshold: Bytes = Bytes::ZERO;
-        },
-    }
-}
 
 parameters! {
     /// A HyperX.
@@ -49,31 +36,22 @@ parameters! {
     }
 }
 
-fn counts(sizes: &[u32], endpoints_per_switch: u32, routing: &HyperXRouting) -> Counts {
+fn counts(sizes: &[u32], endpoints_per_switch: u32, routing: HyperXRouting) -> Counts {
     let switches = product(sizes.iter().map(|&size| u64::from(size)));
     Counts {
         endpoints: switches.saturating_mul(u128::from(endpoints_per_switch)),
         switches,
         ports: switches.saturating_mul(ports_per_switch(sizes, endpoints_per_switch)),
-        virtual_channels: match routing {
-            HyperXRouting::DimensionOrder => 1,
-            HyperXRouting::UgalL { .. } => 2,
-        },
+        virtual_channels: routing.virtual_channels(),
     }
 }
 
 fn build(
     sizes: &[u32],
     endpoints_per_switch: u32,
-    routing: &HyperXRouting,
+    routing: HyperXRouting,
 ) -> Result<HyperXLayout, SizeError> {
-    let hyperx = HyperX::new(sizes, endpoints_per_switch)?;
-    Ok(match routing {
-        HyperXRouting::DimensionOrder => HyperXLayout::Order(HyperXOrder::new(hyperx)),
-        HyperXRouting::UgalL { ugal_threshold } => {
-            HyperXLayout::Ugal(HyperXUgal::new(hyperx, ugal_threshold.get()))
-        }
-    })
+    Ok(HyperXLayout::new(HyperX::new(sizes, endpoints_per_switch)?, routing))
 }
 
 fn routings() -> [HyperXRouting; 2] {
@@ -98,11 +76,11 @@ impl Family for HyperXParameters {
     }
 
     fn counts(&self) -> Counts {
-        counts(&self.dims, self.endpoints_per_switch, &self.routing)
+        counts(&self.dims, self.endpoints_per_switch, self.routing)
     }
 
     fn build(&self) -> Result<HyperXLayout, SizeError> {
-        build(&self.dims, self.endpoints_per_switch, &self.routing)
+        build(&self.dims, self.endpoints_per_switch, self.routing)
     }
 
     fn examples() -> Vec<HyperXParameters> {
@@ -142,11 +120,11 @@ impl Family for HypercubeParameters {
     }
 
     fn counts(&self) -> Counts {
-        counts(&self.sizes(), self.endpoints_per_switch, &self.routing)
+        counts(&self.sizes(), self.endpoints_per_switch, self.routing)
     }
 
     fn build(&self) -> Result<HyperXLayout, SizeError> {
-        build(&self.sizes(), self.endpoints_per_switch, &self.routing)
+        build(&self.sizes(), self.endpoints_per_switch, self.routing)
     }
 
     fn examples() -> Vec<HypercubeParameters> {
@@ -163,11 +141,11 @@ impl Family for FullyConnectedParameters {
     type Layout = HyperXLayout;
 
     fn counts(&self) -> Counts {
-        counts(&[self.switches], self.endpoints_per_switch, &self.routing)
+        counts(&[self.switches], self.endpoints_per_switch, self.routing)
     }
 
     fn build(&self) -> Result<HyperXLayout, SizeError> {
-        build(&[self.switches], self.endpoints_per_switch, &self.routing)
+        build(&[self.switches], self.endpoints_per_switch, self.routing)
     }
 
     fn examples() -> Vec<FullyConnectedParameters> {
