@@ -318,12 +318,14 @@ impl Sent {
         self.ended + self.wire * 2
     }
 
-    /// Writes into the packet what the crossing has done to it.
+    /// Writes into the packet what the crossing has done to it. `MAY_FAIL`: the link may have corrupted it.
     #[inline(always)]
-    pub(crate) fn stamp(&self, packet: &mut Packet) {
+    pub(crate) fn stamp<const MAY_FAIL: bool>(&self, packet: &mut Packet) {
         packet.stretch = (self.ended - self.began).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
-        packet.bad |= self.fate == Fate::Corrupted;
+        if MAY_FAIL {
+            packet.bad |= self.fate == Fate::Corrupted;
+        }
     }
 }
 

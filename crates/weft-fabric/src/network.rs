@@ -380,7 +380,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             packet.address = self.topology.endpoint_address(packet.destination);
             packet.set_channel(Channel { port, vc: 0 });
             packet.hops = 0;
-            sent.stamp(&mut packet);
+            sent.stamp::<true>(&mut packet);
             let order = Entity::Switch.order(EventKind::Packet);
             context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });
         }

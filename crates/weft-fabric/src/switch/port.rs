@@ -257,7 +257,7 @@ impl Ports {
     }
 
     /// A credit will return at `time`, which lies in the window that begins at `start`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn learn_of_credit(&mut self, start: Time, time: Time, credit: Credit, constants: &Constants) {
         if start > self.collected {
             self.collect_all_credits(start, constants);
@@ -266,7 +266,7 @@ impl Ports {
     }
 
     /// A credit will return at `time`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn expect_credit(&mut self, time: Time, credit: Credit, constants: &Constants) {
         let output = usize::from(credit.channel.port);
         self.returning.push(time, credit);
@@ -460,7 +460,7 @@ impl Ports {
             return self.lose(crossing.output, buffered, &sent, constants);
         }
         let mut packet = *packet;
-        sent.stamp(&mut packet);
+        sent.stamp::<CARE>(&mut packet);
         sink.packet(peer, packet, &sent);
     }
 
