@@ -197,10 +197,10 @@ impl Iommu {
         self.translations += 1;
         let used = self.translations;
         let ways = parameters.ways.clamp(1, parameters.entries.max(1));
-        let sets = (parameters.entries / ways).max(1) as usize;
-        if self.sets.len() != sets {
-            self.sets.resize(sets, Vec::new());
+        if self.sets.is_empty() {
+            self.sets.resize((parameters.entries / ways).max(1) as usize, Vec::new());
         }
+        let sets = self.sets.len();
         let set = &mut self.sets[page.set(sets)];
         if let Some(entry) = set.iter_mut().find(|entry| entry.page == page) {
             entry.used = used;

@@ -90,8 +90,10 @@ impl MemoryChannel {
     #[inline]
     pub fn access(&mut self, bytes: Bytes, now: Time, parameters: &MemoryParameters) -> Time {
         let bytes = if self.streams.is_empty() { bytes } else { self.stretched(bytes, now, parameters) };
-        self.worked = self.worked.saturating_add(parameters.rate.span(bytes));
-        self.line.send(&parameters.line, now, bytes)
+        let began = now.max(self.line.busy_until());
+        let ended = self.line.send(&parameters.line, now, bytes);
+        self.worked = self.worked.saturating_add(ended - began);
+        ended
     }
 
     /// The time in which it has read and written for the interface.

@@ -217,8 +217,9 @@ pub struct ReceiveUnit {
 impl ReceiveUnit {
     /// Keeps a context that is free for the block that has waited for one longest. Returns the block, whose
     /// sender is to send it again.
+    #[inline]
     pub fn keep_context(&mut self, now: Time, parameters: &ReceiveParameters) -> Option<Postponed> {
-        while self.contexts.len() < parameters.contexts as usize {
+        while !self.postponed.is_empty() && self.contexts.len() < parameters.contexts as usize {
             let block = self.postponed.pop_front()?;
             let Postponed { source, id: CellId { channel, transaction, .. }, .. } = block;
             let connection = self.connections.get(&(source, channel));
