@@ -61,7 +61,7 @@ pub enum BuildError {
     )]
     LinkTooSlow {
         /// The kind of link.
-        class: &'static str,
+        class: String,
         /// Bytes of the largest packet.
         packet: Bytes,
     },
@@ -93,7 +93,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let mut builder = Builder::new(&topology, &constants, |id| make_interface(id, &interface));
         (0..topology.switches()).for_each(|switch| builder.add_switch(SwitchId(switch), seed));
         let Builder { sites, events, places, used_between_switches, .. } = builder;
-        let lookahead = lookahead(&constants, &used_between_switches, topology.link_classes())?
+        let lookahead = lookahead(&constants, &used_between_switches, &topology.link_classes())?
             .with_notice(notice(&switch, &constants.format, &constants.links));
         let directory = Directory::new(places, lookahead.span());
         let model = Network { topology, constants, directory, interface };
@@ -117,7 +117,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
                 }
             }
         }
-        lookahead(&constants, &used, names).map(drop)
+        lookahead(&constants, &used, &names).map(drop)
     }
 
     /// The constants of the network, if its parameters fit together.
@@ -153,7 +153,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
 }
 
 /// The lookahead between switches that are joined by links of the classes in `used`.
-fn lookahead(constants: &Constants, used: &[bool], names: &[&'static str]) -> Result<Lookahead, BuildError> {
+fn lookahead(constants: &Constants, used: &[bool], names: &[&str]) -> Result<Lookahead, BuildError> {
     let cuts = used.iter().enumerate().filter(|(_, used)| **used);
     Ok(Lookahead::across(cuts.map(|(class, _)| (constants.links[class].latency, names[class])))?)
 }
@@ -178,10 +178,10 @@ fn check_buffers(switch: &SwitchParameters, room: Bytes, largest: Bytes) -> Resu
 }
 
 /// A kind of link, made ready. The time of the largest packet must fit 31 bits of picoseconds.
-fn link_kind(link: &LinkParameters, class: &'static str, largest: Bytes) -> Result<LinkKind, BuildError> {
+fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkKind, BuildError> {
     let rate = LineRate::new(link.rate, link.code)
         .filter(|rate| rate.span(largest + link.framing).as_ps() < u64::from(u32::MAX) / 2)
-        .ok_or(BuildError::LinkTooSlow { class, packet: largest })?;
+        .ok_or(BuildError::LinkTooSlow { class: class.to_owned(), packet: largest })?;
     let LinkParameters { latency, routing, framing, .. } = *link;
     Ok(LinkKind { rate, latency, routing, framing })
 }

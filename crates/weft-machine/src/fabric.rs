@@ -11,6 +11,7 @@ use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, IdealParameters, PacketFormat, SwitchKind,
     SwitchParameters,
 };
+use weft_topo::GraphClass;
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
 section! {
@@ -181,7 +182,7 @@ pub(super) struct RawFabricSections {
 /// which the file gives another one are dropped. Without a topology the classes go unchecked.
 pub(super) fn check(
     raw: RawFabricSections,
-    link_classes: Option<&[&'static str]>,
+    link_classes: Option<&[GraphClass]>,
     classes_are_set: bool,
     reader: &mut Reader<'_>,
 ) -> Option<(PacketFormat, Fabric)> {
@@ -271,6 +272,17 @@ fn check_packet(raw: &RawPacket, reader: &mut Reader<'_>) -> Option<PacketFormat
     Some(PacketFormat { header: header?, footer: footer?, payload: payload? })
 }
 
+/// The sections of `[links]` that some classes have, each once.
+pub(super) fn sections(classes: &[GraphClass]) -> Vec<&str> {
+    let mut sections: Vec<&str> = Vec::new();
+    for class in classes {
+        if !sections.contains(&class.section.as_str()) {
+            sections.push(&class.section);
+        }
+    }
+    sections
+}
+
 /// The class of the links between endpoints and switches, in every topology.
 const ENDPOINT_CLASS: &str = "endpoint";
 
@@ -289,14 +301,14 @@ impl LinkSections {
     /// The parameters of every class of the topology. `None`: it is not known, or a problem was reported.
     fn check(
         mut self,
-        classes: Option<&[&'static str]>,
+        classes: Option<&[GraphClass]>,
         reader: &mut Reader<'_>,
     ) -> Option<BTreeMap<String, LinkParameters>> {
         let (default, clock) = (self.links.remove("default"), self.clock);
         let classes = classes?;
         let mut whole = Some(BTreeMap::new());
         for (class, link) in &self.links {
-            if classes.contains(&class.as_str()) {
+            if classes.iter().any(|known| known.section == *class) {
                 continue;
             }
             let path = join("links", class);
@@ -307,19 +319,20 @@ impl LinkSections {
             let problem = Problem::new(
                 format!("this topology has no links of class `{class}`"),
                 "unknown class",
-                match nearest(class, classes.iter().copied()) {
+                match nearest(class, classes.iter().map(|known| known.section.as_str())) {
                     Some(near) => format!("did you mean `links.{near}`?"),
-                    None => format!("its classes are {}", classes.join(", ")),
+                    None => format!("its classes are {}", sections(classes).join(", ")),
                 },
             );
             reader.report(link.location, problem);
             whole = None;
         }
-        for &class in classes {
+        for GraphClass { name, section: class, rate, latency } in classes {
             let link = ClassLink { class, own: self.links.get(class), default: default.as_ref(), clock };
             match (link.check(self.are_needed, reader), &mut whole) {
                 (Some(link), Some(map)) => {
-                    map.insert(class.to_owned(), link);
+                    let (rate, latency) = (rate.unwrap_or(link.rate), latency.unwrap_or(link.latency));
+                    map.insert(name.clone(), LinkParameters { rate, latency, ..link });
                 }
                 _ => whole = None,
             }

@@ -9,6 +9,7 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::fmt;
 use weft_fabric::MILLION;
+use weft_topo::GraphClass;
 use weft_units::Span;
 
 /// Packets in a million.
@@ -170,20 +171,22 @@ impl LinkChoice<'_> {
 /// Checks that rules name classes which the topology has; without one they go unchecked.
 pub(super) fn check(
     rules: Vec<RawFaultRule>,
-    link_classes: Option<&[&str]>,
+    link_classes: Option<&[GraphClass]>,
     reader: &mut Reader<'_>,
 ) -> Option<Vec<FaultRule>> {
     for RawFaultRule { rule, location } in &rules {
         let FaultyLinks::Class(class) = &rule.links else { continue };
-        let Some(classes) = link_classes.filter(|classes| !classes.contains(&class.as_str())) else {
+        let Some(classes) = link_classes else { continue };
+        let names: Vec<&str> = classes.iter().map(|known| known.name.as_str()).collect();
+        if names.contains(&class.as_str()) {
             continue;
-        };
+        }
         let problem = Problem::new(
             format!("faults: this topology has no links of class `{class}`"),
             "",
-            match nearest(class, classes.iter().copied()) {
+            match nearest(class, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("its classes are {}", classes.join(", ")),
+                None => format!("its classes are {}", names.join(", ")),
             },
         );
         reader.report(*location, problem);

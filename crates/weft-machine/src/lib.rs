@@ -20,6 +20,7 @@ mod diagnostic;
 mod document;
 mod fabric;
 mod faults;
+mod graph_file;
 mod interface;
 mod messaging;
 mod read;
@@ -293,7 +294,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     check_identity(&raw, reader);
     let shape_is_set = raw.topology.is_set();
     let topology = topology::check(raw.topology, reader);
-    let link_classes = topology.as_ref().map(|topology| topology.link_classes);
+    let link_classes = topology.as_ref().map(|topology| topology.link_classes.clone());
     let endpoints = topology.as_ref().map(|topology| topology.parameters.endpoints());
     let sections = fabric::RawFabricSections {
         fabric: raw.fabric,
@@ -303,9 +304,9 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         ideal: raw.ideal,
         location: raw.location,
     };
-    let fabric = fabric::check(sections, link_classes, shape_is_set, reader);
+    let fabric = fabric::check(sections, link_classes.as_deref(), shape_is_set, reader);
     let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
-    let rules = faults::check(raw.faults.unwrap_or_default(), link_classes, reader);
+    let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
     let host = interface::check_host(raw.host, endpoints, reader);
     let (topology, (packet, fabric)) = (topology?, fabric?);
     let is_ideal = matches!(fabric, Fabric::Ideal(_));

@@ -34,6 +34,11 @@ pub(super) struct Source {
 pub(super) struct Sources(pub Vec<Source>);
 
 impl Sources {
+    /// The name of the machine file.
+    pub fn file_name(&self) -> &str {
+        self.0.first().map_or("", |file| &file.name)
+    }
+
     /// The text of a source.
     pub fn text(&self, source: u32) -> &str {
         self.0.get(source as usize).map_or("", |s| &s.text)

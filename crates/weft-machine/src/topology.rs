@@ -4,6 +4,7 @@
 
 use super::diagnostic::Problem;
 use super::document::{Entry as TableEntry, Item, Value};
+use super::graph_file;
 use super::read::{
     Entry, Format, FromItem, Magnitude, Readable, Reader, attributed_schema, join, not_one_of,
 };
@@ -11,8 +12,10 @@ use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
+use std::path::PathBuf;
 use weft_topo::{
-    FamilyKeys, GivenKeys, Key, KeyKind, KeyValue, Layout, Misfit, RoutingWord, SizeError, TopologyParameters,
+    FamilyKeys, GivenKeys, GraphClass, GraphDescription, Key, KeyKind, KeyValue, Layout, Misfit, RoutingWord,
+    SizeError, TopologyParameters,
 };
 use weft_units::Bytes;
 
@@ -97,6 +100,17 @@ impl Format for KeyKind {
             KeyKind::Counts => Vec::<u32>::read(value).map(KeyValue::Counts),
             KeyKind::Size => Bytes::read(value).map(KeyValue::Size),
             KeyKind::Flag => bool::read(value).map(KeyValue::Flag),
+            // The file is read where it is known from which folder.
+            KeyKind::Graph => match value {
+                Value::Text(file) => {
+                    let unread = GraphDescription { file: file.clone(), ..GraphDescription::default() };
+                    Ok(KeyValue::Graph(Box::new(unread)))
+                }
+                other => {
+                    let label = format!("this is {}", other.describe());
+                    Err(Problem::new("this is not the path of a file", label, "write \"net.graphml\""))
+                }
+            },
             KeyKind::Word { what, words } => {
                 Words { what, words: words.to_vec() }.read(value).map(KeyValue::Word)
             }
@@ -111,7 +125,7 @@ impl Format for KeyKind {
         match value {
             KeyValue::Count(count) => count.magnitude(),
             KeyValue::Size(bytes) => bytes.magnitude(),
-            KeyValue::Counts(_) | KeyValue::Flag(_) | KeyValue::Word(_) => None,
+            KeyValue::Counts(_) | KeyValue::Flag(_) | KeyValue::Graph(_) | KeyValue::Word(_) => None,
         }
     }
 }
@@ -317,13 +331,34 @@ impl Section<'_, '_> {
 /// A topology that can be built.
 pub(crate) struct Checked {
     pub parameters: TopologyParameters,
-    /// Names of its kinds of link, as `[links.…]` gives them.
-    pub link_classes: &'static [&'static str],
+    /// Its kinds of link.
+    pub link_classes: Vec<GraphClass>,
+}
+
+/// Reads the files of graphs that the section names. `None`: one is no graph, which was reported.
+fn read_graphs(mut raw: RawTopology, reader: &mut Reader<'_>) -> Option<RawTopology> {
+    let mut are_read = true;
+    for Given { entry, .. } in &mut raw.given {
+        let KeyValue::Graph(graph) = &mut entry.value else { continue };
+        let folder = match entry.location.is_set() {
+            true => PathBuf::new(),
+            false => graph_file::folder_of(reader.sources.file_name()),
+        };
+        match graph_file::read(&graph.file, &folder) {
+            Ok(described) => **graph = described,
+            Err(problem) => {
+                reader.report(entry.location, problem);
+                are_read = false;
+            }
+        }
+    }
+    are_read.then_some(raw)
 }
 
 /// Checks `[topology]`.
 pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<Checked> {
     let is_set = raw.kind.is_set();
+    let raw = read_graphs(raw, reader)?;
     let mut section = Section { raw, reader, is_set };
     for (key, location) in std::mem::take(&mut section.raw.foreign) {
         section.refuse(key, location);
@@ -345,13 +380,28 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<Checked
     match layout {
         Ok(layout) => {
             routing?;
-            Some(Checked { parameters, link_classes: weft_topo::Topology::link_classes(&layout) })
+            let link_classes = link_classes(&parameters, &layout);
+            Some(Checked { parameters, link_classes })
         }
         Err(error) => {
             section.report_size(&error);
             None
         }
     }
+}
+
+/// The kinds of link of a layout: their names, and what else the topology knows of them.
+fn link_classes(parameters: &TopologyParameters, layout: &Layout) -> Vec<GraphClass> {
+    let named = |name: &str| {
+        let known = parameters.links().iter().find(|class| class.name == name).cloned();
+        known.unwrap_or_else(|| GraphClass {
+            name: name.to_owned(),
+            section: name.to_owned(),
+            rate: None,
+            latency: None,
+        })
+    };
+    weft_topo::Topology::link_classes(layout).into_iter().map(named).collect()
 }
 
 impl JsonSchema for RawTopology {
@@ -390,6 +440,7 @@ fn key_schema(kind: KeyKind, generator: &mut SchemaGenerator) -> Schema {
         KeyKind::Counts => generator.subschema_for::<Entry<Vec<u32>>>(),
         KeyKind::Size => generator.subschema_for::<Entry<Bytes>>(),
         KeyKind::Flag => generator.subschema_for::<Entry<bool>>(),
+        KeyKind::Graph => attributed_schema(json!({ "type": "string" })),
         KeyKind::Word { words, .. } => attributed_schema(json!({ "enum": words })),
     }
 }

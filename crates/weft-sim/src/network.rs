@@ -20,14 +20,14 @@ use weft_topo::{Attachment, Layout, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 /// The use of one direction of one link since the counters were last reset.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkUse {
     /// The end at which it begins.
     pub from: LinkEnd,
     /// The end at which it ends. A link of the ideal network joins an endpoint to all others: `Nothing`.
     pub to: Attachment,
     /// The class of link, as machine files name it.
-    pub class: &'static str,
+    pub class: String,
     /// Bits per second on the line, coding included; 0 where a link of the ideal network takes no time.
     pub rate: BitRate,
     /// Packets.
@@ -338,7 +338,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
             LinkUse {
                 from: link.from,
                 to: link.to,
-                class: classes[class],
+                class: classes[class].to_owned(),
                 rate: self.rates[class],
                 packets: link.packets,
                 packet_bytes: link.payload + Bytes::new(link.packets * self.envelope.get()),
@@ -402,7 +402,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
             visit(LinkUse {
                 from: LinkEnd::Endpoint(endpoint),
                 to: Attachment::Nothing,
-                class: "ideal",
+                class: "ideal".to_owned(),
                 rate: self.rate.unwrap_or(BitRate::from_bits_per_second(0)),
                 packets,
                 packet_bytes: payload,

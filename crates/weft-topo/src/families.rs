@@ -2,9 +2,11 @@
 
 use crate::dragonfly::{DragonflyLayout, DragonflyParameters};
 use crate::exanest::{ExanestOrder, ExanestParameters};
+use crate::graph::{GraphLayout, GraphParameters};
 use crate::hyperx::{FullyConnectedParameters, HyperXLayout, HyperXParameters, HypercubeParameters};
 use crate::kary_tree::{KaryTreeParameters, UpDown};
 use crate::megafly::{MegaflyLayout, MegaflyParameters};
+use crate::slim_fly::SlimFlyParameters;
 use crate::star::{StarParameters, StarRouting};
 use crate::torus::{DimensionOrder, MeshParameters, TorusParameters};
 use crate::tree::{SpineLeafParameters, TreeParameters, TreeUpDown};
@@ -21,4 +23,5 @@ crate::families! {
         FullyConnected(FullyConnectedParameters);
     Megafly(MegaflyLayout): Megafly(MegaflyParameters);
     Star(StarRouting): Star(StarParameters);
+    Graph(GraphLayout): Graph(GraphParameters), SlimFly(SlimFlyParameters);
 }

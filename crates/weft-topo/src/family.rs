@@ -10,6 +10,7 @@
 //! book from these tables. No text is read here.
 
 use crate::figures::ClosedForms;
+use crate::graph::{GraphClass, GraphDescription};
 use crate::proof::Ranked;
 use crate::size::{SizeError, check_counts};
 use crate::traits::RoutedTopology;
@@ -27,6 +28,8 @@ pub enum KeyKind {
     Size,
     /// True or false.
     Flag,
+    /// The path of a file that describes a graph.
+    Graph,
     /// One of some words.
     Word {
         /// The kind of thing that they name, with its article.
@@ -47,6 +50,8 @@ pub enum KeyValue {
     Size(Bytes),
     /// Of [`KeyKind::Flag`].
     Flag(bool),
+    /// Of [`KeyKind::Graph`]: the graph that the file describes.
+    Graph(Box<GraphDescription>),
     /// Of [`KeyKind::Word`].
     Word(&'static str),
 }
@@ -59,6 +64,7 @@ impl fmt::Display for KeyValue {
             KeyValue::Counts(counts) => write!(f, "{counts:?}"),
             KeyValue::Size(bytes) => write!(f, "{bytes}"),
             KeyValue::Flag(truth) => write!(f, "{truth}"),
+            KeyValue::Graph(graph) => f.write_str(&graph.file),
             KeyValue::Word(word) => f.write_str(word),
         }
     }
@@ -214,6 +220,11 @@ pub trait Family: Parameters {
     /// # Errors
     /// A size that no machine has.
     fn build(&self) -> Result<Self::Layout, SizeError>;
+
+    /// Kinds of links between switches of which the topology itself knows more than their names.
+    fn links(&self) -> &[GraphClass] {
+        &[]
+    }
 
     /// Small machines of the family, with every routing. The properties that every topology and routing
     /// must have are tested on them.

@@ -50,7 +50,7 @@ pub struct Figures {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ClassLinks {
     /// Name of the class, as in [`Topology::link_classes`].
-    pub class: &'static str,
+    pub class: String,
     /// Full-duplex cables.
     pub links: u64,
 }
@@ -256,7 +256,11 @@ fn count_links(layout: &impl Topology) -> Vec<ClassLinks> {
             };
         }
     }
-    classes.iter().zip(ends).map(|(class, ends)| ClassLinks { class, links: ends / 2 }).collect()
+    classes
+        .iter()
+        .zip(ends)
+        .map(|(class, ends)| ClassLinks { class: (*class).to_owned(), links: ends / 2 })
+        .collect()
 }
 
 /// A number for every port: the load of the link that leaves by it.

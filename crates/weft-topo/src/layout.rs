@@ -47,7 +47,7 @@ macro_rules! families {
                 match self { $(Layout::$variant(layout) => layout.link_class(switch, port),)+ }
             }
 
-            fn link_classes(&self) -> &'static [&'static str] {
+            fn link_classes(&self) -> Vec<&str> {
                 match self { $(Layout::$variant(layout) => layout.link_classes(),)+ }
             }
 
@@ -231,6 +231,13 @@ macro_rules! families {
                     $($(TopologyParameters::$family(one) =>
                         Layout::$variant($crate::Family::build(one)?),)+)+
                 })
+            }
+
+            /// Kinds of links of which the topology itself knows more than their names.
+            pub fn links(&self) -> &[$crate::GraphClass] {
+                match self {
+                    $($(TopologyParameters::$family(one) => $crate::Family::links(one),)+)+
+                }
             }
 
             /// Small machines of every family.

@@ -13,6 +13,8 @@
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
 //! | `hyperx` | [`HyperX`] (hypercube, fully connected) | [`HyperXLayout`]: dimension order; UGAL-L | 1; 2 |
 //! | `megafly` | [`Megafly`] (Dragonfly+) | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
+//! | `graph` | [`Graph`], read from a file | [`GraphLayout`]: shortest path, ECMP, spraying, adaptive; Valiant, UGAL-L | one more than turns; twice |
+//! | `slim_fly` | a [`Graph`] of diameter 2 | those of graphs | 2; 4 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
 //!
 //! ```
@@ -31,11 +33,13 @@
 //! schema of machine files, the page of the book on them, and the tests of every topology are made of that
 //! list. `examples/own_topology` is such a folder.
 
+mod choice;
 mod dragonfly;
 mod exanest;
 mod families;
 mod family;
 mod figures;
+mod graph;
 mod hyperx;
 mod kary_tree;
 mod layout;
@@ -46,6 +50,7 @@ mod path;
 pub mod pattern;
 mod proof;
 mod size;
+mod slim_fly;
 mod star;
 mod torus;
 mod traits;
@@ -65,6 +70,10 @@ pub use figures::{
     Bisection, ChannelLoad, ClassLinks, ClosedForms, Figures, Paths, PatternLoad, SourceClass,
     SourcesCounted, channel_load, figures, figures_with_progress,
 };
+pub use graph::{
+    Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphParameters,
+    GraphRouting, GraphSwitch, MAX_GRAPH_SWITCHES,
+};
 pub use hyperx::{
     FullyConnectedParameters, HyperX, HyperXLayout, HyperXParameters, HyperXRouting, HypercubeParameters,
     MAX_HYPERX_DIMENSIONS,
@@ -77,6 +86,7 @@ pub use path::idle_path;
 pub use pattern::{Pattern, Permutation, Shape, Undefined};
 pub use proof::{Channel, Cycle, Method, Proof, Ranked, prove};
 pub use size::{MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError, counted};
+pub use slim_fly::SlimFlyParameters;
 pub use star::{Star, StarParameters, StarRouting, StarRoutingWord};
 pub use torus::{
     Dimension, DimensionOrder, MAX_DIMENSIONS, MeshParameters, Torus, TorusParameters, TorusRouting,

@@ -40,6 +40,9 @@ pub enum SizeError {
     /// A number of mezzanines that does not fill the Y rings of an ExaNeSt machine.
     #[error("{0} mezzanines do not fill Y rings of four; take 1 to 4 or a multiple of 4")]
     Mezzanines(u64),
+    /// A graph in which no packet can go from some switches to others.
+    #[error("the graph falls into parts")]
+    Apart,
 }
 
 /// A count, where none was too large to be computed.

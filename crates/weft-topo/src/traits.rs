@@ -44,7 +44,7 @@ pub trait Topology {
     /// The kind of link at a port. Both ends of a link give the same.
     fn link_class(&self, switch: SwitchId, port: PortId) -> LinkClass;
     /// Names of the kinds of link, as machine files write them.
-    fn link_classes(&self) -> &'static [&'static str];
+    fn link_classes(&self) -> Vec<&str>;
     /// The packed address of a switch.
     fn switch_address(&self, switch: SwitchId) -> Address;
     /// The packed address of an endpoint.
@@ -175,7 +175,7 @@ impl<R: RoutedTopology> Topology for R {
         self.topology().link_class(switch, port)
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
+    fn link_classes(&self) -> Vec<&str> {
         self.topology().link_classes()
     }
 

@@ -53,7 +53,7 @@ impl<R> Topology for FullMesh<R> {
     fn link_class(&self, _: SwitchId, port: PortId) -> LinkClass {
         LinkClass(u8::from(port.0 >= self.endpoints_per_switch))
     }
-    fn link_classes(&self) -> &'static [&'static str] {
+    fn link_classes(&self) -> Vec<&str> {
         &["endpoint", "mesh"]
     }
     fn switch_address(&self, switch: SwitchId) -> Address {

@@ -70,7 +70,7 @@ mod tests {
         LinkUse {
             from: LinkEnd::Endpoint(EndpointId(from)),
             to: Attachment::Switch(SwitchId(from), PortId(0)),
-            class: "x",
+            class: "x".to_owned(),
             rate: BitRate::from_gigabits(10),
             packets: 1,
             packet_bytes: Bytes::new(1),

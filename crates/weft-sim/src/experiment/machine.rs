@@ -52,7 +52,7 @@ pub struct PatternBound {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LinkCount {
     /// The kind.
-    pub class: &'static str,
+    pub class: String,
     /// Links, each counted once for both directions.
     pub links: u64,
 }
@@ -273,7 +273,7 @@ pub fn show(
         links_by_class: figures
             .links
             .iter()
-            .map(|count| LinkCount { class: count.class, links: count.links })
+            .map(|count| LinkCount { class: count.class.clone(), links: count.links })
             .collect(),
         diameter_hops: figures.diameter + 2,
         mean_distance_hops: figures.mean_distance + 2.0,

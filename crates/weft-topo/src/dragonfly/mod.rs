@@ -244,8 +244,8 @@ impl Topology for Dragonfly {
         self.class(port)
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
-        &["endpoint", "local", "global"]
+    fn link_classes(&self) -> Vec<&str> {
+        vec!["endpoint", "local", "global"]
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {

@@ -15,6 +15,7 @@
 //! routing); A. Singh, "Load-balanced routing in interconnection networks", PhD thesis, Stanford 2005.
 
 use super::Dragonfly;
+use crate::choice::below;
 use crate::proof::{Channel, Ranked};
 use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing};
 use serde::{Deserialize, Serialize};
@@ -44,8 +45,7 @@ impl Ugal {
         if source == target || self.dragonfly.groups() < 3 {
             return None;
         }
-        let others = u128::from(self.dragonfly.groups() - 2);
-        let mut via = ((u128::from(view.random()) * others) >> 64) as u32;
+        let mut via = below(self.dragonfly.groups() - 2, view.random());
         via += u32::from(via >= source.min(target));
         via += u32::from(via >= source.max(target));
         let minimal = view.queued(self.dragonfly.minimal_port(from, to));

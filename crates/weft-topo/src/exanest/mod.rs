@@ -292,8 +292,8 @@ impl Topology for Exanest {
         })
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
-        &["endpoint", "qfdb", "router", "x", "y", "z"]
+    fn link_classes(&self) -> Vec<&str> {
+        vec!["endpoint", "qfdb", "router", "x", "y", "z"]
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {

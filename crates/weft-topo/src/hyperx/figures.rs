@@ -21,7 +21,7 @@ impl HyperX {
     fn bisection(&self) -> Bisection {
         let halves = |size: u32| u64::from(size / 2) * u64::from(size.div_ceil(2));
         let links = |size: u32| u64::from(self.switches() / size) * halves(size);
-        let names = self.link_classes().iter().skip(1);
+        let names = self.link_classes().into_iter().skip(1);
         let cuts = self.rows.iter().zip(names).filter(|(row, _)| row.size > 1);
         // Odd dimensions only where there is no even one: they do not halve.
         match cuts.min_by_key(|(row, _)| (row.size % 2, links(row.size))) {

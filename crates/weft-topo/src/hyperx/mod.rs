@@ -193,8 +193,8 @@ impl Topology for HyperX {
         LinkClass(self.dimension(port).map_or(0, |dimension| 1 + dimension as u8))
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
-        &CLASSES[..1 + self.rows.len()]
+    fn link_classes(&self) -> Vec<&str> {
+        CLASSES[..1 + self.rows.len()].to_vec()
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {

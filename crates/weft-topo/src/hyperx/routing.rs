@@ -21,6 +21,7 @@
 //! routing in interconnection networks", PhD thesis, Stanford 2005 (UGAL).
 
 use super::HyperX;
+use crate::choice::below;
 use crate::proof::{Channel, Ranked};
 use crate::routings;
 use crate::traits::{
@@ -81,8 +82,8 @@ impl HyperXLayout {
         view: &mut impl LocalView,
     ) -> Option<Address> {
         let straight = self.hyperx.towards(from, to)?;
-        let drawn = (u128::from(view.random()) * u128::from(self.hyperx.switches())) >> 64;
-        let via = self.hyperx.switch_address(SwitchId(drawn as u32));
+        let drawn = below(self.hyperx.switches(), view.random());
+        let via = self.hyperx.switch_address(SwitchId(drawn));
         // The source or the destination itself is no detour.
         let aside = self.hyperx.towards(from, via)?;
         let rest = self.hyperx.distance(via, to);

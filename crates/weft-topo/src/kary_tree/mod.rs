@@ -150,8 +150,8 @@ impl Topology for KaryTree {
         LinkClass(u8::from(switch.0 >= self.switches_per_level || port.0 >= self.arity))
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
-        &["endpoint", "tree"]
+    fn link_classes(&self) -> Vec<&str> {
+        vec!["endpoint", "tree"]
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {

@@ -14,6 +14,7 @@
 //! contention free traffic for MPI global collectives", J. Parallel Distrib. Comput. 72, 2012 (D-mod-k).
 
 use super::KaryTree;
+use crate::choice::below;
 use crate::proof::{Channel, Ranked};
 use crate::routings;
 use crate::traits::{
@@ -80,7 +81,7 @@ impl Routing for UpDown {
         let port = match (self.tree.is_below(at.address, to), self.ascent) {
             (true, _) => digit,
             (false, Ascent::DModK) => arity + digit,
-            (false, Ascent::Random) => arity + ((u128::from(view.random()) * u128::from(arity)) >> 64) as u32,
+            (false, Ascent::Random) => arity + below(arity, view.random()),
         };
         NextHop { port: PortId(port), vc: VcId(0) }
     }

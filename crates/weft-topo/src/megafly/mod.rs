@@ -298,8 +298,8 @@ impl Topology for Megafly {
         self.class(switch.0 >= self.first_spine(), port)
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
-        &["endpoint", "local", "global"]
+    fn link_classes(&self) -> Vec<&str> {
+        vec!["endpoint", "local", "global"]
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {

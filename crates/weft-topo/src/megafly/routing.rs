@@ -34,6 +34,7 @@
 //! straight on, and which link a destination chooses, are ours.
 
 use super::{Megafly, MegaflyRouting};
+use crate::choice::below;
 use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing};
 use serde::{Deserialize, Serialize};
 use weft_units::PortId;
@@ -124,7 +125,7 @@ impl Way {
 /// A number below `count`, all equally likely.
 #[inline]
 fn draw(count: u32, view: &mut impl LocalView) -> u32 {
-    ((u128::from(view.random()) * u128::from(count)) >> 64) as u32
+    below(count, view.random())
 }
 
 /// State: the intermediate group plus one; 0 without a detour and once it is reached.

@@ -64,8 +64,8 @@ impl Topology for Star {
         LinkClass(0)
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
-        &["endpoint"]
+    fn link_classes(&self) -> Vec<&str> {
+        vec!["endpoint"]
     }
 
     fn switch_address(&self, _switch: SwitchId) -> Address {

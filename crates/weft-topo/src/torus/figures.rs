@@ -54,7 +54,7 @@ impl Torus {
     pub(crate) fn bisection(&self) -> Bisection {
         let links = |axis: &Axis| u64::from(self.switches() / axis.size) * if axis.wraps { 2 } else { 1 };
         let cuts =
-            self.axes().iter().zip(self.link_classes().iter().skip(1)).filter(|(axis, _)| axis.size > 1);
+            self.axes().iter().zip(self.link_classes().into_iter().skip(1)).filter(|(axis, _)| axis.size > 1);
         // Odd dimensions only where there is no even one: they do not halve.
         match cuts.min_by_key(|(axis, _)| (axis.size % 2, links(axis))) {
             None => Bisection { links: 0, cut: "all endpoints share one switch".to_owned() },

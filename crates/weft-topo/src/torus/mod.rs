@@ -215,8 +215,8 @@ impl Topology for Torus {
         LinkClass(self.direction(port).map_or(0, |(d, _)| 1 + d as u8))
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
-        &CLASSES[..1 + self.dimensions as usize]
+    fn link_classes(&self) -> Vec<&str> {
+        CLASSES[..1 + self.dimensions as usize].to_vec()
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {

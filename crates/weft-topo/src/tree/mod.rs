@@ -354,8 +354,8 @@ impl Topology for Tree {
         LinkClass(l as u8 + u8::from(port.0 >= self.levels[l].down()))
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
-        &CLASSES[..self.height as usize]
+    fn link_classes(&self) -> Vec<&str> {
+        CLASSES[..self.height as usize].to_vec()
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {

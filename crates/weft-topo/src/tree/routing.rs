@@ -6,8 +6,7 @@
 //! - D-mod-k goes by the digits of the destination's number to the bases of the levels' parents and links, so
 //!   that all packets for a destination meet at one root, and destinations are shared out over the roots;
 //! - up-down throws dice, so that packets of a flow may overtake;
-//! - ECMP hashes source and destination, so that a flow keeps to one way. Every switch hashes anew: one hash
-//!   for all levels would leave ways unused, since flows that meet at a switch have chosen alike;
+//! - ECMP hashes source and destination, so that a flow keeps to one way;
 //! - adaptive takes the shortest queue.
 //!
 //! Channels going up are ranked by their level, those going down after them by their level from the top. One
@@ -15,12 +14,10 @@
 //!
 //! # Source
 //! E. Zahavi, "Fat-tree routing and node ordering providing contention free traffic for MPI global
-//! collectives", J. Parallel Distrib. Comput. 72, 2012 (D-mod-k of PGFT); C. Hopps, "Analysis of an
-//! equal-cost multi-path algorithm", RFC 2992, 2000 (a hash per flow). The hash is the finalizer of
-//! SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA
-//! 2014.
+//! collectives", J. Parallel Distrib. Comput. 72, 2012 (D-mod-k of PGFT). `choice.rs` has that of ECMP.
 
-use super::{Tree, Ways};
+use super::Tree;
+use crate::choice::{below, flow_hash, shortest_queue, way_of_flow};
 use crate::proof::{Channel, Ranked};
 use crate::routings;
 use crate::traits::{
@@ -74,42 +71,6 @@ impl TreeUpDown {
     }
 }
 
-/// A number below `count`, all as often if `random` is uniform over 64 bits.
-#[inline]
-fn below(count: u32, random: u64) -> u32 {
-    ((u128::from(random) * u128::from(count)) >> 64) as u32
-}
-
-/// A number that looks random, another one for every other `x`.
-#[inline]
-fn hash(mut x: u64) -> u64 {
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
-}
-
-/// Two numbers as one.
-#[inline]
-fn joined(high: u32, low: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
-}
-
-/// The way with the shortest queue; one of them by dice, where several are.
-#[inline]
-fn shortest(ways: Ways, view: &mut impl LocalView) -> u32 {
-    let (mut least, mut count) = (u64::MAX, 0);
-    for way in 0..ways.count {
-        let queued = view.queued(ways.port(way));
-        if queued < least {
-            (least, count) = (queued, 0);
-        }
-        count += u32::from(queued == least);
-    }
-    let drawn = if count > 1 { below(count, view.random()) } else { 0 };
-    let shortest = (0..ways.count).filter(|&way| view.queued(ways.port(way)) == least);
-    shortest.into_iter().nth(drawn as usize).unwrap_or(0)
-}
-
 impl RoutedTopology for TreeUpDown {
     type Topology = Tree;
 
@@ -129,15 +90,19 @@ impl Routing for TreeUpDown {
     #[inline]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         if let (TreeRouting::Ecmp { hash_seed }, Some(source)) = (self.routing, self.source(&at)) {
-            state.0 = (hash(hash(joined(hash_seed, source)) ^ to.0) >> 32) as u32;
+            state.0 = flow_hash(hash_seed, source, to.0);
         }
         let ways = self.tree.ways(at.address, to);
         let way = match self.routing {
             TreeRouting::DModK => ways.by_destination,
             _ if ways.count == 1 => 0,
             TreeRouting::UpDown => below(ways.count, view.random()),
-            TreeRouting::Ecmp { .. } => below(ways.count, hash(joined(state.0, at.switch.0))),
-            TreeRouting::Adaptive => shortest(ways, view),
+            TreeRouting::Ecmp { .. } => way_of_flow(state.0, at.switch.0, ways.count),
+            TreeRouting::Adaptive => {
+                let ports = (0..ways.count).map(|way| ways.port(way));
+                let shortest = shortest_queue(ports, view).map(|(port, _)| port);
+                return NextHop { port: shortest.unwrap_or(ways.port(0)), vc: VcId(0) };
+            }
         };
         NextHop { port: ways.port(way), vc: VcId(0) }
     }

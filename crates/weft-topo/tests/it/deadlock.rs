@@ -124,7 +124,7 @@ impl Topology for Unranked {
     fn link_class(&self, switch: SwitchId, port: PortId) -> LinkClass {
         self.0.link_class(switch, port)
     }
-    fn link_classes(&self) -> &'static [&'static str] {
+    fn link_classes(&self) -> Vec<&str> {
         self.0.link_classes()
     }
     fn switch_address(&self, switch: SwitchId) -> Address {

@@ -140,7 +140,7 @@ fn a_tree_of_tens_of_thousands_has_figures_in_closed_form() {
     assert_eq!(figures.sources, SourcesCounted::All);
     let load = figures.channel_loads[0].load.as_ref().unwrap();
     assert!((load.per_class[1] - 2.0 * 65_504.0 / 65_535.0).abs() < 1e-9, "{load:?}");
-    let links: Vec<_> = figures.links.iter().map(|class| (class.class, class.links)).collect();
+    let links: Vec<_> = figures.links.iter().map(|class| (class.class.as_str(), class.links)).collect();
     assert_eq!(links, [("endpoint", 65_536), ("level1", 32_768), ("level2", 32_768)]);
 }
 

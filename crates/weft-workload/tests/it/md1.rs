@@ -39,7 +39,7 @@ impl Topology for Concentrator {
         LinkClass(u8::from(port.0 == 0))
     }
 
-    fn link_classes(&self) -> &'static [&'static str] {
+    fn link_classes(&self) -> Vec<&str> {
         &["input", "output"]
     }
 

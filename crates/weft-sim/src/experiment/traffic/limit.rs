@@ -192,7 +192,7 @@ impl Limits {
                 LinkEnd::Endpoint(_) => {}
                 LinkEnd::Port(..) => held = held.max(full),
             }
-            if busiest_link.is_none_or(|(most, _)| busy > most) {
+            if busiest_link.as_ref().is_none_or(|(most, _)| busy > *most) {
                 busiest_link = Some((busy, link));
             }
         });
@@ -208,7 +208,7 @@ impl Limits {
     pub(super) fn busiest(&self, (machine, layout): (&Machine, &Layout)) -> Limit {
         let block = self.blocks.iter().map(|worked| (worked.share(), *worked));
         let block = block.reduce(|best, other| if best.0 >= other.0 { best } else { other });
-        let (link_share, link) = self.busiest_link.unzip();
+        let (link_share, link) = self.busiest_link.clone().unzip();
         match (block, link) {
             (Some((share, worked)), _) if share > link_share.unwrap_or(0.0) => of_block(&worked, machine),
             (_, Some(link)) => Limit {

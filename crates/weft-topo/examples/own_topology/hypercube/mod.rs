@@ -60,8 +60,8 @@ impl Topology for Hypercube {
     fn link_class(&self, _: SwitchId, port: PortId) -> LinkClass {
         LinkClass(u8::from(port.0 > 0))
     }
-    fn link_classes(&self) -> &'static [&'static str] {
-        &["endpoint", "cube"]
+    fn link_classes(&self) -> Vec<&str> {
+        vec!["endpoint", "cube"]
     }
     fn switch_address(&self, switch: SwitchId) -> Address {
         Address(switch.0.into())

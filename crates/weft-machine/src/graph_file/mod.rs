@@ -1,0 +1,164 @@
+//! Files of graphs: GraphML, the JSON of networkx, and edge lists.
+//!
+//! ```text
+//!   .graphml ─▶ graphml.rs   ─┐
+//!   .json    ─▶ networkx.rs  ─┼▶ Draft: nodes and edges with their attributes ─▶ GraphDescription
+//!   other    ─▶ edge_list.rs ─┘
+//! ```
+//! All formats have the same attributes; others are left alone:
+//!
+//! | of | attribute | meaning |
+//! |---|---|---|
+//! | node | `type` | `switch`, which is usual, or `endpoint` (`host` is the same) |
+//! | node | `endpoints` | endpoints without names at a switch |
+//! | edge | `class` | section of `[links]`; `link` where not given |
+//! | edge | `rate`, `latency` | in place of those of the section |
+//! | edge | `links` | links in parallel; 1 where not given |
+
+mod draft;
+mod edge_list;
+mod graphml;
+mod networkx;
+
+use crate::diagnostic::Problem;
+use draft::{Draft, Fault};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use weft_topo::GraphDescription;
+
+/// Longest file of a graph that is read, in bytes.
+const MAX_FILE: u64 = 64 << 20;
+
+/// Reads the graph of a file. `written` is the file as the machine file names it, from the folder `from`.
+pub(crate) fn read(written: &str, from: &Path) -> Result<GraphDescription, Problem> {
+    let path = from.join(written);
+    let text = text(&path)?;
+    let drafted = match extension(&path).as_str() {
+        "graphml" | "xml" => graphml::read(&text),
+        "json" => networkx::read(&text),
+        _ => edge_list::read(&text),
+    };
+    let described = drafted.and_then(|draft: Draft| draft.describe());
+    described.map(|graph| GraphDescription { file: written.to_owned(), ..graph }).map_err(|fault| {
+        let Fault { line, what, mend } = fault;
+        let place = line.map_or(String::new(), |line| format!(":{line}"));
+        Problem::new(format!("{}{place}: {what}", path.display()), "", mend)
+    })
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+/// The text of a file that is not too long.
+fn text(path: &Path) -> Result<String, Problem> {
+    let refuse = |why: String| {
+        let mend = "name a GraphML, JSON or edge-list file, by its path from the machine file";
+        Problem::new(format!("cannot read {}: {why}", path.display()), "", mend)
+    };
+    let file = std::fs::File::open(path).map_err(|error| refuse(error.to_string()))?;
+    let mut text = String::new();
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| refuse(error.to_string()))?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(refuse(format!("it is longer than {} MiB", MAX_FILE >> 20)));
+    }
+    Ok(text)
+}
+
+/// The folder from which a machine file called `name` names other files.
+pub(crate) fn folder_of(name: &str) -> PathBuf {
+    Path::new(name).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn describe(name: &str, text: &str) -> Result<GraphDescription, String> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(name), text).unwrap();
+        read(name, folder.path()).map_err(|problem| problem.title)
+    }
+
+    const GRAPHML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key id="d0" for="node" attr.name="type" attr.type="string"/>
+  <key id="d1" for="edge" attr.name="rate" attr.type="string"/>
+  <graph edgedefault="undirected">
+    <node id="a"/><node id="b"/>
+    <node id="h0"><data key="d0">endpoint</data></node>
+    <node id="h1"><data key="d0">host</data></node>
+    <edge source="a" target="b"><data key="d1">200Gb/s</data></edge>
+    <edge source="h0" target="a"/>
+    <edge source="b" target="h1"/>
+  </graph>
+</graphml>"#;
+    const JSON: &str = r#"{"directed": false, "multigraph": false, "graph": {},
+        "nodes": [{"id": "a"}, {"id": "b"}, {"id": "h0", "type": "endpoint"}, {"id": "h1", "type": "host"}],
+        "links": [{"source": "a", "target": "b", "rate": "200Gb/s"}, {"source": "h0", "target": "a"},
+                  {"source": "b", "target": "h1"}]}"#;
+    const EDGES: &str = "# two switches\na\nb\nh0 type=endpoint\nh1 type=host\n\
+                         a b rate=200Gb/s\nh0 a\nb h1 # the last\n";
+
+    /// Catches a format that is read as another graph than the others.
+    #[test]
+    fn all_formats_say_the_same() {
+        let graph = describe("net.graphml", GRAPHML).unwrap();
+        assert_eq!((graph.switches.len(), graph.endpoints.len(), graph.links.len()), (2, 2, 1));
+        assert_eq!(graph.classes[0].name, "link 200Gb/s");
+        for (name, text) in [("net.json", JSON), ("net.edges", EDGES)] {
+            let other = describe(name, text).unwrap();
+            assert_eq!(GraphDescription { file: graph.file.clone(), ..other }, graph, "{name}");
+        }
+    }
+
+    /// Catches bad files that are read all the same, and reports without the line.
+    #[test]
+    fn bad_files_are_refused_with_line_and_reason() {
+        for (name, text, expected) in [
+            ("a.edges", "a b\nb a rate=fast\n", ":2: `fast` is not a bit rate"),
+            ("a.edges", "a b links=0\n", ":1: `links=0`"),
+            ("a.edges", "a b c\n", ":1: `c` is no attribute"),
+            ("a.edges", "h type=endpoint\nh a\nh b\n", "endpoint h has 2 links"),
+            ("a.edges", "h type=endpoint\na b\n", "endpoint h has 0 links"),
+            ("a.edges", "g type=endpoint\nh type=endpoint\ng h\n", ":3: both g and h are endpoints"),
+            ("a.edges", "a type=router\n", ":1: `router` is no type of node"),
+            ("a.json", "{", "EOF while parsing"),
+            (
+                "a.json",
+                r#"{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}"#,
+                "no node is called `2`",
+            ),
+            ("a.json", r#"{"nodes": [{}], "links": []}"#, "missing field `id`"),
+            ("a.graphml", "<graphml><graph><node/></graph></graphml>", "a node has no `id`"),
+            ("a.graphml", "<!DOCTYPE a [<!ENTITY b \"c\">]><graphml/>", "DTD"),
+            ("a.graphml", "<graphml>", ":1: "),
+        ] {
+            let error = describe(name, text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    /// Catches the two directions of a link that are taken for two links, and unlike ones that pass for one.
+    #[test]
+    fn directions_of_a_directed_graph_must_be_alike() {
+        let text = |back: &str| {
+            format!(
+                r#"{{"directed": true, "nodes": [{{"id": 0}}, {{"id": 1}}],
+                "edges": [{{"source": 0, "target": 1, "rate": "1Gb/s"}}, {{"source": 1, "target": 0{back}}}]}}"#
+            )
+        };
+        assert_eq!(describe("a.json", &text(r#", "rate": "1Gb/s""#)).unwrap().links.len(), 1);
+        let error = describe("a.json", &text(r#", "rate": "2Gb/s""#)).unwrap_err();
+        assert!(error.contains("0 and 1 are joined by unlike directions"), "{error}");
+    }
+
+    /// Catches links of a multigraph that get lost.
+    #[test]
+    fn links_of_a_multigraph_are_parallel() {
+        let text = r#"{"multigraph": true, "nodes": [{"id": 0}, {"id": 1}],
+            "links": [{"source": 0, "target": 1, "key": 0}, {"source": 1, "target": 0, "key": 1}]}"#;
+        let links = describe("a.json", text).unwrap().links;
+        assert_eq!(links.iter().map(|link| link.count).collect::<Vec<_>>(), [2]);
+    }
+}

@@ -1,0 +1,244 @@
+//! What routings on a graph are made of: distances, and which directions of links go up.
+//!
+//! Switches stand in an order: first those that are farthest from endpoints, among equals by the order in
+//! which a breadth-first search from the first one meets them. A link goes up towards the switch that stands
+//! earlier. In a tree these are the directions that everybody calls so.
+//!
+//! ```text
+//!   a way:    up ▲  up ▲  down ▼  down ▼ │ up ▲  down ▼
+//!   channel:   0     0      0       0    │  1      1        a turn from down to up takes the next channel
+//! ```
+//! # Source
+//! T. Skeie, O. Lysne, J. Flich, P. López, A. Robles, J. Duato, "LASH-TOR: a generic transition-oriented routing
+//! algorithm", ICPADS 2004: shortest paths that change the virtual channel at every turn from down to up.
+//! M. Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB 2014, for the search
+//! from 64 switches at a time.
+
+use super::{Graph, Neighbour};
+use crate::traits::Topology;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_units::SwitchId;
+
+/// Most links of a shortest way.
+pub(super) const MAX_DISTANCE: u32 = 254;
+
+/// Switches that the search starts from at a time: the bits of a word.
+const AT_ONCE: u32 = u64::BITS;
+
+/// A graph on which no routing works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NoWay {
+    /// No way leads from the one switch to the other.
+    Apart(SwitchId, SwitchId),
+    /// The way from the one to the other is longer than [`MAX_DISTANCE`] links.
+    TooFar(SwitchId, SwitchId),
+}
+
+/// Distances in a graph, and its directions.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Distances {
+    switches: usize,
+    /// By destination, which is a switch with endpoints, and switch: links of a shortest way.
+    links: Vec<u8>,
+    /// By switch: its place in the order.
+    order: Vec<u32>,
+    /// Most turns from down to up on a shortest way between two switches with endpoints.
+    turns: u32,
+    diameter: u32,
+}
+
+impl Distances {
+    /// Measures a graph.
+    ///
+    /// # Errors
+    /// Two switches between which no packet can go.
+    pub(super) fn of(graph: &Graph) -> Result<Distances, NoWay> {
+        let switches = graph.switches() as usize;
+        let mut distances = Distances {
+            switches,
+            links: vec![0; switches * graph.with_endpoints as usize],
+            order: order(graph),
+            turns: 0,
+            diameter: 0,
+        };
+        for first in (0..graph.with_endpoints).step_by(AT_ONCE as usize) {
+            distances.search(graph, first)?;
+        }
+        Ok(distances)
+    }
+
+    /// By switch: links of a shortest way to `destination`, which has endpoints.
+    #[inline]
+    pub(super) fn to(&self, destination: SwitchId) -> &[u8] {
+        &self.links[destination.index() * self.switches..][..self.switches]
+    }
+
+    /// Whether the link from one switch to another goes up.
+    #[inline]
+    pub(super) fn is_up(&self, from: SwitchId, to: SwitchId) -> bool {
+        self.order[to.index()] < self.order[from.index()]
+    }
+
+    /// The place of a switch in the order, counted from 0.
+    pub(super) fn place(&self, switch: SwitchId) -> u32 {
+        self.order[switch.index()]
+    }
+
+    /// Most turns from down to up on a shortest way.
+    #[inline]
+    pub(super) fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// Most links of a shortest way between two switches with endpoints.
+    pub(super) fn diameter(&self) -> u32 {
+        self.diameter
+    }
+
+    /// Searches backwards from the switches `first` and the [`AT_ONCE`] - 1 after it, link by link. Bit b of
+    /// a word is destination `first + b`.
+    fn search(&mut self, graph: &Graph, first: u32) -> Result<(), NoWay> {
+        let many = AT_ONCE.min(graph.with_endpoints - first);
+        let mut last = vec![0u64; self.switches];
+        for bit in 0..many {
+            last[(first + bit) as usize] = 1 << bit;
+        }
+        let mut reached = last.clone();
+        let mut turning = Turning::new(self.switches);
+        let everything = u64::MAX >> (AT_ONCE - many);
+        for distance in 1.. {
+            let mut found = vec![0u64; self.switches];
+            for switch in (0..self.switches as u32).map(SwitchId) {
+                let neighbours = graph.neighbours(switch);
+                let all = neighbours.iter().fold(0, |all, next| all | last[next.switch as usize]);
+                let new = all & !reached[switch.index()];
+                found[switch.index()] = new;
+                let mut rest = new;
+                while rest != 0 {
+                    let destination = (first + rest.trailing_zeros()) as usize;
+                    self.links[destination * self.switches + switch.index()] = distance as u8;
+                    rest &= rest - 1;
+                }
+            }
+            let is_end = found.iter().all(|&found| found == 0);
+            if is_end || distance > MAX_DISTANCE {
+                let missing = reached.iter().position(|&reached| reached != everything);
+                let Some(switch) = missing else { break };
+                let bit = (everything & !reached[switch]).trailing_zeros();
+                let (from, to) = (SwitchId(switch as u32), SwitchId(first + bit));
+                return Err(if is_end { NoWay::Apart(from, to) } else { NoWay::TooFar(from, to) });
+            }
+            for switch in (0..self.switches as u32).map(SwitchId).filter(|one| found[one.index()] != 0) {
+                for next in graph.neighbours(switch) {
+                    let ways = found[switch.index()] & last[next.switch as usize];
+                    let is_up = self.is_up(switch, SwitchId(next.switch));
+                    turning.go(switch, next, ways, is_up);
+                }
+                reached[switch.index()] |= found[switch.index()];
+            }
+            if found[..graph.with_endpoints as usize].iter().any(|&found| found != 0) {
+                self.diameter = self.diameter.max(distance);
+            }
+            last = found;
+        }
+        self.turns = self.turns.max(turning.most(graph.with_endpoints));
+        Ok(())
+    }
+}
+
+/// The turns from down to up on shortest ways to 64 destinations.
+struct Turning {
+    switches: usize,
+    /// By number of turns less one, switch, and whether a packet came to it going down: the destinations to
+    /// which a shortest way has at least so many turns.
+    at_least: Vec<Vec<[u64; 2]>>,
+}
+
+impl Turning {
+    fn new(switches: usize) -> Turning {
+        Turning { switches, at_least: Vec::new() }
+    }
+
+    /// The destinations of `ways` are reached from `switch` by way of `next`, whose own ways are known.
+    fn go(&mut self, switch: SwitchId, next: &Neighbour, ways: u64, is_up: bool) {
+        let after = usize::from(!is_up);
+        for came_down in [false, true] {
+            let turns_here = came_down && is_up;
+            for place in 0..=self.at_least.len() {
+                // Destinations to which enough turns are left from `next` on.
+                let left = match (turns_here, place) {
+                    (true, 0) => u64::MAX,
+                    (true, _) => self.at_least[place - 1][next.switch as usize][after],
+                    (false, _) => {
+                        self.at_least.get(place).map_or(0, |ways| ways[next.switch as usize][after])
+                    }
+                };
+                let ways = ways & left;
+                if ways == 0 {
+                    continue;
+                }
+                if place == self.at_least.len() {
+                    self.at_least.push(vec![[0; 2]; self.switches]);
+                }
+                self.at_least[place][switch.index()][usize::from(came_down)] |= ways;
+            }
+        }
+    }
+
+    /// Most turns of a way from one of the first switches.
+    fn most(&self, first: u32) -> u32 {
+        let is_taken =
+            |ways: &Vec<[u64; 2]>| ways[..first as usize].iter().any(|&[injected, _]| injected != 0);
+        self.at_least.iter().filter(|ways| is_taken(ways)).count() as u32
+    }
+}
+
+/// By switch: its place in the order of directions.
+fn order(graph: &Graph) -> Vec<u32> {
+    let switches = graph.switches();
+    let from_endpoints = met(graph, (0..graph.with_endpoints).map(SwitchId));
+    let farthest = (0..switches).max_by_key(|&one| (from_endpoints[one as usize].0, u32::MAX - one));
+    let from_top = met(graph, farthest.into_iter().map(SwitchId));
+    let mut sorted: Vec<u32> = (0..switches).collect();
+    sorted.sort_by_key(|&one| {
+        let ((height, _), (_, place)) = (from_endpoints[one as usize], from_top[one as usize]);
+        (u32::MAX - height, place)
+    });
+    let mut order = vec![0; sorted.len()];
+    for (place, &switch) in (0..).zip(&sorted) {
+        order[switch as usize] = place;
+    }
+    order
+}
+
+/// By switch: the links from the nearest of some switches, and the place in a breadth-first search from
+/// them. Switches that it does not meet have 0 and the last place.
+fn met(graph: &Graph, from: impl Iterator<Item = SwitchId>) -> Vec<(u32, u32)> {
+    let mut met = vec![(0, u32::MAX); graph.switches() as usize];
+    let mut waiting = VecDeque::new();
+    let mut count = 0;
+    let mut meet = |switch: SwitchId, links: u32, met: &mut Vec<(u32, u32)>| {
+        let is_new = met[switch.index()].1 == u32::MAX;
+        if is_new {
+            met[switch.index()] = (links, count);
+            count += 1;
+        }
+        is_new
+    };
+    for switch in from {
+        if meet(switch, 0, &mut met) {
+            waiting.push_back(switch);
+        }
+    }
+    while let Some(switch) = waiting.pop_front() {
+        let links = met[switch.index()].0 + 1;
+        for next in graph.neighbours(switch) {
+            let next = SwitchId(next.switch);
+            if meet(next, links, &mut met) {
+                waiting.push_back(next);
+            }
+        }
+    }
+    met
+}

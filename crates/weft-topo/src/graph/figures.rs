@@ -1,0 +1,37 @@
+//! Figures of a graph. Its loads are counted.
+
+use super::{GraphLayout, GraphRouting};
+use crate::figures::{ClosedForms, mean_over_pairs, ordered_pairs};
+use crate::traits::{RoutedTopology, Topology};
+use weft_units::SwitchId;
+
+impl ClosedForms for GraphLayout {
+    fn diameter(&self) -> Option<u32> {
+        Some(self.distances().diameter())
+    }
+
+    fn mean_distance(&self) -> Option<f64> {
+        let graph = self.topology();
+        let switches = || (0..graph.with_endpoints).map(SwitchId);
+        let endpoints = |switch| u128::from(graph.endpoints_at(switch));
+        let to = |to| {
+            let links = self.distances().to(to);
+            let sum: u128 = switches().map(|from| endpoints(from) * u128::from(links[from.index()])).sum();
+            sum * endpoints(to)
+        };
+        Some(mean_over_pairs(switches().map(to).sum(), ordered_pairs(graph.endpoints())))
+    }
+
+    fn longest_route(&self) -> Option<u32> {
+        // To the drawn switch, and from there.
+        let parts = if self.routing().takes_detours() { 2 } else { 1 };
+        Some(parts * self.distances().diameter())
+    }
+
+    fn idle_detour(&self) -> u32 {
+        match self.routing() {
+            GraphRouting::Valiant => 2 * self.distances().diameter(),
+            _ => 0,
+        }
+    }
+}
