@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs MPICH's own tests (test/mpi of its source, built) under `weft run`, and counts against tcp.
 
-A test passes where it ends with status 0 and prints "No Errors". One that does not pass under weft is run
-again over libfabric's tcp, on one computer but without shared memory. One that does not pass there either
-says nothing of weft and is left out. failures.toml lists those that pass over tcp alone, with the reason of
-each; any other is an error, and so is a listed one that passes.
+A test passes where it ends with status 0 and prints "No Errors", within its time limit: that of MPICH's list,
+or --timeout if that is longer. One that does not pass under weft is run again over libfabric's tcp, on one
+computer but without shared memory. One that does not pass there either says nothing of weft and is left out.
+failures.toml lists those that pass over tcp alone, with the reason of each; any other is an error, and so is
+a listed one that passes.
 
-Usage: MPICH_TESTS=PATH run.py [--weft "COMMAND"] [--timeout SECONDS] [FOLDER|TEST...]
+Usage: MPICH_TESTS=PATH run.py [--weft "COMMAND"] [--timeout SECONDS] [--keep FOLDER] [FOLDER|TEST...]
 
 CONTRIBUTING.md says how the tests are fetched and built. Nothing of MPICH is in this tree.
 """
@@ -49,6 +50,9 @@ FOLDERS += [
     f"errors/{folder}" for folder in ["attr", "coll", "comm", "datatype", "group", "pt2pt", "rma", "topo"]
 ]
 REQUIRED_SHARE = 0.995
+# After its limit `weft run` ends all that it has started.
+SECONDS_TO_END = 30
+NO_ERRORS = re.compile(r"^\s*No [Ee]rrors\s*$", re.MULTILINE)
 OPTION = re.compile(r"^([A-Za-z]+)=(.*)$")
 
 
@@ -61,6 +65,7 @@ class Test(NamedTuple):
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     wants_failure: bool
+    seconds: float
 
     @property
     def name(self) -> str:
@@ -79,36 +84,67 @@ def read_list(tests: Path, folder: str) -> list[Test]:
         options = [match.groups() for word in words[2:] if (match := OPTION.match(word))]
         environment = tuple(tuple(value.split("=", 1)) for key, value in options if key == "env")
         arguments = tuple(value for key, value in options if key == "arg")
+        seconds = max((float(value) for key, value in options if key == "timeLimit"), default=0.0)
         left_out = {"xfail", "mpiexecarg", "mem"} & {key for key, _ in options}
         wants_failure = ("resultTest", "TestStatus") in options or ("resultTest", "TestErrFatal") in options
+        # Of mpiexec's own limit, not of MPI.
+        left_out = left_out or (wants_failure and seconds > 0)
         if not left_out and (tests / folder / words[0]).exists():
-            found.append(Test(folder, words[0], int(words[1]), arguments, environment, wants_failure))
+            found.append(
+                Test(folder, words[0], int(words[1]), arguments, environment, wants_failure, seconds)
+            )
     return found
 
 
-def passes(tests: Path, test: Test, launch: list[str], timeout: float, extra: dict[str, str]) -> bool:
+class Run(NamedTuple):
+    """How a test is started, for how long it may take, and who keeps what it has printed."""
+
+    fabric: str
+    tests: Path
+    launch: list[str]
+    timeout: float
+    extra: dict[str, str]
+    keep: Path | None
+
+
+def passes(run: Run, test: Test) -> bool:
     """Runs a test. One that hangs is ended with all that it has started."""
+    timeout = max(run.timeout, test.seconds)
     paths = {"PATH": f"{VENV}/bin:{os.environ['PATH']}", "LD_LIBRARY_PATH": f"{VENV}/lib"}
-    command = [word.format(ranks=test.ranks) for word in launch] + [f"./{test.program}", *test.arguments]
+    words = [word.format(ranks=test.ranks, seconds=f"{timeout:.0f}") for word in run.launch]
+    command = [*words, f"./{test.program}", *test.arguments]
+    status, started = None, time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
-            cwd=tests / test.folder,
-            env=os.environ | paths | dict(test.environment) | extra,
+            cwd=run.tests / test.folder,
+            env=os.environ | paths | dict(test.environment) | run.extra,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         try:
-            status = process.wait(timeout)
+            status = process.wait(timeout + SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            return False
         output.seek(0)
         text = output.read().decode(errors="replace")
-    return status != 0 if test.wants_failure else status == 0 and "No Errors" in text
+    seconds = time.monotonic() - started
+    if status is None or seconds > timeout:
+        passed = False
+    elif test.wants_failure:
+        passed = status != 0
+    else:
+        passed = status == 0 and NO_ERRORS.search(text) is not None
+    if run.keep:
+        outcome = "passes" if passed else "fails"
+        with (run.keep / "tests.tsv").open("a") as file:
+            file.write(f"{outcome}\t{seconds:.1f}\t{run.fabric}\t{test.name}\n")
+        name = re.sub(r"[^\w.=-]+", "_", f"{test.name} {run.fabric}")[:200]
+        (run.keep / f"{name}.txt").write_text(f"{shlex.join(command)}\n{text}\nstatus {status}\n")
+    return passed
 
 
 def skip(reason: str) -> None:
@@ -127,15 +163,21 @@ def main() -> None:
     parser.add_argument("--weft", default=f"{ROOT}/target/quick/weft run --quiet -m exanest")
     parser.add_argument("--timeout", type=float, default=180, metavar="SECONDS")
     parser.add_argument("only", nargs="*", metavar="FOLDER|TEST")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="here goes what each test has printed")
     options = parser.parse_args()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     if not (given := os.environ.get("MPICH_TESTS")):
         skip("MPICH_TESTS does not name test/mpi of MPICH's source, built")
         return
     tests = Path(given)
     if not (tests / "rma/testlist").exists():
         sys.exit(f"{tests} has no rma/testlist; name test/mpi of MPICH's source, configured and built")
-    weft = [*shlex.split(options.weft), "-n", "{ranks}", "--wall-limit", f"{options.timeout:.0f}s", "--"]
+    weft = [*shlex.split(options.weft), "-n", "{ranks}", "--wall-limit", "{seconds}s", "--"]
     tcp = [str(VENV / "bin/mpiexec"), "-n", "{ranks}"]
+    no_shared_memory = {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp"}
+    under_weft = Run("weft", tests, weft, options.timeout, {}, options.keep)
+    over_tcp = Run("tcp", tests, tcp, options.timeout, no_shared_memory, options.keep)
     known = tomllib.loads((HERE / "failures.toml").read_text())
 
     everything = [test for folder in FOLDERS for test in read_list(tests, folder)]
@@ -147,13 +189,12 @@ def main() -> None:
     passed, failed, left_out, wrong = 0, [], [], []
     started = time.monotonic()
     for test in chosen:
-        if passes(tests, test, weft, options.timeout + 30, {}):
+        if passes(under_weft, test):
             passed += 1
             if test.name in known:
                 wrong.append(f"{test.name}: passes, and failures.toml lists it")
             continue
-        over_tcp = {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp"}
-        if not passes(tests, test, tcp, options.timeout, over_tcp):
+        if not passes(over_tcp, test):
             left_out.append(test.name)
             continue
         failed.append(test.name)
