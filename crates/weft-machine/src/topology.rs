@@ -331,7 +331,7 @@ impl Section<'_, '_> {
 /// A topology that can be built.
 pub(crate) struct Checked {
     pub parameters: TopologyParameters,
-    /// Its kinds of link.
+    /// Kinds of its links.
     pub link_classes: Vec<GraphClass>,
 }
 

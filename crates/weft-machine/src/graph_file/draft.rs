@@ -33,7 +33,7 @@ pub(super) struct Edge {
     pub line: Option<usize>,
 }
 
-/// What a file says.
+/// A file in full.
 #[derive(Default)]
 pub(super) struct Draft {
     pub nodes: Vec<Node>,
@@ -44,7 +44,7 @@ pub(super) struct Draft {
     pub is_multigraph: bool,
 }
 
-/// What a node is, and its number among its kind.
+/// The kind of a node, and its number among its kind.
 #[derive(Clone, Copy)]
 enum Role {
     Switch(u32),

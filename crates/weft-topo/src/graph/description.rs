@@ -21,7 +21,7 @@ pub struct GraphDescription {
 /// A switch of a graph.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct GraphSwitch {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Endpoints at it that have no names of their own; `None`: the file does not say.
     pub endpoints: Option<u32>,
@@ -30,7 +30,7 @@ pub struct GraphSwitch {
 /// An endpoint that has a name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GraphEndpoint {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The switch that it is joined to.
     pub switch: u32,
@@ -50,7 +50,7 @@ pub struct GraphLink {
 /// A kind of link.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GraphClass {
-    /// Its name in `[links]` of the machine file.
+    /// The name in `[links]` of the machine file.
     pub name: String,
     /// The section of `[links]` that has what the graph does not say of it.
     pub section: String,

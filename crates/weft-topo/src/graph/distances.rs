@@ -1,4 +1,4 @@
-//! What routings on a graph are made of: distances, and which directions of links go up.
+//! Distances in a graph, and which directions of its links go up: routings are made of both.
 //!
 //! Switches stand in an order: first those that are farthest from endpoints, among equals by the order in
 //! which a breadth-first search from the first one meets them. A link goes up towards the switch that stands
@@ -9,8 +9,8 @@
 //!   channel:   0     0      0       0    │  1      1        a turn from down to up takes the next channel
 //! ```
 //! # Source
-//! T. Skeie, O. Lysne, J. Flich, P. López, A. Robles, J. Duato, "LASH-TOR: a generic transition-oriented routing
-//! algorithm", ICPADS 2004: shortest paths that change the virtual channel at every turn from down to up.
+//! T. Skeie, O. Lysne, J. Flich, P. López, A. Robles, J. Duato, "LASH-TOR: a generic transition-oriented
+//! routing algorithm", ICPADS 2004: shortest paths that change the virtual channel at every turn from down to up.
 //! M. Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB 2014, for the search
 //! from 64 switches at a time.
 

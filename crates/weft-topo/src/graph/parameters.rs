@@ -156,7 +156,7 @@ impl Family for GraphParameters {
     }
 }
 
-/// So many switches, joined by links of one kind.
+/// A graph of so many switches, joined by links of one kind.
 fn graph(switches: u32, links: &[[u32; 2]]) -> GraphDescription {
     let name = |number: u32| GraphSwitch { name: format!("s{number}"), endpoints: None };
     GraphDescription {

@@ -12,8 +12,8 @@
 //!   a random switch, each weighted with the links of its way, as on the [Dragonfly](crate::Ugal).
 //!
 //! A packet takes the next virtual channel wherever it turns from down to up ([`Distances`] has the
-//! directions). Channels are ranked by virtual channel; within one, those up by their place in the order, then
-//! those down. So every hop raises the rank, whichever ways are taken; what the ways decide is how many
+//! directions). Channels are ranked by virtual channel; within one, those up by their place in the order,
+//! then those down. So every hop raises the rank, whichever ways are taken; what the ways decide is how many
 //! virtual channels there must be: one more than turns.
 //!
 //! # Source
@@ -57,8 +57,8 @@ routings! {
 }
 
 impl GraphRouting {
-    /// Virtual channels, where shortest ways have so many turns from down to up. On a detour a packet may turn
-    /// as often on either part, and once where they meet.
+    /// Virtual channels, where shortest ways have so many turns from down to up. On a detour a packet may
+    /// turn as often on either part, and once where they meet.
     pub(crate) fn virtual_channels(self, turns: u32) -> u32 {
         if self.takes_detours() { 2 * (turns + 1) } else { turns + 1 }
     }
@@ -181,8 +181,8 @@ impl Routing for GraphLayout {
         self.routing.virtual_channels(self.distances.turns())
     }
 
-    /// State: for ECMP the hash of source and destination; on a detour the switch by way of which it goes, plus
-    /// one, until it is there.
+    /// State: for ECMP the hash of source and destination; on a detour the switch by way of which it goes,
+    /// plus one, until it is there.
     #[inline]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         let (destination, own_port) = Graph::place(to);

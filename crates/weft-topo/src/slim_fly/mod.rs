@@ -6,13 +6,13 @@
 //!   local: y - y' in X                      local: c - c' in X'
 //!                └────── global: y = m·x + c (mod q) ──────┘
 //! ```
-//! The graphs of McKay, Miller and Širáň for a prime q, which is 1 or 3 modulo 4. X and X' are made of the powers of a
-//! primitive root. It is a [graph](crate::Graph) and has the routings of graphs.
+//! The graphs of McKay, Miller and Širáň for a prime q, which is 1 or 3 modulo 4. X and X' are made of the
+//! powers of a primitive root. It is a [graph](crate::Graph) and has the routings of graphs.
 //!
 //! # Source
 //! M. Besta, T. Hoefler, "Slim Fly: a cost effective low-diameter network topology", SC 2014, section II-B;
-//! B. D. McKay, M. Miller, J. Širáň, "A note on large graphs of diameter two and given maximum degree", J. Combin.
-//! Theory B 74, 1998.
+//! B. D. McKay, M. Miller, J. Širáň, "A note on large graphs of diameter two and given maximum degree", J.
+//! Combin. Theory B 74, 1998.
 //!
 //! # Not modelled
 //! Powers of primes, for which the arithmetic is that of larger fields.
