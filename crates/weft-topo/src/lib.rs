@@ -13,7 +13,7 @@
 //! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
 //! | `hyperx` | [`HyperX`] (hypercube, fully connected) | [`HyperXLayout`]: dimension order; UGAL-L | 1; 2 |
 //! | `megafly` | [`Megafly`] (Dragonfly+) | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
-//! | `graph` | [`Graph`], from a file | [`GraphLayout`]: shortest ways; Valiant, UGAL-L | 1 and turns; twice |
+//! | `graph` | [`Graph`], from a file | [`GraphLayout`]: shortest; Valiant, UGAL-L | 1 and turns; twice |
 //! | `slim_fly` | a [`Graph`] of diameter 2 | those of graphs | 2; 4 |
 //! | `star` | [`Star`] | [`StarRouting`] | 1 |
 //!

@@ -54,7 +54,7 @@ impl<R> Topology for FullMesh<R> {
         LinkClass(u8::from(port.0 >= self.endpoints_per_switch))
     }
     fn link_classes(&self) -> Vec<&str> {
-        &["endpoint", "mesh"]
+        vec!["endpoint", "mesh"]
     }
     fn switch_address(&self, switch: SwitchId) -> Address {
         Address(switch.0.into())

@@ -263,7 +263,7 @@ fn build_hosts(
     mut host: impl FnMut(EndpointId) -> Script,
 ) -> InitialState<Network<Layout, ExanetNic<Script>>> {
     let layout = Layout::Exanest(ExanestOrder::new(Exanest::new(1).unwrap(), true));
-    let links = layout.link_classes().iter().map(|class| {
+    let links = layout.link_classes().into_iter().map(|class| {
         let gigabits = |rate, code, latency, framing| LinkParameters {
             rate: BitRate::from_bits_per_second(rate),
             code,
@@ -271,7 +271,7 @@ fn build_hosts(
             framing: Bytes::new(framing),
             routing: Span::ZERO,
         };
-        match *class {
+        match class {
             "endpoint" | "router" => gigabits(19_200_000_000, LineCode::NONE, 7, 0),
             "qfdb" => gigabits(16_000_000_000, LineCode::B64_66, 100, 0),
             _ => gigabits(10_000_000_000, LineCode::B64_66, 249, 99),

@@ -10,7 +10,8 @@
 //! ```
 //! # Source
 //! T. Skeie, O. Lysne, J. Flich, P. López, A. Robles, J. Duato, "LASH-TOR: a generic transition-oriented
-//! routing algorithm", ICPADS 2004: shortest paths that change the virtual channel at every turn from down to up.
+//! routing algorithm", ICPADS 2004: shortest paths that change the virtual channel
+//! at every turn from down to up.
 //! M. Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB 2014, for the search
 //! from 64 switches at a time.
 

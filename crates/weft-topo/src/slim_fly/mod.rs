@@ -47,7 +47,7 @@ fn degree(q: u32) -> u32 {
 
 /// Whether a number has no divisors.
 fn is_prime(q: u32) -> bool {
-    q > 1 && (2..q).take_while(|divisor| divisor * divisor <= q).all(|divisor| q % divisor != 0)
+    q > 1 && (2..q).take_while(|divisor| divisor * divisor <= q).all(|divisor| !q.is_multiple_of(divisor))
 }
 
 /// The powers of the least primitive root of a prime: the 0th to the (q-2)th.

@@ -40,7 +40,7 @@ impl Topology for Concentrator {
     }
 
     fn link_classes(&self) -> Vec<&str> {
-        &["input", "output"]
+        vec!["input", "output"]
     }
 
     fn switch_address(&self, _: SwitchId) -> Address {
