@@ -185,11 +185,11 @@ impl MegaflyLayout {
 
 impl ClosedForms for MegaflyLayout {
     fn diameter(&self) -> Option<u32> {
-        self.is_minimal_when_idle().then(|| self.topology().diameter())
+        Some(self.topology().diameter())
     }
 
     fn mean_distance(&self) -> Option<f64> {
-        self.is_minimal_when_idle().then(|| self.topology().mean_distance())
+        Some(self.topology().mean_distance())
     }
 
     fn bisection(&self) -> Option<Bisection> {

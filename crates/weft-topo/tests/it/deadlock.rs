@@ -14,7 +14,7 @@ fn walked_turns(layout: &Layout, seed: u64) -> BTreeSet<(Channel, Channel)> {
     let throws = if layout.is_deterministic() { 1 } else { 8 };
     let mut turns = BTreeSet::new();
     for throw in 0..throws {
-        let mut dice = Dice(seed.wrapping_add(throw));
+        let mut dice = Dice::new(seed.wrapping_add(throw));
         for (from, to) in pairs(layout) {
             let way = walk(layout, (from, to), &mut dice, 64);
             turns.extend(way.windows(2).map(|pair| (pair[0], pair[1])));

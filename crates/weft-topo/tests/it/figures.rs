@@ -13,7 +13,7 @@ fn enumerated_loads(
     throws: u64,
 ) -> Vec<f64> {
     let mut loads: BTreeMap<(SwitchId, PortId), f64> = BTreeMap::new();
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     for (from, to, load) in flows.filter(|(from, to, _)| from != to) {
         *loads.entry(layout.attachment(to)).or_default() += load;
         for _ in 0..throws {
@@ -49,10 +49,18 @@ fn uniform_flows(layout: &Layout) -> impl Iterator<Item = (EndpointId, EndpointI
     })
 }
 
+/// Whether packets take detours even in an idle network, as with Valiant: a walk is then longer than the
+/// minimal path that figures are about. One link more is not a detour: the Dragonfly has at most one global
+/// link on a minimal path.
+fn detours_when_idle(layout: &Layout) -> bool {
+    layout.idle_detour() > 1
+}
+
 proptest! {
     /// Catches wrong closed forms of distances.
     #[test]
     fn distances_agree_with_enumeration(layout in any_machine()) {
+        prop_assume!(!detours_when_idle(&layout));
         let figures = figures(&layout);
         let hops: Vec<_> = pairs(&layout)
             .filter(|(from, to)| from != to)
@@ -320,9 +328,11 @@ proptest! {
     fn closed_forms_agree_with_counting(layout in any_machine()) {
         let (closed, counted) = (figures(&layout), figures(&Counted(layout.clone())));
         prop_assert_eq!(counted.sources, SourcesCounted::All);
-        prop_assert_eq!(closed.diameter, counted.diameter);
-        let means = (closed.mean_distance, counted.mean_distance);
-        prop_assert!((means.0 - means.1).abs() < 1e-9, "{means:?}");
+        if !detours_when_idle(&layout) {
+            prop_assert_eq!(closed.diameter, counted.diameter);
+            let means = (closed.mean_distance, counted.mean_distance);
+            prop_assert!((means.0 - means.1).abs() < 1e-9, "{means:?}");
+        }
         for (closed, counted) in closed.channel_loads.iter().zip(&counted.channel_loads) {
             match (&closed.load, &counted.load) {
                 (Ok(closed), Ok(counted)) if counted.paths == Paths::Deterministic => {

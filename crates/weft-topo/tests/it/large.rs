@@ -8,7 +8,7 @@ use weft_units::EndpointId;
 /// Proves the machine, takes its figures, and walks a sample of pairs.
 fn examine(layout: &Layout, bound: usize) -> Figures {
     assert_ne!(prove(layout).expect("no deadlock").method, Method::Search);
-    let mut dice = Dice(3);
+    let mut dice = Dice::new(3);
     for _ in 0..1000 {
         let from = EndpointId((dice.random() % u64::from(layout.endpoints())) as u32);
         let to = pattern::uniform(layout.endpoints(), from, dice.random());

@@ -114,16 +114,26 @@ pub fn any_machine() -> impl Strategy<Value = Layout> {
 }
 
 /// Queues and dice that are random but repeatable (SplitMix64).
-pub struct Dice(pub u64);
+pub struct Dice {
+    /// Queues do not change while a routing decides, however often it throws the dice.
+    queues: u64,
+    state: u64,
+}
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice { queues: seed, state: seed }
+    }
+}
 
 impl LocalView for Dice {
     fn queued(&self, port: PortId) -> u64 {
-        mix(self.0 ^ u64::from(port.0) << 32) % 5 * 256
+        mix(self.queues ^ u64::from(port.0) << 32) % 5 * 256
     }
 
     fn random(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.state)
     }
 }
 

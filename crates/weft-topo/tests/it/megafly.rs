@@ -144,7 +144,7 @@ fn the_288_endpoints_of_red_sea() {
         );
         // Groups opposite each other are on one side: 16 pairs of groups are cut.
         assert_eq!(figures.bisection.links, 16 * 5);
-        let mut dice = Dice(11);
+        let mut dice = Dice::new(11);
         for pair in pairs(&layout) {
             let way = walk(&layout, pair, &mut dice, 6);
             assert!([0, 2, 3, 4, 6].contains(&way.len()), "{way:?}");
@@ -279,7 +279,7 @@ fn the_megafly_of_1_049_600_endpoints() {
     for routing in [minimal, valiant, par] {
         let layout = layout([32, 32, 32, 32, 1025], routing);
         assert_eq!(prove(&layout).unwrap().method, Method::RanksBySymmetry);
-        let mut dice = Dice(5);
+        let mut dice = Dice::new(5);
         for _ in 0..10_000 {
             let from = EndpointId((dice.random() % u64::from(layout.endpoints())) as u32);
             let to = pattern::uniform(layout.endpoints(), from, dice.random());

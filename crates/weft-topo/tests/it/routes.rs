@@ -15,7 +15,7 @@ proptest! {
     #[test]
     fn every_packet_reaches_its_destination(layout in any_machine(), seed: u64) {
         let bound = hop_bound(&layout);
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         for (from, to) in pairs(&layout) {
             walk(&layout, (from, to), &mut dice, bound);
         }
@@ -43,7 +43,7 @@ proptest! {
     fn deterministic_routings_do_not_look_around(layout in any_machine(), seed: u64) {
         if layout.is_deterministic() {
             for (from, to) in pairs(&layout) {
-                let first = walk(&layout, (from, to), &mut Dice(seed), 64);
+                let first = walk(&layout, (from, to), &mut Dice::new(seed), 64);
                 prop_assert_eq!(first, walk(&layout, (from, to), &mut Idle, 64));
             }
         } else {

@@ -74,7 +74,7 @@ fn ecmp_uses_all_links() {
 fn another_seed_is_another_choice_of_ways() {
     let ways = |hash_seed| {
         let layout = machine(FULL[0], TreeRouting::Ecmp { hash_seed });
-        pairs(&layout).map(|pair| walk(&layout, pair, &mut Dice(3), 4)).collect::<Vec<_>>()
+        pairs(&layout).map(|pair| walk(&layout, pair, &mut Dice::new(3), 4)).collect::<Vec<_>>()
     };
     let [one, two] = [ways(1), ways(2)];
     assert_eq!(one, ways(1));
