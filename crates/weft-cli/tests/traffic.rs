@@ -84,6 +84,59 @@ const CASES: [(&str, &str); 6] = [
 
 const TABLES: &str = "--tables messages,flows,links,ranks --quiet";
 
+/// Catches a run that ends before all messages have come or after, and one that depends on threads; with two
+/// messages for everyone it takes about twice as long.
+#[test]
+fn a_run_of_so_many_messages_ends_when_all_have_come() {
+    let case = "-m bxi3-fattree --pattern permutation --size 64K";
+    let folder = tempfile::tempdir().unwrap();
+    let mut times = Vec::new();
+    for messages in [1, 2] {
+        let directory = |threads: u32| folder.path().join(format!("{messages}-{threads}"));
+        let run = |threads: u32| {
+            let out = directory(threads);
+            let command =
+                format!("traffic {case} --messages {messages} --threads {threads} --quiet --json -o");
+            json(&[&words(&command)[..], &[out.to_str().unwrap()]].concat())
+        };
+        let row = run(1)["rows"][0].clone();
+        assert_eq!(run(3)["rows"][0]["run_time_us"], row["run_time_us"]);
+        assert_eq!(digest(&directory(1)).unwrap(), digest(&directory(3)).unwrap());
+        assert_eq!(row["messages"], Value::from(256 * messages), "{row}");
+        assert_eq!((&row["offered_load"], &row["saturated"]), (&Value::Null, &Value::from(false)));
+        assert_ne!(row["limit"]["block"], "offered load", "{row}");
+        let time = row["run_time_us"].as_f64().unwrap();
+        // 64 KB in packets of 4 KB with an envelope of 68 B at 400 Gb/s, and no message is later than the last.
+        let line = f64::from(messages) * 16.0 * (4096.0 + 68.0) * 8.0 / 400e3;
+        let slowest = row["latency_p99_ns"].as_f64().unwrap() / 1000.0;
+        assert!(time > line && slowest <= 1.001 * time, "{row}");
+        times.push(time);
+    }
+    assert!((1.5..2.5).contains(&(times[1] / times[0])), "{times:?}");
+    for (wrong, mend) in [("--load 0.3", "--load"), ("--time 1us", "--time"), ("--warm-up 1us", "--warm-up")]
+    {
+        let command = format!("traffic {case} --messages 1 {wrong}");
+        let said = refused(&words(&command));
+        assert!(said.contains("cannot be used with") && said.contains(mend), "{said}");
+    }
+    let said = refused(&words("traffic -m bxi3-fattree --messages 4000000000 --size 4G"));
+    assert!(said.contains("fewer or smaller"), "{said}");
+}
+
+/// Catches a pattern that spares the links between groups: minimal routing carries no more than these links,
+/// and adaptive routing more.
+#[test]
+fn adversarial_traffic_is_hard_for_minimal_routing() {
+    let accepted = |routing: &str| {
+        let case = "-m bxi3-megafly --pattern adversarial --load 0.5 --size 4K --time 20us";
+        row(&format!("{case} --set topology.routing={routing}"))["accepted_load"].as_f64().unwrap()
+    };
+    let (minimal, adaptive) = (accepted("minimal"), accepted("par"));
+    // Five or six links for 36 endpoints of a group.
+    assert!(minimal < 6.0 / 36.0 * 1.05, "{minimal}");
+    assert!(adaptive > 1.5 * minimal, "{adaptive} after {minimal}");
+}
+
 /// The words of a command.
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()

@@ -70,6 +70,10 @@ macro_rules! families {
                 match self { $(Layout::$variant(layout) => layout.shape(),)+ }
             }
 
+            fn group_of(&self, endpoint: $crate::EndpointId) -> u32 {
+                match self { $(Layout::$variant(layout) => layout.group_of(endpoint),)+ }
+            }
+
             fn endpoint_name(&self, endpoint: $crate::EndpointId) -> String {
                 match self { $(Layout::$variant(layout) => layout.endpoint_name(endpoint),)+ }
             }

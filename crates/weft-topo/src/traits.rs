@@ -58,6 +58,11 @@ pub trait Topology {
     fn shape(&self) -> Shape {
         Shape { concentration: 1, sizes: vec![self.endpoints()] }
     }
+    /// The group of an endpoint: endpoints whose minimal paths to another group share its few links. Groups
+    /// follow each other in endpoint order. The endpoints of a switch, where the topology has no other.
+    fn group_of(&self, endpoint: EndpointId) -> u32 {
+        self.attachment(endpoint).0.0
+    }
     /// The name of an endpoint: its number, where the topology gives no other.
     fn endpoint_name(&self, endpoint: EndpointId) -> String {
         endpoint.to_string()
@@ -196,6 +201,10 @@ impl<R: RoutedTopology> Topology for R {
 
     fn shape(&self) -> Shape {
         self.topology().shape()
+    }
+
+    fn group_of(&self, endpoint: EndpointId) -> u32 {
+        self.topology().group_of(endpoint)
     }
 
     fn endpoint_name(&self, endpoint: EndpointId) -> String {

@@ -190,6 +190,7 @@ where
     let traffic = TrafficParameters {
         pattern: pattern.clone(),
         bytes: packet,
+        messages: None,
         interfaces: 1,
         report_messages: true,
         report_flows: false,

@@ -26,15 +26,18 @@ pub enum Arrival {
     Periodic(Periodic),
     /// Exponential gaps, independent of each other.
     Poisson(Poisson),
+    /// No gaps: all messages are there from the beginning.
+    AtOnce,
 }
 
 impl Arrival {
-    /// The time from one message to the next. Periodic arrivals draw nothing.
+    /// The time from one message to the next. Only Poisson arrivals draw.
     #[inline]
     pub fn next_gap(&mut self, random: &mut impl FnMut() -> u64) -> Span {
         match self {
             Arrival::Periodic(process) => process.next_gap(),
             Arrival::Poisson(process) => process.next_gap(random),
+            Arrival::AtOnce => Span::ZERO,
         }
     }
 

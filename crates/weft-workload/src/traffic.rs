@@ -20,6 +20,8 @@ pub struct TrafficParameters {
     pub pattern: Pattern,
     /// Payload of a message.
     pub bytes: Bytes,
+    /// Messages that a source sends in all; `None`: as many as arrive.
+    pub messages: Option<u64>,
     /// Virtual interfaces that the messages of a source take in turn, as if it were so many processes.
     pub interfaces: u16,
     /// Whether every message is to be reported.
@@ -67,6 +69,8 @@ pub struct TrafficOutput {
     pub latency: Histogram<10>,
     /// Payload delivered.
     pub bytes: Bytes,
+    /// The time of the last delivery.
+    pub last: Time,
     /// By source and, where flows have them, destination.
     pub flows: BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
     /// Every message, if asked for; in no particular order.
@@ -149,6 +153,7 @@ impl Host for TrafficSource {
         let output = context.output();
         output.latency.record(now - message.born);
         output.bytes += message.bytes;
+        output.last = output.last.max(now);
         if parameters.report_flows {
             let to = parameters.flows_have_destinations.then_some(destination);
             let flow = output.flows.entry((message.from, to)).or_default();
@@ -183,6 +188,9 @@ impl Host for TrafficSource {
         self.next = born.saturating_add(self.arrival.next_gap(&mut random));
         let interface = (self.messages % u64::from(parameters.interfaces.max(1))) as u16;
         self.messages += 1;
+        if parameters.messages == Some(self.messages) {
+            self.next = Time::NEVER;
+        }
         Offer::Message(Message {
             to,
             bytes: parameters.bytes,

@@ -20,14 +20,20 @@ pub struct TrafficOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Traffic pattern: uniform, permutation, transpose, tornado, bit-complement, hotspot, incast, all-to-all
-    /// or nearest-neighbour
+    /// Traffic pattern: uniform, permutation, transpose, tornado, bit-complement, adversarial, hotspot, incast,
+    /// all-to-all or nearest-neighbour
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pattern: String,
 
     /// Load offered per endpoint: a share such as 0.6, or FIRST:LAST:STEP such as 0.1:1.0:0.1
     #[arg(long, value_name = "LOAD", value_parser = parse_loads, allow_negative_numbers = true)]
-    load: Loads,
+    #[arg(required_unless_present = "messages")]
+    load: Option<Loads>,
+
+    /// Messages that each endpoint sends, all there from the beginning; the run ends when they have come
+    #[arg(long, value_name = "COUNT", value_parser = whole_number(1..=u32::MAX), allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["load", "load_of", "time", "warm_up"])]
+    messages: Option<u32>,
 
     /// The rate that loads are shares of
     #[arg(long, value_name = "RATE", default_value = "injection")]
@@ -99,9 +105,9 @@ impl TrafficOptions {
             Share::Injection => LoadOf::Injection,
             Share::Capacity => LoadOf::Capacity,
         };
-        if let (LoadOf::Injection, Some(load)) =
-            (load_of, self.load.0.iter().find(|load| **load > Load::FULL))
-        {
+        // Messages that are there at once are no load; there is one row.
+        let loads = self.load.as_ref().map_or_else(|| vec![Load::FULL], |loads| loads.0.clone());
+        if let (LoadOf::Injection, Some(load)) = (load_of, loads.iter().find(|load| **load > Load::FULL)) {
             return Err(Failure::input(format!(
                 "--load {load} is more than an endpoint's link carries; write at most 1.0, or --load-of \
                  capacity for shares of what the pattern allows"
@@ -116,8 +122,9 @@ impl TrafficOptions {
             machine: self.machine.input()?,
             pattern: self.pattern.clone(),
             sizes: self.size.0.clone(),
-            loads: self.load.0.clone(),
+            loads,
             load_of,
+            messages: self.messages,
             layer: match self.layer {
                 LayerChoice::Nic => Layer::Nic,
                 LayerChoice::Fabric => Layer::Fabric,
@@ -136,7 +143,8 @@ pub struct Header<'a> {
     pattern: &'a str,
     load_of: LoadOf,
     layer: Layer,
-    time_us: f64,
+    time_us: Option<f64>,
+    messages_per_endpoint: Option<u32>,
     seed: Option<u64>,
     seeds: usize,
 }
@@ -150,28 +158,31 @@ impl Shown for TrafficRequest {
             pattern: &self.pattern,
             load_of: self.load_of,
             layer: self.layer,
-            time_us: self.time.as_us_f64(),
+            time_us: self.messages.is_none().then(|| self.time.as_us_f64()),
+            messages_per_endpoint: self.messages,
             seed: self.seeds.first().copied(),
             seeds: self.seeds.len(),
         }
     }
 
     fn table(report: &TrafficReport) -> String {
+        let at_once = report.rows.iter().any(|measured| measured.row.offered_load.is_none());
+        let time = if at_once { "all came (us)" } else { "warm-up (us)" };
         let rows = report.rows.iter().map(|measured| {
             let row = &measured.row;
             [
                 row.size_bytes.to_string(),
-                decimal(Some(row.offered_load)),
+                decimal(row.offered_load),
                 with_interval(Some(row.accepted_load), row.accepted_load_interval),
                 with_interval(row.latency_mean_ns, row.latency_mean_interval_ns),
                 with_interval(row.latency_p99_ns, row.latency_p99_interval_ns),
-                decimal(Some(row.warm_up_us)),
+                decimal(Some(if at_once { row.run_time_us } else { row.warm_up_us })),
                 limit(row),
                 if row.saturated { "saturated".to_owned() } else { String::new() },
             ]
         });
         let table = output::table(
-            ["size", "offered", "accepted", "latency mean (ns)", "p99 (ns)", "warm-up (us)", "limit", ""],
+            ["size", "offered", "accepted", "latency mean (ns)", "p99 (ns)", time, "limit", ""],
             [true, true, true, true, true, true, false, false],
             rows,
         );
@@ -189,10 +200,13 @@ fn limit(row: &TrafficRow) -> String {
 
 /// Lines about a row whose numbers are missing, or are those of a part of its packets.
 fn remarks(row: &TrafficRow) -> String {
-    let of = format!("{} at load {}", row.size_bytes, decimal(Some(row.offered_load)));
+    let of = match row.offered_load {
+        Some(load) => format!("{} at load {load:.3}", row.size_bytes),
+        None => row.size_bytes.to_string(),
+    };
     let (lost, delivered) = (row.packets_dropped, row.packets_delivered);
     let mut text = String::new();
-    if row.messages == 0 && row.offered_load > 0.0 {
+    if row.messages == 0 && row.offered_load.is_some_and(|load| load > 0.0) {
         let time = Span::from_ps((row.run_time_us * 1e6).round() as u64);
         let longer = Span::from_ps(time.as_ps().saturating_mul(100));
         text += &format!("{of}: no message was delivered in {time}");

@@ -257,6 +257,10 @@ impl Topology for Dragonfly {
         let (switch, port) = self.attachment(endpoint);
         Address(self.switch_address(switch).0 | u64::from(port.0))
     }
+
+    fn group_of(&self, endpoint: EndpointId) -> u32 {
+        self.group(self.endpoint_address(endpoint))
+    }
 }
 
 #[cfg(test)]

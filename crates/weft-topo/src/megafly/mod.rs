@@ -313,6 +313,10 @@ impl Topology for Megafly {
         let (leaf, port) = self.attachment(endpoint);
         Address(self.switch_address(leaf).0 | u64::from(port.0))
     }
+
+    fn group_of(&self, endpoint: EndpointId) -> u32 {
+        self.attachment(endpoint).0.0 / self.leaves
+    }
 }
 
 #[cfg(test)]

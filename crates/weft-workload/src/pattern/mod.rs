@@ -16,6 +16,7 @@
 //! Transpose, tornado and bit complement are defined in `weft-topo`, which also bounds their channel
 //! load. To add a pattern, write its file and give it one line in the table of this one.
 
+mod adversarial;
 mod all_to_all;
 mod hotspot;
 mod incast;
@@ -23,6 +24,7 @@ mod nearest_neighbour;
 mod permutation;
 mod uniform;
 
+pub use adversarial::Adversarial;
 pub use all_to_all::AllToAll;
 pub use hotspot::Hotspot;
 pub use incast::Incast;
@@ -100,6 +102,12 @@ pub enum PatternError {
         pattern: &'static str,
         /// The endpoint that was named.
         endpoint: EndpointId,
+        /// Endpoints of the machine.
+        endpoints: u32,
+    },
+    /// Adversarial: no group has another to send to.
+    #[error("pattern adversarial needs two groups or more; all {endpoints} endpoints are in one")]
+    OneGroup {
         /// Endpoints of the machine.
         endpoints: u32,
     },
@@ -192,6 +200,8 @@ patterns! {
     Tornado(FixedPermutation) = "tornado",
     /// To the mirror image.
     BitComplement(FixedPermutation) = "bit-complement",
+    /// Each group to the next.
+    Adversarial(Adversarial) = "adversarial",
     /// A share of the messages to a few hot endpoints.
     Hotspot(Hotspot) = "hotspot",
     /// Many to one.
@@ -221,6 +231,7 @@ impl Pattern {
             PatternKind::Transpose => Pattern::Transpose(fixed(weft_topo::Pattern::Transpose)?),
             PatternKind::Tornado => Pattern::Tornado(fixed(weft_topo::Pattern::Tornado)?),
             PatternKind::BitComplement => Pattern::BitComplement(fixed(weft_topo::Pattern::BitComplement)?),
+            PatternKind::Adversarial => Pattern::Adversarial(Adversarial::new(machine)?),
             PatternKind::Hotspot => {
                 Pattern::Hotspot(Hotspot::new(endpoints, &settings.hot, settings.hot_share_ppm)?)
             }
@@ -232,6 +243,13 @@ impl Pattern {
                 Pattern::NearestNeighbour(NearestNeighbour::new(&machine.shape())?)
             }
         };
+        if let Pattern::Adversarial(groups) = &pattern {
+            let mut reached =
+                (0..endpoints).map(|from| (EndpointId(from), groups.next_group(EndpointId(from)).0));
+            if let Some((from, to)) = reached.find(|&(from, to)| !machine.reachable(from, to)) {
+                return Err(Undefined::Unreachable { from, to }.into());
+            }
+        }
         if pattern.goes_everywhere() {
             let from = EndpointId(0);
             if let Some(to) = (0..endpoints).map(EndpointId).find(|&to| !machine.reachable(from, to)) {
@@ -256,6 +274,7 @@ impl Pattern {
             Pattern::Transpose(_)
             | Pattern::Tornado(_)
             | Pattern::BitComplement(_)
+            | Pattern::Adversarial(_)
             | Pattern::NearestNeighbour(_) => false,
         }
     }
@@ -284,6 +303,7 @@ impl Pattern {
             Pattern::Uniform(p) => p.destination(source, random),
             Pattern::Permutation(p) => p.destination(source),
             Pattern::Transpose(p) | Pattern::Tornado(p) | Pattern::BitComplement(p) => p.destination(source),
+            Pattern::Adversarial(p) => p.destination(source, random),
             Pattern::Hotspot(p) => p.destination(source, random),
             Pattern::Incast(p) => p.destination(),
             Pattern::AllToAll(p) => p.destination(source, message),

@@ -88,6 +88,7 @@ impl<T: Topology + Routing + Sync> Machine<T> {
         let traffic = TrafficParameters {
             pattern: pattern.clone(),
             bytes: payload,
+            messages: None,
             interfaces: 1,
             report_messages: false,
             report_flows: false,

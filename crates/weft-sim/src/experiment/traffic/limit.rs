@@ -171,7 +171,7 @@ impl Limits {
             if share(now.saturating_sub(then), time) > tolerance {
                 behind.push(endpoint);
             }
-            if source.is_active() {
+            if source.is_active() || source.taken() > 0 {
                 senders.push(endpoint);
             }
         });

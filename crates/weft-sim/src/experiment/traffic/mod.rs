@@ -66,6 +66,10 @@ pub struct TrafficRequest {
     pub loads: Vec<Load>,
     /// The rate that they are shares of.
     pub load_of: LoadOf,
+    /// Messages that each endpoint sends, all there from the beginning: a run ends when they have come.
+    /// `loads`, `load_of`, `time` and `warm_up` then say nothing.
+    #[serde(default)]
+    pub messages: Option<u32>,
     /// The place at which messages enter the machine.
     #[serde(default)]
     pub layer: Layer,
@@ -95,8 +99,8 @@ pub struct TrafficRow {
     pub run: u32,
     /// Message size.
     pub size_bytes: Bytes,
-    /// Load offered per endpoint, as asked for.
-    pub offered_load: f64,
+    /// Load offered per endpoint, as asked for; `None`: so many messages at once.
+    pub offered_load: Option<f64>,
     /// Load accepted: delivered payload per endpoint that sends as a share of the endpoint link's payload
     /// rate (or of capacity, as the offered load).
     pub accepted_load: f64,
@@ -123,7 +127,8 @@ pub struct TrafficRow {
     pub limit: Limit,
     /// The block that worked for the largest share of the time, of all seeds.
     pub busiest: Limit,
-    /// Measured virtual time of each run.
+    /// Measured virtual time of each run; with `--messages` the time at which the last one was delivered,
+    /// the latest of the seeds.
     pub run_time_us: f64,
     /// The first seed.
     pub seed: u64,
@@ -415,6 +420,7 @@ impl Curve<'_> {
         let parameters = TrafficParameters {
             pattern: pattern.clone(),
             bytes: point.offered.bytes,
+            messages: point.offered.messages,
             interfaces: assembly::processes_per_endpoint(self.machine),
             report_messages: reports.messages,
             report_flows: reports.flows,
@@ -432,9 +438,14 @@ impl Curve<'_> {
         let network = network
             .build(parameters, |endpoint| TrafficSource::new(endpoint, arrival.clone(), &pattern, seed))
             .map_err(ExperimentError::input)?;
-        let fresh = || Run::new(index, self.request.time, self.request.warm_up, network.window());
-        let run = run.unwrap_or_else(fresh);
         let senders = offered::senders(&pattern, self.layout);
+        let fresh = || match (point.offered.burst(), point.offered.messages) {
+            (Some(time), Some(messages)) => {
+                Run::of_messages(index, time, messages * u64::from(senders), network.window())
+            }
+            _ => Run::new(index, self.request.time, self.request.warm_up, network.window()),
+        };
+        let run = run.unwrap_or_else(fresh);
         Ok(Simulated { run, network, senders })
     }
 
@@ -447,7 +458,10 @@ impl Curve<'_> {
     ) -> Result<Result<RunResult, Conclusion>, ExperimentError> {
         let seeds = self.request.seeds.len();
         let all = (self.request.sizes.len() * self.request.loads.len() * seeds) as f64;
-        let doing = format!("size {}, load {}", point.offered.bytes, point.offered.load);
+        let doing = match point.offered.messages {
+            Some(messages) => format!("size {}, {messages} messages", point.offered.bytes),
+            None => format!("size {}, load {}", point.offered.bytes, point.offered.load),
+        };
         loop {
             let before = simulated.network.now();
             let mut around = Surroundings {

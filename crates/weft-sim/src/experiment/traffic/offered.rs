@@ -13,7 +13,7 @@ use weft_engine::Stream;
 use weft_fabric::parameters::IdealParameters;
 use weft_machine::{Fabric, Machine};
 use weft_topo::{Layout, Topology, channel_load};
-use weft_units::{Bytes, EndpointId};
+use weft_units::{Bytes, EndpointId, Span};
 use weft_workload::arrival::{Arrival, Periodic, Poisson};
 use weft_workload::pattern::{Pattern, PatternKind, Settings};
 
@@ -37,7 +37,10 @@ pub(super) fn pattern(
 /// Whether the pattern draws a new destination for every message, so that a flow is all that a source
 /// sends.
 pub(super) fn draws_destinations(pattern: &Pattern) -> bool {
-    matches!(pattern, Pattern::Uniform(_) | Pattern::Hotspot(_) | Pattern::AllToAll(_))
+    matches!(
+        pattern,
+        Pattern::Uniform(_) | Pattern::Adversarial(_) | Pattern::Hotspot(_) | Pattern::AllToAll(_)
+    )
 }
 
 /// The traffic that endpoints offer at one point.
@@ -51,6 +54,8 @@ pub(super) struct Offered {
     pub message_time: ExactTime,
     /// The share of the link's rate that a load of 1 means, in billionths.
     pub full_load: u64,
+    /// Messages that each endpoint has at once, if not a load.
+    pub messages: Option<u64>,
     /// The mean time between messages of an endpoint; `None`: it sends none.
     gap: Option<(u64, u64)>,
 }
@@ -84,6 +89,14 @@ impl Offered {
                  size"
             ))
         };
+        let messages = request.messages.map(u64::from);
+        if let Some(messages) = messages
+            && all_of(messages, message_time).is_none()
+        {
+            return Err(ExperimentError::input(format!(
+                "--messages {messages} of {bytes} take longer than weft can count; write fewer or smaller ones"
+            )));
+        }
         let mut gap = None;
         if load > Load::from_millionths(0) {
             let shared = message_time
@@ -91,12 +104,13 @@ impl Offered {
                 .and_then(|time| time.divided_by(full_load, BILLION));
             gap = Some(shared.and_then(narrowed).ok_or_else(too_long)?);
         }
-        Ok(Offered { bytes, load, message_time, full_load, gap })
+        Ok(Offered { bytes, load, message_time, full_load, messages, gap })
     }
 
     /// The arrivals of an endpoint.
     pub(super) fn arrival(&self) -> Arrival {
         match self.gap {
+            _ if self.messages.is_some() => Arrival::AtOnce,
             Some((numerator, denominator)) => Arrival::Poisson(
                 Poisson::new(numerator, denominator).expect("gaps are positive where there is a load"),
             ),
@@ -105,8 +119,17 @@ impl Offered {
         }
     }
 
+    /// How long the messages of an endpoint that has them at once take on its link, rounded up; `None`: it
+    /// has a load.
+    pub(super) fn burst(&self) -> Option<Span> {
+        self.messages.and_then(|messages| all_of(messages, self.message_time))
+    }
+
     /// Messages that an endpoint offers in so many picoseconds, for estimates.
     pub(super) fn messages_in(&self, ps: f64) -> f64 {
+        if let Some(messages) = self.messages {
+            return messages as f64;
+        }
         self.gap.map_or(0.0, |(numerator, denominator)| ps * denominator as f64 / numerator as f64)
     }
 
@@ -117,6 +140,13 @@ impl Offered {
         let of_injection = per_endpoint * self.message_time.as_ps_f64() / ps as f64;
         of_injection * BILLION as f64 / self.full_load as f64
     }
+}
+
+/// How long so many messages take, rounded up; `None`: longer than is simulated.
+fn all_of(messages: u64, message_time: ExactTime) -> Option<Span> {
+    let ExactTime { numerator, denominator } = message_time;
+    let ps = numerator.checked_mul(u128::from(messages))?.div_ceil(denominator);
+    u64::try_from(ps).ok().filter(|&ps| ps < LONGEST_PS / 4).map(Span::from_ps)
 }
 
 /// A time in 64 bits, its last bits cut off where they are too many; `None`: too long.
@@ -175,6 +205,7 @@ fn capacity(
         PatternKind::Tornado => weft_topo::Pattern::Tornado,
         PatternKind::BitComplement => weft_topo::Pattern::BitComplement,
         PatternKind::Permutation
+        | PatternKind::Adversarial
         | PatternKind::Hotspot
         | PatternKind::Incast
         | PatternKind::NearestNeighbour => {

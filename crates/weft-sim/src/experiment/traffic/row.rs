@@ -23,7 +23,7 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
     TrafficRow {
         run: first,
         size_bytes: offered.bytes,
-        offered_load: offered.load.as_f64(),
+        offered_load: offered.messages.is_none().then(|| offered.load.as_f64()),
         accepted_load: mean(&accepted).unwrap_or(0.0),
         accepted_load_interval: over_seeds(&accepted).map(Interval::from),
         latency_mean_ns: mean(&means),
@@ -40,7 +40,7 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
             .map(|run| run.limit.clone())
             .unwrap_or_default(),
         busiest: Limit::busiest(runs.iter().map(|run| &run.busiest)),
-        run_time_us: request.time.as_us_f64(),
+        run_time_us: runs.iter().map(|run| run.time).max().unwrap_or_default().as_us_f64(),
         seed: request.seeds.first().copied().unwrap_or_default(),
         seeds: runs.len() as u32,
         messages: runs.iter().map(|run| run.latency.count()).sum(),

@@ -11,6 +11,10 @@
 //! settled ([`steady::warm_up`]), looked at every [`LOOK_EVERY`] epochs, at most twice the measured time or
 //! [`LEAST_MOST_WARM_UP`] epochs. What `--warm-up` and `--time` leave over shortens the first and the last
 //! epoch of the measured time.
+//!
+//! Where endpoints have so many messages at once, all of the run is measured, in epochs of a two-hundredth of
+//! the time that they take on an endpoint's link. It ends with the epoch in which the last one is delivered,
+//! or nothing moves any more, and the measured time is that until the last delivery.
 
 use super::limit::{Before, Limit, Limits};
 use super::offered::Offered;
@@ -59,6 +63,8 @@ pub(super) struct RunResult {
     /// 99th percentile of the latency of each batch that has one, in ps.
     pub batch_p99s: Vec<f64>,
     pub warm_up: Span,
+    /// The measured time.
+    pub time: Span,
     pub saturated: bool,
     pub limit: Limit,
     pub busiest: Limit,
@@ -99,7 +105,12 @@ pub(super) enum Step {
 pub(super) struct Run {
     /// The number of the run.
     index: u32,
+    /// The measured time; where it ends with the messages, how long they take on an endpoint's link.
     time: Span,
+    /// Messages of all endpoints with which it ends, if not with the time.
+    messages: Option<u64>,
+    /// The time of the last delivery.
+    last: Time,
     /// The engine's windows, whole numbers of which epochs are; zero: they do not matter.
     window: Span,
     fixed_warm_up: Option<Span>,
@@ -139,6 +150,8 @@ impl Run {
         Run {
             index,
             time,
+            messages: None,
+            last: Time::ZERO,
             window: window.unwrap_or_default(),
             fixed_warm_up: warm_up,
             phase: Phase::WarmUp,
@@ -157,6 +170,13 @@ impl Run {
             flows: BTreeMap::new(),
             unnoticed: Vec::new(),
         }
+    }
+
+    /// A run that ends when `messages` messages have come. `time` is how long those of an endpoint take on
+    /// its link.
+    pub(super) fn of_messages(index: u32, time: Span, messages: u64, window: Option<Span>) -> Run {
+        let run = Run::new(index, time, Some(Span::ZERO), window);
+        Run { messages: Some(messages), phase: Phase::Measure, ..run }
     }
 
     /// The length of an epoch.
@@ -192,6 +212,9 @@ impl Run {
 
     /// The share of the run that is done, about.
     pub(super) fn share(&self) -> f64 {
+        if let Some(messages) = self.messages {
+            return self.delivered.messages as f64 / messages as f64;
+        }
         match self.phase {
             Phase::WarmUp => 0.2 * self.epoch as f64 / self.most_warm_up() as f64,
             Phase::Measure => 0.2 + 0.8 * self.epoch as f64 / self.epochs() as f64,
@@ -204,6 +227,7 @@ impl Run {
         let into = into.saturating_sub(self.within_window());
         let into = match self.phase {
             Phase::WarmUp => self.fixed_warm_up.map_or(into, |warm_up| into.min(warm_up)),
+            Phase::Measure if self.messages.is_some() => into,
             Phase::Measure => into.min(self.time),
         };
         self.began + into
@@ -243,7 +267,11 @@ impl Run {
         {
             return Ok(Step::Ended(crate::experiment::conclusion(&stuck)));
         }
-        if self.phase == Phase::Measure && self.epoch == self.epochs() {
+        let ended = match self.messages {
+            Some(messages) => self.delivered.messages >= messages || progress == Progress::Dry,
+            None => self.phase == Phase::Measure && self.epoch == self.epochs(),
+        };
+        if ended {
             return Ok(Step::Done(Box::new(self.finish(network, offered, senders, around)?)));
         }
         Ok(Step::Epoch)
@@ -289,6 +317,7 @@ impl Run {
         network.visit_outputs(&mut |output| {
             latency.merge(&std::mem::take(&mut output.latency));
             bytes += std::mem::take(&mut output.bytes);
+            self.last = self.last.max(output.last);
             messages.append(&mut output.messages);
         });
         let delivered = Delivered { messages: latency.count(), bytes };
@@ -300,7 +329,8 @@ impl Run {
                 self.measured_bytes += bytes;
                 self.latency.merge(&latency);
                 self.batch.merge(&latency);
-                if (self.epoch + 1).is_multiple_of(self.epochs_per_batch()) {
+                // Messages that come at once have no steady state, of which batches would be samples.
+                if self.messages.is_none() && (self.epoch + 1).is_multiple_of(self.epochs_per_batch()) {
                     let batch = std::mem::take(&mut self.batch);
                     self.batch_means.extend(batch.mean().map(|mean| mean.as_ps() as f64));
                     self.batch_p99s.extend(batch.percentile(99).map(|p99| p99.as_ps() as f64));
@@ -341,6 +371,9 @@ impl Run {
         around: &mut Surroundings<'_>,
     ) -> Result<RunResult, ResultsError> {
         self.take_flows(network);
+        if self.messages.is_some() {
+            self.time = (self.last - self.began).max(Span::from_ps(1));
+        }
         if let Some(results) = &mut around.results {
             self.write_messages(Time::NEVER, results)?;
             write_flows(self.index, &self.flows, results)?;
@@ -351,11 +384,17 @@ impl Run {
         let held = self.held(&limits, network, offered) / f64::from(senders.max(1));
         // What sources wait longer by was offered and not accepted, and so was what the machine took and
         // keeps. Too few messages to judge are no sign of saturation.
-        let saturated = steady::is_saturated(1.0, 1.0 - refused, TOLERANCE)
-            || steady::is_saturated(1.0, 1.0 - refused - held, HELD_TOLERANCE)
-            || !self.settled && self.warm_up_means.len() >= ENOUGH_MEANS;
+        let saturated = self.messages.is_none()
+            && (steady::is_saturated(1.0, 1.0 - refused, TOLERANCE)
+                || steady::is_saturated(1.0, 1.0 - refused - held, HELD_TOLERANCE)
+                || !self.settled && self.warm_up_means.len() >= ENOUGH_MEANS);
         let busiest = limits.busiest(around.of);
-        let limit = if saturated { limits.limit(&busiest, around.of.0) } else { Limit::of_offer() };
+        // Messages that are all there from the beginning wait for the machine, and not for the host.
+        let limit = if saturated || self.messages.is_some() {
+            limits.limit(&busiest, around.of.0)
+        } else {
+            Limit::of_offer()
+        };
         let mut crossed = self.crossed_before;
         crossed += network.crossed();
         Ok(RunResult {
@@ -364,6 +403,7 @@ impl Run {
             batch_means: std::mem::take(&mut self.batch_means),
             batch_p99s: std::mem::take(&mut self.batch_p99s),
             warm_up: self.began - Time::ZERO,
+            time: self.time,
             saturated,
             limit,
             busiest,
