@@ -66,6 +66,17 @@ TESTS = [
         ],
     ),
     Check(
+        "load curves",
+        [
+            sys.executable,
+            "tests/curves/run.py",
+            "--weft",
+            "target/debug/weft",
+            "megafly-adversarial",
+            "slim-fly-adversarial",
+        ],
+    ),
+    Check(
         "replays",
         [
             sys.executable,
@@ -115,6 +126,7 @@ LONG = [
     *(mpi_tests(machine, "1,3,8,16") for machine in MACHINES),
     replays("exanest"),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
+    Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
     Check("effects of values", [sys.executable, "tests/values/run.py", "--weft", WEFT]),
     Check("MPICH's tests", [sys.executable, "tests/mpich/run.py"]),
     Check("demo", ["make", "--no-print-directory", "demo"]),

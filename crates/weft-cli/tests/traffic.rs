@@ -106,7 +106,7 @@ fn a_run_of_so_many_messages_ends_when_all_have_come() {
         assert_eq!((&row["offered_load"], &row["saturated"]), (&Value::Null, &Value::from(false)));
         assert_ne!(row["limit"]["block"], "offered load", "{row}");
         let time = row["run_time_us"].as_f64().unwrap();
-        // 64 KB in packets of 4 KB with an envelope of 68 B at 400 Gb/s, and no message is later than the last.
+        // 64 KB in packets of 4 KB with an envelope of 68 B at 400 Gb/s; no message is later than the last.
         let line = f64::from(messages) * 16.0 * (4096.0 + 68.0) * 8.0 / 400e3;
         let slowest = row["latency_p99_ns"].as_f64().unwrap() / 1000.0;
         assert!(time > line && slowest <= 1.001 * time, "{row}");

@@ -30,7 +30,8 @@ pub struct Figures {
     /// as many.
     pub links: Vec<ClassLinks>,
     /// Most links between switches on a minimal path of the routing, over all endpoints that can reach
-    /// each other; detours, as those of Valiant, are not minimal paths. Packet-hops count two more: injection and ejection.
+    /// each other; detours, as those of Valiant, are not minimal paths. Packet-hops count two more: injection
+    /// and ejection.
     #[serde(rename = "diameter_hops")]
     pub diameter: u32,
     /// Mean number of links between switches on a minimal path of the routing, over all ordered pairs of

@@ -20,8 +20,8 @@ pub struct TrafficOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Traffic pattern: uniform, permutation, transpose, tornado, bit-complement, adversarial, hotspot, incast,
-    /// all-to-all or nearest-neighbour
+    /// Traffic pattern: uniform, permutation, transpose, tornado, bit-complement, adversarial, hotspot,
+    /// incast, all-to-all or nearest-neighbour
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pattern: String,
 
@@ -31,7 +31,8 @@ pub struct TrafficOptions {
     load: Option<Loads>,
 
     /// Messages that each endpoint sends, all there from the beginning; the run ends when they have come
-    #[arg(long, value_name = "COUNT", value_parser = whole_number(1..=u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = whole_number(1..=u32::MAX))]
+    #[arg(allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["load", "load_of", "time", "warm_up"])]
     messages: Option<u32>,
 

@@ -94,7 +94,8 @@ impl Offered {
             && all_of(messages, message_time).is_none()
         {
             return Err(ExperimentError::input(format!(
-                "--messages {messages} of {bytes} take longer than weft can count; write fewer or smaller ones"
+                "--messages {messages} of {bytes} take longer than weft can count; write fewer or smaller \
+                 ones"
             )));
         }
         let mut gap = None;
