@@ -3,8 +3,8 @@
 
 Usage: run.py [--weft PATH] [--write] [NAME...]
 
-curves.toml beside this file says what is run. The results are whole numbers of the model, so a curve must be the
-same to the last digit as its table, docs/src/curves/NAME.csv: one that is not is an error that names the row.
+curves.toml beside this file lists them. The model is made of whole numbers, so a curve must be the same to the
+last digit as its table, docs/src/curves/NAME.csv: one that is not is an error that names the row.
 --write writes the tables and draws the pictures anew, docs/src/curves/NAME.svg.
 """
 
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
 
 def weft(command: list[str], words: list[str]) -> dict:
-    """What a command answers."""
+    """The answer of a command."""
     done = subprocess.run([*command, *words, "--json"], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"weft {' '.join(words)}\n{done.stderr}")
