@@ -3,8 +3,8 @@
 
 Usage: run.py [--weft PATH] [--write] [NAME...]
 
-curves.toml beside this file lists them. The model is made of whole numbers, so a curve must be the same to the
-last digit as its table, docs/src/curves/NAME.csv: one that is not is an error that names the row.
+curves.toml beside this file lists them. The model is made of whole numbers, so a curve must be the same to
+the last digit as its table, docs/src/curves/NAME.csv: one that is not is an error that names the row.
 --write writes the tables and draws the pictures anew, docs/src/curves/NAME.svg.
 """
 
