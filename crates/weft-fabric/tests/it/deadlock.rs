@@ -5,7 +5,7 @@ use crate::scripted::{Machine, Planned, Script, take_arrivals, until};
 use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::SwitchKind;
 use weft_fabric::{Stuck, check_credits, stuck};
-use weft_topo::{Attachment, Topology, prove};
+use weft_topo::{Attachment, Channel, Cycle, Exanest, ExanestOrder, Layout, Topology, prove};
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, Time};
 
 /// A buffer and the buffer that its packet waits for, read from a line of the report: "switch 1, port
@@ -70,6 +70,56 @@ fn a_ring_without_datelines_deadlocks_and_the_circle_is_one() {
                 assert_eq!(buffers.len(), waits.len(), "a buffer twice in the circle: {cycle:#?}");
             }
         }
+    }
+}
+
+/// Packets that fill the circle which the proof printed: from every endpoint many to those that they reach by a
+/// turn from one of its channels to the next.
+fn around(layout: &Layout, cycle: &Cycle, packets: usize) -> Script {
+    let next = cycle.channels.iter().cycle().skip(1);
+    let place = |channel: &Channel| (channel.switch, channel.port);
+    let turns: Vec<_> =
+        cycle.channels.iter().zip(next).map(|(here, next)| [place(here), place(next)]).collect();
+    let takes_a_turn = |from, to| {
+        let mut way = Vec::new();
+        weft_topo::idle_path(layout, from, to, |switch, port| way.push((switch, port)));
+        way.windows(2).any(|pair| turns.iter().any(|turn| pair == turn))
+    };
+    let all = || (0..layout.endpoints()).map(EndpointId);
+    let plan = |from| {
+        let reached = all().filter(|&to| layout.reachable(from, to) && takes_a_turn(from, to));
+        let there: Vec<_> = reached.collect();
+        let packets = if there.is_empty() { 0 } else { packets };
+        let planned = there.into_iter().cycle().map(|to| Planned { at: Time::ZERO, to, bytes: 256 });
+        planned.take(packets).collect()
+    };
+    all().map(plan).collect()
+}
+
+/// Catches a proof that prints a circle which no packets can form: on three machines whose check prints one,
+/// the packets that it names do wait for each other for ever, and with datelines they all arrive.
+#[test]
+fn the_circle_that_the_proof_prints_is_real() {
+    let ring = |datelines| torus(&[8], true, 1, datelines);
+    let torus = |datelines| torus(&[5, 5], true, 1, datelines);
+    let exanest = |datelines| Layout::Exanest(ExanestOrder::new(Exanest::new(16).unwrap(), datelines));
+    for (name, machine) in
+        [("ring", &ring as &dyn Fn(bool) -> Layout), ("torus", &torus), ("exanest", &exanest)]
+    {
+        let cycle = prove(&machine(false)).unwrap_err();
+        let script = around(&machine(false), &cycle, 300);
+        let begin = |datelines| plain(machine(datelines), SwitchKind::InputQueued, 1).begin(&script, 1);
+        let mut run = begin(false);
+        assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
+        let Some(Stuck::Deadlock { cycle: found }) = stuck(&run) else {
+            panic!("{name}: no deadlock: {:?}", stuck(&run))
+        };
+        assert!(found.len() > 1, "{name}: {found:#?}");
+        assert!(prove(&machine(true)).is_ok());
+        let mut run = begin(true);
+        assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
+        assert_eq!(stuck(&run), None, "{name}");
+        assert_eq!(take_arrivals(&mut run).len(), script.iter().map(Vec::len).sum::<usize>());
     }
 }
 
