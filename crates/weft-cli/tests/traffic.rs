@@ -123,6 +123,87 @@ fn a_run_of_so_many_messages_ends_when_all_have_come() {
     assert!(said.contains("fewer or smaller"), "{said}");
 }
 
+/// The text of a machine whose topology is the graph of a file.
+fn graph_machine(file: &str, more: &str) -> String {
+    let assumed = |value: &str| format!("{{ value = {value}, kind = \"assumed\", how = \"a test\" }}");
+    let shipped = json(&["machine", "show", "bxi3-fattree", "--json"]);
+    let values = shipped["values"].as_array().unwrap().iter();
+    let mut text = "[machine]\nname = \"mine\"\ntitle = \"a graph\"\n".to_owned();
+    let mut section = String::new();
+    text += &format!(
+        "[topology]\nkind = {}\nfile = {}\n{more}\n",
+        assumed("\"graph\""),
+        assumed(&format!("{file:?}"))
+    );
+    for value in values {
+        let (key, value) = (value["key"].as_str().unwrap(), value["value"].as_str().unwrap());
+        let (table, key) = key.rsplit_once('.').unwrap();
+        if table == "topology" || table == "links.tree" {
+            continue;
+        }
+        if table != section {
+            section = table.to_owned();
+            text += &format!("[{table}]\n");
+        }
+        let number = value.parse::<u64>().is_ok() || value == "true" || value == "false";
+        text +=
+            &format!("{key} = {}\n", assumed(&if number { value.to_owned() } else { format!("{value:?}") }));
+    }
+    text
+}
+
+/// Catches a graph that is found from one folder only, a result that needs the file of its machine, and a
+/// graph that runs otherwise on more threads.
+#[test]
+fn a_graph_runs_from_any_folder_and_again_without_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (machine, edges) = (folder.path().join("mine.toml"), folder.path().join("net.edges"));
+    std::fs::write(&machine, graph_machine("net.edges", "")).unwrap();
+    std::fs::write(&edges, "a b\nb c rate=200Gb/s\nc a links=2\na endpoints=3\nb endpoints=2\nc\n").unwrap();
+    let machine = machine.to_str().unwrap();
+    let run = |out: &str, threads: u32| {
+        let out = folder.path().join(out);
+        let command = format!("traffic -m {machine} --load 0.5 --size 4K --time 20us --threads {threads}");
+        let row = json(&[&words(&command)[..], &["--quiet", "--json", "-o", out.to_str().unwrap()]].concat());
+        (row["rows"][0]["messages"].as_u64().unwrap(), digest(&out).unwrap())
+    };
+    let alone = run("one", 1);
+    assert!(alone.0 > 100);
+    assert_eq!(run("three", 3), alone);
+    assert!(json(&["machine", "check", machine, "--json"])["deadlock_free"].as_bool().unwrap());
+    std::fs::remove_file(&edges).unwrap();
+    let again = json(&["rerun", folder.path().join("one").to_str().unwrap(), "--quiet", "--json"]);
+    assert_eq!(again["same"], Value::from(true), "{again}");
+}
+
+/// Catches a bad graph that runs, panics or is refused without file, line and mend.
+#[test]
+fn a_bad_graph_is_refused_with_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, more, expected) in [
+        ("net.edges", "a b\nc d\n", "", "no way leads from"),
+        ("net.edges", "a b\nb b\n", "", "net.edges:2"),
+        ("net.edges", "a b\na b\n", "", "net.edges:2"),
+        ("net.edges", "a b rate=fast\n", "", "net.edges:1"),
+        ("net.edges", "a b\nb c\nb d\n", "radix = { value = 3, kind = \"assumed\", how = \"x\" }", "radix"),
+        (
+            "net.edges",
+            "a b\n",
+            "routing = { value = \"d-mod-k\", kind = \"assumed\", how = \"x\" }",
+            "shortest-path",
+        ),
+        ("net.json", "{\"nodes\": [], \"links\": 3}", "", "net.json"),
+        ("net.graphml", "<!DOCTYPE x [<!ENTITY a \"aaaa\">]><graphml>&a;</graphml>", "", "net.graphml"),
+    ] {
+        let machine = folder.path().join("mine.toml");
+        std::fs::write(folder.path().join(name), text).unwrap();
+        std::fs::write(&machine, graph_machine(name, more)).unwrap();
+        let said = refused(&["machine", "check", machine.to_str().unwrap()]);
+        assert!(said.contains(expected), "{name} {text:?} {more}: {said}");
+        assert!(said.contains("mine.toml:5") || !more.is_empty(), "{said}");
+    }
+}
+
 /// Catches a pattern that spares the links between groups: minimal routing carries no more than these links,
 /// and adaptive routing more.
 #[test]

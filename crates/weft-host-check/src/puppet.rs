@@ -97,7 +97,12 @@ pub fn job(
 ) -> Result<LiveRun, PuppetError> {
     let layout = assembly::layout(machine)?;
     let request = RunRequest {
-        machine: MachineInput { name: String::new(), text: String::new(), sets: Vec::new() },
+        machine: MachineInput {
+            name: String::new(),
+            text: String::new(),
+            sets: Vec::new(),
+            files: Default::default(),
+        },
         program: vec!["puppet".to_owned()],
         ranks: endpoints.len() as u32,
         map: Mapping::Linear,

@@ -37,6 +37,7 @@ pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
 pub use faults::{FaultRule, FaultyLinks};
+pub use graph_file::Files;
 pub use interface::{
     ExanetNic, Host, InterfaceModel, InterfacePace, Nic, OverheadsNic, ProcessLimits, RankLimit, Rdma,
 };
@@ -127,6 +128,8 @@ pub struct Machine {
     pub messaging: Messaging,
     /// Every value in use with its source, in the order of the format.
     pub constants: Vec<Constant>,
+    /// The texts of the files that it names, so that a result can keep them.
+    pub files: Files,
 }
 
 impl Machine {
@@ -250,6 +253,20 @@ fn not_text(name: &str, bytes: &[u8]) -> Diagnostics {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn check_text(name: &str, text: &str, sets: &[impl AsRef<str>]) -> Result<Machine, Diagnostics> {
+    check_with_files(name, text, &Files::new(), sets)
+}
+
+/// As [`check_text`], with the texts of files that the machine names, as a result keeps them. A file that is not
+/// among them is read.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn check_with_files(
+    name: &str,
+    text: &str,
+    files: &Files,
+    sets: &[impl AsRef<str>],
+) -> Result<Machine, Diagnostics> {
     if text.len() as u64 > MAX_FILE || sets.iter().any(|set| set.as_ref().len() > MAX_SET) {
         let problem = Problem::new(
             format!("{name} or a --set is too long"),
@@ -262,11 +279,17 @@ pub fn check_text(name: &str, text: &str, sets: &[impl AsRef<str>]) -> Result<Ma
     let sets = sets.iter().map(|set| Source { name: "--set".to_owned(), text: set.as_ref().to_owned() });
     let sources = Sources(std::iter::once(file).chain(sets).collect());
     let root = document::read(&sources).map_err(Diagnostics)?;
-    let mut reader = Reader { sources: &sources, diagnostics: Vec::new(), constants: Vec::new() };
+    let mut reader = Reader {
+        sources: &sources,
+        diagnostics: Vec::new(),
+        constants: Vec::new(),
+        files,
+        read_files: Files::new(),
+    };
     let machine = RawMachine::from_item(&root, "", &mut reader).and_then(|raw| check(raw, &mut reader));
     match machine {
         Some(machine) if reader.diagnostics.is_empty() => {
-            Ok(Machine { constants: reader.constants, ..machine })
+            Ok(Machine { constants: reader.constants, files: reader.read_files, ..machine })
         }
         _ => Err(Diagnostics(reader.diagnostics)),
     }
@@ -325,5 +348,6 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         host: host?,
         messaging: raw.messaging.into(),
         constants: Vec::new(),
+        files: Files::new(),
     })
 }

@@ -5,6 +5,7 @@
 use super::constant::{Constant, Kind};
 use super::diagnostic::{Diagnostic, Problem};
 use super::document::{Entry as TableEntry, Item, Value};
+use super::graph_file::Files;
 use super::renames::new_name;
 use super::schema;
 use super::source::{Location, Sources};
@@ -91,6 +92,10 @@ pub(super) struct Reader<'a> {
     pub sources: &'a Sources,
     pub diagnostics: Vec<Diagnostic>,
     pub constants: Vec<Constant>,
+    /// Files that are not read anew: those of a result.
+    pub files: &'a Files,
+    /// Files that the machine names.
+    pub read_files: Files,
 }
 
 impl Reader<'_> {

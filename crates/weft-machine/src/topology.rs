@@ -344,8 +344,16 @@ fn read_graphs(mut raw: RawTopology, reader: &mut Reader<'_>) -> Option<RawTopol
             true => PathBuf::new(),
             false => graph_file::folder_of(reader.sources.file_name()),
         };
-        match graph_file::read(&graph.file, &folder) {
-            Ok(described) => **graph = described,
+        let text = match reader.files.get(&graph.file) {
+            Some(text) => Ok(text.clone()),
+            None => graph_file::text_of(&graph.file, &folder),
+        };
+        let read = text.and_then(|text| Ok((graph_file::read(&graph.file, &folder, &text)?, text)));
+        match read {
+            Ok((described, text)) => {
+                reader.read_files.insert(graph.file.clone(), text);
+                **graph = described;
+            }
             Err(problem) => {
                 reader.report(entry.location, problem);
                 are_read = false;

@@ -22,6 +22,7 @@ mod networkx;
 
 use crate::diagnostic::Problem;
 use draft::{Draft, Fault};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use weft_topo::GraphDescription;
@@ -29,14 +30,21 @@ use weft_topo::GraphDescription;
 /// Longest file of a graph that is read, in bytes.
 const MAX_FILE: u64 = 64 << 20;
 
-/// Reads the graph of a file. `written` is the file as the machine file names it, from the folder `from`.
-pub(crate) fn read(written: &str, from: &Path) -> Result<GraphDescription, Problem> {
+/// Texts of files by the names with which a machine file has them.
+pub type Files = BTreeMap<String, String>;
+
+/// The text of a graph's file. `written` is the file as the machine file names it, from the folder `from`.
+pub(crate) fn text_of(written: &str, from: &Path) -> Result<String, Problem> {
+    text(&from.join(written))
+}
+
+/// Reads the graph of a file with this text.
+pub(crate) fn read(written: &str, from: &Path, text: &str) -> Result<GraphDescription, Problem> {
     let path = from.join(written);
-    let text = text(&path)?;
     let drafted = match extension(&path).as_str() {
-        "graphml" | "xml" => graphml::read(&text),
-        "json" => networkx::read(&text),
-        _ => edge_list::read(&text),
+        "graphml" | "xml" => graphml::read(text),
+        "json" => networkx::read(text),
+        _ => edge_list::read(text),
     };
     let described = drafted.and_then(|draft: Draft| draft.describe());
     described.map(|graph| GraphDescription { file: written.to_owned(), ..graph }).map_err(|fault| {
@@ -77,7 +85,8 @@ mod tests {
     fn describe(name: &str, text: &str) -> Result<GraphDescription, String> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(name), text).unwrap();
-        read(name, folder.path()).map_err(|problem| problem.title)
+        let text = text_of(name, folder.path()).map_err(|problem| problem.title)?;
+        read(name, folder.path(), &text).map_err(|problem| problem.title)
     }
 
     const GRAPHML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>

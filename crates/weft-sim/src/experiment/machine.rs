@@ -3,7 +3,10 @@
 use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
 use serde::Serialize;
-use weft_machine::{Constant, Diagnostics, Fabric, Machine, SHIPPED, check_text, list as shipped_machines};
+use weft_machine::{
+    Constant, Diagnostics, Fabric, Files, Machine, SHIPPED, check_text, check_with_files,
+    list as shipped_machines,
+};
 use weft_results::AssumedConstant;
 use weft_topo::{
     ClassUse, Layout, PatternLoad, Routing, Topology as _, figures_with_progress, prove, prove_classes,
@@ -167,12 +170,12 @@ pub fn names(input: &MachineInput) -> Result<impl Iterator<Item = EndpointName> 
 /// wrong with the machine, at the path that was named, since results keep the name without its folder.
 pub fn input(path: &str, sets: &[String]) -> Result<MachineInput, ExperimentError> {
     let (name, text) = weft_machine::text(path).map_err(refused)?;
-    let input = MachineInput { name, text, sets: sets.to_vec() };
-    if is_shipped(&input) {
-        checked(&input)?;
-    } else {
-        check_text(path, &input.text, sets).map_err(refused)?;
-    }
+    let mut input = MachineInput { name, text, sets: sets.to_vec(), files: Files::new() };
+    let machine = match is_shipped(&input) {
+        true => checked(&input)?,
+        false => check_text(path, &input.text, sets).map_err(refused)?,
+    };
+    input.files = machine.files;
     Ok(input)
 }
 
@@ -186,7 +189,7 @@ fn is_shipped(input: &MachineInput) -> bool {
 /// Everything that is wrong with it.
 pub fn checked(input: &MachineInput) -> Result<Machine, ExperimentError> {
     let origin = if is_shipped(input) { format!("{}.toml", input.name) } else { input.name.clone() };
-    check_text(&origin, &input.text, &input.sets).map_err(refused)
+    check_with_files(&origin, &input.text, &input.files, &input.sets).map_err(refused)
 }
 
 /// Diagnostics have several lines, and begin on one of their own.

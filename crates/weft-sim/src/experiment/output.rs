@@ -88,7 +88,12 @@ mod tests {
         let trace = folder.path().join("a.weft");
         std::fs::write(&trace, "trace").unwrap();
         let request = Request::Replay(ReplayRequest {
-            machine: MachineInput { name: "two".to_owned(), text: String::new(), sets: vec![] },
+            machine: MachineInput {
+                name: "two".to_owned(),
+                text: String::new(),
+                sets: vec![],
+                files: Default::default(),
+            },
             traces: vec![TraceInput::at(&trace).unwrap()],
             map: Mapping::Linear,
             ranks_per_host: None,

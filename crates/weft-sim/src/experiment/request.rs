@@ -5,6 +5,7 @@ use super::osu::{ExpectedBcastRequest, OsuRequest};
 use super::replay::{ReplayRequest, TraceInput};
 use super::traffic::TrafficRequest;
 use serde::{Deserialize, Serialize};
+use weft_machine::Files;
 
 /// A machine as it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -15,6 +16,9 @@ pub struct MachineInput {
     pub text: String,
     /// The `--set`s in their order, each `key=value`.
     pub sets: Vec<String>,
+    /// The texts of the files that it names, such as that of a graph, by their names there.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub files: Files,
 }
 
 /// Everything that the results of a run depend on.

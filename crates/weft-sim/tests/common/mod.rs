@@ -17,6 +17,7 @@ pub fn machine(name: &str, sets: &[&str]) -> MachineInput {
         name: name.to_owned(),
         text: shipped.text.to_owned(),
         sets: sets.iter().map(|&set| set.to_owned()).collect(),
+        files: Default::default(),
     }
 }
 
