@@ -126,7 +126,7 @@ SHOWN = re.compile(r"^\$ weft (machine [^|\n]*) \| head -(\d+)\n((?:(?!\$ ).*\n)
 
 
 def stale_outputs(page: Path, weft: Path) -> list[str]:
-    """The outputs of a page that differ from what its commands print. Files are named from the page's folder."""
+    """The outputs of a page that are not what its commands print in the page's folder."""
     found = []
     for language, block in FENCE.findall(page.read_text()):
         if language != "console":
