@@ -3,6 +3,7 @@
 
 Every relative link and its anchor resolves, every page is in SUMMARY.md once, every `weft` command
 in a ```console block exists in the command itself, and all that is included from sources is there.
+What a page shows below `$ weft machine … | head -N` is what that command prints.
 """
 
 import argparse
@@ -121,6 +122,24 @@ def unknown_commands(page: Path, commands: Commands) -> list[str]:
     return found
 
 
+SHOWN = re.compile(r"^\$ weft (machine [^|\n]*) \| head -(\d+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+
+def stale_outputs(page: Path, weft: Path) -> list[str]:
+    """The outputs of a page that are not what its commands print in the page's folder."""
+    found = []
+    for language, block in FENCE.findall(page.read_text()):
+        if language != "console":
+            continue
+        for words, lines, shown in SHOWN.findall(block):
+            command = [str(weft), *shlex.split(words)]
+            answer = subprocess.run(command, capture_output=True, text=True, cwd=page.parent)
+            printed = [line.rstrip() for line in answer.stdout.splitlines()[: int(lines)]]
+            if "\n".join(printed).rstrip() != shown.rstrip():
+                found.append(f"`weft {words}` prints something else: run it, and put its output on the page")
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -130,6 +149,7 @@ def main() -> None:
     if weft is None:
         subprocess.run(["cargo", "build", "--locked", "--quiet", "-p", "weft-cli"], cwd=ROOT, check=True)
         weft = ROOT / "target/debug/weft"
+    weft = weft.resolve()
     commands = Commands(weft)
     if not commands.below(()):
         sys.exit(f"check_docs: {weft} --help lists no commands")
@@ -138,6 +158,7 @@ def main() -> None:
     found = [f"docs/src/SUMMARY.md: {finding}" for finding in unlisted_pages()]
     for page in pages:
         wrong = broken_links(page) + broken_includes(page) + unknown_commands(page, commands)
+        wrong += stale_outputs(page, weft)
         found += [f"{page.relative_to(ROOT)}: {finding}" for finding in wrong]
     print("\n".join([*found, f"{len(pages)} pages checked, {len(found)} findings"]))
     sys.exit(1 if found else 0)
