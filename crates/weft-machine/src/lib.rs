@@ -256,8 +256,8 @@ pub fn check_text(name: &str, text: &str, sets: &[impl AsRef<str>]) -> Result<Ma
     check_with_files(name, text, &Files::new(), sets)
 }
 
-/// As [`check_text`], with the texts of files that the machine names, as a result keeps them. A file that is not
-/// among them is read.
+/// As [`check_text`], with the texts of files that the machine names, as a result keeps them. A file that is
+/// not among them is read.
 ///
 /// # Errors
 /// Everything that is wrong with it.

@@ -73,8 +73,8 @@ fn a_ring_without_datelines_deadlocks_and_the_circle_is_one() {
     }
 }
 
-/// Packets that fill the circle which the proof printed: from every endpoint many to those that they reach by a
-/// turn from one of its channels to the next.
+/// Packets that fill the circle which the proof printed: from every endpoint many to those that it reaches by
+/// a turn from one of its channels to the next.
 fn around(layout: &Layout, cycle: &Cycle, packets: usize) -> Script {
     let next = cycle.channels.iter().cycle().skip(1);
     let place = |channel: &Channel| (channel.switch, channel.port);
