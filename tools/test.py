@@ -99,6 +99,7 @@ MACHINES = [
     "ethernet-100g-spineleaf",
     "ib-ndr-fattree",
     "ib-qdr-fattree",
+    "slingshot-dragonfly",
 ]
 WEFT = "target/quick/weft"
 

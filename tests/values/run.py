@@ -105,10 +105,16 @@ CARVNET = [
     osu("few contexts", "reduce --algorithm linear --ranks 16 --ppn 1 --sizes 16K --set nic.rdma.contexts=2"),
 ]
 OWN = {"exanest": EXANEST, "carvnet-spineleaf": CARVNET}
-# Machines too large to be run a thousand times, in a size that has all their kinds of links.
+# Machines that would take too long for a thousand runs, in a size that has all their kinds of links.
 SMALLER = {
+    "bxi2-fattree": ["topology.k=6"],
+    "bxi2-megafly": [
+        *(f"topology.{key}=3" for key in ("endpoints_per_leaf", "leaves", "spines", "global_per_spine")),
+        "topology.groups=4",
+    ],
     "ib-ndr-fattree": ["topology.down=[4,4,8]", "topology.up=[4,4]", "topology.parallel=[1,4]"],
     "ib-qdr-fattree": ["topology.down=[4,4,2,4]", "topology.up=[4,4,2]", "topology.parallel=[1,1,2]"],
+    "slingshot-dragonfly": ["topology.groups=4", "topology.p=4", "topology.a=4", "topology.h=3"],
     "ethernet-100g-spineleaf": ["topology.leaves=8", "topology.endpoints_per_leaf=4", "topology.spines=4"],
 }
 

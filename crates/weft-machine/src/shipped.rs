@@ -33,6 +33,7 @@ pub const SHIPPED: &[Shipped] = shipped![
     "exanest",
     "ib-ndr-fattree",
     "ib-qdr-fattree",
+    "slingshot-dragonfly",
 ];
 
 /// A line of `weft machine list`.

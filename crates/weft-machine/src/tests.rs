@@ -41,6 +41,7 @@ fn shipped_machines_check_and_have_their_sizes() {
         ("exanest", 128, 512),
         ("ib-ndr-fattree", 4096, 4096),
         ("ib-qdr-fattree", 16_384, 16_384),
+        ("slingshot-dragonfly", 37_888, 37_888),
     ];
     assert_eq!(listed, expected.map(|(name, endpoints, cores)| (name.to_owned(), endpoints, cores)));
     for shipped in SHIPPED {
@@ -106,6 +107,8 @@ fn machines_scale_by_set() {
     assert_eq!(endpoints("ib-ndr-fattree", &["topology.up=[16,32]"]), 4096);
     let full = ["topology.down=[18,18,36]", "topology.up=[18,18]", "topology.parallel=[1,1]"];
     assert_eq!(endpoints("ib-qdr-fattree", &full), 11_664);
+    let small = ["topology.groups=10", "topology.links_per_pair=32"];
+    assert_eq!(endpoints("slingshot-dragonfly", &small), 5120);
     let star = ["topology.kind=star", "topology.endpoints=16"];
     for Shipped { name, .. } in SHIPPED {
         let machine = load(name, &star).unwrap();

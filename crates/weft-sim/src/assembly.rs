@@ -364,7 +364,7 @@ mod tests {
     use weft_machine::{SHIPPED, load};
     use weft_trace::op::Collective;
 
-    const SIZES: [(&str, &str); 23] = [
+    const SIZES: [(&str, &str); 25] = [
         ("communication-ip", "topology.dims=[4,3,2]"),
         ("communication-ip", "topology.datelines=false"),
         ("communication-ip", "topology.kind=mesh"),
@@ -388,6 +388,8 @@ mod tests {
         ("ib-ndr-fattree", "topology.routing=d-mod-k"),
         ("ib-qdr-fattree", "topology.routing=ecmp"),
         ("ib-qdr-fattree", "links.level3.latency=200ns"),
+        ("slingshot-dragonfly", "topology.groups=10"),
+        ("slingshot-dragonfly", "topology.links_per_pair=1"),
     ];
 
     /// Catches classes of links that a machine and its layout do not share.
