@@ -98,7 +98,20 @@ TESTS = [
     Check("docs", [sys.executable, "tools/check_docs.py", "--weft", "target/debug/weft"]),
 ]
 
-MACHINES = ["exanest", "bxi3-fattree", "bxi3-dragonfly", "bxi3-megafly", "communication-ip"]
+MACHINES = [
+    "exanest",
+    "bxi2-fattree",
+    "bxi2-megafly",
+    "bxi3-fattree",
+    "bxi3-dragonfly",
+    "bxi3-megafly",
+    "carvnet-spineleaf",
+    "communication-ip",
+    "ethernet-100g-spineleaf",
+    "ib-ndr-fattree",
+    "ib-qdr-fattree",
+    "slingshot-dragonfly",
+]
 WEFT = "target/quick/weft"
 
 

@@ -90,13 +90,46 @@ EXANEST = [
     osu("few contexts", "reduce --algorithm linear --ranks 96 --ppn 1 --sizes 16K --set nic.rdma.contexts=8"),
 ]
 
+# On caRVnet, which has the same blocks, and endpoints without names.
+CARVNET = [
+    osu(
+        "all-to-all over more pages than the TLB",
+        "alltoall --ranks 16 --ppn 4 --sizes 64K --set nic.iommu.walk=1us",
+    ),
+    osu("first touch 64 KB", "latency --sizes 64K --set nic.iommu.faults=first-touch"),
+    osu("firmware agent 64 B", "latency --sizes 64 --set nic.segmentation.agent=firmware"),
+    osu("losses 64 KB", f"alltoall --ranks 8 --ppn 1 --sizes 64K --set {LOSSES.replace(' ', '')}"),
+    osu("dead receiver", 'latency --from 0 --to 4 --sizes 64K --set faults=[{of="4",drop=1000000}]'),
+    osu("dead mailbox", 'latency --from 0 --to 4 --sizes 0 --set faults=[{of="4",drop=1000000}]'),
+    osu("allreduce 256 KB on one host", "allreduce --ranks 4 --ppn 4 --sizes 256K"),
+    osu("few contexts", "reduce --algorithm linear --ranks 16 --ppn 1 --sizes 16K --set nic.rdma.contexts=2"),
+]
+OWN = {"exanest": EXANEST, "carvnet-spineleaf": CARVNET}
+# Machines that would take too long for a thousand runs, in a size that has all their kinds of links.
+SMALLER = {
+    "bxi2-fattree": ["topology.k=6"],
+    "bxi2-megafly": [
+        *(f"topology.{key}=3" for key in ("endpoints_per_leaf", "leaves", "spines", "global_per_spine")),
+        "topology.groups=4",
+    ],
+    "ib-ndr-fattree": ["topology.down=[4,4,8]", "topology.up=[4,4]", "topology.parallel=[1,4]"],
+    "ib-qdr-fattree": ["topology.down=[4,4,2,4]", "topology.up=[4,4,2]", "topology.parallel=[1,1,2]"],
+    "slingshot-dragonfly": ["topology.groups=4", "topology.p=4", "topology.a=4", "topology.h=3"],
+    "ethernet-100g-spineleaf": ["topology.leaves=8", "topology.endpoints_per_leaf=4", "topology.spines=4"],
+}
+
 
 def benchmarks(machine: str) -> list[Benchmark]:
     """The benchmarks that a machine can run."""
     few = machine == "communication-ip"
     ranks = [] if few else MANY
     common = [case for case in COMMON if not few or "--ranks 8" not in " ".join(case.words)]
-    return common + ranks + (EXANEST if machine == "exanest" else [])
+    return common + ranks + OWN.get(machine, [])
+
+
+def size(machine: str) -> list[str]:
+    """The arguments that make a large machine small."""
+    return [word for change in SMALLER.get(machine, []) for word in ("--set", change)]
 
 
 def run(weft: str, words: list[str]) -> str:
@@ -114,7 +147,8 @@ def run(weft: str, words: list[str]) -> str:
 
 def figures(weft: str, machine: str, change: list[str]) -> dict[str, str]:
     """The figures of all benchmarks."""
-    return {case.name: run(weft, [*case.words, "-m", machine, *change]) for case in benchmarks(machine)}
+    chosen = ["-m", machine, *size(machine), *change]
+    return {case.name: run(weft, [*case.words, *chosen]) for case in benchmarks(machine)}
 
 
 def scaled(value: str, factor: float) -> str | None:
@@ -147,7 +181,10 @@ def acts_on(weft: str, machine: str, key: str, value: str, base: dict[str, str])
 def check(weft: str, machine: str, known: dict[str, str]) -> tuple[list[str], list[str]]:
     """The table of a machine, and what is not as it is written down."""
     shown = subprocess.run(
-        [weft, "machine", "show", machine, "--json"], capture_output=True, text=True, check=True
+        [weft, "machine", "show", machine, *size(machine), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     base = figures(weft, machine, [])
     for name, figure in base.items():

@@ -441,6 +441,30 @@ fn an_mpi_program_behind_pythons_subprocess_runs() {
     assert_eq!(printed.lines().filter(|line| line.contains("of 3: sum 6 at")).count(), 3, "{printed}{said}");
 }
 
+/// Catches an example that no longer runs as it is written, and blocks that come from another rank.
+#[test]
+fn the_all_to_all_example_checks_what_it_receives() {
+    let Some(_) = job() else { return };
+    let python = root().join("build/venv/bin/python");
+    let imports = Command::new(&python).args(["-c", "import mpi4py"]).status();
+    if !imports.is_ok_and(|status| status.success()) {
+        return support::skipped::skip("no mpi4py in build/venv; `make test` installs it");
+    }
+    let example = root().join("examples/alltoall.py");
+    // Two algorithms of MPICH: all blocks at once, and pair by pair.
+    let arguments = [example.to_str().unwrap(), "64", "40000"];
+    let output = support::run(&["-m", "ib-ndr-fattree", "-n", "5", "--quiet"], &python, &arguments);
+    let (printed, said) = texts(&output);
+    assert!(output.status.success(), "{printed}{said}");
+    let rows: Vec<Vec<&str>> =
+        printed.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    let [small, large] = rows.as_slice() else { panic!("two sizes: {printed}") };
+    assert_eq!((small[0], small[2], large[0], large[2]), ("64", "right", "40000", "right"));
+    // Four blocks of 40,000 B take 3.2 us on a link of 400 Gb/s.
+    let [small, large] = [small, large].map(|row| row[1].parse::<f64>().unwrap());
+    assert!(small > 1.0 && large > small.max(3.2), "{printed}");
+}
+
 /// Catches a limit of the system that is told as something else, or after ranks have been started.
 #[test]
 fn limits_of_the_system_are_told_before_the_start() {

@@ -21,8 +21,20 @@ macro_rules! shipped {
 }
 
 /// All of them, by name.
-pub const SHIPPED: &[Shipped] =
-    shipped!["bxi3-dragonfly", "bxi3-fattree", "bxi3-megafly", "communication-ip", "exanest"];
+pub const SHIPPED: &[Shipped] = shipped![
+    "bxi2-fattree",
+    "bxi2-megafly",
+    "bxi3-dragonfly",
+    "bxi3-fattree",
+    "bxi3-megafly",
+    "carvnet-spineleaf",
+    "communication-ip",
+    "ethernet-100g-spineleaf",
+    "exanest",
+    "ib-ndr-fattree",
+    "ib-qdr-fattree",
+    "slingshot-dragonfly",
+];
 
 /// A line of `weft machine list`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

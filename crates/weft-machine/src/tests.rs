@@ -30,11 +30,18 @@ fn shipped_machines_check_and_have_their_sizes() {
     let listed: Vec<(String, u64, u64)> =
         list().into_iter().map(|line| (line.name, line.endpoints, line.cores)).collect();
     let expected = [
+        ("bxi2-fattree", 256, 256),
+        ("bxi2-megafly", 288, 288),
         ("bxi3-dragonfly", 342, 342),
         ("bxi3-fattree", 256, 256),
         ("bxi3-megafly", 288, 288),
+        ("carvnet-spineleaf", 16, 64),
         ("communication-ip", 2, 4),
+        ("ethernet-100g-spineleaf", 512, 512),
         ("exanest", 128, 512),
+        ("ib-ndr-fattree", 4096, 4096),
+        ("ib-qdr-fattree", 16_384, 16_384),
+        ("slingshot-dragonfly", 37_888, 37_888),
     ];
     assert_eq!(listed, expected.map(|(name, endpoints, cores)| (name.to_owned(), endpoints, cores)));
     for shipped in SHIPPED {
@@ -91,14 +98,26 @@ fn machines_scale_by_set() {
     assert_eq!(endpoints("communication-ip", &["topology.dims=[8,8,8]"]), 512);
     assert_eq!(endpoints("exanest", &["topology.mezzanines=12"]), 192);
     assert_eq!(endpoints("bxi3-fattree", &["topology.k=8"]), 64);
+    assert_eq!(endpoints("bxi2-fattree", &["topology.k=24"]), 576);
+    assert_eq!(endpoints("bxi2-fattree", &["topology.k=24", "topology.n=3"]), 13_824);
+    assert_eq!(endpoints("bxi2-megafly", &["topology.groups=37"]), 1332);
+    assert_eq!(endpoints("ethernet-100g-spineleaf", &["topology.spines=8"]), 512);
+    assert_eq!(endpoints("ib-ndr-fattree", &["topology.parallel=[1,8]"]), 8192);
+    assert_eq!(endpoints("ib-ndr-fattree", &["topology.parallel=[1,1]"]), 65_536);
+    assert_eq!(endpoints("ib-ndr-fattree", &["topology.up=[16,32]"]), 4096);
+    let full = ["topology.down=[18,18,36]", "topology.up=[18,18]", "topology.parallel=[1,1]"];
+    assert_eq!(endpoints("ib-qdr-fattree", &full), 11_664);
+    let small = ["topology.groups=10", "topology.links_per_pair=32"];
+    assert_eq!(endpoints("slingshot-dragonfly", &small), 5120);
     let star = ["topology.kind=star", "topology.endpoints=16"];
-    for name in ["exanest", "communication-ip", "bxi3-fattree", "bxi3-dragonfly", "bxi3-megafly"] {
+    for Shipped { name, .. } in SHIPPED {
         let machine = load(name, &star).unwrap();
         let TopologyParameters::Star(star) = &machine.topology else { panic!("a star") };
         assert_eq!(star.endpoints, 16);
-        let unused = ["topology.dims", "topology.mezzanines", "topology.k", "topology.p", "links.qfdb.rate"];
-        let dropped = machine.constants.iter().find(|constant| unused.contains(&constant.path.as_str()));
-        assert_eq!(dropped, None, "values out of use are not listed");
+        let sizes = ["dims", "mezzanines", "k", "p", "down", "leaves"].map(|key| format!("topology.{key}"));
+        let unused = |path: &String| sizes.contains(path) || path == "links.qfdb.rate";
+        let listed = machine.constants.iter().find(|constant| unused(&constant.path));
+        assert_eq!(listed, None, "values out of use are not listed");
     }
 }
 

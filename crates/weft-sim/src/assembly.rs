@@ -364,7 +364,7 @@ mod tests {
     use weft_machine::{SHIPPED, load};
     use weft_trace::op::Collective;
 
-    const SIZES: [(&str, &str); 14] = [
+    const SIZES: [(&str, &str); 25] = [
         ("communication-ip", "topology.dims=[4,3,2]"),
         ("communication-ip", "topology.datelines=false"),
         ("communication-ip", "topology.kind=mesh"),
@@ -379,6 +379,17 @@ mod tests {
         ("bxi3-megafly", "topology.groups=5"),
         ("bxi3-megafly", "topology.routing=valiant"),
         ("bxi3-megafly", "topology.global_per_spine=12"),
+        ("bxi2-fattree", "topology.k=24"),
+        ("bxi2-megafly", "topology.groups=37"),
+        ("carvnet-spineleaf", "topology.links_per_spine=2"),
+        ("ethernet-100g-spineleaf", "topology.spines=8"),
+        ("ib-ndr-fattree", "topology.parallel=[1,32]"),
+        ("ib-ndr-fattree", "topology.up=[16,32]"),
+        ("ib-ndr-fattree", "topology.routing=d-mod-k"),
+        ("ib-qdr-fattree", "topology.routing=ecmp"),
+        ("ib-qdr-fattree", "links.level3.latency=200ns"),
+        ("slingshot-dragonfly", "topology.groups=10"),
+        ("slingshot-dragonfly", "topology.links_per_pair=1"),
     ];
 
     /// Catches classes of links that a machine and its layout do not share.

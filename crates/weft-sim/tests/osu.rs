@@ -83,7 +83,7 @@ fn a_row_does_not_depend_on_the_others() {
 
 #[test]
 fn every_benchmark_runs_on_every_machine() {
-    for name in ["exanest", "communication-ip", "bxi3-fattree", "bxi3-dragonfly", "bxi3-megafly"] {
+    for name in weft_machine::SHIPPED.iter().map(|shipped| shipped.name) {
         for benchmark in Benchmark::ALL {
             let ranks = (!benchmark.is_for_two()).then_some(4);
             let report = osu(&OsuRequest { ranks, ..request(name, benchmark, &[64]) }, &options(1, None));

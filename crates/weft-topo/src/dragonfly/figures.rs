@@ -3,7 +3,8 @@
 //! Distances are those of the minimal route (local, global, local). Between some switches two global
 //! links on end would be shorter; no routing here uses them.
 
-use super::valiant::valiant_loads;
+use super::detour_loads::detour_loads;
+use super::uniform_loads::minimal_load;
 use super::{Dragonfly, DragonflyMinimal, Ugal};
 use crate::figures::{
     Bisection, ChannelLoad, ClosedForms, Paths, best_split, mean_over_pairs, ordered_pairs, walk_permutation,
@@ -13,15 +14,25 @@ use crate::traits::{RoutedTopology, Topology};
 
 impl Dragonfly {
     pub(super) fn diameter(&self) -> u32 {
-        let local = u32::from(self.switches_per_group() > 1);
-        if self.groups() > 1 { 1 + 2 * local } else { local }
+        let a = self.switches_per_group();
+        let local = u32::from(a > 1);
+        match self.groups() {
+            1 => local,
+            // Every switch has a link to every other group.
+            _ if self.links_per_pair() >= a => 1 + local,
+            _ => 3,
+        }
     }
 
     pub(super) fn mean_distance(&self) -> f64 {
         let (p, a) = (u128::from(self.endpoints_per_switch()), u128::from(self.switches_per_group()));
         let same_group = u128::from(self.groups()) * ordered_pairs(self.switches_per_group());
-        // One global link; a local one for all sources, and all destinations, but those at its ends.
-        let other_group = ordered_pairs(self.groups()) * (a * a + 2 * a * (a - 1));
+        // One global link; a local one for all sources that have none, and all destinations, but for those
+        // joined to each other: from a switch without, one local link is saved where a link ends.
+        let joined = u128::from(self.links_per_pair().min(self.switches_per_group()));
+        let (direct, others) = (joined, a - joined);
+        let hops = direct + 2 * direct * (a - 1) + 2 * others * direct + 3 * others * others;
+        let other_group = ordered_pairs(self.groups()) * hops;
         mean_over_pairs((same_group + other_group) * p * p, ordered_pairs(self.endpoints()))
     }
 
@@ -32,11 +43,19 @@ impl Dragonfly {
         match (self.groups(), self.switches_per_group()) {
             (1, 1) => Bisection { links: 0, cut: "all endpoints share one switch".to_owned() },
             (1, a) => Bisection { links: halves(a), cut: format!("between switches{}", unequal(a)) },
-            (g, _) => Bisection { links: halves(g), cut: format!("between groups{}", unequal(g)) },
+            (g, _) => Bisection {
+                links: halves(g) * u64::from(self.links_per_pair()),
+                cut: format!("between groups{}", unequal(g)),
+            },
         }
     }
 
-    fn uniform_load(&self) -> Vec<f64> {
+    /// The load of the busiest channel of each class under uniform traffic on minimal paths.
+    pub(super) fn uniform_load(&self) -> Option<Vec<f64>> {
+        if self.links_per_pair() > 1 { minimal_load(self) } else { Some(self.uniform_load_of_single_links()) }
+    }
+
+    fn uniform_load_of_single_links(&self) -> Vec<f64> {
         let (p, a) = (f64::from(self.endpoints_per_switch()), f64::from(self.switches_per_group()));
         let others = f64::from(self.endpoints()) - 1.0;
         let h = self.global_per_switch();
@@ -73,7 +92,7 @@ impl ClosedForms for DragonflyMinimal {
     }
 
     fn uniform_load(&self) -> Option<ChannelLoad> {
-        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths: Paths::Deterministic })
+        Some(ChannelLoad { per_class: self.topology().uniform_load()?, paths: Paths::Deterministic })
     }
 }
 
@@ -100,7 +119,7 @@ impl ClosedForms for Ugal {
     }
 
     fn uniform_load(&self) -> Option<ChannelLoad> {
-        Some(ChannelLoad { per_class: self.topology().uniform_load(), paths: Paths::Minimal })
+        Some(ChannelLoad { per_class: self.topology().uniform_load()?, paths: Paths::Minimal })
     }
 
     fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
@@ -109,8 +128,8 @@ impl ClosedForms for Ugal {
         if dragonfly.groups() < 3 {
             return Some(minimal.busiest_per_class(dragonfly, Paths::Minimal, |load| load as f64));
         }
-        let valiant = valiant_loads(dragonfly, permutation);
+        let detours = detour_loads(dragonfly, permutation)?;
         let unit = f64::from(dragonfly.groups() - 2);
-        Some(best_split(dragonfly, &minimal, &valiant, unit))
+        Some(best_split(dragonfly, &minimal, &detours, unit))
     }
 }

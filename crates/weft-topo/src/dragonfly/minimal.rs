@@ -1,8 +1,8 @@
 //! Minimal routing of the Dragonfly, and the virtual channels of its routings.
 //!
-//! A packet goes to the switch of its group that has the global link to the destination's group
-//! (local), over it (global), and to the destination's switch (local); parts that are not needed drop
-//! out. Its virtual channel is the number of global links behind it:
+//! A packet goes to a switch of its group that has a global link to the destination's group (local),
+//! over it (global), and to the destination's switch (local); parts that are not needed drop out. Its virtual
+//! channel is the number of global links behind it:
 //!
 //! ```text
 //!   local vc0 -> global vc0 -> local vc1 [ -> global vc1 -> local vc2 ]     ranks 0 1 2 [3 4]
@@ -46,21 +46,19 @@ impl Dragonfly {
         }
     }
 
-    /// The port towards another group: the switch's own global link, or local to the one that has it.
-    #[inline]
-    pub(crate) fn port_to_group(&self, at: Address, group: u32) -> PortId {
-        let here = self.switch_in_group(at);
-        let (gateway, port) = self.gateway(self.group(at), group);
-        if gateway == here { port } else { self.local_port(here, gateway) }
-    }
-
     /// The port of the minimal path towards the endpoint at `to`.
     #[inline]
     pub(crate) fn minimal_port(&self, at: Address, to: Address) -> PortId {
-        let group = self.group(to);
-        if self.group(at) != group {
-            return self.port_to_group(at, group);
+        let (group, target) = (self.group(at), self.group(to));
+        if group == target {
+            return self.port_within_group(at, to);
         }
+        self.port_to_link(at, target, self.choose(group, self.switch_in_group(at), target, to))
+    }
+
+    /// The port towards an endpoint of the same group.
+    #[inline]
+    pub(crate) fn port_within_group(&self, at: Address, to: Address) -> PortId {
         let (here, there) = (self.switch_in_group(at), self.switch_in_group(to));
         if here == there { self.endpoint_port(to) } else { self.local_port(here, there) }
     }

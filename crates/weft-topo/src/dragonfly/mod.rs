@@ -1,49 +1,40 @@
-//! Dragonfly: groups of fully joined switches, every two groups joined by one global link.
+//! Dragonfly: groups of fully joined switches, every two groups joined by one global link, or by several.
 //!
 //! ```text
 //!        group 0              group 1          p endpoints per switch
 //!   [s]--[s]--[s]--[s] ~~~ [s]--[s]--[s]--[s]  a switches per group, all-to-all ( -- )
 //!    |    |    |    |       |    |    |    |   h global links per switch ( ~~ )
-//!    p    p    p    p       p    p    p    p   g groups, at most a·h + 1
+//!    p    p    p    p       p    p    p    p   g groups, at most a·h / links per pair + 1
 //! ```
-//! Ports of a switch: p endpoints, a-1 local (to the other switches in their order), h global. Global
-//! ports of a group are numbered j = switch·h + port; with fewer than a·h + 1 groups the last ones are
-//! joined to nothing.
+//! Ports of a switch: p endpoints, a-1 local (to the other switches in their order), h global, of which
+//! `global_links.rs` says where they lead. Global ports that are left over are joined to nothing.
 //!
 //! # Source
 //! J. Kim, W. J. Dally, S. Scott, D. Abts, "Technology-driven, highly-scalable Dragonfly topology",
-//! ISCA 2008. Arrangements: C. Camarero, E. Vallejo, R. Beivide, "Topological characterization of
-//! Hamming and Dragonfly networks and its implications on routing", ACM TACO 11(4), 2014.
+//! ISCA 2008.
 
+mod detour_loads;
 mod figures;
+mod global_links;
 mod layout;
 mod minimal;
 mod parameters;
 mod ugal;
-mod valiant;
+mod uniform_loads;
 
+pub use global_links::GlobalLinks;
 pub use layout::DragonflyLayout;
 pub use minimal::DragonflyMinimal;
 pub use parameters::{DragonflyParameters, DragonflyRouting};
 pub use ugal::Ugal;
 
-use crate::family::words;
 use crate::size::{
     MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError, bits_for, check_counts, in_range, product,
 };
 use crate::traits::{Address, Attachment, LinkClass, Topology};
+use global_links::ends_of_links;
 use serde::{Deserialize, Serialize};
 use weft_units::{EndpointId, PortId, SwitchId};
-
-words! {
-    /// Which group a global port leads to.
-    pub enum GlobalLinks: "an arrangement of global links" {
-        /// Port j of group G leads to group G - j - 1 (mod g): to the groups before its own, nearest first.
-        Palmtree = "palmtree",
-        /// Port j of any group leads to the j-th other group.
-        Absolute = "absolute",
-    }
-}
 
 /// Class of links between switches of a group.
 pub(crate) const LOCAL: LinkClass = LinkClass(1);
@@ -57,10 +48,11 @@ pub struct Dragonfly {
     switches_per_group: u32,
     global_per_switch: u32,
     groups: u32,
+    links_per_pair: u32,
     arrangement: GlobalLinks,
     endpoint_bits: u32,
     switch_bits: u32,
-    /// Switch and port of global port j, so that a hop divides nothing.
+    /// Switch and port of every global link of a group.
     gateways: Vec<(u32, PortId)>,
 }
 
@@ -78,12 +70,24 @@ pub struct DragonflySize {
 }
 
 impl Dragonfly {
-    /// A Dragonfly of this size, its global links arranged as said.
+    /// A Dragonfly of this size with one link per pair of groups, arranged as said.
     ///
     /// # Errors
-    /// Where p, a or g is zero, g exceeds a·h + 1, or the machine exceeds the limits on endpoints,
-    /// switches or ports.
+    /// As [`Dragonfly::with_links_per_pair`].
     pub fn new(size: DragonflySize, arrangement: GlobalLinks) -> Result<Dragonfly, SizeError> {
+        Dragonfly::with_links_per_pair(size, 1, arrangement)
+    }
+
+    /// A Dragonfly of this size with so many links per pair of groups, arranged as said.
+    ///
+    /// # Errors
+    /// Where p, a, g or the links per pair are zero, g exceeds a·h / links_per_pair + 1, or the machine
+    /// exceeds the limits on endpoints, switches or ports.
+    pub fn with_links_per_pair(
+        size: DragonflySize,
+        links_per_pair: u64,
+        arrangement: GlobalLinks,
+    ) -> Result<Dragonfly, SizeError> {
         let DragonflySize { p, a, h, g } = size;
         let switches = product([a, g]);
         let per_switch = p.saturating_add(a).saturating_add(h);
@@ -91,19 +95,22 @@ impl Dragonfly {
         let endpoints_per_switch = in_range("endpoints per switch (p)", p, 1, MAX_ENDPOINTS)?;
         let switches_per_group = in_range("switches per group (a)", a, 1, MAX_SWITCHES)?;
         let global_per_switch = in_range("global links per switch (h)", h, 0, MAX_PORTS)?;
-        let most_groups = a.saturating_mul(h).saturating_add(1).min(MAX_SWITCHES);
+        let links_per_pair = in_range("links per pair of groups", links_per_pair, 1, MAX_PORTS)?;
+        let most_groups =
+            (a.saturating_mul(h) / u64::from(links_per_pair)).saturating_add(1).min(MAX_SWITCHES);
         let groups = in_range("the number of groups (g)", g, 1, most_groups)?;
         let first_global = endpoints_per_switch + switches_per_group - 1;
-        let gateway = |j: u32| (j / global_per_switch, PortId(first_global + j % global_per_switch));
+        let counts = [switches_per_group, global_per_switch, links_per_pair, groups];
         Ok(Dragonfly {
             endpoints_per_switch,
             switches_per_group,
             global_per_switch,
             groups,
+            links_per_pair,
             arrangement,
             endpoint_bits: bits_for(endpoints_per_switch),
             switch_bits: bits_for(switches_per_group),
-            gateways: (0..groups - 1).map(gateway).collect(),
+            gateways: ends_of_links(counts, first_global),
         })
     }
 
@@ -128,7 +135,13 @@ impl Dragonfly {
         self.groups
     }
 
-    /// Which group a global port leads to.
+    /// Global links between every two groups.
+    #[inline]
+    pub fn links_per_pair(&self) -> u32 {
+        self.links_per_pair
+    }
+
+    /// Which group a slot of global links leads to.
     pub fn arrangement(&self) -> GlobalLinks {
         self.arrangement
     }
@@ -149,18 +162,6 @@ impl Dragonfly {
     #[inline]
     pub(crate) fn endpoint_port(&self, address: Address) -> PortId {
         PortId(address.0 as u32 & ((1 << self.endpoint_bits) - 1))
-    }
-
-    /// The switch (in its group) and port by which `group` reaches `other`.
-    #[inline]
-    pub(crate) fn gateway(&self, group: u32, other: u32) -> (u32, PortId) {
-        let j = match self.arrangement {
-            GlobalLinks::Palmtree if other < group => group - other - 1,
-            GlobalLinks::Palmtree => self.groups + group - other - 1,
-            GlobalLinks::Absolute if other < group => other,
-            GlobalLinks::Absolute => other - 1,
-        };
-        self.gateways[j as usize]
     }
 
     /// The port by which a switch reaches another of its group.
@@ -184,19 +185,6 @@ impl Dragonfly {
     /// The switch at a place.
     pub(crate) fn switch_id(&self, group: u32, switch: u32) -> SwitchId {
         SwitchId(group * self.switches_per_group + switch)
-    }
-
-    /// The group that global port j of `group` leads to; none for a spare port.
-    fn group_behind(&self, group: u32, j: u32) -> Option<u32> {
-        if j + 1 >= self.groups {
-            return None;
-        }
-        Some(match self.arrangement {
-            GlobalLinks::Palmtree if j < group => group - j - 1,
-            GlobalLinks::Palmtree => self.groups + group - j - 1,
-            GlobalLinks::Absolute if j < group => j,
-            GlobalLinks::Absolute => j + 1,
-        })
     }
 }
 
@@ -224,10 +212,9 @@ impl Topology for Dragonfly {
             }
             GLOBAL => {
                 let first = self.endpoints_per_switch + self.switches_per_group - 1;
-                let j = u64::from(here) * u64::from(self.global_per_switch) + u64::from(port.0 - first);
-                let other = u32::try_from(j).ok().and_then(|j| self.group_behind(group, j));
-                let Some(other) = other else { return Attachment::Nothing };
-                let (there, back) = self.gateway(other, group);
+                let link = self.link_behind(group, here, port.0 - first);
+                let Some((other, copy)) = link else { return Attachment::Nothing };
+                let (there, back) = self.gateway(other, group, copy);
                 Attachment::Switch(self.switch_id(other, there), back)
             }
             _ => Attachment::Endpoint(EndpointId(switch.0 * self.endpoints_per_switch + port.0)),
@@ -266,6 +253,7 @@ impl Topology for Dragonfly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn the_sizes_of_the_red_sea_studies() {
@@ -275,6 +263,60 @@ mod tests {
         let large =
             Dragonfly::new(DragonflySize { p: 13, a: 26, h: 13, g: 339 }, GlobalLinks::Palmtree).unwrap();
         assert_eq!((large.endpoints(), large.switches()), (114_582, 8_814));
+    }
+
+    /// Catches links of a pair on fewer switches than could be, switches with more links than others, pairs
+    /// of groups with more or fewer links, and ends that do not fit together.
+    #[test]
+    fn links_of_a_pair_are_spread_over_the_switches() {
+        let arrangements = [GlobalLinks::Palmtree, GlobalLinks::Absolute];
+        for [a, h, links] in [[4, 3, 2], [5, 2, 3], [3, 4, 3], [2, 5, 4], [1, 6, 2], [8, 2, 4], [6, 3, 5]] {
+            for (g, arrangement) in (2..=a * h / links + 1).flat_map(|g| arrangements.map(|one| (g, one))) {
+                let size = DragonflySize { p: 1, a, h, g };
+                let dragonfly = Dragonfly::with_links_per_pair(size, links, arrangement).unwrap();
+                let mut per_switch = vec![0; dragonfly.switches() as usize];
+                let mut per_group = BTreeMap::<(SwitchId, u32), u64>::new();
+                for switch in (0..dragonfly.switches()).map(SwitchId) {
+                    for port in (0..dragonfly.ports(switch)).map(PortId) {
+                        let Attachment::Switch(other, back) = dragonfly.peer(switch, port) else { continue };
+                        assert_eq!(dragonfly.peer(other, back), Attachment::Switch(switch, port));
+                        if dragonfly.class(port) == GLOBAL {
+                            per_switch[switch.index()] += 1;
+                            *per_group.entry((switch, other.0 / a as u32)).or_default() += 1;
+                        }
+                    }
+                }
+                let even = |count: u64| count / a..=count.div_ceil(a);
+                assert!(
+                    per_switch.iter().all(|count| even(links * (g - 1)).contains(count)),
+                    "{dragonfly:?}"
+                );
+                for (group, other) in (0..g as u32).flat_map(|group| (0..g as u32).map(move |to| (group, to)))
+                {
+                    let switches = (0..a as u32).map(|switch| dragonfly.switch_id(group, switch));
+                    let here = switches.map(|switch| per_group.get(&(switch, other)).copied().unwrap_or(0));
+                    let here: Vec<u64> = here.collect();
+                    let expected = if group == other { 0 } else { links };
+                    assert_eq!(here.iter().sum::<u64>(), expected, "{dragonfly:?}");
+                    assert!(here.iter().all(|count| even(expected).contains(count)), "{dragonfly:?}");
+                }
+            }
+        }
+    }
+
+    /// Catches Frontier (74 groups, four links per pair, 512 endpoints per group) in another shape.
+    #[test]
+    fn the_size_of_frontier() {
+        let size = DragonflySize { p: 16, a: 32, h: 10, g: 74 };
+        let frontier = Dragonfly::with_links_per_pair(size, 4, GlobalLinks::Palmtree).unwrap();
+        assert_eq!((frontier.endpoints(), frontier.switches()), (74 * 512, 74 * 32));
+        // 73·4 = 292 global ports of a group are taken: 9 or 10 per switch.
+        let spare = |switch: SwitchId| {
+            let ports = (0..frontier.ports(switch)).map(PortId);
+            ports.filter(|&port| frontier.peer(switch, port) == Attachment::Nothing).count()
+        };
+        assert_eq!((0..32).map(|switch| spare(SwitchId(switch))).sum::<usize>(), 320 - 292);
+        assert!((0..32).all(|switch| spare(SwitchId(switch)) <= 1));
     }
 
     #[test]

@@ -28,17 +28,19 @@ parameters! {
         a: u32 = p.saturating_mul(2), as "2p: balanced, Kim et al. 2008";
         /// Global links per switch; p where not given.
         h: u32 = p, as "p: balanced, Kim et al. 2008";
-        /// Groups; a·h + 1, the most, where not given.
-        groups: u32 = u32::try_from(most_groups(a, h)).unwrap_or(u32::MAX),
-            as "a·h + 1: the most, Kim et al. 2008";
+        /// Global links between every two groups, on as many switches as can be; 1 where not given.
+        links_per_pair: u32 = 1;
+        /// Groups; a·h / links_per_pair + 1, rounded down, the most, where not given.
+        groups: u32 = u32::try_from(most_groups(a, h, links_per_pair)).unwrap_or(u32::MAX),
+            as "a·h / links_per_pair + 1: the most, Kim et al. 2008";
         /// Which groups the global links of a switch lead to; `palmtree` where not given.
         global: GlobalLinks = GlobalLinks::Palmtree;
     }
 }
 
-/// Groups of which every two can be joined.
-fn most_groups(a: u32, h: u32) -> u64 {
-    u64::from(a) * u64::from(h) + 1
+/// Groups of which every two can be joined by so many links.
+fn most_groups(a: u32, h: u32, links_per_pair: u32) -> u64 {
+    u64::from(a) * u64::from(h) / u64::from(links_per_pair.max(1)) + 1
 }
 
 impl Family for DragonflyParameters {
@@ -47,14 +49,26 @@ impl Family for DragonflyParameters {
     type Layout = DragonflyLayout;
 
     fn check(&self) -> Result<(), Misfit> {
-        let most = most_groups(self.a, self.h);
+        if self.links_per_pair == 0 {
+            return Err(Misfit {
+                key: "links_per_pair",
+                title: "groups are not joined by 0 links".to_owned(),
+                label: "at least 1".to_owned(),
+                help: "write links_per_pair = 1, or leave it out".to_owned(),
+            });
+        }
+        let most = most_groups(self.a, self.h, self.links_per_pair);
         if u64::from(self.groups) <= most {
             return Ok(());
         }
+        let (by, formula) = match self.links_per_pair {
+            1 => (String::new(), "a·h + 1"),
+            links => (format!(" by {links} links"), "a·h / links_per_pair + 1"),
+        };
         Err(Misfit {
             key: "groups",
-            title: format!("{} groups cannot all be joined", self.groups),
-            label: format!("a·h + 1 = {most} is the most"),
+            title: format!("{} groups cannot all be joined{by}", self.groups),
+            label: format!("{formula} = {most} is the most"),
             help: format!("write groups = {most} or less, or leave it out"),
         })
     }
@@ -75,7 +89,8 @@ impl Family for DragonflyParameters {
 
     fn build(&self) -> Result<DragonflyLayout, SizeError> {
         let [p, a, h, groups] = [self.p, self.a, self.h, self.groups].map(u64::from);
-        let dragonfly = Dragonfly::new(DragonflySize { p, a, h, g: groups }, self.global)?;
+        let size = DragonflySize { p, a, h, g: groups };
+        let dragonfly = Dragonfly::with_links_per_pair(size, self.links_per_pair.into(), self.global)?;
         Ok(match self.routing {
             DragonflyRouting::Minimal => DragonflyLayout::Minimal(DragonflyMinimal::new(dragonfly)),
             DragonflyRouting::UgalL { ugal_threshold } => {
@@ -86,28 +101,70 @@ impl Family for DragonflyParameters {
 
     fn examples() -> Vec<DragonflyParameters> {
         let sizes = [
-            (1, 1, 1, 1),
-            (1, 1, 1, 2),
-            (2, 1, 3, 4),
-            (1, 2, 1, 3),
-            (2, 2, 1, 2),
-            (3, 3, 1, 4),
-            (1, 4, 2, 9),
-            (2, 4, 2, 5),
-            (3, 4, 2, 3),
-            (1, 3, 3, 8),
-            (1, 1, 8, 9),
+            (1, 1, 1, 1, 1),
+            (1, 1, 1, 1, 2),
+            (2, 1, 3, 1, 4),
+            (1, 2, 1, 1, 3),
+            (2, 2, 1, 1, 2),
+            (3, 3, 1, 1, 4),
+            (1, 4, 2, 1, 9),
+            (2, 4, 2, 1, 5),
+            (3, 4, 2, 1, 3),
+            (1, 3, 3, 1, 8),
+            (1, 1, 8, 1, 9),
+            // Several links per pair: all ports taken, and some left over.
+            (2, 4, 2, 2, 5),
+            (1, 4, 3, 3, 4),
+            (3, 3, 2, 2, 3),
+            (2, 5, 2, 3, 4),
+            // One for every switch, and more than there are switches.
+            (2, 3, 2, 3, 3),
+            (1, 2, 5, 3, 4),
+            (2, 1, 6, 2, 4),
         ];
         let arrangements = [GlobalLinks::Palmtree, GlobalLinks::Absolute];
         let routings = [DragonflyRouting::Minimal, DragonflyRouting::UgalL { ugal_threshold: Bytes::ZERO }];
         let mut examples = Vec::new();
-        for (p, a, h, groups) in sizes {
+        for (p, a, h, links_per_pair, groups) in sizes {
             for global in arrangements {
                 for routing in routings.clone() {
-                    examples.push(DragonflyParameters { p, a, h, groups, global, routing });
+                    examples.push(DragonflyParameters { p, a, h, links_per_pair, groups, global, routing });
                 }
             }
         }
         examples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(links_per_pair: u32, groups: u32) -> DragonflyParameters {
+        let (global, routing) = (GlobalLinks::Palmtree, DragonflyRouting::Minimal);
+        DragonflyParameters { p: 16, a: 32, h: 10, links_per_pair, groups, global, routing }
+    }
+
+    /// Catches a machine file that is refused without a mend, or at the wrong key.
+    #[test]
+    fn too_many_groups_are_refused_with_the_mend() {
+        assert_eq!(parameters(1, 321).check(), Ok(()));
+        let misfit = parameters(1, 322).check().unwrap_err();
+        assert_eq!(misfit.title, "322 groups cannot all be joined");
+        assert_eq!(misfit.label, "a·h + 1 = 321 is the most");
+        assert_eq!(parameters(4, 81).check(), Ok(()));
+        let misfit = parameters(4, 82).check().unwrap_err();
+        assert_eq!(misfit.key, "groups");
+        assert_eq!(misfit.title, "82 groups cannot all be joined by 4 links");
+        assert_eq!(misfit.label, "a·h / links_per_pair + 1 = 81 is the most");
+        assert_eq!(misfit.help, "write groups = 81 or less, or leave it out");
+    }
+
+    /// Catches a machine without links that is built.
+    #[test]
+    fn no_links_per_pair_are_refused() {
+        assert_eq!(parameters(0, 2).check().unwrap_err().key, "links_per_pair");
+        let error = parameters(0, 2).build().unwrap_err().to_string();
+        assert!(error.starts_with("links per pair of groups is 0; it must be 1 to"), "{error}");
     }
 }

@@ -1,14 +1,14 @@
 //! UGAL-L on the Dragonfly: minimal, or by way of a random group where the queues say so.
 //!
 //! The source's switch draws one intermediate group and compares its own two queues, each weighted with
-//! the hops of its path. The packet goes minimally if
+//! the hops of its path. (Of several links to a group it is the shortest queue.) The packet goes minimally if
 //!
 //! ```text
 //!   q_min · H_min  <=  q_non · H_non + threshold
 //! ```
 //! and otherwise minimally to the intermediate group, and from where it arrives there minimally to its
 //! destination. Packets inside one group, and all packets where there are only two groups, go minimally.
-//! Virtual channels: as in `dragonfly_minimal.rs`, three.
+//! Virtual channels: as in `minimal.rs`, three.
 //!
 //! # Source
 //! Kim, Dally, Scott, Abts, ISCA 2008, section 4.2 (UGAL-L, three virtual channels for non-minimal
@@ -48,31 +48,35 @@ impl Ugal {
         let mut via = below(self.dragonfly.groups() - 2, view.random());
         via += u32::from(via >= source.min(target));
         via += u32::from(via >= source.max(target));
-        let minimal = view.queued(self.dragonfly.minimal_port(from, to));
-        let detour = view.queued(self.dragonfly.port_to_group(from, via));
-        let minimal = u128::from(minimal) * u128::from(self.minimal_hops(from, to));
-        let detour = u128::from(detour) * u128::from(self.detour_hops(from, via, to));
+        let direct = self.dragonfly.choose_by_queue(from, target, to, view);
+        let around = self.dragonfly.choose_by_queue(from, via, to, view);
+        let minimal = view.queued(self.dragonfly.port_to_link(from, target, direct));
+        let detour = view.queued(self.dragonfly.port_to_link(from, via, around));
+        let minimal = u128::from(minimal) * u128::from(self.minimal_hops(from, direct, to));
+        let detour = u128::from(detour) * u128::from(self.detour_hops(from, (via, around), to));
         (minimal > detour + u128::from(self.threshold)).then_some(via)
     }
 
-    /// Links between switches of the minimal path between two groups.
+    /// Links between switches of the path between two groups by one of their links.
     #[inline]
-    fn minimal_hops(&self, from: Address, to: Address) -> u32 {
+    fn minimal_hops(&self, from: Address, link: u32, to: Address) -> u32 {
         let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
-        let out = self.dragonfly.gateway(source, target).0;
-        let into = self.dragonfly.gateway(target, source).0;
+        let out = self.dragonfly.gateway(source, target, link).0;
+        let into = self.dragonfly.gateway(target, source, link).0;
         1 + u32::from(out != self.dragonfly.switch_in_group(from))
             + u32::from(into != self.dragonfly.switch_in_group(to))
     }
 
-    /// Links between switches of the path by way of a third group.
+    /// Links between switches of the path by way of a third group, to which it goes by one of the links
+    /// there.
     #[inline]
-    fn detour_hops(&self, from: Address, via: u32, to: Address) -> u32 {
+    fn detour_hops(&self, from: Address, (via, link): (u32, u32), to: Address) -> u32 {
         let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
-        let out = self.dragonfly.gateway(source, via).0;
-        let (arrives, leaves) =
-            (self.dragonfly.gateway(via, source).0, self.dragonfly.gateway(via, target).0);
-        let into = self.dragonfly.gateway(target, via).0;
+        let out = self.dragonfly.gateway(source, via, link).0;
+        let arrives = self.dragonfly.gateway(via, source, link).0;
+        let next = self.dragonfly.choose(via, arrives, target, to);
+        let leaves = self.dragonfly.gateway(via, target, next).0;
+        let into = self.dragonfly.gateway(target, via, next).0;
         2 + u32::from(out != self.dragonfly.switch_in_group(from))
             + u32::from(arrives != leaves)
             + u32::from(into != self.dragonfly.switch_in_group(to))
@@ -106,9 +110,12 @@ impl Routing for Ugal {
         } else if via(*state) == Some(self.dragonfly.group(at.address)) {
             state.0 = 0;
         }
-        let port = match via(*state) {
-            Some(group) => self.dragonfly.port_to_group(at.address, group),
-            None => self.dragonfly.minimal_port(at.address, to),
+        let group = via(*state).unwrap_or(self.dragonfly.group(to));
+        let port = if group == self.dragonfly.group(at.address) {
+            self.dragonfly.port_within_group(at.address, to)
+        } else {
+            let link = self.dragonfly.choose_by_queue(at.address, group, to, view);
+            self.dragonfly.port_to_link(at.address, group, link)
         };
         let vc = if self.dragonfly.class(port).0 == 0 { at.vc } else { self.dragonfly.next_vc(&at) };
         NextHop { port, vc }

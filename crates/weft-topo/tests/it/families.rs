@@ -92,7 +92,7 @@ fn parameters_are_read_with_their_defaults() {
     let ugal_threshold = weft_units::Bytes::ZERO;
     let routing = DragonflyRouting::UgalL { ugal_threshold };
     let global = GlobalLinks::Absolute;
-    let expected = DragonflyParameters { p: 3, a: 6, h: 2, groups: 13, global, routing };
+    let expected = DragonflyParameters { p: 3, a: 6, h: 2, links_per_pair: 1, groups: 13, global, routing };
     assert_eq!(dragonfly, Some(TopologyParameters::Dragonfly(expected)));
     assert_eq!(
         given.derived.iter().map(|(key, value, _)| (*key, value.as_str())).collect::<Vec<_>>(),

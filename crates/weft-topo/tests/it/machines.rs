@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use weft_topo::*;
-use weft_units::{EndpointId, PortId, SwitchId, VcId};
+use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
 
 pub fn torus(sizes: &[(u64, bool)], concentration: u64, datelines: bool) -> Layout {
     let dimensions: Vec<_> = sizes.iter().map(|&(size, wrap)| Dimension { size, wrap }).collect();
@@ -34,17 +34,27 @@ pub fn general_tree(down: &[u32], up: &[u32], parallel: &[u32], routing: TreeRou
 
 /// `[p, a, h, g]` is the size of the Dragonfly.
 pub fn minimal([p, a, h, g]: [u64; 4], arrangement: GlobalLinks) -> Layout {
-    let dragonfly =
-        Dragonfly::new(DragonflySize { p, a, h, g }, arrangement).expect("a machine that can be built");
-    Layout::Dragonfly(DragonflyLayout::Minimal(DragonflyMinimal::new(dragonfly)))
+    dragonfly(([p, a, h, g], 1, arrangement), DragonflyRouting::Minimal)
 }
 
 /// `[p, a, h, g]` is the size of the Dragonfly.
 pub fn ugal([p, a, h, g]: [u64; 4], arrangement: GlobalLinks) -> Layout {
-    let dragonfly =
-        Dragonfly::new(DragonflySize { p, a, h, g }, arrangement).expect("a machine that can be built");
-    Layout::Dragonfly(DragonflyLayout::Ugal(Ugal::new(dragonfly, 0)))
+    dragonfly(([p, a, h, g], 1, arrangement), DragonflyRouting::UgalL { ugal_threshold: Bytes::ZERO })
 }
+
+/// A Dragonfly of size `[p, a, h, g]` with so many links per pair of groups.
+pub fn dragonfly(
+    ([p, a, h, g], links_per_pair, global): ([u64; 4], u32, GlobalLinks),
+    routing: DragonflyRouting,
+) -> Layout {
+    let [p, a, h, groups] = [p, a, h, g].map(|count| u32::try_from(count).expect("a small machine"));
+    let parameters = DragonflyParameters { p, a, h, links_per_pair, groups, global, routing };
+    Layout::Dragonfly(parameters.build().expect("a machine that can be built"))
+}
+
+/// Routings of the Dragonfly.
+pub const DRAGONFLY_ROUTINGS: [DragonflyRouting; 2] =
+    [DragonflyRouting::Minimal, DragonflyRouting::UgalL { ugal_threshold: Bytes::ZERO }];
 
 pub fn star(endpoints: u64) -> Layout {
     Layout::Star(StarRouting::new(Star::new(endpoints).expect("a machine that can be built")))
@@ -65,12 +75,16 @@ fn any_torus() -> impl Strategy<Value = Layout> {
 }
 
 fn any_dragonfly() -> impl Strategy<Value = Layout> {
-    let parameters = (1u64..=3, 1u64..=4, 0u64..=3)
-        .prop_flat_map(|(p, a, h)| (Just((p, a, h)), 1..=(a * h + 1).min(9), any::<(bool, bool)>()));
-    parameters.prop_map(|((p, a, h), g, (palmtree, adaptive))| {
-        let arrangement = if palmtree { GlobalLinks::Palmtree } else { GlobalLinks::Absolute };
-        if adaptive { ugal([p, a, h, g], arrangement) } else { minimal([p, a, h, g], arrangement) }
-    })
+    let links = prop_oneof![2 => Just(1u64), 1 => 2u64..=3, 1 => 4u64..=6];
+    let size = (1u64..=3, 1u64..=5, 0u64..=4, links).prop_flat_map(|(p, a, h, links)| {
+        (Just([p, a, h]), Just(links as u32), 1..=(a * h / links + 1).min(9), any::<bool>())
+    });
+    (size, prop::sample::select(&DRAGONFLY_ROUTINGS)).prop_map(
+        |(([p, a, h], links, g, palmtree), routing)| {
+            let arrangement = if palmtree { GlobalLinks::Palmtree } else { GlobalLinks::Absolute };
+            dragonfly(([p, a, h, g], links, arrangement), routing)
+        },
+    )
 }
 
 /// Routings of trees.

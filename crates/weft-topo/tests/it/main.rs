@@ -1,6 +1,7 @@
 //! Properties of all topologies and routings, on random small machines and on the largest in use.
 
 mod deadlock;
+mod dragonfly;
 mod families;
 mod figures;
 mod large;
