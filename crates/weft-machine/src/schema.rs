@@ -51,7 +51,10 @@ impl Documentation {
         let is_needed = needed.is_some_and(|needed| needed.iter().any(|needed| needed == key));
         let is_needed = is_needed || section == "topology" && self.needs_topology_key(key);
         // The schema has the routings of all families.
-        let written = (path != "topology.routing").then(|| way_of_writing(self.target(property))).flatten();
+        let is_routing = path == "topology.routing";
+        let written = (!is_routing).then(|| way_of_writing(self.target(property))).flatten();
+        // A text has one description, in its own schema.
+        let written = written.filter(|written| *written != meaning);
         let must = is_needed.then(|| "Must be given.".to_owned());
         Some([Some(meaning), written, must].into_iter().flatten().collect::<Vec<_>>().join(" "))
     }

@@ -97,7 +97,9 @@ impl Places {
         let mut part_of = vec![0; count];
         let per_slice = count.div_ceil(SLICES).max(1);
         for (place, &switch) in order.iter().enumerate() {
-            switches[switch as usize] = Point::on_circle(radius, share(place, count));
+            // Two lie side by side.
+            let first = if count == 2 { 0.75 } else { 0.0 };
+            switches[switch as usize] = Point::on_circle(radius, first + share(place, count));
             part_of[switch as usize] = (place / per_slice) as u32;
         }
         let slices = order.chunks(per_slice);
@@ -165,13 +167,23 @@ impl Places {
     /// Groups on a circle. `group` are the places of a group's switches around its centre, where y points away
     /// from the middle of the drawing if it is negative; `number` is the switch of a group and a place in it.
     pub(crate) fn groups(groups: u32, group: &[Point], number: impl Fn(u32, u32) -> u32) -> Places {
+        let slots: Vec<u32> = (0..groups).collect();
+        Places::groups_with_gaps((&slots, groups), group, number)
+    }
+
+    /// The same, with gaps: each group is at its slot of so many.
+    pub(crate) fn groups_with_gaps(
+        (slots, all_slots): (&[u32], u32),
+        group: &[Point],
+        number: impl Fn(u32, u32) -> u32,
+    ) -> Places {
         let origin = Point { x: 0.0, y: 0.0 };
         let reach = group.iter().map(|place| place.distance(origin)).fold(0.0, f64::max) + 0.9;
-        let radius = ring_radius(groups as usize, 2.0 * reach + 0.4);
-        let count = groups as usize * group.len();
+        let radius = ring_radius(all_slots as usize, 2.0 * reach + 0.4);
+        let count = slots.len() * group.len();
         let (mut switches, mut part_of) = (vec![origin; count], vec![0; count]);
-        for one in 0..groups {
-            let turn = share(one as usize, groups as usize);
+        for (one, &slot) in (0..).zip(slots) {
+            let turn = share(slot as usize, all_slots as usize);
             let centre = Point::on_circle(radius, turn);
             for (place, at) in (0..).zip(group) {
                 let switch = number(one, place) as usize;
@@ -179,7 +191,7 @@ impl Places {
                 part_of[switch] = one;
             }
         }
-        let parts = (0..groups).map(|one| format!("group {one}")).collect();
+        let parts = (0..slots.len()).map(|one| format!("group {one}")).collect();
         Places { switches, part_of, parts, has_hub: false, outline: Outline::Circle, has_rings: false }
     }
 
@@ -285,13 +297,17 @@ mod tests {
         }
     }
 
-    /// Catches a number that is taken for another switch's: neighbours in a ring of a torus, in a group of a
-    /// Dragonfly, leaf and spine of a Megafly.
+    /// Catches a number that is taken for another switch's: neighbours in a row of a mesh, in a group of a
+    /// Dragonfly or a Slim Fly, leaf and spine of a Megafly.
     #[test]
     fn local_links_are_short() {
-        for (family, class, longest) in
-            [("torus", "x", 6.0), ("dragonfly", "local", 4.0), ("megafly", "local", 4.0)]
-        {
+        let longest = [
+            ("mesh", "x", 1.1),
+            ("dragonfly", "local", 4.0),
+            ("slim-fly", "local", 4.0),
+            ("megafly", "local", 4.0),
+        ];
+        for (family, class, longest) in longest {
             let examples = TopologyParameters::examples();
             for example in examples.iter().filter(|example| example.family().name == family) {
                 let layout = example.build().unwrap();

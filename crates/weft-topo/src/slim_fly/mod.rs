@@ -17,7 +17,7 @@
 //! # Not modelled
 //! Powers of primes, for which the arithmetic is that of larger fields.
 
-use crate::drawing::{Outline, Places, Point};
+use crate::drawing::Places;
 use crate::family::{Counts, Family, Misfit};
 use crate::graph::{Graph, GraphClass, GraphDescription, GraphLayout, GraphLink, GraphRouting, GraphSwitch};
 use crate::parameters;
@@ -149,21 +149,14 @@ impl Family for SlimFlyParameters {
     }
 
     fn places(&self, _: &Self::Layout) -> Places {
-        // The two subgraphs side by side, a column for each group.
+        // A half of the circle for each subgraph, with a gap between them.
         let q = self.q;
-        let place = |switch: u32| {
-            let (subgraph, group, member) = (switch / (q * q), switch / q % q, switch % q);
-            let block = f64::from(subgraph) * (1.9 * f64::from(q) + 0.8 * f64::from(q));
-            Point { x: block + 1.9 * f64::from(group), y: f64::from(member) }
-        };
-        Places {
-            switches: (0..2 * q * q).map(place).collect(),
-            part_of: (0..2 * q * q).map(|switch| switch / q).collect(),
-            parts: (0..2 * q).map(|part| format!("group {}, {}", part / q, part % q)).collect(),
-            has_hub: false,
-            outline: Outline::Rectangle,
-            has_rings: false,
-        }
+        let slots: Vec<u32> = (0..2 * q).map(|group| group + group / q).collect();
+        let groups = Places::groups_with_gaps((&slots, 2 * q + 2), &Places::ring(q), |group, member| {
+            group * q + member
+        });
+        let name = |group: u32| format!("group {}, {}", group / q, group % q);
+        Places { parts: (0..2 * q).map(name).collect(), ..groups }
     }
 
     fn examples() -> Vec<SlimFlyParameters> {

@@ -23,6 +23,7 @@ const LEAST_WIDTH: f64 = 760.0;
 pub struct Canvas {
     outlines: Vec<Group>,
     lines: Vec<Group>,
+    labels: Vec<Group>,
     shapes: Vec<Group>,
     /// Everything that was drawn lies between these.
     corners: Option<(Point, Point)>,
@@ -111,8 +112,9 @@ impl Canvas {
 
     /// Adds a number upon a line.
     pub fn line_label(&mut self, text: Text) {
-        let text = text.set("class", "count").set("stroke", "white").set("stroke-width", 3);
-        self.lines.push(Group::new().add(text.set("paint-order", "stroke").set("fill", "#111827")));
+        // A copy in white and fatter below it: not all viewers know paint-order.
+        let halo = text.clone().set("stroke", "white").set("stroke-width", 3).set("fill", "white");
+        self.labels.push(Group::new().set("class", "count").add(halo).add(text.set("fill", "#111827")));
     }
 
     /// Adds shapes of one thing.
@@ -134,7 +136,7 @@ impl Canvas {
             .set("class", "drawing")
             .set("transform", format!("translate({} {})", short(right), short(down)));
         let opacity = if self.lines.len() > 2_000 { 0.5 } else { 0.85 };
-        for layer in [self.outlines, self.lines, self.shapes].into_iter().enumerate() {
+        for layer in [self.outlines, self.lines, self.labels, self.shapes].into_iter().enumerate() {
             let mut group = Group::new();
             if layer.0 == 1 {
                 group = group.set("opacity", opacity);
@@ -167,7 +169,7 @@ fn sheet_head(head: &Head, legend: &[(usize, String)], width: f64) -> (Group, f6
         if head.name == head.title { head.name.clone() } else { format!("{}: {}", head.name, head.title) };
     let remark = head.remark.as_deref().unwrap_or("");
     let texts =
-        [(title.as_str(), 17.0, "#111827"), (&head.figures, 13.0, "#374151"), (remark, 12.0, "#374151")];
+        [(title.as_str(), 15.5, "#111827"), (&head.figures, 13.0, "#374151"), (remark, 12.0, "#374151")];
     for (text, size, fill) in texts {
         for line in wrapped(text, width - 2.0 * MARGIN, size) {
             let text = Text::new(plain(&line)).set("x", MARGIN).set("y", short(y + size * 0.8));

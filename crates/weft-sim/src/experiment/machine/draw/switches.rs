@@ -30,7 +30,49 @@ struct Sheet<'m> {
     spacing: f64,
     radius: f64,
     has_rings: bool,
+    /// The group of every switch, where groups lie on a circle around the origin.
+    groups: Option<&'m [u32]>,
+    names: Names,
     canvas: Canvas,
+}
+
+/// Names of switches.
+struct Names {
+    /// In full, by number.
+    full: Vec<String>,
+    /// The same size for all; `None`: there is no room.
+    size: Option<(f64, Room)>,
+}
+
+/// Where the names of switches are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Inside,
+    Below,
+}
+
+impl Names {
+    fn of(layout: &Layout, radius: f64, spacing: f64) -> Names {
+        let full: Vec<String> =
+            (0..layout.switches()).map(|switch| layout.switch_name(SwitchId(switch))).collect();
+        let longest = full.iter().map(|name| text_width(short_name(name), 1.0)).fold(0.1, f64::max);
+        let inside = (1.6 * radius / longest).min(11.0);
+        let below = (0.95 * spacing / longest).min(9.0);
+        let size = if inside >= 5.0 {
+            Some((inside, Room::Inside))
+        } else {
+            (below >= 5.5).then_some((below, Room::Below))
+        };
+        Names { full, size }
+    }
+}
+
+/// A name as it is written by its switch: what all names have in common is left out.
+fn short_name(name: &str) -> &str {
+    if name.starts_with("router of ") {
+        return "";
+    }
+    ["switch of ", "switch "].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name)
 }
 
 /// Draws a machine switch by switch.
@@ -51,6 +93,8 @@ pub fn drawn(layout: &Layout, places: &Places, bundles: &Bundles) -> Canvas {
         spacing,
         radius,
         has_rings: places.has_rings,
+        groups: (places.outline == Outline::Circle && places.parts.len() > 2).then_some(&places.part_of),
+        names: Names::of(layout, radius, spacing),
         canvas: Canvas::default(),
     };
     sheet.outlines(places);
@@ -120,8 +164,7 @@ impl Sheet<'_> {
                 let away = middle.x.hypot(middle.y).max(1e-6);
                 let out = reach + 0.9 * size;
                 let turned = Point { x: middle.x / away * out, y: middle.y / away * out };
-                Point { x: turned.x * 1.0 + turned.x.signum() * side(turned, name, size), ..turned }
-                    .from(middle)
+                Point { x: turned.x + turned.x.signum() * side(turned, name, size), ..turned }.from(middle)
             };
             self.canvas.reach(top, text_width(name, size) / 2.0);
             self.canvas.outline(Group::new(), label(name, top, size));
@@ -142,8 +185,15 @@ impl Sheet<'_> {
             y: at.y + along.y * on + along.x * off,
         };
         let written = |at: Point| format!("{} {}", short(at.x), short(at.y));
-        let behind = self.behind(line, length);
-        let (path, middle) = if behind == 0 {
+        let leaves_group = self.groups.is_some_and(|of| of[line.ends.0 as usize] != of[line.ends.1 as usize]);
+        let behind = if leaves_group { 0 } else { self.behind(line, length) };
+        let (path, middle) = if leaves_group {
+            // Bent towards the middle of the circle, past the groups between.
+            let straight = moved(from, length / 2.0, 0.0);
+            let control = Point { x: 0.35 * straight.x, y: 0.35 * straight.y };
+            let middle = Point { x: (straight.x + control.x) / 2.0, y: (straight.y + control.y) / 2.0 };
+            (format!("M{}Q{} {}", written(from), written(control), written(to)), middle)
+        } else if behind == 0 {
             let (from, to) = (moved(from, 0.0, aside), moved(to, 0.0, aside));
             (format!("M{}L{}", written(from), written(to)), moved(from, length / 2.0, 0.0))
         } else if self.has_rings {
@@ -154,7 +204,7 @@ impl Sheet<'_> {
             }
             (format!("M{}L{}M{}L{}", written(from), written(start), written(to), written(end)), start)
         } else {
-            let high = (0.10 * length).clamp(0.45 * self.spacing, 2.2 * self.spacing) + aside;
+            let high = (0.3 * self.spacing + 0.12 * length).min(0.85 * self.spacing) + aside;
             let control = moved(from, length / 2.0, -2.0 * high);
             self.canvas.reach(moved(from, length / 2.0, -high), 2.0);
             (
@@ -162,7 +212,7 @@ impl Sheet<'_> {
                 moved(from, length / 2.0, -high),
             )
         };
-        let name = |switch: u32| self.layout.switch_name(SwitchId(switch));
+        let name = |switch: u32| &self.names.full[switch as usize];
         let class = self.layout.link_classes().get(usize::from(line.class)).copied().unwrap_or("").to_owned();
         let told = format!(
             "{} – {}: {}, {class}",
@@ -191,7 +241,7 @@ impl Sheet<'_> {
     fn switch(&mut self, switch: SwitchId) {
         let (at, radius) = (self.at[switch.index()], self.radius);
         let endpoints = self.bundles.endpoints[switch.index()];
-        let name = self.layout.switch_name(switch);
+        let name = self.names.full[switch.index()].clone();
         let fill = if endpoints > 0 { "#1f2937" } else { "#9ca3af" };
         let mut group = Group::new()
             .set("class", "switch")
@@ -214,16 +264,15 @@ impl Sheet<'_> {
             group = group.add(label(&text, place, size).set("class", "endpoints").set("fill", colour(0)));
             below += size;
         }
-        let own = ["switch of ", "switch "].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(&name);
-        let own = if own.starts_with("router of ") { "router" } else { own };
-        let inside = (1.5 * radius / text_width(own, 1.0)).min(11.0);
-        let outside = (0.92 * self.spacing / text_width(own, 1.0)).min(10.0);
-        if inside >= 5.0 {
-            group = group.add(label(own, at, inside).set("fill", "white"));
-        } else if outside >= 6.0 && own != "router" {
-            let place = Point { y: at.y + below + 0.5 * outside, ..at };
-            let text = label(own, place, outside).set("fill", "#111827").set("paint-order", "stroke");
-            group = group.add(text.set("stroke", "white").set("stroke-width", 2));
+        let own = short_name(&name);
+        if let Some((size, room)) = self.names.size
+            && !own.is_empty()
+        {
+            let beneath = Point { y: at.y + below + 0.5 * size, ..at };
+            group = group.add(match room {
+                Room::Inside => label(own, at, size).set("fill", "white"),
+                Room::Below => label(own, beneath, size).set("fill", "#111827"),
+            });
         }
         self.canvas.reach(at, below + 10.0);
         self.canvas.shape(group);
