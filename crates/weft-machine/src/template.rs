@@ -1,12 +1,12 @@
 //! A machine file to start from: the text of another machine, with a comment above every key.
 //!
 //! ```text
-//!   [packet]                                                      [packet]
-//!   header = { value = 16, kind = "datasheet", … }    ──────▶     # Header bytes. As in 256, 4K or 1M.
-//!                                                                 header = { value = 16, kind = "datasheet", … }
+//!   [packet]                                       [packet]
+//!   header = { value = 16, … }      ──────▶        # Header bytes. As in 256, 4K or 1M.
+//!                                                  header = { value = 16, … }
 //! ```
-//! Comments are inserted into the text and nothing else is moved: values, sources and the author's comments stay
-//! as they are. Only name and title change.
+//! Comments are inserted into the text and nothing else is moved: values, sources and the author's comments
+//! stay as they are. Only name and title change.
 
 use super::diagnostic::{Diagnostics, Problem};
 use super::schema::Documentation;
@@ -21,7 +21,8 @@ const MAX_NAME: usize = 64;
 /// Columns of a comment.
 const COLUMNS: usize = 110;
 
-/// The text of a machine file called `name` to start from: that of the machine `like`, which ships or is a file.
+/// The text of a machine file called `name` to start from: that of the machine `like`, which ships or is a
+/// file.
 ///
 /// # Errors
 /// A name that `-m` does not take, or takes for a machine that ships; everything that is wrong with `like`.
@@ -38,9 +39,9 @@ pub fn template(name: &str, like: &str) -> Result<String, Diagnostics> {
     edits.graph(table.get_ref(), like);
     edits.comment(table.get_ref(), "", None);
     let head = format!(
-        "{name}: made from {origin} by `weft machine new`. Above each key stands its meaning, how it is written, and \
-         the value where it is not given. Sources are those of {origin}: a value that you change needs the source of \
-         the new value."
+        "{name}: made from {origin} by `weft machine new`. Above each key stands its meaning, how it is written, \
+         and the value where it is not given. Sources are those of {origin}: a value that you change needs the \
+         source of the new value."
     );
     Ok(format!("{}\n{}", comment(&head, ""), edits.applied()))
 }
@@ -57,8 +58,8 @@ fn check_name(name: &str) -> Result<(), Diagnostics> {
         let shown: String = name.chars().take(MAX_NAME).flat_map(char::escape_debug).collect();
         return refuse(
             format!("`{shown}` is not the name of a machine"),
-            "a name has 1 to 64 letters, digits, `-`, `_` and `.`, begins with a letter or a digit and does not end \
-             in .toml, such as my-torus",
+            "a name has 1 to 64 letters, digits, `-`, `_` and `.`, begins with a letter or a digit and does \
+             not end in .toml, such as my-torus",
         );
     }
     if SHIPPED.iter().any(|shipped| shipped.name == name) {
@@ -107,7 +108,7 @@ impl Edits<'_> {
         for (key, item) in entries {
             let path = join(path, key.get_ref());
             let line = above.unwrap_or_else(|| self.line_of(key.span().start));
-            let known = self.documentation.of_key(&path);
+            let known = self.documentation.of_key(&path).filter(|_| !self.is_above(line, &path));
             if let Some(known) = known {
                 let blank = |c: &char| [' ', '\t'].contains(c);
                 let indent: String = self.text[line..].chars().take_while(blank).collect();
@@ -120,6 +121,13 @@ impl Edits<'_> {
                 self.comment(below, &path, above.or(is_inline.then_some(line)));
             }
         }
+    }
+
+    /// Whether the line is the header of a section below this path, such as `[links.x]` below `links`.
+    fn is_above(&self, line: usize, path: &str) -> bool {
+        let header = self.text[line..].trim_start().trim_start_matches('[');
+        self.text[line..].trim_start().starts_with('[')
+            && header.trim_start().strip_prefix(path).is_some_and(|rest| rest.trim_start().starts_with('.'))
     }
 
     /// The beginning of the line of a byte.
@@ -221,12 +229,10 @@ mod tests {
             &exanest[..packet],
             &exanest[after..]
         );
-        let folder = std::env::temp_dir().join(format!("weft-template-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("odd.toml");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("odd.toml");
         std::fs::write(&file, &text).unwrap();
         let made = template("mine", file.to_str().unwrap()).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
         let mine = check_text("mine.toml", &made, &NONE).unwrap();
         assert_eq!(mine.constants, check_text("odd.toml", &text, &NONE).unwrap().constants);
         let above = made.find("# Largest payload.").unwrap();

@@ -1,4 +1,4 @@
-//! Where the switches of a machine lie in a drawing of it.
+//! Places of a machine's switches in a drawing of it.
 //!
 //! ```text
 //!   grid      o-o-o     levels     o   o      groups    (oo)  (oo)     circle    o  o
@@ -6,8 +6,9 @@
 //!             o-o-o              o   o   o                 (oo)                 o  o
 //! ```
 //! A family says how its switches lie ([`Family::places`](crate::Family::places)), in units in which
-//! neighbours are about 1 apart; x grows to the right and y downwards. It also says of which parts the machine
-//! is made: what a drawing has as one box where there are too many switches. Whoever draws chooses the scale.
+//! neighbours are about 1 apart; x grows to the right and y downwards. It also says of which parts the
+//! machine is made: what a drawing has as one box where there are too many switches. Whoever draws chooses the
+//! scale.
 
 use crate::traits::{Attachment, Topology};
 use std::f64::consts::TAU;

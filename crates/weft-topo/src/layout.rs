@@ -233,7 +233,7 @@ macro_rules! families {
                 })
             }
 
-            /// Where the switches of its layout lie in a drawing.
+            /// The places of the switches of its layout in a drawing.
             pub fn places(&self, layout: &Layout) -> $crate::Places {
                 #[allow(unreachable_patterns, reason = "a list may have one family")]
                 match (self, layout) {

@@ -1,4 +1,4 @@
-//! Facts about a machine that need no run: values, figures, proofs, a drawing, what sets it apart from another.
+//! Facts about a machine that need no run: values, figures, proofs, a drawing, differences from another.
 
 mod diff;
 mod draw;
@@ -182,8 +182,8 @@ pub fn input(path: &str, sets: &[String]) -> Result<MachineInput, ExperimentErro
     Ok(input)
 }
 
-/// The text of a machine file called `name` to start from: that of the machine `like`, with a comment above every
-/// key.
+/// The text of a machine file called `name` to start from: that of the machine `like`, with a comment above
+/// every key.
 ///
 /// # Errors
 /// A name that `-m` does not take, and everything that is wrong with `like`.

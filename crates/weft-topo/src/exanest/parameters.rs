@@ -76,13 +76,14 @@ impl Family for ExanestParameters {
     fn places(&self, _: &Self::Layout) -> Places {
         // The QFDBs of a mezzanine stand askew, so that the links of one do not pass behind another.
         const QFDB: [Point; 4] = [at(0.0, 0.0), at(3.3, 0.5), at(3.8, 3.8), at(0.5, 3.3)];
-        const SWITCH: [Point; 5] = [at(0.0, 0.0), at(1.1, 0.0), at(0.0, 1.1), at(1.1, 1.1), at(-0.9, -0.7)];
+        // F1 to F4, so far apart that their names have room, and the router.
+        const SWITCH: [Point; 5] = [at(0.0, 0.0), at(1.6, 0.0), at(0.0, 1.2), at(1.6, 1.2), at(-0.9, -0.7)];
         let place = |switch: u32| {
             let (qfdb, mezzanine) = (switch / SWITCHES % QFDBS, switch / (SWITCHES * QFDBS));
             let column = f64::from(mezzanine % Y_RING as u32);
             let row = f64::from(mezzanine / Y_RING as u32);
             let here = SWITCH[(switch % SWITCHES) as usize].from(QFDB[qfdb as usize]);
-            here.from(at(8.2 * column, 8.2 * row))
+            here.from(at(8.6 * column, 8.2 * row))
         };
         let switches = self.mezzanines * QFDBS * SWITCHES;
         Places {

@@ -24,7 +24,7 @@ pub struct KeyDifference {
 /// A number that two machines do not have alike.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FigureDifference {
-    /// What is counted, such as `links of class x`.
+    /// The things that are counted, such as `links of class x`.
     pub figure: String,
     /// In the first machine; `None`: it has no links of this class.
     pub a: Option<u64>,
@@ -89,7 +89,7 @@ impl Side {
         self.machine.constants.iter().map(|constant| (constant.path.as_str(), constant)).collect()
     }
 
-    /// What is said of the machine as a whole.
+    /// Name, title and description.
     fn identity(&self) -> [(&'static str, &str); 3] {
         let Machine { name, title, description, .. } = &self.machine;
         [("machine.name", name), ("machine.title", title), ("machine.description", description.trim())]

@@ -47,7 +47,7 @@ struct Head {
     name: String,
     title: String,
     figures: String,
-    /// What the drawing leaves out.
+    /// A note on things that the drawing leaves out.
     remark: Option<String>,
 }
 

@@ -58,7 +58,7 @@ pub fn tooltip(text: &str) -> Title {
 
 /// About the width of a text.
 pub fn text_width(text: &str, size: f64) -> f64 {
-    text.chars().count() as f64 * size * 0.58
+    text.chars().count() as f64 * size * 0.61
 }
 
 /// A text around a point: its middle is there.

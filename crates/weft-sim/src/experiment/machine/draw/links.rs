@@ -12,7 +12,7 @@ pub struct Line {
     pub class: u8,
     /// Links in it.
     pub links: u64,
-    /// How many lines of other classes join the same two things and come before it.
+    /// Lines of other classes that join the same two things and come before it.
     pub beside: u32,
 }
 

@@ -28,7 +28,7 @@ struct Part {
     switches: u64,
     endpoints: u64,
     inside: u64,
-    /// Its middle.
+    /// The middle of its box.
     at: Point,
     /// The share of a turn at which it lies; `None`: it stands upright.
     turn: Option<f64>,
@@ -73,7 +73,8 @@ pub fn drawn(layout: &Layout, places: &Places) -> (Canvas, Option<String>) {
     let classes = layout.link_classes();
     for line in &shown {
         let class = classes.get(usize::from(line.class)).copied().unwrap_or("");
-        draw_line(&mut canvas, line, &parts, class, shown.len());
+        let ends = (&parts[line.ends.0 as usize], &parts[line.ends.1 as usize]);
+        draw_line(&mut canvas, line, ends, (class, shown.len()));
     }
     for part in &parts {
         draw_part(&mut canvas, part, radius);
@@ -117,8 +118,9 @@ fn name(places: &Places, number: usize, per_box: usize, around: usize) -> String
     }
 }
 
-fn draw_line(canvas: &mut Canvas, line: &Line, parts: &[Part], class: &str, lines: usize) {
-    let (from, to) = (&parts[line.ends.0 as usize], &parts[line.ends.1 as usize]);
+/// A line of a class, one of so many lines.
+fn draw_line(canvas: &mut Canvas, line: &Line, ends: (&Part, &Part), (class, lines): (&str, usize)) {
+    let (from, to) = ends;
     let aside = 4.0 * f64::from(line.beside);
     let written = |at: Point| format!("{} {}", short(at.x + aside), short(at.y + aside));
     let told = format!("{} – {}: {}, {class}", from.name, to.name, counted(line.links, "link"));

@@ -44,7 +44,7 @@ struct Names {
     size: Option<(f64, Room)>,
 }
 
-/// Where the names of switches are written.
+/// The place of the names of switches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     Inside,
@@ -226,7 +226,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// How many other switches the straight line would pass behind.
+    /// The number of other switches that the straight line would pass behind.
     fn behind(&self, line: &Line, length: f64) -> usize {
         let (from, to) = (self.at[line.ends.0 as usize], self.at[line.ends.1 as usize]);
         let hides = |at: &Point| {
@@ -251,8 +251,10 @@ impl Sheet<'_> {
         let room = (ring * std::f64::consts::TAU / DOT_SPACING) as u64;
         let mut below = radius + 3.0;
         if (1..=room).contains(&endpoints) {
+            // Below; beside the line that goes down there in a torus.
+            let middle = if self.has_rings { 0.4 } else { 0.5 };
             for endpoint in 0..endpoints {
-                let turn = 0.5 + (endpoint as f64 - 0.5 * (endpoints - 1) as f64) / room as f64;
+                let turn = middle + (endpoint as f64 - 0.5 * (endpoints - 1) as f64) / room as f64;
                 let dot = circle(Point::on_circle(ring, turn).from(at), 1.5);
                 group = group.add(dot.set("class", "endpoint").set("fill", colour(0)));
             }
