@@ -39,9 +39,9 @@ pub fn template(name: &str, like: &str) -> Result<String, Diagnostics> {
     edits.graph(table.get_ref(), like);
     edits.comment(table.get_ref(), "", None);
     let head = format!(
-        "{name}: made from {origin} by `weft machine new`. Above each key stands its meaning, how it is written, \
-         and the value where it is not given. Sources are those of {origin}: a value that you change needs the \
-         source of the new value."
+        "{name}: made from {origin} by `weft machine new`. Above each key stands its meaning, how it is \
+         written, and the value where it is not given. Sources are those of {origin}: a value that you \
+         change needs the source of the new value."
     );
     Ok(format!("{}\n{}", comment(&head, ""), edits.applied()))
 }
@@ -224,8 +224,8 @@ mod tests {
         let packet = exanest.find("[packet]").unwrap();
         let after = packet + exanest[packet..].find("# Inside").unwrap();
         let text = format!(
-            "packet = {{ header = 16, footer = {{ value = 16, kind = \"assumed\", how = \"\"\"\na\nb\"\"\" }}, \
-             payload = 256 }}\n{}{}",
+            "packet = {{ header = 16, payload = 256, \
+             footer = {{ value = 16, kind = \"assumed\", how = \"\"\"\na\nb\"\"\" }} }}\n{}{}",
             &exanest[..packet],
             &exanest[after..]
         );

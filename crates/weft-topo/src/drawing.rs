@@ -7,8 +7,8 @@
 //! ```
 //! A family says how its switches lie ([`Family::places`](crate::Family::places)), in units in which
 //! neighbours are about 1 apart; x grows to the right and y downwards. It also says of which parts the
-//! machine is made: what a drawing has as one box where there are too many switches. Whoever draws chooses the
-//! scale.
+//! machine is made: what a drawing has as one box where there are too many switches. Whoever draws chooses
+//! the scale.
 
 use crate::traits::{Attachment, Topology};
 use std::f64::consts::TAU;
@@ -165,8 +165,9 @@ impl Places {
         Places { switches, part_of, parts, has_hub: true, outline: Outline::None, has_rings: false }
     }
 
-    /// Groups on a circle. `group` are the places of a group's switches around its centre, where y points away
-    /// from the middle of the drawing if it is negative; `number` is the switch of a group and a place in it.
+    /// Groups on a circle. `group` are the places of a group's switches around its centre, where y points
+    /// away from the middle of the drawing if it is negative; `number` is the switch of a group and a place
+    /// in it.
     pub(crate) fn groups(groups: u32, group: &[Point], number: impl Fn(u32, u32) -> u32) -> Places {
         let slots: Vec<u32> = (0..groups).collect();
         Places::groups_with_gaps((&slots, groups), group, number)

@@ -118,7 +118,23 @@ fn keys(one: &Side, other: &Side) -> Vec<KeyDifference> {
         let (a, b) = (value(in_one), value(in_other));
         (a != b).then(|| KeyDifference { key: key.to_owned(), a, b })
     });
-    identities.chain(values).collect()
+    let mut rows: Vec<KeyDifference> = identities.chain(values).collect();
+    if rows.iter().all(|row| !row.key.starts_with("topology.")) {
+        rows.extend(other_graph(one, other));
+    }
+    rows
+}
+
+/// The difference of two graphs whose files have one name and other contents.
+fn other_graph(one: &Side, other: &Side) -> Option<KeyDifference> {
+    let contents =
+        |side: &Side| Some(format!("{}, by its contents", side.machine.get("topology.file")?.value));
+    let (a, b) = (contents(one)?, contents(other)?);
+    (one.layout != other.layout).then(|| KeyDifference {
+        key: "topology.file".to_owned(),
+        a: Some(a),
+        b: Some(b),
+    })
 }
 
 /// The keys of both machines: each key of the second behind the one that it follows there.
@@ -210,5 +226,22 @@ mod tests {
         assert_eq!((sources.len(), sources[0].key.as_str()), (1, "packet.header"));
         assert_eq!(sources[0].b.as_deref(), Some("set: --set packet.header=16"));
         assert!(!found(true).same);
+    }
+
+    /// Catches two graphs that count as the same for the name of their files.
+    #[test]
+    fn graphs_are_compared_by_their_contents() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("net.edges");
+        let file = format!("topology.file={}", path.display());
+        let with = |edges: &str| {
+            std::fs::write(&path, edges).unwrap();
+            let sets = ["topology.kind=graph", "topology.routing=shortest-path", &file].map(str::to_owned);
+            Side::of(&super::super::input("communication-ip", &sets).unwrap()).unwrap()
+        };
+        let ring = with("a b\nb c\nc d\nd a\n");
+        assert_eq!(keys(&ring, &with("a b\nb c\nc d\nd a\n")), []);
+        let found = keys(&ring, &with("a b\nb c\nc a\nc d\n"));
+        assert_eq!((found.len(), found[0].key.as_str()), (1, "topology.file"));
     }
 }
