@@ -15,7 +15,7 @@ use weft_sim::experiment::ExperimentError;
 pub enum Status {
     /// 0.
     Done,
-    /// 1: deadlock, no progress, lost data, a limit, a rerun that differs.
+    /// 1: deadlock, no progress, lost data, a limit, a rerun or a machine that differs.
     EndedBadly,
     /// 2.
     BadInput,

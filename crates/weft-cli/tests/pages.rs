@@ -25,7 +25,16 @@ fn help(command: &[&str]) -> BTreeSet<String> {
 #[test]
 fn pages_and_help_name_the_same_options() {
     for (page, commands) in [
-        ("machine", &[&["machine", "show"] as &[&str], &["machine", "check"]] as &[&[&str]]),
+        (
+            "machine",
+            &[
+                &["machine", "show"] as &[&str],
+                &["machine", "check"],
+                &["machine", "draw"],
+                &["machine", "diff"],
+                &["machine", "new"],
+            ] as &[&[&str]],
+        ),
         ("traffic", &[&["traffic"]]),
         ("replay", &[&["replay"]]),
         ("osu", &[&["osu"]]),

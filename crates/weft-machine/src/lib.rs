@@ -28,6 +28,7 @@ mod renames;
 mod schema;
 mod shipped;
 mod source;
+mod template;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -44,6 +45,7 @@ pub use interface::{
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
+pub use template::template;
 pub use value::Bounds;
 
 use diagnostic::Problem;

@@ -3,6 +3,7 @@
 use super::RawMachine;
 use super::read::nearest;
 use serde_json::Value;
+use weft_topo::FamilyKeys;
 
 /// The JSON Schema of machine files, as committed in `machines/machine.schema.json`.
 pub fn schema() -> String {
@@ -17,6 +18,123 @@ pub(super) fn known_paths() -> Vec<String> {
     let mut paths = Vec::new();
     collect(&schema, &schema, "", &mut paths);
     paths
+}
+
+/// The meaning of keys, for machines of one family of topologies.
+pub(super) struct Documentation {
+    schema: Value,
+    family: FamilyKeys,
+}
+
+impl Documentation {
+    /// That of the machines of a family.
+    pub fn of(family: &FamilyKeys) -> Documentation {
+        Documentation { schema: schemars::schema_for!(RawMachine).to_value(), family: *family }
+    }
+
+    /// The meaning of a key or a section, how it is written, and whether it must be given. `None`: there is
+    /// nothing to say.
+    pub fn of_key(&self, path: &str) -> Option<String> {
+        let (section, key) = path.rsplit_once('.').unwrap_or(("", path));
+        let holder = self.at(section)?;
+        let property = holder.get("properties").and_then(|properties| properties.get(key))?;
+        let meaning = match section {
+            "topology" => self.of_topology_key(key),
+            _ => None,
+        };
+        let meaning = meaning.or_else(|| property.get("description")?.as_str().map(str::to_owned))?;
+        let meaning = meaning.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !self.is_value(path) {
+            return Some(meaning);
+        }
+        let needed = holder.get("required").and_then(Value::as_array);
+        let is_needed = needed.is_some_and(|needed| needed.iter().any(|needed| needed == key));
+        let is_needed = is_needed || section == "topology" && self.needs_topology_key(key);
+        // The schema has the routings of all families.
+        let is_routing = path == "topology.routing";
+        let written = (!is_routing).then(|| way_of_writing(self.target(property))).flatten();
+        // A text has one description, in its own schema.
+        let written = written.filter(|written| *written != meaning);
+        let must = is_needed.then(|| "Must be given.".to_owned());
+        Some([Some(meaning), written, must].into_iter().flatten().collect::<Vec<_>>().join(" "))
+    }
+
+    /// Whether the key at a path has a value, and no keys of its own.
+    pub fn is_value(&self, path: &str) -> bool {
+        self.at(path).is_some_and(|schema| {
+            schema.get("properties").is_none()
+                && schema.get("additionalProperties").is_none_or(|more| !more.is_object())
+        })
+    }
+
+    /// The meaning of a key of `[topology]` to this family and its routings.
+    fn of_topology_key(&self, key: &str) -> Option<String> {
+        let FamilyKeys { keys, routings, .. } = self.family;
+        let all = keys.iter().chain(routings.iter().flat_map(|routing| routing.keys));
+        let meaning = all.into_iter().find(|known| known.name == key).map(|known| known.meaning.to_owned());
+        let routing = || {
+            let words = routings.iter().map(|routing| {
+                let first =
+                    routing.meaning.chars().next().map_or(String::new(), |c| c.to_lowercase().to_string());
+                let rest = routing.meaning.get(first.len()..).unwrap_or("").trim_end_matches('.');
+                format!("`{}`: {first}{rest}", routing.name)
+            });
+            let words: Vec<String> = words.collect();
+            let usual = routings.first().map_or("", |routing| routing.name);
+            format!("Which way packets go; `{usual}` where not given. {}.", words.join("; "))
+        };
+        meaning.or_else(|| (key == "routing").then(routing))
+    }
+
+    fn needs_topology_key(&self, key: &str) -> bool {
+        self.family.keys.iter().any(|known| known.name == key && known.is_needed)
+    }
+
+    /// The schema at a path; a class of links has that of all.
+    fn at(&self, path: &str) -> Option<&Value> {
+        path.split('.').filter(|key| !key.is_empty()).try_fold(&self.schema, |schema, key| {
+            let properties = schema.get("properties").and_then(|properties| properties.get(key));
+            properties
+                .or_else(|| schema.get("additionalProperties").filter(|more| more.is_object()))
+                .map(|one| self.target(one))
+        })
+    }
+
+    /// The schema that another refers to.
+    fn target<'s>(&'s self, schema: &'s Value) -> &'s Value {
+        let options = schema.get("anyOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let name = std::iter::once(schema).chain(options).find_map(|schema| schema.get("$ref")?.as_str());
+        name.and_then(|name| self.schema.pointer(name.trim_start_matches('#'))).unwrap_or(schema)
+    }
+}
+
+/// How a value is written, from the schema of a value that may be bare or attributed.
+fn way_of_writing(schema: &Value) -> Option<String> {
+    let options = schema.get("anyOf").and_then(Value::as_array);
+    let is_attributed = |one: &Value| one.get("properties").is_some();
+    let text = |schema: &Value| schema.get("description").and_then(Value::as_str).map(str::to_owned);
+    if let Some(options) = options.filter(|options| options.iter().any(is_attributed)) {
+        return options.iter().find(|one| !is_attributed(one)).and_then(|bare| way_of_writing(bare));
+    }
+    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        let words: Vec<String> =
+            words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`")).collect();
+        return Some(format!("One of {}.", words.join(", ")));
+    }
+    if let Some(word) = schema.get("const").and_then(Value::as_str) {
+        return Some(format!("`{word}`."));
+    }
+    let of_kind = || match schema.get("type").and_then(Value::as_str)? {
+        "integer" => Some("A whole number.".to_owned()),
+        "boolean" => Some("`true` or `false`.".to_owned()),
+        "array" => Some("A list of whole numbers.".to_owned()),
+        _ => None,
+    };
+    let of_options = || {
+        let all: Vec<String> = options?.iter().filter_map(way_of_writing).collect();
+        (!all.is_empty()).then(|| all.join(" Or: "))
+    };
+    text(schema).or_else(of_kind).or_else(of_options)
 }
 
 fn collect(root: &Value, schema: &Value, path: &str, paths: &mut Vec<String>) {

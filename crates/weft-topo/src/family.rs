@@ -9,6 +9,7 @@
 //! [`routings!`](crate::routings). Who reads machine files makes the parser, the schema and the page of the
 //! book from these tables. No text is read here.
 
+use crate::drawing::Places;
 use crate::figures::ClosedForms;
 use crate::graph::{GraphClass, GraphDescription};
 use crate::proof::Ranked;
@@ -224,6 +225,11 @@ pub trait Family: Parameters {
     /// Kinds of links between switches of which the topology itself knows more than their names.
     fn links(&self) -> &[GraphClass] {
         &[]
+    }
+
+    /// Where the switches of the machine lie in a drawing: on a circle, where the family gives no better.
+    fn places(&self, layout: &Self::Layout) -> Places {
+        Places::on_circle(layout)
     }
 
     /// Small machines of the family, with every routing. The properties that every topology and routing

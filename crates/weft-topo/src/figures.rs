@@ -244,8 +244,8 @@ fn channel_load_with_progress<L: Topology + Routing + ClosedForms>(
         .unwrap_or_else(|| counted_permutation_load(layout, &permutation, advance)))
 }
 
-/// Cables of each class.
-fn count_links(layout: &impl Topology) -> Vec<ClassLinks> {
+/// Links of each class, each counted once for both directions.
+pub fn count_links(layout: &impl Topology) -> Vec<ClassLinks> {
     let classes = layout.link_classes();
     let mut ends = vec![0u64; classes.len()];
     for switch in (0..layout.switches()).map(SwitchId) {

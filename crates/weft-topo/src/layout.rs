@@ -237,6 +237,17 @@ macro_rules! families {
                 })
             }
 
+            /// The places of the switches of its layout in a drawing.
+            pub fn places(&self, layout: &Layout) -> $crate::Places {
+                #[allow(unreachable_patterns, reason = "a list may have one family")]
+                match (self, layout) {
+                    $($((TopologyParameters::$family(one), Layout::$variant(layout)) =>
+                        $crate::Family::places(one, layout),)+)+
+                    // A layout of another family.
+                    (_, other) => $crate::Places::on_circle(other),
+                }
+            }
+
             /// Kinds of links of which the topology itself knows more than their names.
             pub fn links(&self) -> &[$crate::GraphClass] {
                 match self {

@@ -35,6 +35,7 @@
 
 mod choice;
 mod dragonfly;
+mod drawing;
 mod exanest;
 mod families;
 mod family;
@@ -60,6 +61,7 @@ pub use dragonfly::{
     Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyParameters, DragonflyRouting, DragonflySize,
     GlobalLinks, Ugal,
 };
+pub use drawing::{Outline, Places, Point};
 pub use exanest::{Exanest, ExanestOrder, ExanestParameters, ExanestPath, ExanestRouting};
 pub use families::{Layout, TopologyParameters};
 pub use family::{
@@ -68,7 +70,7 @@ pub use family::{
 };
 pub use figures::{
     Bisection, ChannelLoad, ClassLinks, ClosedForms, Figures, Paths, PatternLoad, SourceClass,
-    SourcesCounted, channel_load, figures, figures_with_progress,
+    SourcesCounted, channel_load, count_links, figures, figures_with_progress,
 };
 pub use graph::{
     Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphParameters,

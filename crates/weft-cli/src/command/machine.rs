@@ -1,5 +1,9 @@
 //! `weft machine`: what there is to know of a machine without running anything on it.
 
+mod diff;
+mod draw;
+mod new;
+
 use crate::exit::{Failure, Status};
 use crate::options::{FormatOptions, SetOptions};
 use crate::output;
@@ -20,6 +24,12 @@ pub enum MachineCommand {
     Check(OneMachine),
     /// List the endpoints by name, as --from, --to and mapping files write them
     Names(OneMachine),
+    /// Draw the switches and links as SVG; by groups, subtrees or layers above 1,000 switches
+    Draw(draw::DrawOptions),
+    /// List the values and figures in which two machines differ; status 1 if there are any
+    Diff(diff::DiffOptions),
+    /// Print a machine file to start from: that of another machine, with a comment above every key
+    New(new::NewOptions),
 }
 
 /// One machine, named without -m.
@@ -44,6 +54,9 @@ impl MachineCommand {
             MachineCommand::Show(one) => show(&one),
             MachineCommand::Check(one) => check(&one),
             MachineCommand::Names(one) => names(&one),
+            MachineCommand::Draw(options) => options.run(),
+            MachineCommand::Diff(options) => options.run(),
+            MachineCommand::New(options) => options.run(),
         }
     }
 }

@@ -1,4 +1,10 @@
-//! Facts about a machine that need no run: values, figures, proofs.
+//! Facts about a machine that need no run: values, figures, proofs, a drawing, differences from another.
+
+mod diff;
+mod draw;
+
+pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
+pub use draw::draw;
 
 use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
@@ -177,6 +183,15 @@ pub fn input(path: &str, sets: &[String]) -> Result<MachineInput, ExperimentErro
     };
     input.files = machine.files;
     Ok(input)
+}
+
+/// The text of a machine file called `name` to start from: that of the machine `like`, with a comment above
+/// every key.
+///
+/// # Errors
+/// A name that `-m` does not take, and everything that is wrong with `like`.
+pub fn template(name: &str, like: &str) -> Result<String, ExperimentError> {
+    weft_machine::template(name, like).map_err(refused)
 }
 
 fn is_shipped(input: &MachineInput) -> bool {

@@ -1,6 +1,7 @@
 //! The keys of a Dragonfly in machine files.
 
 use super::{Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflySize, GlobalLinks, Ugal};
+use crate::drawing::Places;
 use crate::family::{Counts, Family, Misfit};
 use crate::size::{SizeError, product};
 use crate::{parameters, routings};
@@ -97,6 +98,10 @@ impl Family for DragonflyParameters {
                 DragonflyLayout::Ugal(Ugal::new(dragonfly, ugal_threshold.get()))
             }
         })
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        Places::groups(self.groups, &Places::ring(self.a), |group, place| group * self.a + place)
     }
 
     fn examples() -> Vec<DragonflyParameters> {

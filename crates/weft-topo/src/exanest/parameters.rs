@@ -1,6 +1,7 @@
 //! The keys of an ExaNeSt machine in machine files.
 
 use super::{Exanest, ExanestOrder, MPSOCS, QFDBS, SWITCHES, Y_RING};
+use crate::drawing::{Outline, Places, Point};
 use crate::family::{Counts, Family, Misfit};
 use crate::size::SizeError;
 use crate::{parameters, routings};
@@ -25,6 +26,11 @@ parameters! {
         /// Mezzanines of four QFDBs: 1 to 4, or a multiple of 4.
         mezzanines: u32;
     }
+}
+
+/// A point of a drawing.
+const fn at(x: f64, y: f64) -> Point {
+    Point { x, y }
 }
 
 impl Family for ExanestParameters {
@@ -65,6 +71,29 @@ impl Family for ExanestParameters {
     fn build(&self) -> Result<ExanestOrder, SizeError> {
         let ExanestRouting::DimensionOrder { datelines } = self.routing;
         Ok(ExanestOrder::new(Exanest::new(u64::from(self.mezzanines))?, datelines))
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        // The QFDBs of a mezzanine stand askew, so that the links of one do not pass behind another.
+        const QFDB: [Point; 4] = [at(0.0, 0.0), at(3.3, 0.5), at(3.8, 3.8), at(0.5, 3.3)];
+        // F1 to F4, so far apart that their names have room, and the router.
+        const SWITCH: [Point; 5] = [at(0.0, 0.0), at(1.6, 0.0), at(0.0, 1.2), at(1.6, 1.2), at(-0.9, -0.7)];
+        let place = |switch: u32| {
+            let (qfdb, mezzanine) = (switch / SWITCHES % QFDBS, switch / (SWITCHES * QFDBS));
+            let column = f64::from(mezzanine % Y_RING as u32);
+            let row = f64::from(mezzanine / Y_RING as u32);
+            let here = SWITCH[(switch % SWITCHES) as usize].from(QFDB[qfdb as usize]);
+            here.from(at(8.6 * column, 8.2 * row))
+        };
+        let switches = self.mezzanines * QFDBS * SWITCHES;
+        Places {
+            switches: (0..switches).map(place).collect(),
+            part_of: (0..switches).map(|switch| switch / (SWITCHES * QFDBS)).collect(),
+            parts: (1..=self.mezzanines).map(|mezzanine| format!("mezzanine M{mezzanine}")).collect(),
+            has_hub: false,
+            outline: Outline::Rectangle,
+            has_rings: true,
+        }
     }
 
     fn examples() -> Vec<ExanestParameters> {

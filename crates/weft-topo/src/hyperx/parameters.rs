@@ -1,6 +1,7 @@
 //! The keys of a HyperX, a hypercube and a fully connected network in machine files.
 
 use super::{HyperX, HyperXLayout, HyperXRouting, MAX_HYPERX_DIMENSIONS, ports_per_switch};
+use crate::drawing::Places;
 use crate::family::{Counts, Family, Misfit};
 use crate::parameters;
 use crate::size::{SizeError, product};
@@ -83,6 +84,10 @@ impl Family for HyperXParameters {
         build(&self.dims, self.endpoints_per_switch, self.routing)
     }
 
+    fn places(&self, _: &Self::Layout) -> Places {
+        Places::grid(&self.dims, false)
+    }
+
     fn examples() -> Vec<HyperXParameters> {
         let dims: [&[u32]; 10] =
             [&[1], &[2], &[5], &[3, 3], &[4, 2], &[1, 4], &[3, 1, 2], &[4, 4], &[3, 2, 3], &[2, 3, 2, 2]];
@@ -127,6 +132,10 @@ impl Family for HypercubeParameters {
         build(&self.sizes(), self.endpoints_per_switch, self.routing)
     }
 
+    fn places(&self, _: &Self::Layout) -> Places {
+        Places::grid(&self.sizes(), false)
+    }
+
     fn examples() -> Vec<HypercubeParameters> {
         let example = |(dimensions, endpoints_per_switch)| {
             routings().map(|routing| HypercubeParameters { dimensions, endpoints_per_switch, routing })
@@ -146,6 +155,10 @@ impl Family for FullyConnectedParameters {
 
     fn build(&self) -> Result<HyperXLayout, SizeError> {
         build(&[self.switches], self.endpoints_per_switch, self.routing)
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        Places::numbered_on_circle(self.switches)
     }
 
     fn examples() -> Vec<FullyConnectedParameters> {

@@ -1,6 +1,7 @@
 //! The keys of a k-ary n-tree in machine files.
 
 use super::{Ascent, KaryTree, UpDown};
+use crate::drawing::Places;
 use crate::family::{Counts, Family, Misfit};
 use crate::parameters;
 use crate::size::SizeError;
@@ -45,6 +46,11 @@ impl Family for KaryTreeParameters {
 
     fn build(&self) -> Result<UpDown, SizeError> {
         Ok(UpDown::new(KaryTree::new(u64::from(self.k), u64::from(self.n))?, self.routing))
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        let per_level = self.k.pow(self.n - 1);
+        Places::levels(&vec![per_level; self.n as usize], if self.n > 1 { self.k } else { 0 })
     }
 
     fn examples() -> Vec<KaryTreeParameters> {

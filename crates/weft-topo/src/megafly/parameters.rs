@@ -1,6 +1,7 @@
 //! The keys of a Megafly in machine files.
 
 use super::{Megafly, MegaflyLayout, MegaflySize};
+use crate::drawing::{Places, Point};
 use crate::family::{Counts, Family, Misfit};
 use crate::size::SizeError;
 use crate::{parameters, routings};
@@ -93,6 +94,20 @@ impl Family for MegaflyParameters {
 
     fn build(&self) -> Result<MegaflyLayout, SizeError> {
         Ok(MegaflyLayout::new(Megafly::new(self.size())?, self.routing.clone()))
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        // Leaves outside, spines towards the middle.
+        let row = |count: u32, y: f64| {
+            (0..count).map(move |place| Point { x: f64::from(place) - 0.5 * f64::from(count - 1), y })
+        };
+        let half = 0.2 * f64::from(self.leaves.max(self.spines)).max(4.0);
+        let group: Vec<Point> = row(self.leaves, -half).chain(row(self.spines, half)).collect();
+        let first_spine = self.groups * self.leaves;
+        Places::groups(self.groups, &group, |group, place| match place.checked_sub(self.leaves) {
+            None => group * self.leaves + place,
+            Some(spine) => first_spine + group * self.spines + spine,
+        })
     }
 
     fn examples() -> Vec<MegaflyParameters> {

@@ -17,6 +17,7 @@
 //! # Not modelled
 //! Powers of primes, for which the arithmetic is that of larger fields.
 
+use crate::drawing::Places;
 use crate::family::{Counts, Family, Misfit};
 use crate::graph::{Graph, GraphClass, GraphDescription, GraphLayout, GraphLink, GraphRouting, GraphSwitch};
 use crate::parameters;
@@ -145,6 +146,17 @@ impl Family for SlimFlyParameters {
     fn build(&self) -> Result<GraphLayout, SizeError> {
         let graph = Graph::new(&self.description(), self.p)?;
         GraphLayout::new(graph, self.routing).map_err(|_| SizeError::Apart)
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        // A half of the circle for each subgraph, with a gap between them.
+        let q = self.q;
+        let slots: Vec<u32> = (0..2 * q).map(|group| group + group / q).collect();
+        let groups = Places::groups_with_gaps((&slots, 2 * q + 2), &Places::ring(q), |group, member| {
+            group * q + member
+        });
+        let name = |group: u32| format!("group {}, {}", group / q, group % q);
+        Places { parts: (0..2 * q).map(name).collect(), ..groups }
     }
 
     fn examples() -> Vec<SlimFlyParameters> {

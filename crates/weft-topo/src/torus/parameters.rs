@@ -1,6 +1,7 @@
 //! The keys of a torus or a mesh in machine files.
 
 use super::{Dimension, DimensionOrder, MAX_DIMENSIONS, Torus};
+use crate::drawing::Places;
 use crate::family::{Counts, Family, Misfit};
 use crate::size::{SizeError, product};
 use crate::{parameters, routings};
@@ -115,6 +116,10 @@ impl Family for TorusParameters {
         build(&self.dims, true, self.endpoints_per_switch, &self.routing)
     }
 
+    fn places(&self, _: &Self::Layout) -> Places {
+        Places::grid(&self.dims, true)
+    }
+
     fn examples() -> Vec<TorusParameters> {
         examples()
             .map(|(dims, endpoints_per_switch, routing)| TorusParameters {
@@ -141,6 +146,10 @@ impl Family for MeshParameters {
 
     fn build(&self) -> Result<DimensionOrder, SizeError> {
         build(&self.dims, false, self.endpoints_per_switch, &self.routing)
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        Places::grid(&self.dims, false)
     }
 
     fn examples() -> Vec<MeshParameters> {

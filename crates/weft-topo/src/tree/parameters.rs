@@ -1,6 +1,7 @@
 //! The keys of trees in machine files.
 
 use super::{LEVEL_SHIFT, MAX_LEVELS, Tier, Tree, TreeRouting, TreeUpDown, address_bits, size};
+use crate::drawing::Places;
 use crate::family::{Counts, Family, Misfit};
 use crate::parameters;
 use crate::size::SizeError;
@@ -109,6 +110,16 @@ fn greatest_common_divisor(one: u32, other: u32) -> u32 {
     a
 }
 
+/// Levels as rows.
+fn places(tiers: &[Tier]) -> Places {
+    let count = |level: usize| -> u32 {
+        let (below, above) = tiers.split_at(level);
+        above.iter().map(|tier| tier.children).chain(below.iter().map(|tier| tier.parents)).product()
+    };
+    let levels: Vec<u32> = (0..=tiers.len()).map(count).collect();
+    Places::levels(&levels, tiers.last().map_or(0, |tier| tier.children))
+}
+
 fn counts(endpoints_per_leaf: u32, tiers: &[Tier]) -> Counts {
     let (endpoints, switches, ports) = size(endpoints_per_leaf, tiers);
     Counts { endpoints, switches, ports, virtual_channels: 1 }
@@ -141,6 +152,10 @@ impl Family for TreeParameters {
 
     fn build(&self) -> Result<TreeUpDown, SizeError> {
         Ok(TreeUpDown::new(Tree::new(self.endpoints_per_leaf(), &self.tiers())?, self.routing))
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        places(&self.tiers())
     }
 
     fn examples() -> Vec<TreeParameters> {
@@ -195,6 +210,10 @@ impl Family for SpineLeafParameters {
 
     fn build(&self) -> Result<TreeUpDown, SizeError> {
         Ok(TreeUpDown::new(Tree::new(self.endpoints_per_leaf, &self.tiers())?, self.routing))
+    }
+
+    fn places(&self, _: &Self::Layout) -> Places {
+        places(&self.tiers())
     }
 
     fn examples() -> Vec<SpineLeafParameters> {

@@ -1,0 +1,52 @@
+//! `weft machine draw`: a picture of a machine.
+
+use crate::exit::{Failure, Status};
+use crate::options::SetOptions;
+use crate::output;
+use crate::place::OutputFile;
+use clap::{Args, ValueHint};
+use std::path::{Path, PathBuf};
+use weft_sim::experiment::machine;
+
+/// Options of `weft machine draw`.
+#[derive(Args)]
+pub struct DrawOptions {
+    /// A machine that ships with weft, or a machine file
+    #[arg(value_name = "NAME|FILE")]
+    machine: String,
+
+    /// File for the SVG; without it standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+
+    /// Write over a file that is there already
+    #[arg(long, requires = "output")]
+    force: bool,
+
+    #[command(flatten)]
+    sets: SetOptions,
+}
+
+impl DrawOptions {
+    /// Draws it.
+    pub fn run(&self) -> Result<Status, Failure> {
+        if let Some(path) = &self.output {
+            let file = OutputFile { option: "--output", contents: "drawing", path };
+            file.refuse_inputs(&[Path::new(&self.machine)])?;
+            if !self.force {
+                file.refuse_existing()?;
+            }
+        }
+        let drawing = machine::draw(&machine::input(&self.machine, &self.sets.sets)?)?;
+        match &self.output {
+            None => output::text(&drawing)?,
+            Some(path) => std::fs::write(path, drawing).map_err(|error| {
+                Failure::input(format!(
+                    "cannot write {}: {error}; name a file that can be written",
+                    path.display()
+                ))
+            })?,
+        }
+        Ok(Status::Done)
+    }
+}
