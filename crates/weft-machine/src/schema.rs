@@ -114,7 +114,7 @@ fn way_of_writing(schema: &Value) -> Option<String> {
     let is_attributed = |one: &Value| one.get("properties").is_some();
     let text = |schema: &Value| schema.get("description").and_then(Value::as_str).map(str::to_owned);
     if let Some(options) = options.filter(|options| options.iter().any(is_attributed)) {
-        return options.iter().find(|one| !is_attributed(one)).and_then(|bare| way_of_writing(bare));
+        return options.iter().find(|one| !is_attributed(one)).and_then(way_of_writing);
     }
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
         let words: Vec<String> =
