@@ -78,7 +78,8 @@ impl Routing for DragonflyPar {
         4
     }
 
-    #[inline]
+    // Not inlined, so that the usual routings stay small where all of them are called from one place.
+    #[inline(never)]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         let dragonfly = self.topology();
         if dragonfly.class(at.port).0 == 0 || self.may_think_again(&at, *state) {

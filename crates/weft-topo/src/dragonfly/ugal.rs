@@ -40,7 +40,7 @@ impl Ugal {
     }
 
     /// The intermediate group of a packet that is better off with a detour.
-    #[inline]
+    #[inline(always)]
     pub(super) fn detour(&self, from: Address, to: Address, view: &mut impl LocalView) -> Option<u32> {
         let via = self.dragonfly.draw_third_group(from, to, view)?;
         let target = self.dragonfly.group(to);
@@ -54,7 +54,7 @@ impl Ugal {
     }
 
     /// Links between switches of the path between two groups by one of their links.
-    #[inline]
+    #[inline(always)]
     fn minimal_hops(&self, from: Address, link: u32, to: Address) -> u32 {
         let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
         let out = self.dragonfly.gateway(source, target, link).0;
@@ -65,7 +65,7 @@ impl Ugal {
 
     /// Links between switches of the path by way of a third group, to which it goes by one of the links
     /// there.
-    #[inline]
+    #[inline(always)]
     fn detour_hops(&self, from: Address, (via, link): (u32, u32), to: Address) -> u32 {
         let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
         let out = self.dragonfly.gateway(source, via, link).0;
@@ -79,10 +79,42 @@ impl Ugal {
     }
 }
 
+impl Ugal {
+    /// [`Routing::route`].
+    #[inline(always)]
+    fn decide(
+        &self,
+        at: AtSwitch,
+        to: Address,
+        state: &mut RouteState,
+        view: &mut impl LocalView,
+    ) -> NextHop {
+        if self.dragonfly.class(at.port).0 == 0 {
+            *state = state_of(self.detour(at.address, to, view));
+        } else if via(*state) == Some(self.dragonfly.group(at.address)) {
+            *state = state_of(None);
+        }
+        let port = self.dragonfly.adaptive_port(at.address, via(*state), to, view);
+        let vc = if self.dragonfly.class(port).0 == 0 { at.vc } else { self.dragonfly.next_vc(&at) };
+        NextHop { port, vc }
+    }
+
+    #[inline(never)]
+    fn decide_among_links(
+        &self,
+        at: AtSwitch,
+        to: Address,
+        state: &mut RouteState,
+        view: &mut impl LocalView,
+    ) -> NextHop {
+        self.decide(at, to, state, view)
+    }
+}
+
 impl Dragonfly {
     /// The port of a packet that goes minimally, or first to another group: of several links, the one with
     /// the shortest queue.
-    #[inline]
+    #[inline(always)]
     pub(super) fn adaptive_port(
         &self,
         at: Address,
@@ -115,14 +147,11 @@ impl Routing for Ugal {
 
     #[inline]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
-        if self.dragonfly.class(at.port).0 == 0 {
-            *state = state_of(self.detour(at.address, to, view));
-        } else if via(*state) == Some(self.dragonfly.group(at.address)) {
-            *state = state_of(None);
+        // The usual machine has one link per pair of groups: its code is compiled apart, without the choice.
+        match self.dragonfly.links_per_pair() {
+            1 => self.decide(at, to, state, view),
+            _ => self.decide_among_links(at, to, state, view),
         }
-        let port = self.dragonfly.adaptive_port(at.address, via(*state), to, view);
-        let vc = if self.dragonfly.class(port).0 == 0 { at.vc } else { self.dragonfly.next_vc(&at) };
-        NextHop { port, vc }
     }
 
     fn is_deterministic(&self) -> bool {

@@ -76,7 +76,8 @@ impl Routing for DragonflyValiant {
         3
     }
 
-    #[inline]
+    // Not inlined, as PAR.
+    #[inline(never)]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         let dragonfly = &self.dragonfly;
         let here = dragonfly.group(at.address);
