@@ -29,12 +29,21 @@ pub const SHIPPED: &[Shipped] = shipped![
     "bxi3-megafly",
     "carvnet-spineleaf",
     "communication-ip",
+    "deep-msa",
     "ethernet-100g-spineleaf",
     "exanest",
     "ib-ndr-fattree",
     "ib-qdr-fattree",
     "slingshot-dragonfly",
 ];
+
+/// The files that shipped machines name, by their names there.
+const FILES: &[(&str, &str)] = &[("deep-msa.edges", include_str!("../../../machines/deep-msa.edges"))];
+
+/// The text of a file that a shipped machine names.
+pub(crate) fn shipped_file(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|file| file.0 == name).map(|file| file.1)
+}
 
 /// A line of `weft machine list`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

@@ -346,7 +346,10 @@ fn read_graphs(mut raw: RawTopology, reader: &mut Reader<'_>) -> Option<RawTopol
         };
         let text = match reader.files.get(&graph.file) {
             Some(text) => Ok(text.clone()),
-            None => graph_file::text_of(&graph.file, &folder),
+            None => graph_file::text_of(&graph.file, &folder).or_else(|problem| {
+                // A machine that ships, or one that was made of it, has its file with it.
+                shipped_file(&graph.file).map(str::to_owned).ok_or(problem)
+            }),
         };
         let read = text.and_then(|text| Ok((graph_file::read(&graph.file, &folder, &text)?, text)));
         match read {

@@ -10,7 +10,7 @@
 //! | `exanest` | [`Exanest`] | [`ExanestOrder`]: through F1 and its router, then X, Y, Z | 2 |
 //! | `kary_tree` | [`KaryTree`] | [`UpDown`]: D-mod-k or random up | 1 |
 //! | `tree` | [`Tree`] (and spine-leaf) | [`TreeUpDown`]: D-mod-k, random, ECMP, adaptive | 1 |
-//! | `dragonfly` | [`Dragonfly`] | [`DragonflyMinimal`]; [`Ugal`]: UGAL-L | 2; 3 |
+//! | `dragonfly` | [`Dragonfly`] | [`DragonflyRouting`]: minimal; Valiant, UGAL-L; PAR | 2; 3; 4 |
 //! | `hyperx` | [`HyperX`] (hypercube, fully connected) | [`HyperXLayout`]: dimension order; UGAL-L | 1; 2 |
 //! | `megafly` | [`Megafly`] (Dragonfly+) | [`MegaflyRouting`]: minimal; Valiant, UGAL-L, PAR | 1; 2 |
 //! | `graph` | [`Graph`], from a file | [`GraphLayout`]: shortest; Valiant, UGAL-L | 1 and turns; twice |
@@ -58,8 +58,8 @@ mod traits;
 mod tree;
 
 pub use dragonfly::{
-    Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyParameters, DragonflyRouting, DragonflySize,
-    GlobalLinks, Ugal,
+    Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyPar, DragonflyParameters, DragonflyRouting,
+    DragonflySize, DragonflyValiant, GlobalLinks, Ugal,
 };
 pub use drawing::{Outline, Places, Point};
 pub use exanest::{Exanest, ExanestOrder, ExanestParameters, ExanestPath, ExanestRouting};

@@ -4,8 +4,8 @@
 //! links on end would be shorter; no routing here uses them.
 
 use super::detour_loads::detour_loads;
-use super::uniform_loads::minimal_load;
-use super::{Dragonfly, DragonflyMinimal, Ugal};
+use super::uniform_loads::{detour_load, minimal_load};
+use super::{Dragonfly, DragonflyMinimal, DragonflyPar, DragonflyValiant, Ugal};
 use crate::figures::{
     Bisection, ChannelLoad, ClosedForms, Paths, best_split, mean_over_pairs, ordered_pairs, walk_permutation,
 };
@@ -73,6 +73,24 @@ impl Dragonfly {
     }
 }
 
+impl Dragonfly {
+    fn minimal_permutation_load(&self, permutation: &Permutation) -> ChannelLoad {
+        let minimal = walk_permutation(&DragonflyMinimal::new(self.clone()), permutation);
+        minimal.busiest_per_class(self, Paths::Minimal, |load| load as f64)
+    }
+
+    /// The load of a permutation that goes partly minimally and partly on detours. Of several links to a
+    /// group it takes those that the destinations choose, which queues can only improve on.
+    fn split_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
+        if self.groups() < 3 {
+            return Some(self.minimal_permutation_load(permutation));
+        }
+        let minimal = walk_permutation(&DragonflyMinimal::new(self.clone()), permutation);
+        let detours = detour_loads(self, permutation)?;
+        Some(best_split(self, &minimal, &detours, f64::from(self.groups() - 2)))
+    }
+}
+
 impl ClosedForms for DragonflyMinimal {
     /// Two global links on end can be shorter than local, global, local.
     fn idle_detour(&self) -> u32 {
@@ -123,13 +141,77 @@ impl ClosedForms for Ugal {
     }
 
     fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
+        self.topology().split_load(permutation)
+    }
+}
+
+impl ClosedForms for DragonflyPar {
+    fn diameter(&self) -> Option<u32> {
+        Some(self.topology().diameter())
+    }
+
+    fn mean_distance(&self) -> Option<f64> {
+        Some(self.topology().mean_distance())
+    }
+
+    fn bisection(&self) -> Option<Bisection> {
+        Some(self.topology().bisection())
+    }
+
+    /// As UGAL-L, with a second local link in the source's group.
+    fn longest_route(&self) -> Option<u32> {
+        Some(6)
+    }
+
+    fn idle_detour(&self) -> u32 {
+        1
+    }
+
+    fn uniform_load(&self) -> Option<ChannelLoad> {
+        Some(ChannelLoad { per_class: self.topology().uniform_load()?, paths: Paths::Minimal })
+    }
+
+    fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
+        self.topology().split_load(permutation)
+    }
+}
+
+impl ClosedForms for DragonflyValiant {
+    fn diameter(&self) -> Option<u32> {
+        Some(self.topology().diameter())
+    }
+
+    fn mean_distance(&self) -> Option<f64> {
+        Some(self.topology().mean_distance())
+    }
+
+    fn bisection(&self) -> Option<Bisection> {
+        Some(self.topology().bisection())
+    }
+
+    fn longest_route(&self) -> Option<u32> {
+        Some(5)
+    }
+
+    /// From one link to five.
+    fn idle_detour(&self) -> u32 {
+        if self.topology().groups() > 2 { 4 } else { 1 }
+    }
+
+    fn uniform_load(&self) -> Option<ChannelLoad> {
         let dragonfly = self.topology();
-        let minimal = walk_permutation(&DragonflyMinimal::new(dragonfly.clone()), permutation);
+        let per_class =
+            if dragonfly.groups() > 2 { detour_load(dragonfly)? } else { dragonfly.uniform_load()? };
+        Some(ChannelLoad { per_class, paths: Paths::Random })
+    }
+
+    fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
+        let dragonfly = self.topology();
         if dragonfly.groups() < 3 {
-            return Some(minimal.busiest_per_class(dragonfly, Paths::Minimal, |load| load as f64));
+            return Some(dragonfly.minimal_permutation_load(permutation));
         }
-        let detours = detour_loads(dragonfly, permutation)?;
         let unit = f64::from(dragonfly.groups() - 2);
-        Some(best_split(dragonfly, &minimal, &detours, unit))
+        let loads = detour_loads(dragonfly, permutation)?;
+        Some(loads.busiest_per_class(dragonfly, Paths::Random, |load| load as f64 / unit))
     }
 }

@@ -61,9 +61,11 @@ impl Dragonfly {
 
     /// The switch (in its group) and port by which `group` reaches `other` over one of the links between
     /// them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn gateway(&self, group: u32, other: u32, copy: u32) -> (u32, PortId) {
-        self.gateways[(self.slot(group, other) * self.links_per_pair + copy) as usize]
+        let slot = self.slot(group, other);
+        let link = if self.links_per_pair == 1 { slot } else { slot * self.links_per_pair + copy };
+        self.gateways[link as usize]
     }
 
     /// The group that the link at a global port leads to, and which of the links there it is; none at a spare
@@ -93,11 +95,13 @@ impl Dragonfly {
     }
 
     /// The link by which a packet for `to` goes from a switch of `group` to `other`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn choose(&self, group: u32, switch: u32, other: u32, to: Address) -> u32 {
         if self.links_per_pair == 1 { 0 } else { self.choose_of_several(group, switch, other, to) }
     }
 
+    /// Not inlined: most machines have one link, and pass by.
+    #[inline(never)]
     fn choose_of_several(&self, group: u32, switch: u32, other: u32, to: Address) -> u32 {
         let destination = self.switch_in_group(to) * self.endpoints_per_switch + self.endpoint_port(to).0;
         if let Some(own) = self.own_link(group, switch, other) {
@@ -111,11 +115,12 @@ impl Dragonfly {
 
     /// As [`Dragonfly::choose`], but the link towards which the queue is shortest. Other switches' links are
     /// taken only where the switch has none itself, so that a packet goes to one other switch at most.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn choose_by_queue(&self, at: Address, other: u32, to: Address, view: &impl LocalView) -> u32 {
         if self.links_per_pair == 1 { 0 } else { self.shortest_of_several(at, other, to, view) }
     }
 
+    #[inline(never)]
     fn shortest_of_several(&self, at: Address, other: u32, to: Address, view: &impl LocalView) -> u32 {
         let (group, switch) = (self.group(at), self.switch_in_group(at));
         let queued = |copy| view.queued(self.port_to_link(at, other, copy));
@@ -136,10 +141,16 @@ impl Dragonfly {
 
     /// The port towards one of the links to another group: the link itself, or local to the switch that has
     /// it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn port_to_link(&self, at: Address, other: u32, copy: u32) -> PortId {
         let here = self.switch_in_group(at);
         let (gateway, port) = self.gateway(self.group(at), other, copy);
         if gateway == here { port } else { self.local_port(here, gateway) }
+    }
+
+    /// The port towards the link that [`Dragonfly::choose`] says. Not inlined, as the choice.
+    #[inline(never)]
+    pub(crate) fn port_to_chosen_link(&self, at: Address, other: u32, to: Address) -> PortId {
+        self.port_to_link(at, other, self.choose(self.group(at), self.switch_in_group(at), other, to))
     }
 }

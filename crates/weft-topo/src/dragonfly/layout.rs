@@ -1,6 +1,6 @@
 //! A Dragonfly with one of its routings.
 
-use super::{Dragonfly, DragonflyMinimal, Ugal};
+use super::{Dragonfly, DragonflyMinimal, DragonflyPar, DragonflyValiant, Ugal};
 use crate::figures::{Bisection, ChannelLoad, ClosedForms};
 use crate::pattern::Permutation;
 use crate::proof::{Channel, Ranked};
@@ -14,14 +14,20 @@ pub enum DragonflyLayout {
     Minimal(DragonflyMinimal),
     /// UGAL-L.
     Ugal(Ugal),
+    /// Valiant.
+    Valiant(DragonflyValiant),
+    /// PAR.
+    Par(DragonflyPar),
 }
 
-/// The same expression for either routing.
+/// The same expression for every routing.
 macro_rules! each {
     ($layout:expr, $routing:ident => $answer:expr) => {
         match $layout {
             DragonflyLayout::Minimal($routing) => $answer,
             DragonflyLayout::Ugal($routing) => $answer,
+            DragonflyLayout::Valiant($routing) => $answer,
+            DragonflyLayout::Par($routing) => $answer,
         }
     };
 }

@@ -53,7 +53,10 @@ impl Dragonfly {
         if group == target {
             return self.port_within_group(at, to);
         }
-        self.port_to_link(at, target, self.choose(group, self.switch_in_group(at), target, to))
+        if self.links_per_pair == 1 {
+            return self.port_to_link(at, target, 0);
+        }
+        self.port_to_chosen_link(at, target, to)
     }
 
     /// The port towards an endpoint of the same group.

@@ -18,15 +18,19 @@ mod figures;
 mod global_links;
 mod layout;
 mod minimal;
+mod par;
 mod parameters;
 mod ugal;
 mod uniform_loads;
+mod valiant;
 
 pub use global_links::GlobalLinks;
 pub use layout::DragonflyLayout;
 pub use minimal::DragonflyMinimal;
+pub use par::DragonflyPar;
 pub use parameters::{DragonflyParameters, DragonflyRouting};
 pub use ugal::Ugal;
+pub use valiant::DragonflyValiant;
 
 use crate::size::{
     MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError, bits_for, check_counts, in_range, product,

@@ -1,6 +1,9 @@
 //! The keys of a Dragonfly in machine files.
 
-use super::{Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflySize, GlobalLinks, Ugal};
+use super::{
+    Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyPar, DragonflySize, DragonflyValiant, GlobalLinks,
+    Ugal,
+};
 use crate::drawing::Places;
 use crate::family::{Counts, Family, Misfit};
 use crate::size::{SizeError, product};
@@ -14,6 +17,14 @@ routings! {
         Minimal = "minimal",
         /// The minimal path, or one by way of a random group where the local queues say that it is faster.
         UgalL = "ugal-l" {
+            /// Bias towards the minimal path, in bytes × hops; 0 where not given.
+            ugal_threshold: Bytes = Bytes::ZERO;
+        },
+        /// By way of a random group (Valiant); the shortest path within a group.
+        Valiant = "valiant",
+        /// As `ugal-l`; another switch of the source group may leave the minimal path once more, where its
+        /// own queues say so.
+        Par = "par" {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
         },
@@ -83,7 +94,8 @@ impl Family for DragonflyParameters {
             ports: switches.saturating_mul(u128::from(p + a + h)),
             virtual_channels: match self.routing {
                 DragonflyRouting::Minimal => 2,
-                DragonflyRouting::UgalL { .. } => 3,
+                DragonflyRouting::UgalL { .. } | DragonflyRouting::Valiant => 3,
+                DragonflyRouting::Par { .. } => 4,
             },
         }
     }
@@ -96,6 +108,10 @@ impl Family for DragonflyParameters {
             DragonflyRouting::Minimal => DragonflyLayout::Minimal(DragonflyMinimal::new(dragonfly)),
             DragonflyRouting::UgalL { ugal_threshold } => {
                 DragonflyLayout::Ugal(Ugal::new(dragonfly, ugal_threshold.get()))
+            }
+            DragonflyRouting::Valiant => DragonflyLayout::Valiant(DragonflyValiant::new(dragonfly)),
+            DragonflyRouting::Par { ugal_threshold } => {
+                DragonflyLayout::Par(DragonflyPar::new(dragonfly, ugal_threshold.get()))
             }
         })
     }
@@ -128,7 +144,13 @@ impl Family for DragonflyParameters {
             (2, 1, 6, 2, 4),
         ];
         let arrangements = [GlobalLinks::Palmtree, GlobalLinks::Absolute];
-        let routings = [DragonflyRouting::Minimal, DragonflyRouting::UgalL { ugal_threshold: Bytes::ZERO }];
+        let ugal_threshold = Bytes::ZERO;
+        let routings = [
+            DragonflyRouting::Minimal,
+            DragonflyRouting::UgalL { ugal_threshold },
+            DragonflyRouting::Valiant,
+            DragonflyRouting::Par { ugal_threshold },
+        ];
         let mut examples = Vec::new();
         for (p, a, h, links_per_pair, groups) in sizes {
             for global in arrangements {

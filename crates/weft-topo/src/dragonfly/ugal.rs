@@ -15,10 +15,11 @@
 //! routing); A. Singh, "Load-balanced routing in interconnection networks", PhD thesis, Stanford 2005.
 
 use super::Dragonfly;
-use crate::choice::below;
+use super::valiant::{state_of, via};
 use crate::proof::{Channel, Ranked};
 use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing};
 use serde::{Deserialize, Serialize};
+use weft_units::PortId;
 
 /// UGAL with local information.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -39,15 +40,10 @@ impl Ugal {
     }
 
     /// The intermediate group of a packet that is better off with a detour.
-    #[inline]
-    fn detour(&self, from: Address, to: Address, view: &mut impl LocalView) -> Option<u32> {
-        let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
-        if source == target || self.dragonfly.groups() < 3 {
-            return None;
-        }
-        let mut via = below(self.dragonfly.groups() - 2, view.random());
-        via += u32::from(via >= source.min(target));
-        via += u32::from(via >= source.max(target));
+    #[inline(always)]
+    pub(super) fn detour(&self, from: Address, to: Address, view: &mut impl LocalView) -> Option<u32> {
+        let via = self.dragonfly.draw_third_group(from, to, view)?;
+        let target = self.dragonfly.group(to);
         let direct = self.dragonfly.choose_by_queue(from, target, to, view);
         let around = self.dragonfly.choose_by_queue(from, via, to, view);
         let minimal = view.queued(self.dragonfly.port_to_link(from, target, direct));
@@ -58,7 +54,7 @@ impl Ugal {
     }
 
     /// Links between switches of the path between two groups by one of their links.
-    #[inline]
+    #[inline(always)]
     fn minimal_hops(&self, from: Address, link: u32, to: Address) -> u32 {
         let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
         let out = self.dragonfly.gateway(source, target, link).0;
@@ -69,7 +65,7 @@ impl Ugal {
 
     /// Links between switches of the path by way of a third group, to which it goes by one of the links
     /// there.
-    #[inline]
+    #[inline(always)]
     fn detour_hops(&self, from: Address, (via, link): (u32, u32), to: Address) -> u32 {
         let (source, target) = (self.dragonfly.group(from), self.dragonfly.group(to));
         let out = self.dragonfly.gateway(source, via, link).0;
@@ -83,9 +79,55 @@ impl Ugal {
     }
 }
 
-/// State: the intermediate group plus one; 0 without a detour and once it is reached.
-fn via(state: RouteState) -> Option<u32> {
-    state.0.checked_sub(1)
+impl Ugal {
+    /// [`Routing::route`].
+    #[inline(always)]
+    fn decide(
+        &self,
+        at: AtSwitch,
+        to: Address,
+        state: &mut RouteState,
+        view: &mut impl LocalView,
+    ) -> NextHop {
+        if self.dragonfly.class(at.port).0 == 0 {
+            *state = state_of(self.detour(at.address, to, view));
+        } else if via(*state) == Some(self.dragonfly.group(at.address)) {
+            *state = state_of(None);
+        }
+        let port = self.dragonfly.adaptive_port(at.address, via(*state), to, view);
+        let vc = if self.dragonfly.class(port).0 == 0 { at.vc } else { self.dragonfly.next_vc(&at) };
+        NextHop { port, vc }
+    }
+
+    #[inline(never)]
+    fn decide_among_links(
+        &self,
+        at: AtSwitch,
+        to: Address,
+        state: &mut RouteState,
+        view: &mut impl LocalView,
+    ) -> NextHop {
+        self.decide(at, to, state, view)
+    }
+}
+
+impl Dragonfly {
+    /// The port of a packet that goes minimally, or first to another group: of several links, the one with
+    /// the shortest queue.
+    #[inline(always)]
+    pub(super) fn adaptive_port(
+        &self,
+        at: Address,
+        via: Option<u32>,
+        to: Address,
+        view: &impl LocalView,
+    ) -> PortId {
+        let group = via.unwrap_or(self.group(to));
+        if group == self.group(at) {
+            return self.port_within_group(at, to);
+        }
+        self.port_to_link(at, group, self.choose_by_queue(at, group, to, view))
+    }
 }
 
 impl RoutedTopology for Ugal {
@@ -105,20 +147,11 @@ impl Routing for Ugal {
 
     #[inline]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
-        if self.dragonfly.class(at.port).0 == 0 {
-            state.0 = self.detour(at.address, to, view).map_or(0, |group| group + 1);
-        } else if via(*state) == Some(self.dragonfly.group(at.address)) {
-            state.0 = 0;
+        // The usual machine has one link per pair of groups: its code is compiled apart, without the choice.
+        match self.dragonfly.links_per_pair() {
+            1 => self.decide(at, to, state, view),
+            _ => self.decide_among_links(at, to, state, view),
         }
-        let group = via(*state).unwrap_or(self.dragonfly.group(to));
-        let port = if group == self.dragonfly.group(at.address) {
-            self.dragonfly.port_within_group(at.address, to)
-        } else {
-            let link = self.dragonfly.choose_by_queue(at.address, group, to, view);
-            self.dragonfly.port_to_link(at.address, group, link)
-        };
-        let vc = if self.dragonfly.class(port).0 == 0 { at.vc } else { self.dragonfly.next_vc(&at) };
-        NextHop { port, vc }
     }
 
     fn is_deterministic(&self) -> bool {

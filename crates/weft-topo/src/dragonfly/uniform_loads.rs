@@ -1,4 +1,5 @@
-//! The load of uniform traffic on a Dragonfly with several links per pair of groups.
+//! The load of uniform traffic on a Dragonfly: on minimal paths where there are several links per pair of
+//! groups, and on detours.
 //!
 //! Sums run over switches and the destinations of other groups, never over pairs of endpoints. With the
 //! palmtree arrangement all groups are alike, and the loads of one are those of all.
@@ -9,7 +10,7 @@ use crate::traits::{Address, Topology};
 use weft_units::{EndpointId, SwitchId};
 
 /// Choices of a link that are added up in seconds. Machines with more are counted from a sample.
-const MOST_CHOICES: u64 = 1 << 30;
+const MOST_CHOICES: u64 = 1 << 27;
 
 /// The load of the busiest channel of each class on minimal paths, when every endpoint injects one unit.
 /// `None`: this would take long.
@@ -32,6 +33,41 @@ pub(super) fn minimal_load(dragonfly: &Dragonfly) -> Option<Vec<f64>> {
     Some(busiest.per_class(dragonfly, 1))
 }
 
+/// The same where every packet between groups goes by way of a third group, all equally likely. Needs three
+/// groups.
+pub(super) fn detour_load(dragonfly: &Dragonfly) -> Option<Vec<f64>> {
+    let groups = groups_to_add_up(dragonfly)?;
+    let unit = u64::from(dragonfly.groups() - 2);
+    let all_alike = groups.len() == 1;
+    let arrivals: Vec<Vec<u64>> = groups.clone().map(|group| all_arrivals(dragonfly, group)).collect();
+    let arrivals_at = |group: u32| &arrivals[if all_alike { 0 } else { group as usize }];
+    let mut busiest = Busiest::default();
+    for group in groups {
+        let mut loads = GroupLoads::new(dragonfly, group, unit);
+        for other in dragonfly.other_groups(group) {
+            // To the third group: for all groups but this one and the third, chosen alike.
+            for (switch, index) in choices(dragonfly) {
+                let link = dragonfly.choose(group, switch, other, dragonfly.address_in(group, index));
+                loads.add_leaving(switch, other, link, u64::from(dragonfly.endpoints_per_switch()) * unit);
+            }
+            // On from this group as the third, and from a third group into this one.
+            let own = choices(dragonfly).zip(arrivals_at(group)).zip(arrivals_from(dragonfly, other, group));
+            for (((switch, index), all), from_target) in own {
+                let link = dragonfly.choose(group, switch, other, dragonfly.address_in(other, index));
+                loads.add_leaving(switch, other, link, all - from_target);
+            }
+            let others =
+                choices(dragonfly).zip(arrivals_at(other)).zip(arrivals_from(dragonfly, group, other));
+            for (((switch, index), all), from_target) in others {
+                let to = dragonfly.address_in(group, index);
+                loads.add_entering(other, dragonfly.choose(other, switch, group, to), to, all - from_target);
+            }
+        }
+        busiest.see(&loads);
+    }
+    Some(busiest.per_class(dragonfly, unit))
+}
+
 /// The groups whose loads must be added up: one where all are alike.
 fn groups_to_add_up(dragonfly: &Dragonfly) -> Option<std::ops::Range<u32>> {
     let groups = match dragonfly.arrangement() {
@@ -48,6 +84,31 @@ fn choices(dragonfly: &Dragonfly) -> impl Iterator<Item = (u32, u32)> {
     let endpoints = dragonfly.endpoints_per_group();
     (0..dragonfly.switches_per_group())
         .flat_map(move |switch| (0..endpoints).map(move |index| (switch, index)))
+}
+
+/// Packets that come from a group to one which is not their destination's, when each endpoint sends one to
+/// each number of a destination: by switch and number, as [`choices`] are.
+fn arrivals_from(dragonfly: &Dragonfly, from: u32, group: u32) -> Vec<u64> {
+    let endpoints = dragonfly.endpoints_per_group();
+    let mut arrivals = vec![0; dragonfly.switches_per_group() as usize * endpoints as usize];
+    for (switch, index) in choices(dragonfly) {
+        let link = dragonfly.choose(from, switch, group, dragonfly.address_in(from, index));
+        let arrives = dragonfly.gateway(group, from, link).0;
+        arrivals[arrives as usize * endpoints as usize + index as usize] +=
+            u64::from(dragonfly.endpoints_per_switch());
+    }
+    arrivals
+}
+
+/// The sum of [`arrivals_from`] all other groups.
+fn all_arrivals(dragonfly: &Dragonfly, group: u32) -> Vec<u64> {
+    let mut sum = vec![0; dragonfly.switches_per_group() as usize * dragonfly.endpoints_per_group() as usize];
+    for other in dragonfly.other_groups(group) {
+        for (sum, arrived) in sum.iter_mut().zip(arrivals_from(dragonfly, other, group)) {
+            *sum += arrived;
+        }
+    }
+    sum
 }
 
 impl Dragonfly {

@@ -53,8 +53,12 @@ pub fn dragonfly(
 }
 
 /// Routings of the Dragonfly.
-pub const DRAGONFLY_ROUTINGS: [DragonflyRouting; 2] =
-    [DragonflyRouting::Minimal, DragonflyRouting::UgalL { ugal_threshold: Bytes::ZERO }];
+pub const DRAGONFLY_ROUTINGS: [DragonflyRouting; 4] = [
+    DragonflyRouting::Minimal,
+    DragonflyRouting::UgalL { ugal_threshold: Bytes::ZERO },
+    DragonflyRouting::Valiant,
+    DragonflyRouting::Par { ugal_threshold: Bytes::ZERO },
+];
 
 pub fn star(endpoints: u64) -> Layout {
     Layout::Star(StarRouting::new(Star::new(endpoints).expect("a machine that can be built")))
