@@ -107,6 +107,7 @@ MACHINES = [
     "bxi3-megafly",
     "carvnet-spineleaf",
     "communication-ip",
+    "deep-msa",
     "ethernet-100g-spineleaf",
     "ib-ndr-fattree",
     "ib-qdr-fattree",

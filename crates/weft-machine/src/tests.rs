@@ -37,6 +37,7 @@ fn shipped_machines_check_and_have_their_sizes() {
         ("bxi3-megafly", 288, 288),
         ("carvnet-spineleaf", 16, 64),
         ("communication-ip", 2, 4),
+        ("deep-msa", 20, 20),
         ("ethernet-100g-spineleaf", 512, 512),
         ("exanest", 128, 512),
         ("ib-ndr-fattree", 4096, 4096),

@@ -8,6 +8,7 @@ use super::graph_file;
 use super::read::{
     Entry, Format, FromItem, Magnitude, Readable, Reader, attributed_schema, join, not_one_of,
 };
+use super::shipped::shipped_file;
 use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;

@@ -386,6 +386,7 @@ mod tests {
         ("ib-ndr-fattree", "topology.parallel=[1,32]"),
         ("ib-ndr-fattree", "topology.up=[16,32]"),
         ("ib-ndr-fattree", "topology.routing=d-mod-k"),
+        ("deep-msa", "topology.routing=adaptive"),
         ("ib-qdr-fattree", "topology.routing=ecmp"),
         ("ib-qdr-fattree", "links.level3.latency=200ns"),
         ("slingshot-dragonfly", "topology.groups=10"),
