@@ -199,7 +199,8 @@ mod tests {
                 check_text("mine.toml", &text, &NONE).unwrap_or_else(|why| panic!("{}: {why}", shipped.name));
             assert_eq!((mine.name.as_str(), mine.title.as_str()), ("mine", "mine"));
             assert_eq!(mine.constants, shipped.check(&NONE).unwrap().constants, "{}", shipped.name);
-            assert!(text.lines().all(|line| !line.starts_with('#') || line.chars().count() <= COLUMNS + 2));
+            // Comments of the machine's own file are as long as lines of the project may be.
+            assert!(text.lines().all(|line| !line.starts_with('#') || line.chars().count() <= 120));
         }
     }
 
