@@ -364,7 +364,7 @@ mod tests {
     use weft_machine::{SHIPPED, load};
     use weft_trace::op::Collective;
 
-    const SIZES: [(&str, &str); 25] = [
+    const SIZES: [(&str, &str); 26] = [
         ("communication-ip", "topology.dims=[4,3,2]"),
         ("communication-ip", "topology.datelines=false"),
         ("communication-ip", "topology.kind=mesh"),
