@@ -200,7 +200,7 @@ fn a_bad_graph_is_refused_with_file_and_line() {
         std::fs::write(&machine, graph_machine(name, more)).unwrap();
         let said = refused(&["machine", "check", machine.to_str().unwrap()]);
         assert!(said.contains(expected), "{name} {text:?} {more}: {said}");
-        assert!(said.contains("mine.toml:5") || !more.is_empty(), "{said}");
+        assert!(said.contains("mine.toml:6") || !more.is_empty(), "{said}");
     }
 }
 

@@ -113,6 +113,10 @@ impl Draft {
         ends: [u32; 2],
         edge: &Edge,
     ) -> Result<(), Fault> {
+        if ends[0] == ends[1] {
+            let what = format!("a link joins {} with itself", edge.ends[0]);
+            return Err(Fault::new(edge.line, what, "remove the link"));
+        }
         let count = parsed(edge.attributes.get("links"), "links", 1, edge.line)?.unwrap_or(1);
         let class = class(graph, edge)?;
         let pair = [ends[0].min(ends[1]), ends[0].max(ends[1])];
@@ -131,7 +135,11 @@ impl Draft {
             link.count = if self.is_directed { link.count } else { link.count.saturating_add(count) };
             return Ok(());
         }
-        known.insert(pair, (graph.links.len(), ends));
+        if known.insert(pair, (graph.links.len(), ends)).is_some() {
+            let what = format!("{} and {} are joined twice", edge.ends[0], edge.ends[1]);
+            let mend = "remove one of the links; where they are parallel, write a single one with links=2";
+            return Err(Fault::new(edge.line, what, mend));
+        }
         graph.links.push(GraphLink { ends, count, class });
         Ok(())
     }

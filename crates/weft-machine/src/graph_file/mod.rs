@@ -127,6 +127,8 @@ mod tests {
         for (name, text, expected) in [
             ("a.edges", "a b\nb a rate=fast\n", ":2: `fast` is not a bit rate"),
             ("a.edges", "a b links=0\n", ":1: `links=0`"),
+            ("a.edges", "a b\nb b\n", ":2: a link joins b with itself"),
+            ("a.edges", "a b\nb a\n", ":2: b and a are joined twice"),
             ("a.edges", "a b c\n", ":1: `c` is no attribute"),
             ("a.edges", "h type=endpoint\nh a\nh b\n", "endpoint h has 2 links"),
             ("a.edges", "h type=endpoint\na b\n", "endpoint h has 0 links"),
