@@ -10,6 +10,7 @@
 
 use super::diagnostic::{Diagnostics, Problem};
 use super::schema::Documentation;
+use super::shipped::shipped_file;
 use super::{SHIPPED, check_text, graph_file, read::join, text};
 use std::path::Path;
 use toml::Spanned;
@@ -88,12 +89,16 @@ impl Edits<'_> {
         }
     }
 
-    /// Names the file of a graph from here: the text goes to another folder than that of `like`.
+    /// Names the file of a graph from here: the text goes to another folder than that of `like`. A file of a
+    /// machine that ships is found from everywhere.
     fn graph(&mut self, root: &DeTable<'_>, like: &str) {
         let item = find(root, &["topology", "file"]);
         let item = item.map(|item| find_value(item).unwrap_or(item));
         let Some((item, DeValue::String(file))) = item.map(|item| (item, item.get_ref())) else { return };
         let folder = graph_file::folder_of(like);
+        if shipped_file(file).is_some() && !folder.join(&**file).exists() {
+            return;
+        }
         if Path::new(&**file).is_relative() && !folder.as_os_str().is_empty() {
             let path = folder.join(&**file).to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
             self.edits.push((item.span(), format!("\"{path}\"")));
