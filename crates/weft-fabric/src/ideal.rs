@@ -135,7 +135,7 @@ impl<N: Interface> Ideal<N> {
         endpoint.carried.payload += u64::from(packet.bytes);
         endpoint.acknowledgements += u64::from(packet.label.is_acknowledgement());
         packet.hops = 1;
-        if packet.watch {
+        if packet.is_watched() {
             let free = endpoint.line.busy_until();
             let from = LinkEnd::Endpoint(packet.source);
             let link = Crossed { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };

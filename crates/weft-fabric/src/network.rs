@@ -369,7 +369,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
         let sent = endpoint.sender(kind).send(&packet, size, earliest);
-        if packet.watch {
+        if packet.is_watched() {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
             let Sent { began, ended, .. } = sent;

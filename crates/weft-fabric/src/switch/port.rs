@@ -446,7 +446,7 @@ impl Ports {
             self.stalling -= 1;
         }
         let peer = port.peer;
-        if CARE && packet.watch {
+        if CARE && packet.is_watched() {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
         if let Some(from) = crossing.input {

@@ -266,7 +266,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 let addressing = Addressing { source, destination: parcel.to, message };
                 let header = Header::Small { offered: parcel.born };
                 let mut packet = header.packet(addressing, parcel.bytes.get() as u32);
-                packet.watch = parcel.watch;
+                packet.watch(parcel.watch);
                 Injection::Packet(packet)
             }
             Turn::Rdma => match self.next_reduction().or_else(|| self.rdma_packet()) {

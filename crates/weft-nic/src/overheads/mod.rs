@@ -411,7 +411,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let done = self.receiver_free.max(context.now()) + parameters.interface.receive_packet;
         self.receiver_free = done;
         self.received = self.received.saturating_add(parameters.interface.receive_packet);
-        if packet.bad {
+        if packet.is_bad() {
             return; // its check fails: the message will never be whole
         }
         let Packet { source: from, message: number, hops, .. } = *packet;
@@ -420,7 +420,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let key = (from, number);
         // A host whose messages carry no header does not announce those of one packet.
         let Entry::Occupied(mut announced) = self.incoming.entry(key) else {
-            debug_assert!(packet.part == Part::Whole, "pieces are announced");
+            debug_assert!(packet.part() == Part::Whole, "pieces are announced");
             let (header, interface, born) = (None, 0, packet.carried.time_offered());
             let message =
                 Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
@@ -530,7 +530,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let mut packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
         let gap = parameters.interface.message_gap;
         let supplied = watched::Supplied { message: number, last, now, gap, pace };
-        packet.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
+        packet.watch(self.transmit.watched.supply(endpoint, &supplied, context.output()));
         Injection::Packet(packet)
     }
 }
