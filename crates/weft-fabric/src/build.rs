@@ -164,6 +164,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             switch: *switch,
             vcs,
             plain_channels: plan.is_plain(),
+            mixes_lanes: plan.mixes_lanes(),
             groups: request_groups(switch, &plan),
             keeps_ages: switch.arbiter == ArbiterKind::Age,
             plan,

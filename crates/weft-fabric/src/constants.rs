@@ -20,6 +20,8 @@ pub(crate) struct Constants {
     pub(crate) plan: ChannelPlan,
     /// Whether they are the routing's, and no others.
     pub(crate) plain_channels: bool,
+    /// Whether packets choose a lane at each hop.
+    pub(crate) mixes_lanes: bool,
     /// Priorities or traffic classes, where the arbiter tells them apart.
     pub(crate) groups: RequestGroups,
     /// Whether packets carry their age.
@@ -38,6 +40,11 @@ pub(crate) struct Constants {
 }
 
 impl Constants {
+    /// The virtual channels on which endpoints inject.
+    pub(crate) fn injection_channels(&self) -> impl Iterator<Item = u8> {
+        (0..self.vcs as u8).step_by(self.plan.routing as usize)
+    }
+
     /// The links of a class.
     #[inline(always)]
     pub(crate) fn link(&self, class: LinkClass) -> &LinkKind {

@@ -79,6 +79,11 @@ impl RequestGroups {
         self.masks.iter().position(|mask| mask >> (request % 64) & 1 == 1).unwrap_or(0)
     }
 
+    /// A bit for each request of a word that belongs to a group.
+    pub(crate) fn channels(&self, group: usize) -> u64 {
+        self.masks[group]
+    }
+
     /// Whether some of the requests belong to a group.
     pub(crate) fn any(&self, group: usize, requests: &[u64]) -> bool {
         requests.iter().any(|word| word & self.masks[group] != 0)

@@ -43,6 +43,11 @@ impl Reductions {
         self.packets.front().map_or(Time::NEVER, |packet| packet.due)
     }
 
+    /// The payload of a packet that is due at `now`.
+    pub fn ready(&self, now: Time) -> Option<Bytes> {
+        self.packets.front().filter(|packet| packet.due <= now).map(|packet| packet.bytes)
+    }
+
     /// Requests that are not done.
     pub fn unfinished(&self) -> usize {
         self.module.unfinished()
