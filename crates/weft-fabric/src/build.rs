@@ -11,7 +11,8 @@ use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, SwitchKind,
+    SwitchParameters,
 };
 use crate::switch::{Crossbar, OutputQueued, Peer, Port, Ports, Switch};
 use crate::traffic_class::TrafficClass;
@@ -23,7 +24,7 @@ use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 /// Most ports of a switch: what the packet header has bits for.
 const MAX_PORTS: u32 = 4096;
 /// Most virtual channels of a link: a set of them is a word.
-pub(crate) const MAX_CHANNELS: u32 = 64;
+pub const MAX_CHANNELS: u32 = 64;
 /// Most virtual channels of a switch, over all its ports: they are numbered in 16 bits.
 const MAX_CHANNELS_OF_SWITCH: u64 = 1 << 16;
 

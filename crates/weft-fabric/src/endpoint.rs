@@ -124,7 +124,8 @@ impl<N> Endpoint<N> {
     /// Credits of a virtual channel that it has or is known to get.
     pub(crate) fn all_credits(&self, vc: u8) -> u64 {
         let returning = self.returning.all().filter(|(_, credit)| credit.channel.vc == vc);
-        u64::from(self.credits_of(vc).units()) + returning.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
+        u64::from(self.credits_of(vc).units())
+            + returning.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
     }
 
     /// The sending half of its link, for a virtual channel.

@@ -195,16 +195,15 @@ impl<N: Interface> Model for Ideal<N> {
         };
         let endpoint = &mut site.endpoints[index as usize];
         let (id, directory, events) = (endpoint.id, &self.directory, context);
-        let mut context =
-            InterfaceContext {
-                endpoint: id,
-                index,
-                directory,
-                events,
-                output,
-                injection_requested: false,
-                admission: Admission::ALL,
-            };
+        let mut context = InterfaceContext {
+            endpoint: id,
+            index,
+            directory,
+            events,
+            output,
+            injection_requested: false,
+            admission: Admission::ALL,
+        };
         let IdealEndpoint { interface, next_injection, .. } = endpoint;
         context.hand(&event.payload, interface, next_injection, &self.interface);
         if context.injection_requested {

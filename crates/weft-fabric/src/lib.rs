@@ -42,8 +42,8 @@ mod endpoint;
 mod event;
 mod fault;
 mod hop;
-mod injection;
 mod ideal;
+mod injection;
 mod interface;
 mod link;
 mod marks;
@@ -53,7 +53,7 @@ pub mod parameters;
 mod switch;
 mod traffic_class;
 
-pub use build::{BuildError, NetworkParameters};
+pub use build::{BuildError, MAX_CHANNELS, NetworkParameters};
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};

@@ -89,7 +89,9 @@ mod tests {
     fn each_mark_is_kept_by_itself() {
         for part in [Part::Whole, Part::Piece] {
             for (watched, bad) in [(false, false), (true, false), (false, true), (true, true)] {
-                for marks in [Marks::of(part).watched(watched).bad(bad), Marks::of(part).bad(bad).watched(watched)] {
+                for marks in
+                    [Marks::of(part).watched(watched).bad(bad), Marks::of(part).bad(bad).watched(watched)]
+                {
                     assert_eq!((marks.part(), marks.is_watched(), marks.is_bad()), (part, watched, bad));
                     assert!(!marks.watched(false).is_watched() && !marks.bad(false).is_bad());
                 }

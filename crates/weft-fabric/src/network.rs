@@ -137,9 +137,7 @@ impl<N: Interface> Site<N> {
 
     /// Whether one of its endpoints waits for a credit that is known to come.
     pub fn expects_credits(&self) -> bool {
-        self.endpoints
-            .iter()
-            .any(|endpoint| endpoint.waiting() > 0 && endpoint.next_credit() < Time::NEVER)
+        self.endpoints.iter().any(|endpoint| endpoint.waiting() > 0 && endpoint.next_credit() < Time::NEVER)
     }
 
     /// Packets in its buffers, those at endpoints that wait for credits included.
@@ -305,8 +303,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let endpoint = &mut site.endpoints[index as usize];
         let (id, directory) = (endpoint.id, &self.directory);
         let (injection_requested, admission) = (false, Admission::of(&self.constants));
-        let mut context =
-            InterfaceContext { endpoint: id, index, directory, events, output, injection_requested, admission };
+        let mut context = InterfaceContext {
+            endpoint: id,
+            index,
+            directory,
+            events,
+            output,
+            injection_requested,
+            admission,
+        };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
             endpoint.received_payload += u64::from(packet.bytes);

@@ -132,7 +132,11 @@ impl Age {
     /// header is full.
     #[inline]
     pub(crate) fn exact_after(self, span: Span) -> u64 {
-        if self.0 == u16::MAX { u64::MAX } else { (u64::from(self.0) << Age::UNIT).saturating_add(span.as_ps()) }
+        if self.0 == u16::MAX {
+            u64::MAX
+        } else {
+            (u64::from(self.0) << Age::UNIT).saturating_add(span.as_ps())
+        }
     }
 }
 

@@ -16,9 +16,9 @@
 //! Dally, "Virtual-Channel Flow Control", IEEE TPDS 1992: channels beyond those that break cycles, shared by
 //! its classes, raise the throughput.
 
+use crate::Address;
 use crate::proof::{Channel, Ranked};
 use crate::traits::{AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing, Topology};
-use crate::Address;
 use serde::{Deserialize, Serialize};
 use weft_units::VcId;
 

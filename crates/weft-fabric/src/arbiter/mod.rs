@@ -26,7 +26,11 @@ pub(crate) enum ArbiterState {
 
 impl ArbiterState {
     /// The memory of an arbiter of a switch with so many outputs; `None`: it needs none.
-    pub(crate) fn new(kind: ArbiterKind, outputs: usize, groups: &RequestGroups) -> Option<Box<ArbiterState>> {
+    pub(crate) fn new(
+        kind: ArbiterKind,
+        outputs: usize,
+        groups: &RequestGroups,
+    ) -> Option<Box<ArbiterState>> {
         let state = match kind {
             ArbiterKind::RoundRobin | ArbiterKind::Random | ArbiterKind::Age => return None,
             ArbiterKind::Islip(iterations) => ArbiterState::Islip(Islip::new(outputs, iterations)),

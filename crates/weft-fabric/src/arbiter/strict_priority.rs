@@ -39,8 +39,9 @@ impl StrictPriority {
     ) -> Option<usize> {
         for group in 0..groups.count() {
             let turn = usize::from(*self.turn(output, group));
-            let found =
-                round_robin::choose(requests, turn, |request| groups.holds(group, request) && is_eligible(request));
+            let found = round_robin::choose(requests, turn, |request| {
+                groups.holds(group, request) && is_eligible(request)
+            });
             if let Some(request) = found {
                 *self.turn(output, group) = request as u16 + 1;
                 return Some(request);

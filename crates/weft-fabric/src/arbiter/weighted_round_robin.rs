@@ -154,7 +154,10 @@ mod tests {
         let mut arbiter = WeightedRoundRobin::new(1);
         let packet = |request| Head::Packet { request, bytes: 400 };
         for _ in 0..100 {
-            assert_eq!(arbiter.choose(0, &groups, |c, _| if c == 0 { packet(0) } else { Head::Empty }), Some(0));
+            assert_eq!(
+                arbiter.choose(0, &groups, |c, _| if c == 0 { packet(0) } else { Head::Empty }),
+                Some(0)
+            );
         }
         let both = |class, _| packet(class);
         let next: Vec<_> = (0..10).map(|_| arbiter.choose(0, &groups, both).unwrap()).collect();

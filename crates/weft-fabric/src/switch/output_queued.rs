@@ -248,8 +248,8 @@ impl OutputQueued {
             (ArbiterKind::StrictPriority, Some(ArbiterState::StrictPriority(priorities))) => {
                 priorities.choose(output, &[filled], groups, can_go)
             }
-            (ArbiterKind::WeightedRoundRobin, Some(ArbiterState::WeightedRoundRobin(weights))) => {
-                weights.choose(output, groups, |class, turn| {
+            (ArbiterKind::WeightedRoundRobin, Some(ArbiterState::WeightedRoundRobin(weights))) => weights
+                .choose(output, groups, |class, turn| {
                     match round_robin::choose(&[filled], turn, |vc| groups.holds(class, vc) && can_go(vc)) {
                         Some(request) => {
                             let bytes = constants.packet_bytes(&head(request).1.packet).get();
@@ -258,8 +258,7 @@ impl OutputQueued {
                         None if groups.any(class, &[filled]) => Head::Blocked,
                         None => Head::Empty,
                     }
-                })
-            }
+                }),
             _ => {
                 let age = |vc: usize| {
                     let buffered = head(vc).1;

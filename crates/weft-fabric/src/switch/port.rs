@@ -268,9 +268,10 @@ impl Ports {
     fn lane_with_room(&self, port: PortId, vc: u32, now: Time, constants: &Constants) -> u32 {
         let (plan, output) = (&constants.plan, port.index());
         let room = |vc: u32| {
-            let returned = self.returning.of(output).filter(|(time, credit)| {
-                *time <= now && u32::from(credit.channel.vc) == vc
-            });
+            let returned = self
+                .returning
+                .of(output)
+                .filter(|(time, credit)| *time <= now && u32::from(credit.channel.vc) == vc);
             let credits = self.credits[constants.channels.at(output, vc as u8)].units();
             u64::from(credits) + returned.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
         };
@@ -535,10 +536,10 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arbiter::RequestGroups;
     use crate::link::{LineRate, LinkKind};
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
-    use crate::arbiter::RequestGroups;
     use weft_topo::{Attachment, ChannelPlan, LaneChoice};
     use weft_units::{Bytes, Clock, EndpointId, Span};
 

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind,
+    SwitchParameters,
 };
 use weft_fabric::{TrafficClasses, check_credits, stuck};
 use weft_topo::{Ascent, LaneChoice, Layout, Routing, Topology, TopologyParameters, prove};
@@ -113,7 +114,8 @@ fn machines() -> impl Strategy<Value = Machine> {
             // Lanes as drawn, as far as a link may have so many.
             let needed = layout.virtual_channels() * switch.channels.classes.count();
             let total = switch.channels.total.map(|lanes| needed * lanes.min(64 / needed));
-            let switch = SwitchParameters { channels: ChannelParameters { total, ..switch.channels }, ..switch };
+            let switch =
+                SwitchParameters { channels: ChannelParameters { total, ..switch.channels }, ..switch };
             Machine { layout, format, links, switch, seed }
         })
 }

@@ -1,10 +1,14 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
-use crate::machines::{Load, dragonfly, exanest, link, classes, plain, random_script, star, torus, tree, ugal};
+use crate::machines::{
+    Load, classes, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal,
+};
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
 use weft_fabric::check_credits;
-use weft_fabric::parameters::{ArbiterKind, ChannelParameters, CreditUnit, FasterLink, Forwarding, SwitchKind};
+use weft_fabric::parameters::{
+    ArbiterKind, ChannelParameters, CreditUnit, FasterLink, Forwarding, SwitchKind,
+};
 use weft_topo::{Ascent, LaneChoice, Layout};
 use weft_units::{Bytes, Clock, LineCode, Span, Time};
 
@@ -30,12 +34,18 @@ fn machines() -> Vec<(Machine, usize)> {
     let by_size = classes(&[(Some(64), 1, 300), (None, 0, 900)]);
     let channels = |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size };
     let kinds = [
-        (torus(&[8, 8], true, 1, true), InputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 8),
-        (torus(&[8, 8], true, 1, true), VirtualOutputQueued, ArbiterKind::WeightedRoundRobin, LaneChoice::Room, 12),
-        (ugal(2, 8, 4, 33), InputQueued, ArbiterKind::Age, LaneChoice::Room, 6),
-        (exanest(16), OutputQueued, ArbiterKind::Age, LaneChoice::Room, 8),
-        (torus(&[8, 8], true, 1, true), OutputQueued, ArbiterKind::WeightedRoundRobin, LaneChoice::Flow, 4),
-        (tree(4, 3, Ascent::Random), OutputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 4),
+        (torus(&[4, 5], true, 1, true), InputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 8),
+        (
+            torus(&[4, 5], true, 1, true),
+            VirtualOutputQueued,
+            ArbiterKind::WeightedRoundRobin,
+            LaneChoice::Room,
+            12,
+        ),
+        (ugal(1, 4, 2, 9), InputQueued, ArbiterKind::Age, LaneChoice::Room, 6),
+        (exanest(4), OutputQueued, ArbiterKind::Age, LaneChoice::Room, 8),
+        (torus(&[4, 5], true, 1, true), OutputQueued, ArbiterKind::WeightedRoundRobin, LaneChoice::Flow, 4),
+        (tree(3, 3, Ascent::Random), OutputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 4),
     ];
     for (layout, kind, arbiter, lane, total) in kinds {
         let (mut machine, _) = make(layout, kind, arbiter, 0);

@@ -16,7 +16,7 @@ use crate::observer::{Block, Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::{Addressing, InterfaceContext, Packet};
-use weft_units::{EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// The module, with its packets in the order in which they are due.
 #[derive(Default, Serialize, Deserialize)]

@@ -500,9 +500,8 @@ impl<H: Host> Interface for OverheadsNic<H> {
         if self.transmit.next_packet > now {
             return Injection::NotBefore(self.transmit.next_packet);
         }
-        let admits = (!context.admits_all()).then_some(|part, bytes: Bytes| {
-            context.admits(PacketLabel::default(), part, bytes.get() as u32)
-        });
+        let admits = (!context.admits_all())
+            .then_some(|part, bytes: Bytes| context.admits(PacketLabel::default(), part, bytes.get() as u32));
         let queued = self.next_of_queue(now, &parameters.interface, admits);
         if let Some(Supplied::NoPlace) = queued {
             return Injection::Nothing;
