@@ -10,6 +10,7 @@ use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
+use crate::link_layer::LayerState;
 use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub(crate) struct Endpoint<N> {
     pub(crate) staged: Option<Packet>,
     /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
+    /// Link layer of its link to the switch, where that adds to packets.
+    pub(crate) layer: Option<Box<LayerState>>,
     /// Packets that the interface has handed over since the run began.
     pub(crate) supplied: u64,
     carried: Carried,
@@ -58,6 +61,7 @@ impl<N> Endpoint<N> {
             next_injection: Time::NEVER,
             staged: None,
             fault: None,
+            layer: None,
             supplied: 0,
             carried: Carried::default(),
             acknowledgements: 0,
@@ -111,6 +115,7 @@ impl<N> Endpoint<N> {
             carried: &mut self.carried,
             acknowledgements: &mut self.acknowledgements,
             fault: self.fault.as_deref_mut(),
+            layer: self.layer.as_deref_mut(),
         }
     }
 
@@ -127,6 +132,7 @@ impl<N> Endpoint<N> {
             carried: self.carried,
             stalled: self.stall.total(self.staged.is_some(), now),
             fault: self.fault.as_deref(),
+            layer: self.layer.as_deref(),
         }
     }
 
@@ -140,6 +146,7 @@ impl<N> Endpoint<N> {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
         self.fault.iter_mut().for_each(|fault| fault.reset());
+        self.layer.iter_mut().for_each(|layer| layer.reset());
     }
 
     /// Finds a credit that nobody has given, for the tests of checks.

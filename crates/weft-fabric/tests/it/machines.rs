@@ -2,7 +2,7 @@
 
 use crate::scripted::{Machine, Planned, Script};
 use weft_engine::Stream;
-use weft_fabric::LinkParameters;
+use weft_fabric::{LinkLayer, LinkParameters};
 use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
@@ -50,6 +50,7 @@ pub fn link(megabits: u64, code: LineCode, latency_ps: u64, framing: u64) -> Lin
         latency: Span::from_ps(latency_ps),
         framing: Bytes::new(framing),
         routing: Span::ZERO,
+        layer: LinkLayer::PLAIN,
     }
 }
 
