@@ -207,6 +207,7 @@ fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkK
         .filter(|rate| rate.span(layer.most_on_line(largest, framing)).as_ps() < u64::from(u32::MAX) / 2)
         .ok_or(BuildError::LinkTooSlow { class: class.to_owned(), packet: largest })?;
     let load = Load { rate: (link.rate, rate), latency, framing, packet: largest };
+    let framed = layer.framed;
     let layer = LayerKind::new(&layer, &load);
     if layer.as_ref().is_some_and(LayerKind::is_hopeless) {
         return Err(BuildError::TooManyBitErrors { class: class.to_owned(), packet: largest });
@@ -215,7 +216,7 @@ fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkK
         return Err(BuildError::ReplayBufferTooSmall { class: class.to_owned(), packet });
     }
     let special = layer.as_ref().map_or(0, LayerKind::special);
-    Ok(LinkKind { rate, latency, routing, framing, special, layer: layer.map(Box::new) })
+    Ok(LinkKind { rate, latency, routing, framing, framed, special, layer: layer.map(Box::new) })
 }
 
 /// The sites of a network, while they are built.

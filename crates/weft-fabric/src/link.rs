@@ -204,7 +204,9 @@ pub(crate) struct LinkKind {
     /// Of the routing logic behind it, which a packet passes after the latency. A credit does not.
     pub(crate) routing: Span,
     pub(crate) framing: Bytes,
-    /// A packet takes the way of the link layer if one of these bits is set in the count of its bytes and framing.
+    /// Of that, what is rounded up to words with the packet.
+    pub(crate) framed: Bytes,
+    /// A packet takes the way of the link layer if one of these bits is set in the count of its bytes and `framed`.
     pub(crate) special: u64,
     /// The link layer; `None`: packets go onto the line as they are.
     pub(crate) layer: Option<Box<LayerKind>>,
@@ -214,7 +216,7 @@ impl LinkKind {
     /// Whether a packet goes onto the line as it is.
     #[inline(always)]
     pub(crate) fn takes_as_is(&self, packet: Bytes) -> bool {
-        (packet + self.framing).get() & self.special == 0
+        (packet + self.framed).get() & self.special == 0
     }
 
     /// The longest time that a packet takes on the idle line.

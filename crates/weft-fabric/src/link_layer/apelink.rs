@@ -18,6 +18,7 @@ use weft_units::{Bytes, LineCode};
 pub(super) const RULES: ProtocolRules = ProtocolRules {
     code: LineCode::B64_66,
     word: Bytes::new(16),
+    lane_word: Bytes::new(8),
     framing: Bytes::new(16),
     smallest: Bytes::ZERO,
     frame_check: Bytes::ZERO,

@@ -22,6 +22,7 @@ use weft_units::{BitRate, Bytes, LineCode};
 pub(super) const RULES: ProtocolRules = ProtocolRules {
     code: LineCode::B64_66,
     word: Bytes::new(8),
+    lane_word: Bytes::new(8),
     framing: Bytes::new(1),
     smallest: Bytes::ZERO,
     frame_check: Bytes::ZERO,

@@ -13,11 +13,12 @@ use weft_units::{Bytes, LineCode};
 pub(super) const RULES: ProtocolRules = ProtocolRules {
     code: LineCode::NONE,
     word: Bytes::new(8),
+    lane_word: Bytes::ZERO,
     framing: Bytes::new(8),
     smallest: Bytes::ZERO,
     frame_check: Bytes::ZERO,
     gap: GapRule::RoundUp,
-    lanes: 1,
+    lanes: 4,
     fastest_lane: None,
     replays: true,
     source: "ours: the format is not published (D1.4 §9.2.3); a word of 64 bits per packet, repetition",

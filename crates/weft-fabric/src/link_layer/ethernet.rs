@@ -21,11 +21,12 @@ use weft_units::{BitRate, Bytes, LineCode};
 pub(super) const RULES: ProtocolRules = ProtocolRules {
     code: LineCode::NONE,
     word: Bytes::new(8),
+    lane_word: Bytes::ZERO,
     framing: Bytes::new(8 + 12),
     smallest: Bytes::new(64),
     frame_check: Bytes::new(4),
     gap: GapRule::DeficitIdle,
-    lanes: 1,
+    lanes: 4,
     fastest_lane: None,
     replays: false,
     source: "IEEE 802.3: preamble 8 B, smallest frame 64 B, gap 12 B with deficit idle count",

@@ -17,11 +17,12 @@ use weft_units::{Bytes, LineCode};
 pub(super) const RULES: ProtocolRules = ProtocolRules {
     code: LineCode::B64_66,
     word: Bytes::new(16),
+    lane_word: Bytes::ZERO,
     framing: Bytes::ZERO,
     smallest: Bytes::ZERO,
     frame_check: Bytes::ZERO,
     gap: GapRule::RoundUp,
-    lanes: 1,
+    lanes: 4,
     fastest_lane: None,
     replays: true,
     source: "TR-488 §4.2 for words and framing; code and replay are ours",

@@ -98,7 +98,7 @@ impl Fec {
         // P(k + 1) = P(k) (n − k) / (k + 1) p / (1 − p)
         let (mut of_k, mut more_than_t) = (whole, Chance::NEVER);
         for k in 0..n {
-            of_k = of_k.scaled(n - k, k + 1).and(odds);
+            of_k = of_k.and(odds).scaled(n - k, k + 1);
             if k + 1 > t {
                 more_than_t = more_than_t.or_else(of_k);
             }

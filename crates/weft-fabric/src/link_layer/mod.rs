@@ -58,8 +58,11 @@ pub enum LinkProtocol {
 pub struct ProtocolRules {
     /// Line code. Of Ethernet none: its rate is that of the MAC.
     pub code: LineCode,
-    /// Frames are whole words of this size, per lane.
+    /// Frames are whole words of this size.
     pub word: Bytes,
+    /// Bytes that a lane carries at a time: a frame is whole words of all lanes. Zero where the word is the same for
+    /// any number of lanes.
+    pub lane_word: Bytes,
     /// Bytes on the line besides the packet.
     pub framing: Bytes,
     /// Smallest frame, framing not counted; short packets are padded.
@@ -132,6 +135,9 @@ pub struct ReplayParameters {
 pub struct LinkLayer {
     /// Frames are whole words of this size, all lanes together. At least a byte.
     pub word: Bytes,
+    /// Bytes of the link's framing that are rounded up to words together with the packet; the others are an average
+    /// that comes on top.
+    pub framed: Bytes,
     /// Smallest frame, framing not counted.
     pub smallest: Bytes,
     /// The rule for the gap after a frame.
@@ -150,6 +156,7 @@ impl LinkLayer {
     /// A line that takes packets as they are, without errors.
     pub const PLAIN: LinkLayer = LinkLayer {
         word: Bytes::new(1),
+        framed: Bytes::ZERO,
         smallest: Bytes::ZERO,
         gap: GapRule::RoundUp,
         replay: None,
@@ -161,16 +168,19 @@ impl LinkLayer {
     /// Bytes that the line carries for a packet of `packet` bytes and `framing`; with deficit idle count on
     /// average, else always.
     pub fn average_on_line(&self, packet: Bytes, framing: Bytes) -> Bytes {
-        let frame = packet.max(self.smallest) + framing;
+        let frame = packet.max(self.smallest);
         match self.gap {
-            GapRule::RoundUp => round_up(frame, self.word),
-            GapRule::DeficitIdle => frame,
+            GapRule::RoundUp => round_up(frame + self.framed, self.word) + framing.saturating_sub(self.framed),
+            GapRule::DeficitIdle => frame + framing,
         }
     }
 
     /// The most bytes that the line carries for it.
     pub fn most_on_line(&self, packet: Bytes, framing: Bytes) -> Bytes {
-        round_up(packet.max(self.smallest) + framing, self.word)
+        match self.gap {
+            GapRule::RoundUp => self.average_on_line(packet, framing),
+            GapRule::DeficitIdle => round_up(packet.max(self.smallest) + framing, self.word),
+        }
     }
 
     /// The least bytes that the line carries for it.
@@ -205,7 +215,7 @@ mod tests {
     /// Catches a word or a frame that is rounded the wrong way: sizes by hand.
     #[test]
     fn frames_by_hand() {
-        let layer = LinkLayer { word: Bytes::new(16), ..LinkLayer::PLAIN };
+        let layer = LinkLayer { word: Bytes::new(16), framed: Bytes::new(1), ..LinkLayer::PLAIN };
         let on_line = |layer: &LinkLayer, packet: u64, framing: u64| {
             let (packet, framing) = (Bytes::new(packet), Bytes::new(framing));
             [
@@ -214,8 +224,10 @@ mod tests {
                 layer.most_on_line(packet, framing).get(),
             ]
         };
-        assert_eq!(on_line(&layer, 288, 0), [288; 3]);
+        assert_eq!(on_line(&layer, 287, 1), [288; 3]);
         assert_eq!(on_line(&layer, 288, 1), [304; 3]);
+        // Of 9 B of framing 8 are an average.
+        assert_eq!(on_line(&layer, 288, 9), [312; 3]);
         assert_eq!(on_line(&LinkLayer::PLAIN, 77, 3), [80; 3]);
         let ethernet = LinkLayer {
             word: Bytes::new(8),

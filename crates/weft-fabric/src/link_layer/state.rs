@@ -78,7 +78,7 @@ impl LayerKind {
         self.packets.is_some() || self.codewords.is_some()
     }
 
-    /// A packet takes the layer's own way if one of these bits is set in the count of its bytes and framing.
+    /// A packet takes the layer's own way if one of these bits is set in the count of its bytes and `framed`.
     pub(crate) fn special(&self) -> u64 {
         let word = self.layer.word.get();
         if self.takes_all() || !word.is_power_of_two() { u64::MAX } else { word - 1 }

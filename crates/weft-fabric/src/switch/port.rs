@@ -550,6 +550,7 @@ mod tests {
             latency: Span::ZERO,
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            framed: Bytes::ZERO,
             special: 0,
             layer: None,
         };
