@@ -7,11 +7,11 @@ use super::source::Location;
 use super::value::{Cost, RateLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weft_fabric::{ErrorRate, LinkParameters};
 use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, IdealParameters, PacketFormat, SwitchKind,
     SwitchParameters,
 };
+use weft_fabric::{ErrorRate, LinkParameters};
 use weft_topo::GraphClass;
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 

@@ -16,7 +16,9 @@ use super::document::Value;
 use super::fabric::RawLink;
 use super::read::{Entry, Readable, Reader, join, names};
 use serde_json::json;
-use weft_fabric::{ErrorRate, Fec, LinkLayer, LinkParameters, LinkProtocol, PER, ProtocolRules, ReplayParameters};
+use weft_fabric::{
+    ErrorRate, Fec, LinkLayer, LinkParameters, LinkProtocol, PER, ProtocolRules, ReplayParameters,
+};
 use weft_units::{BitRate, Bytes, LineCode, Span};
 
 /// The link layers by their names in machine files.
@@ -190,7 +192,8 @@ impl<'l> LayerSections<'l> {
     /// The layer of links whose lanes have `rate`. `None`: something is wrong, which was reported, or `code` or
     /// `framing` is missing.
     pub fn check(&self, rate: &Entry<BitRate>, reader: &mut Reader<'_>) -> Option<LayerOfLinks> {
-        let Some((entry, section)) = self.protocol().filter(|(entry, _)| entry.value != ProtocolName::None) else {
+        let Some((entry, section)) = self.protocol().filter(|(entry, _)| entry.value != ProtocolName::None)
+        else {
             return self.check_without_protocol(reader);
         };
         let protocol = entry.value.protocol()?;
@@ -209,7 +212,7 @@ impl<'l> LayerSections<'l> {
             }
             Some(code) => code.value,
             None => {
-                note(section, "code", rules.code.show(), rules, reader);
+                note(format!("links.{section}.code"), rules.code.show(), rules, reader);
                 rules.code
             }
         };
@@ -217,7 +220,7 @@ impl<'l> LayerSections<'l> {
             Some(framing) => framing.value,
             None => {
                 let check = if self.footer < rules.frame_check { rules.frame_check } else { Bytes::ZERO };
-                note(section, "framing", (rules.framing + check).show(), rules, reader);
+                note(format!("links.{section}.framing"), (rules.framing + check).show(), rules, reader);
                 rules.framing + check
             }
         };
@@ -241,15 +244,19 @@ impl<'l> LayerSections<'l> {
     fn check_without_protocol(&self, reader: &mut Reader<'_>) -> Option<LayerOfLinks> {
         let lanes = self.pick(|link| link.lanes.as_ref()).map(|entry| ("lanes", entry.location));
         let replay = self.pick(|link| link.replay.as_ref()).map(|entry| ("replay", entry.location));
-        let buffer = self.pick(|link| link.replay_buffer.as_ref()).map(|entry| ("replay_buffer", entry.location));
+        let buffer =
+            self.pick(|link| link.replay_buffer.as_ref()).map(|entry| ("replay_buffer", entry.location));
         let fec = self.pick(|link| link.fec.as_ref()).map(|entry| ("fec", entry.location));
-        let symbols = self.pick(|link| link.symbol_errors.as_ref()).map(|entry| ("symbol_errors", entry.location));
+        let symbols =
+            self.pick(|link| link.symbol_errors.as_ref()).map(|entry| ("symbol_errors", entry.location));
         if let Some((key, location)) = lanes.or(replay).or(buffer).or(fec).or(symbols) {
             let class = self.class;
             let problem = Problem::new(
                 format!("`{key}` means nothing for links of class `{class}`: they have no protocol"),
                 "not used",
-                format!("remove it, or add protocol = \"aurora\" or another to [links.{class}] or [links.default]"),
+                format!(
+                    "remove it, or add protocol = \"aurora\" or another to [links.{class}] or [links.default]"
+                ),
             );
             reader.report(location, problem);
             return None;
@@ -309,11 +316,17 @@ impl<'l> LayerSections<'l> {
             None => protocol.usual_fec(rate),
             Some((_, Some(fec))) if fits(fec) => Some(fec),
             // Left behind in the file while a `--set` tries another rate.
-            Some((location, Some(_))) if written.location.is_set() && !location.is_set() => protocol.usual_fec(rate),
+            Some((location, Some(_))) if written.location.is_set() && !location.is_set() => {
+                protocol.usual_fec(rate)
+            }
             Some((location, Some(fec))) => {
                 let rates: Vec<String> = fec.rates().iter().map(BitRate::to_string).collect();
                 let problem = Problem::new(
-                    format!("links of class `{}` cannot carry RS({},514) at {rate}", self.class, fec.symbols()),
+                    format!(
+                        "links of class `{}` cannot carry RS({},514) at {rate}",
+                        self.class,
+                        fec.symbols()
+                    ),
                     "this code and this rate",
                     format!("write fec = \"none\", or protocol = \"ethernet\" at {}", rates.join(", ")),
                 );
@@ -356,9 +369,8 @@ fn check_lane(
     None
 }
 
-/// Enters a value that a protocol has given, once.
-fn note(section: &str, key: &str, value: String, rules: &ProtocolRules, reader: &mut Reader<'_>) {
-    let path = format!("links.{section}.{key}");
+/// Enters a value of the key at `path` that a protocol has given, once.
+fn note(path: String, value: String, rules: &ProtocolRules, reader: &mut Reader<'_>) {
     if reader.constants.iter().any(|constant| constant.path == path) {
         return;
     }
@@ -398,10 +410,16 @@ mod tests {
         let same = links(&load("communication-ip", &same).unwrap(), "x");
         // Aurora has no replay of its own: the machine's Link Ctrl is left behind.
         assert_eq!((same.rate, same.layer.word, same.layer.replay), (line.rate, line.layer.word, None));
-        for (name, protocol) in ["exanet", "apelink", "aurora", "bxi2", "ethernet"].into_iter().zip(LinkProtocol::ALL) {
+        for (name, protocol) in
+            ["exanet", "apelink", "aurora", "bxi2", "ethernet"].into_iter().zip(LinkProtocol::ALL)
+        {
             let machine = load("communication-ip", &[&format!("links.default.protocol={name}")]).unwrap();
             let (link, rules) = (links(&machine, "x"), protocol.rules());
-            assert_eq!((link.code, link.framing, link.layer.gap), (rules.code, rules.framing, rules.gap), "{name}");
+            assert_eq!(
+                (link.code, link.framing, link.layer.gap),
+                (rules.code, rules.framing, rules.gap),
+                "{name}"
+            );
             assert_eq!(link.layer.replay.is_some(), rules.replays, "{name}");
             assert_eq!((link.rate, links(&machine, "endpoint")), (line.rate, bus), "{name}");
             assert!(machine.get("links.x.framing").unwrap().source.is_some(), "{name}");
@@ -450,14 +468,34 @@ mod tests {
         assert!(error.contains("cannot carry RS(544,514) at 10Gb/s"), "{error}");
         for (machine, sets, said, mend) in [
             ("communication-ip", "links.default.lanes=5", "`aurora` has no 5 lanes", "lanes = 1 to 4"),
-            ("communication-ip", "links.default.rate=40Gb/s", "`aurora` carries no 40Gb/s", "at most 32750Mb/s per lane"),
+            (
+                "communication-ip",
+                "links.default.rate=40Gb/s",
+                "`aurora` carries no 40Gb/s",
+                "at most 32750Mb/s per lane",
+            ),
             ("bxi3-fattree", "links.default.code=64b66b", "no `code` of its own", "that of the MAC"),
-            ("bxi3-fattree", "links.default.fec=rs528", "cannot carry RS(528,514) at 400Gb/s", "25Gb/s, 100Gb/s"),
-            ("bxi2-fattree", "links.default.fec=rs528", "cannot carry RS(528,514)", "protocol = \"ethernet\""),
+            (
+                "bxi3-fattree",
+                "links.default.fec=rs528",
+                "cannot carry RS(528,514) at 400Gb/s",
+                "25Gb/s, 100Gb/s",
+            ),
+            (
+                "bxi2-fattree",
+                "links.default.fec=rs528",
+                "cannot carry RS(528,514)",
+                "protocol = \"ethernet\"",
+            ),
             ("bxi2-fattree", "links.default.symbol_errors=5", "have no FEC", "bit_errors instead"),
             ("bxi3-fattree", "links.default.replay_buffer=9K", "have no replay", "replay = true"),
             ("communication-ip", "links.endpoint.lanes=2", "they have no protocol", "protocol = \"aurora\""),
-            ("exanest", "links.default.bit_errors=600000000000000", "not an error rate", "from 0 to 500000000000000"),
+            (
+                "exanest",
+                "links.default.bit_errors=600000000000000",
+                "not an error rate",
+                "from 0 to 500000000000000",
+            ),
             ("exanest", "links.default.protocol=token-ring", "link layer", "exanet"),
         ] {
             let error = load(machine, &[sets]).unwrap_err().to_string();

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
-use weft_fabric::{FaultCounts, Ideal, LayerCounts, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck};
+use weft_fabric::{
+    FaultCounts, Ideal, LayerCounts, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck,
+};
 use weft_machine::{self as machine, Machine};
 use weft_nic::{BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
 use weft_topo::{Attachment, Layout, Topology};

@@ -51,6 +51,17 @@ impl Chance {
         Chance((whole << 32) + (rest << 32) / denominator)
     }
 
+    /// `part / whole`, at most 1; both below 2¹²⁷.
+    pub(super) fn share(part: u128, whole: u128) -> Chance {
+        let (mut rest, mut share) = (part % whole, part / whole);
+        for _ in 0..96 {
+            rest <<= 1;
+            share = share << 1 | u128::from(rest >= whole);
+            rest -= if rest >= whole { whole } else { 0 };
+        }
+        Chance(share)
+    }
+
     /// The chance of both. Rounded down.
     pub(super) fn and(self, other: Chance) -> Chance {
         // Products of the halves, so that 192 bits are not needed: the lowest carries less than the last place.
@@ -62,21 +73,6 @@ impl Chance {
     /// The chance of one at least of two that know nothing of each other.
     pub(super) fn or(self, other: Chance) -> Chance {
         Chance(self.0 + other.0 - self.and(other).0)
-    }
-
-    /// The chance of one at least of two that never come together.
-    pub(super) fn or_else(self, other: Chance) -> Chance {
-        Chance((self.0 + other.0).min(Chance::ONE))
-    }
-
-    /// The chance that it does not happen.
-    pub(super) fn not(self) -> Chance {
-        Chance(Chance::ONE - self.0)
-    }
-
-    /// The chance times `numerator / denominator`, at most 1; `numerator` is below 2³¹.
-    pub(super) fn scaled(self, numerator: u32, denominator: u32) -> Chance {
-        Chance((self.0 * u128::from(numerator) / u128::from(denominator)).min(Chance::ONE))
     }
 
     /// The chance that one of `count` is hit.
@@ -160,9 +156,16 @@ mod tests {
     #[test]
     fn chances_by_hand() {
         let half = Chance::ratio(1, 2);
-        assert_eq!((half.0, half.and(half), half.or(half)), (1 << 95, Chance::ratio(1, 4), Chance::ratio(3, 4)));
+        assert_eq!(
+            (half.0, half.and(half), half.or(half)),
+            (1 << 95, Chance::ratio(1, 4), Chance::ratio(3, 4))
+        );
         let certain = Chance::ratio(5, 5);
-        assert_eq!((certain.and(certain), certain.or(half), certain.not()), (certain, certain, Chance::NEVER));
+        assert_eq!(
+            (certain.and(certain), certain.or(half), Chance::share(7, 7)),
+            (certain, certain, certain)
+        );
+        assert_eq!(Chance::share(3, 12), Chance::ratio(1, 4));
         assert!(certain.strikes(u64::MAX) && !Chance::NEVER.strikes(0));
         assert!(half.strikes(u64::MAX / 2) && !half.strikes(u64::MAX / 2 + 1));
     }

@@ -170,7 +170,9 @@ impl LinkLayer {
     pub fn average_on_line(&self, packet: Bytes, framing: Bytes) -> Bytes {
         let frame = packet.max(self.smallest);
         match self.gap {
-            GapRule::RoundUp => round_up(frame + self.framed, self.word) + framing.saturating_sub(self.framed),
+            GapRule::RoundUp => {
+                round_up(frame + self.framed, self.word) + framing.saturating_sub(self.framed)
+            }
             GapRule::DeficitIdle => frame + framing,
         }
     }

@@ -43,7 +43,7 @@ pub(crate) struct LayerKind {
     codewords: Option<Codewords>,
 }
 
-/// What a layer asks of its link.
+/// The link and the packets that a layer works for.
 pub(crate) struct Load {
     pub(crate) rate: (BitRate, LineRate),
     pub(crate) latency: Span,
@@ -64,7 +64,8 @@ impl LayerKind {
         });
         let codewords = layer.fec.and_then(|fec| Codewords::new(fec, layer.symbol_errors, rate));
         let packets = PacketErrors::new(layer.bit_errors);
-        let kind = LayerKind { layer: *layer, rate: rate.1, latency, framing, largest, window, packets, codewords };
+        let kind =
+            LayerKind { layer: *layer, rate: rate.1, latency, framing, largest, window, packets, codewords };
         (kind.takes_all() || layer.word > Bytes::new(1)).then_some(kind)
     }
 
@@ -154,7 +155,7 @@ impl LayerState {
         self.extra
     }
 
-    /// What the layer has done since the counters were last reset.
+    /// Repetition and FEC since the counters were last reset.
     pub(crate) fn counts(&self) -> LayerCounts {
         self.noise.as_ref().map_or(LayerCounts::default(), |noise| noise.counts)
     }
@@ -180,7 +181,13 @@ impl LayerState {
     }
 
     /// Sends a packet of `packet` bytes over `line`.
-    pub(crate) fn carry(&mut self, kind: &LayerKind, line: &mut Line, packet: Bytes, earliest: Earliest) -> OnLine {
+    pub(crate) fn carry(
+        &mut self,
+        kind: &LayerKind,
+        line: &mut Line,
+        packet: Bytes,
+        earliest: Earliest,
+    ) -> OnLine {
         let bytes = self.frame(kind, packet, line.busy_until() < earliest.head);
         self.extra += bytes.get() as i64 - (packet + kind.framing).get() as i64;
         let mut began = earliest.head.max(line.busy_until());
@@ -255,7 +262,8 @@ mod tests {
     /// A layer of Ethernet at 100 Gb/s, where a byte takes 80 ps.
     fn ethernet() -> (LayerKind, LineRate) {
         let rules = LinkProtocol::Ethernet.rules();
-        let layer = LinkLayer { word: rules.word, smallest: rules.smallest, gap: rules.gap, ..LinkLayer::PLAIN };
+        let layer =
+            LinkLayer { word: rules.word, smallest: rules.smallest, gap: rules.gap, ..LinkLayer::PLAIN };
         let rate = BitRate::from_gigabits(100);
         let line = LineRate::new(rate, LineCode::NONE).unwrap();
         let load = Load {

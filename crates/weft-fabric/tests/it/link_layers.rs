@@ -5,8 +5,8 @@ use crate::scripted::{Arrived, Machine, Planned, Run, Script, take_arrivals, unt
 use crate::zero_load::check_lone_packets;
 use weft_engine::Progress;
 use weft_fabric::{
-    ErrorRate, Fec, LinkEnd, LinkLayer, LinkParameters, LinkProtocol, LinkReport, ReplayParameters, check_credits,
-    check_packets, stuck,
+    ErrorRate, Fec, LinkEnd, LinkLayer, LinkParameters, LinkProtocol, LinkReport, ReplayParameters,
+    check_credits, check_packets, stuck,
 };
 use weft_topo::{Ascent, Layout};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};

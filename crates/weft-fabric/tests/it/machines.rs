@@ -2,10 +2,10 @@
 
 use crate::scripted::{Machine, Planned, Script};
 use weft_engine::Stream;
-use weft_fabric::{LinkLayer, LinkParameters, LinkProtocol, ReplayParameters};
 use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
+use weft_fabric::{LinkLayer, LinkParameters, LinkProtocol, ReplayParameters};
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflySize, Exanest,
     ExanestOrder, GlobalLinks, KaryTree, Layout, Star, StarRouting, Topology, Torus, Ugal, UpDown,

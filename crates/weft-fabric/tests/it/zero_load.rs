@@ -5,8 +5,8 @@ use crate::machines::{ARBITERS, KINDS, dragonfly, exanest, link, plain, star, to
 use crate::scripted::{Arrived, Machine, Planned, Script};
 use proptest::prelude::*;
 use weft_engine::Stream;
-use weft_fabric::{GapRule, LinkParameters};
 use weft_fabric::parameters::{FasterLink, Forwarding};
+use weft_fabric::{GapRule, LinkParameters};
 use weft_topo::{Ascent, Layout, Topology, idle_path};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
 
