@@ -68,8 +68,8 @@ pub enum BuildError {
     },
     /// A link layer that would repeat a packet for ever.
     #[error(
-        "a packet of {packet} is more often hit by bit errors than not on a `{class}` link; let links.*.bit_errors \
-         be less, or packets smaller"
+        "a packet of {packet} is more often hit by bit errors than not on a `{class}` link; let \
+         links.*.bit_errors be less, or packets smaller"
     )]
     TooManyBitErrors {
         /// The kind of link.
@@ -79,8 +79,8 @@ pub enum BuildError {
     },
     /// A replay buffer too small for a packet.
     #[error(
-        "the replay buffer of `{class}` links does not hold a packet, which takes {packet} on the line; write \
-         replay_buffer = \"{packet}\" or more"
+        "the replay buffer of `{class}` links does not hold a packet, which takes {packet} on the line; \
+         write replay_buffer = \"{packet}\" or more"
     )]
     ReplayBufferTooSmall {
         /// The kind of link.

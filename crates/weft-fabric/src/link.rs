@@ -45,8 +45,8 @@ pub struct LinkParameters {
 }
 
 impl LinkParameters {
-    /// Bytes that the line carries for a packet with header, payload and footer of `packet`: on average, where gaps
-    /// make up for rounding.
+    /// Bytes that the line carries for a packet with header, payload and footer of `packet`: on average,
+    /// where gaps make up for rounding.
     pub fn bytes_on_line(&self, packet: Bytes) -> Bytes {
         self.layer.average_on_line(packet, self.framing)
     }
@@ -206,7 +206,8 @@ pub(crate) struct LinkKind {
     pub(crate) framing: Bytes,
     /// Of that, what is rounded up to words with the packet.
     pub(crate) framed: Bytes,
-    /// A packet takes the way of the link layer if one of these bits is set in the count of its bytes and `framed`.
+    /// A packet takes the way of the link layer if one of these bits is set in the count of its bytes and
+    /// `framed`.
     pub(crate) special: u64,
     /// The link layer; `None`: packets go onto the line as they are.
     pub(crate) layer: Option<Box<LayerKind>>,

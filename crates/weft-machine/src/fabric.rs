@@ -50,7 +50,8 @@ section! {
 section! {
     /// One kind of link, per direction. Keys that are not given here are those of `[links.default]`.
     struct RawLink {
-        /// Bits per second on the line, coding included; of a lane where there are several, of the MAC for Ethernet.
+        /// Bits per second on the line, coding included; of a lane where there are several, of the MAC for
+        /// Ethernet.
         rate: Option<Entry<BitRate>>,
         /// Link layer: the other keys that are not given are as it says.
         protocol: Option<Entry<ProtocolName>>,

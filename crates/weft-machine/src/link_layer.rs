@@ -7,7 +7,8 @@
 //!        │ no
 //!   CLASS's keys, then the default's; `code` and `framing` must be there
 //! ```
-//! A protocol that comes from a `--set` leaves behind what the file says of the old one: `code`, `framing`, `replay`,
+//! A protocol that comes from a `--set` leaves behind what the file says of the old one: `code`, `framing`,
+//! `replay`,
 //! `replay_buffer` and `fec` of its section. So one `--set` swaps a link layer.
 
 use super::constant::{Constant, Kind};
@@ -163,7 +164,8 @@ impl<'l> LayerSections<'l> {
         own.or_else(|| Some((self.default?.protocol.as_ref()?, "default")))
     }
 
-    /// The entry of a key that goes with the protocol: not the default's where the class has a protocol of its own.
+    /// The entry of a key that goes with the protocol: not the default's where the class has a protocol of
+    /// its own.
     fn pick<T>(&self, field: fn(&RawLink) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
         let is_own = self.own.is_some_and(|link| link.protocol.is_some());
         self.own.and_then(field).or_else(|| self.default.filter(|_| !is_own).and_then(field))
@@ -189,7 +191,8 @@ impl<'l> LayerSections<'l> {
         Some(self.protocol()?.0.value.protocol()?.rules())
     }
 
-    /// The layer of links whose lanes have `rate`. `None`: something is wrong, which was reported, or `code` or
+    /// The layer of links whose lanes have `rate`. `None`: something is wrong, which was reported, or `code`
+    /// or
     /// `framing` is missing.
     pub fn check(&self, rate: &Entry<BitRate>, reader: &mut Reader<'_>) -> Option<LayerOfLinks> {
         let Some((entry, section)) = self.protocol().filter(|(entry, _)| entry.value != ProtocolName::None)
@@ -398,8 +401,8 @@ mod tests {
         links[class]
     }
 
-    /// Catches a protocol that one `--set` does not swap: what the file says of the old one stays behind, and links
-    /// inside the card keep theirs.
+    /// Catches a protocol that one `--set` does not swap: what the file says of the old one stays behind, and
+    /// links inside the card keep theirs.
     #[test]
     fn one_set_swaps_the_link_layer() {
         let shipped = load("communication-ip", &[]).unwrap();
@@ -426,7 +429,8 @@ mod tests {
         }
     }
 
-    /// Catches keys that a file gives beside a protocol and that are not taken: the calibrated framing of exanest.
+    /// Catches keys that a file gives beside a protocol and that are not taken: the calibrated framing of
+    /// exanest.
     #[test]
     fn keys_beside_a_protocol_hold() {
         let exanest = load("exanest", &[]).unwrap();
@@ -438,7 +442,8 @@ mod tests {
         assert_eq!((links(&set, "x").framing.get(), links(&set, "x").code), (7, LineCode::B64_66));
     }
 
-    /// Catches a frame check sequence that is counted twice or not at all, and FEC that is not that of the rate.
+    /// Catches a frame check sequence that is counted twice or not at all, and FEC that is not that of the
+    /// rate.
     #[test]
     fn ethernet_follows_its_rate_and_the_packet() {
         let ethernet = |sets: &[&str]| {

@@ -1,8 +1,9 @@
 //! Bit errors: the chance that a packet is hit, in whole numbers.
 //!
-//! A packet of n bits of which each is wrong with chance p is hit with 1 − (1 − p)ⁿ. Chances are fixed-point numbers
-//! of 96 bits after the point, and the power is made by squaring: of two parts that are hit with a and b, one at
-//! least is with a + b − ab. That way nothing small is taken from something near 1.
+//! A packet of n bits of which each is wrong with chance p is hit with 1 − (1 − p)ⁿ. Chances are fixed-point
+//! numbers
+//! of 96 bits after the point, and the power is made by squaring: of two parts that are hit with a and b, one
+//! at least is with a + b − ab. That way nothing small is taken from something near 1.
 
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
@@ -64,7 +65,8 @@ impl Chance {
 
     /// The chance of both. Rounded down.
     pub(super) fn and(self, other: Chance) -> Chance {
-        // Products of the halves, so that 192 bits are not needed: the lowest carries less than the last place.
+        // Products of the halves, so that 192 bits are not needed: the lowest carries less than the last
+        // place.
         let (high, low) = (self.0 >> 48, self.0 & ((1 << 48) - 1));
         let (other_high, other_low) = (other.0 >> 48, other.0 & ((1 << 48) - 1));
         Chance(high * other_high + ((high * other_low) >> 48) + ((low * other_high) >> 48))
@@ -137,8 +139,8 @@ impl PacketErrors {
 mod tests {
     use super::*;
 
-    /// Catches squaring that loses what is small, and chances that pass 1: against the closed form in floating
-    /// point, by way of logarithms so that it is exact for small rates as well.
+    /// Catches squaring that loses what is small, and chances that pass 1: against the closed form in
+    /// floating point, by way of logarithms so that it is exact for small rates as well.
     #[test]
     fn a_packet_is_hit_as_the_closed_form_says() {
         for count in [1, 7, 1_000, 1_000_000_000, 3_000_000_000_000, PER / 2] {

@@ -4,8 +4,8 @@
 //!   ┌ packet in words of 8 B ┬ word of the link level 8 B ┐
 //! ```
 //! # Source
-//! D1.4 §9.2.3 puts this link into another card as an encrypted module; its format is not published. 100 Gb/s is
-//! the rate of data, so that there is no code here. Words, framing and repetition are ours.
+//! D1.4 §9.2.3 puts this link into another card as an encrypted module; its format is not published. 100 Gb/s
+//! is the rate of data, so that there is no code here. Words, framing and repetition are ours.
 
 use super::{GapRule, ProtocolRules};
 use weft_units::{Bytes, LineCode};

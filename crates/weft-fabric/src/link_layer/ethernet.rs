@@ -3,13 +3,15 @@
 //! ```text
 //!   │ preamble, SFD 8 B │ frame ≥ 64 B, check sequence in it │ gap: 12 B on average │ next, at a word of 8 B
 //! ```
-//! The rate of an Ethernet link is that of its MAC. 64B/66B, its transcoding to 256B/257B, the parity of RS-FEC and
-//! alignment markers are paid by the faster line: 100 Gb/s × 66/64 = 100 Gb/s × 257/256 × 528/514 = 103.125 Gb/s.
-//! Alignment markers take the place of idle characters, which the gaps have to spare.
+//! The rate of an Ethernet link is that of its MAC. 64B/66B, its transcoding to 256B/257B, the parity of
+//! RS-FEC and
+//! alignment markers are paid by the faster line: 100 Gb/s × 66/64 = 100 Gb/s × 257/256 × 528/514 = 103.125
+//! Gb/s. Alignment markers take the place of idle characters, which the gaps have to spare.
 //!
-//! With deficit idle count the transmitter starts each frame at a whole word and keeps count of the bytes by which
-//! gaps were short. n bytes with preamble and gap take n rounded down to words, and what is cut off is added to the
-//! next frame: the line falls behind by less than a word, and the average gap is 12 B to the bit.
+//! With deficit idle count the transmitter starts each frame at a whole word and keeps count of the bytes by
+//! which
+//! gaps were short. n bytes with preamble and gap take n rounded down to words, and what is cut off is added
+//! to the next frame: the line falls behind by less than a word, and the average gap is 12 B to the bit.
 //!
 //! # Source
 //! IEEE 802.3: clauses 3 (frame), 46.3.1.4 and 81.3.1.4 (gap, deficit idle count, start in lane 0 of 8), 82

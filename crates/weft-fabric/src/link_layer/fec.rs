@@ -5,21 +5,23 @@
 //!   ├──────────────────────────────────────────────────────┼──────┤  n = 528 or 544
 //!   wrong symbols:  none · up to t = (n − 514) / 2: corrected · more: the code word is lost
 //! ```
-//! 20 blocks of 257 bits are a code word's 5,140 bits of data: 80 blocks of 64 bits, 640 B of the MAC. The receiver
-//! stores a code word before it can correct it, so that a link is longer by the time of 640 B at the rate of the
-//! MAC: 51.2 ns at 100 Gb/s. Faster links interleave several code words, and store all of them.
+//! 20 blocks of 257 bits are a code word's 5,140 bits of data: 80 blocks of 64 bits, 640 B of the MAC. The
+//! receiver
+//! stores a code word before it can correct it, so that a link is longer by the time of 640 B at the rate of
+//! the MAC: 51.2 ns at 100 Gb/s. Faster links interleave several code words, and store all of them.
 //!
-//! Each symbol is wrong with the same chance, so that the number of wrong ones is binomial. A code word that has more
-//! than t is uncorrected, and every packet that it touches is marked. Only code words with bytes of packets are
-//! counted, each once.
+//! Each symbol is wrong with the same chance, so that the number of wrong ones is binomial. A code word that
+//! has more
+//! than t is uncorrected, and every packet that it touches is marked. Only code words with bytes of packets
+//! are counted, each once.
 //!
 //! # Source
 //! IEEE 802.3 clause 91 (RS(528,514), t = 7, and RS(544,514), t = 15), clause 119 (200 and 400 Gb/s: two code
 //! words interleaved), 802.3df (800 Gb/s: four); Intel AN846 for both codes.
 //!
 //! # Not modelled
-//! Errors in bursts, code words that are corrected to something wrong, the receiver's arithmetic (some 50 ns more:
-//! a machine file has it in `latency`), and code words of an idle line.
+//! Errors in bursts, code words that are corrected to something wrong, the receiver's arithmetic (some 50 ns
+//! more: a machine file has it in `latency`), and code words of an idle line.
 
 use super::bit_errors::Chance;
 use super::{ErrorRate, PER};
@@ -177,8 +179,8 @@ impl Codewords {
         })
     }
 
-    /// Throws the dice for the code words that pass from `began` to `ended`, but for those that have been thrown
-    /// for: `last` is the last group of these.
+    /// Throws the dice for the code words that pass from `began` to `ended`, but for those that have been
+    /// thrown for: `last` is the last group of these.
     pub(super) fn pass(
         &self,
         (began, ended): (Time, Time),

@@ -11,13 +11,14 @@
 //!             └── replay: the answer comes a latency after the bad tail ([`replay`])
 //!                 no replay: the packet travels on, marked
 //! ```
-//! A link whose layer rounds, replays, or has errors keeps a [`LayerState`] per direction beside its sender. The
-//! others have none, and a packet that is whole words as it is never looks at it.
+//! A link whose layer rounds, replays, or has errors keeps a [`LayerState`] per direction beside its sender.
+//! The others have none, and a packet that is whole words as it is never looks at it.
 //!
 //! # Not modelled
-//! Characters that keep the two clocks together (Aurora's clock compensation, alignment markers of Ethernet, which
-//! take the place of idle characters), link training, errors in answers and credits, and the sender's word clock:
-//! a frame that finds the line idle starts at once, and words are counted from there.
+//! Characters that keep the two clocks together (Aurora's clock compensation, alignment markers of Ethernet,
+//! which
+//! take the place of idle characters), link training, errors in answers and credits, and the sender's word
+//! clock: a frame that finds the line idle starts at once, and words are counted from there.
 
 mod apelink;
 mod aurora;
@@ -60,8 +61,8 @@ pub struct ProtocolRules {
     pub code: LineCode,
     /// Frames are whole words of this size.
     pub word: Bytes,
-    /// Bytes that a lane carries at a time: a frame is whole words of all lanes. Zero where the word is the same for
-    /// any number of lanes.
+    /// Bytes that a lane carries at a time: a frame is whole words of all lanes. Zero where the word is the
+    /// same for any number of lanes.
     pub lane_word: Bytes,
     /// Bytes on the line besides the packet.
     pub framing: Bytes,
@@ -88,8 +89,8 @@ pub struct ProtocolRules {
 pub enum GapRule {
     /// Each frame is rounded up to whole words.
     RoundUp,
-    /// Deficit idle count: a gap is shortened or lengthened so that frames start at whole words and the average
-    /// gap is exact.
+    /// Deficit idle count: a gap is shortened or lengthened so that frames start at whole words and the
+    /// average gap is exact.
     DeficitIdle,
 }
 
@@ -135,8 +136,8 @@ pub struct ReplayParameters {
 pub struct LinkLayer {
     /// Frames are whole words of this size, all lanes together. At least a byte.
     pub word: Bytes,
-    /// Bytes of the link's framing that are rounded up to words together with the packet; the others are an average
-    /// that comes on top.
+    /// Bytes of the link's framing that are rounded up to words together with the packet; the others are an
+    /// average that comes on top.
     pub framed: Bytes,
     /// Smallest frame, framing not counted.
     pub smallest: Bytes,

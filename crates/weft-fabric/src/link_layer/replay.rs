@@ -6,13 +6,15 @@
 //!        latency     ◄──ok 1──     P2 bad: answer repeat, P3 is thrown away
 //!   ──P2──P3────►    ◄──repeat 2──
 //! ```
-//! Go-back-N: the receiver takes packets in order only. It finds a bad one at its tail, its answer is back a latency
-//! later, and that packet and all behind it go again. So nothing that went in between counts, and the sender can
+//! Go-back-N: the receiver takes packets in order only. It finds a bad one at its tail, its answer is back a
+//! latency
+//! later, and that packet and all behind it go again. So nothing that went in between counts, and the sender
+//! can
 //! compute the whole of it at once: the line is taken until the end of the attempt that comes through, and
 //! what is behind it goes then. Each packet arrives once and in order.
 //!
-//! A packet stays in the buffer until its answer is back, two latencies after its tail. A buffer that is smaller than
-//! what a round trip carries makes the line wait.
+//! A packet stays in the buffer until its answer is back, two latencies after its tail. A buffer that is
+//! smaller than what a round trip carries makes the line wait.
 //!
 //! # Not modelled
 //! The time of an answer on the other direction's line, and answers in error.
@@ -31,7 +33,8 @@ pub(super) struct ReplayBuffer {
 }
 
 impl ReplayBuffer {
-    /// A packet of `bytes` has been sent whose answer is back at `answer`. The time from which there is room for
+    /// A packet of `bytes` has been sent whose answer is back at `answer`. The time from which there is room
+    /// for
     /// `largest` more in a buffer of `size`, which holds at least that.
     pub(super) fn hold(&mut self, (answer, bytes): (Time, Bytes), largest: Bytes, size: Bytes) -> Time {
         self.unanswered.push_back((answer, bytes.get()));

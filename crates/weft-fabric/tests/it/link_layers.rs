@@ -11,7 +11,8 @@ use weft_fabric::{
 use weft_topo::{Ascent, Layout};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
-/// Two endpoints at a switch whose links are all like `link`. Room for many packets, so that credits never matter.
+/// Two endpoints at a switch whose links are all like `link`. Room for many packets, so that credits never
+/// matter.
 fn pair(link: LinkParameters) -> Machine {
     let mut machine = plain(star(2), crate::machines::KINDS[1], 1);
     machine.format.payload = Bytes::new(4096);
@@ -67,13 +68,13 @@ fn a_lone_packet_takes_what_the_layer_says() {
     }
 }
 
-/// Catches an efficiency that is not the arithmetic's: bytes of 1,000 packets on the line, small and large, by hand.
-/// Packets have 32 B of header and footer.
+/// Catches an efficiency that is not the arithmetic's: bytes of 1,000 packets on the line, small and large,
+/// by hand. Packets have 32 B of header and footer.
 #[test]
 fn a_busy_line_carries_what_the_arithmetic_says() {
     use LinkProtocol::*;
-    // On the line for 65 B, 256 B and 4 KB of payload, by protocol and lanes; thousandths of a byte for Ethernet,
-    // whose 1,000 frames fall behind by less than a word.
+    // On the line for 65 B, 256 B and 4 KB of payload, by protocol and lanes; thousandths of a byte for
+    // Ethernet, whose 1,000 frames fall behind by less than a word.
     let expected = [
         (Exanet, 1, [112, 288, 4128]),
         (Apelink, 2, [128, 304, 4144]),
@@ -102,8 +103,8 @@ fn a_busy_line_carries_what_the_arithmetic_says() {
     }
 }
 
-/// Catches packets that a repetition loses, doubles or overtakes, and a cost that is not that of go-back-N: every
-/// attempt that is hit costs its time on the line and a round trip.
+/// Catches packets that a repetition loses, doubles or overtakes, and a cost that is not that of go-back-N:
+/// every attempt that is hit costs its time on the line and a round trip.
 #[test]
 fn replay_costs_what_the_arithmetic_says() {
     for protocol in [LinkProtocol::Exanet, LinkProtocol::Apelink, LinkProtocol::Bxi2] {
@@ -154,8 +155,8 @@ fn plain_arrival(machine: &Machine) -> Time {
     machine.arrivals(&burst(1, 256))[0].at
 }
 
-/// Catches a replay buffer that throttles nothing, or too much: with room for k packets the line carries k per round
-/// trip.
+/// Catches a replay buffer that throttles nothing, or too much: with room for k packets the line carries k
+/// per round trip.
 #[test]
 fn a_small_replay_buffer_throttles_a_long_link() {
     for held in 1..4u64 {
@@ -209,7 +210,8 @@ fn code_words_are_corrected_and_lost_at_their_rates() {
     assert!(report.faults.corrupted >= report.layer.uncorrected_codewords, "{report:?}");
 }
 
-/// Catches dice that depend on partitions: arrivals and counters with errors, replay, throttling and code words.
+/// Catches dice that depend on partitions: arrivals and counters with errors, replay, throttling and code
+/// words.
 #[test]
 fn threads_change_nothing() {
     for protocol in LinkProtocol::ALL {
