@@ -105,6 +105,8 @@ impl AssemblyError {
             BuildError::ZeroLatency(_) => "links",
             BuildError::BufferTooSmall { .. } => "switch.buffer",
             BuildError::LinkTooSlow { .. } => "packet.payload",
+            BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
+            BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
             BuildError::SwitchTooLarge { .. } => "topology",
         };
         AssemblyError::Network { key, source }

@@ -25,7 +25,7 @@ impl ErrorRate {
         if count <= PER / 2 { Some(ErrorRate(count)) } else { None }
     }
 
-    /// How many in 10¹⁵.
+    /// The count in 10¹⁵.
     pub const fn count(self) -> u64 {
         self.0
     }

@@ -54,7 +54,7 @@ pub enum LinkProtocol {
     Ethernet,
 }
 
-/// What a protocol adds to a packet. One constant per protocol, each in a file of its own.
+/// Rules of a protocol: all that it adds to a packet. One constant per protocol, each in a file of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtocolRules {
     /// Line code. Of Ethernet none: its rate is that of the MAC.

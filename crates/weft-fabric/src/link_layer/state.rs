@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
 use weft_units::{BitRate, Bytes, Span, Time};
 
-/// What a link layer has done on one direction of a link.
+/// Counters of a link layer on one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct LayerCounts {
     /// Attempts that did not come through and were repeated.
