@@ -22,6 +22,7 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
+use crate::link_layer::LayerState;
 use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
@@ -99,6 +100,8 @@ pub(crate) struct Ports {
     pub(crate) address: Address,
     /// Faults of the links of the outputs; empty where none fails.
     pub(crate) faults: Box<[Fault]>,
+    /// Link layers of the outputs; empty where none adds to packets.
+    pub(crate) layers: Box<[LayerState]>,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
     /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
@@ -170,6 +173,7 @@ impl Ports {
             switch,
             address,
             faults: Box::default(),
+            layers: Box::default(),
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
@@ -192,6 +196,7 @@ impl Ports {
             carried: port.carried,
             stalled: self.stalls[output].total(port.stalls, now),
             fault: self.faults.get(output),
+            layer: self.layers.get(output),
         }
     }
 
@@ -204,6 +209,7 @@ impl Ports {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.acknowledgements = 0;
         self.faults.iter_mut().for_each(Fault::reset);
+        self.layers.iter_mut().for_each(LayerState::reset);
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
     }
@@ -393,7 +399,7 @@ impl Ports {
             (_, mode) => {
                 let packet = &buffered.packet;
                 let link = constants.link(self.ports[usize::from(packet.channel().port)].class);
-                let span = link.rate.span(constants.packet_bytes(packet) + link.framing);
+                let span = link.longest(constants.packet_bytes(packet));
                 if span >= packet.stretch() {
                     Time::ZERO
                 } else if mode == FasterLink::Store {
@@ -414,14 +420,18 @@ impl Ports {
         context: &mut SwitchContext<'_, T, S>,
     ) {
         // Apart, so that what few runs ask for takes no registers from the others.
-        if buffered.packet.is_watched() || !self.faults.is_empty() || context.constants.keeps_ages {
+        let packet = &buffered.packet;
+        let kind = context.constants.link(self.ports[crossing.output].class);
+        let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
+        if packet.is_watched() || !as_is || !self.faults.is_empty() || context.constants.keeps_ages {
             self.transmit_with_care(crossing, buffered, context.constants, context.sink);
         } else {
             self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched, may be lost or carries its age.
+    /// The same for a packet that is watched, that may be lost, that carries its age, or to which the link layer
+    /// adds something.
     #[inline(never)]
     fn transmit_with_care(
         &mut self,
@@ -433,7 +443,7 @@ impl Ports {
         self.transmit_packet::<true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched, and the link may fail.
+    /// `CARE`: the packet may be watched, the link may fail, and its layer may add something.
     #[inline(always)]
     fn transmit_packet<const CARE: bool>(
         &mut self,
@@ -458,10 +468,13 @@ impl Ports {
             carried: &mut port.carried,
             acknowledgements: &mut self.acknowledgements,
             fault: if CARE { self.faults.get_mut(crossing.output) } else { None },
+            layer: if CARE { self.layers.get_mut(crossing.output) } else { None },
         };
         let sent = sender.send(packet, size, earliest);
-        let next = next_grant(crossing.edge, sent.ended - pipeline, constants);
-        port.output_ready = next;
+        let next = next_grant(crossing.edge, sent.left - pipeline, constants);
+        let is_free_later = CARE && sent.free > sent.left;
+        port.output_ready =
+            if is_free_later { next_grant(crossing.edge, sent.free - pipeline, constants) } else { next };
         port.waiting -= size.bytes.get() as u32;
         if port.stalls {
             port.stalls = false;
@@ -476,7 +489,7 @@ impl Ports {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = next;
             // The buffer's room is free when the tail has left it for the crossbar.
-            let back = sent.ended - pipeline + constants.link(input.class).latency;
+            let back = sent.left - pipeline + constants.link(input.class).latency;
             sink.credit(input.peer, from.vc, size.room, back);
         }
         if CARE && sent.fate == Fate::Lost {
@@ -508,8 +521,8 @@ impl Ports {
         let came = buffered.head;
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
-        let Sent { began, ended, .. } = *sent;
-        HopRecord::new(&buffered.packet, link, Instants { came, ready, could, began, ended, free: ended })
+        let Sent { began, ended, free, .. } = *sent;
+        HopRecord::new(&buffered.packet, link, Instants { came, ready, could, began, ended, free })
     }
 
     /// The link of an output has lost a packet: its credit returns.
@@ -565,6 +578,9 @@ mod tests {
             latency: Span::ZERO,
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            framed: Bytes::ZERO,
+            special: 0,
+            layer: None,
         };
         let constants = Constants {
             links: vec![link],
