@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::LinkParameters;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, IdealParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, IdealParameters, PacketFormat, Speedup,
+    SwitchKind, SwitchParameters,
 };
 use weft_topo::GraphClass;
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
@@ -67,7 +67,9 @@ section! {
     /// The switches.
     struct RawSwitch {
         /// The place where packets wait.
-        kind: Entry<SwitchKind>,
+        kind: Entry<SwitchName>,
+        /// Rate of the crossbar over that of the fastest link, where queues are combined.
+        speedup: Option<Entry<Speedup>>,
         /// The rule that says who goes first.
         arbiter: Entry<ArbiterName>,
         /// Iterations of iSLIP; 1 where not given.
@@ -88,7 +90,8 @@ section! {
         credit_unit: Entry<CreditName>,
         /// Size of a cell, where credits count cells.
         cell: Option<Entry<Bytes>>,
-        /// Output buffer per port and virtual channel of an output-queued switch; unbounded where not given.
+        /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with combined
+        /// queues; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
     }
 }
@@ -110,10 +113,20 @@ names!(BufferPer, "BufferPer", "an owner of a buffer", {
     Port = "port",
 });
 
-names!(SwitchKind, "SwitchKind", "a kind of switch", {
+/// The kinds of switch by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SwitchName {
+    InputQueued,
+    VirtualOutputQueued,
+    OutputQueued,
+    CombinedInputOutput,
+}
+
+names!(SwitchName, "SwitchKind", "a kind of switch", {
     InputQueued = "input-queued",
     VirtualOutputQueued = "virtual-output-queued",
     OutputQueued = "output-queued",
+    CombinedInputOutput = "combined-input-output",
 });
 
 /// The arbiters by their names in machine files.
@@ -451,11 +464,30 @@ fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParamet
     let cell = cell.check(raw.cell, reader);
     let output = DependentKey {
         key: "output_buffer",
-        goes_with: "kind = \"output-queued\"",
-        is_used: raw.kind.value == SwitchKind::OutputQueued,
+        goes_with: "kind = \"combined-input-output\" or \"output-queued\"",
+        is_used: matches!(raw.kind.value, SwitchName::OutputQueued | SwitchName::CombinedInputOutput),
         chosen_at: raw.kind.location,
     };
     let output = output.check(raw.output_buffer, reader);
+    let speedup = DependentKey {
+        key: "speedup",
+        goes_with: "kind = \"combined-input-output\"",
+        is_used: raw.kind.value == SwitchName::CombinedInputOutput,
+        chosen_at: raw.kind.location,
+    };
+    let speedup = speedup.check(raw.speedup, reader);
+    let kind = match (raw.kind.value, speedup?) {
+        (SwitchName::InputQueued, _) => Some(SwitchKind::InputQueued),
+        (SwitchName::VirtualOutputQueued, _) => Some(SwitchKind::VirtualOutputQueued),
+        (SwitchName::OutputQueued, _) => Some(SwitchKind::OutputQueued),
+        (SwitchName::CombinedInputOutput, Some(speedup)) => {
+            Some(SwitchKind::CombinedInputOutput(speedup.value))
+        }
+        (SwitchName::CombinedInputOutput, None) => {
+            reader.missing(raw.location, "switch", "speedup");
+            None
+        }
+    };
     let credit = match (is_cells, cell?) {
         (false, _) => Some(CreditUnit::Bytes),
         (true, Some(cell)) => not_zero(&cell, "switch.cell", reader).map(CreditUnit::Cells),
@@ -470,7 +502,7 @@ fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParamet
     };
     let iterations = iterations?.map_or(1, |entry| entry.value);
     Some(SwitchParameters {
-        kind: raw.kind.value,
+        kind: kind?,
         arbiter: match raw.arbiter.value {
             ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
             ArbiterName::Random => ArbiterKind::Random,

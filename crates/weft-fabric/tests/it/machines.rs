@@ -4,7 +4,8 @@ use crate::scripted::{Machine, Planned, Script};
 use weft_engine::Stream;
 use weft_fabric::LinkParameters;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
+    SwitchParameters,
 };
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflySize, Exanest,
@@ -12,8 +13,13 @@ use weft_topo::{
 };
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
-pub const KINDS: [SwitchKind; 3] =
-    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued];
+/// Combined queues with a speed-up in thousandths.
+pub const fn combined(thousandths: u32) -> SwitchKind {
+    SwitchKind::CombinedInputOutput(Speedup::from_thousandths(thousandths).unwrap())
+}
+
+pub const KINDS: [SwitchKind; 4] =
+    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued, combined(1_500)];
 pub const ARBITERS: [ArbiterKind; 3] = [ArbiterKind::RoundRobin, ArbiterKind::Random, ArbiterKind::Islip(2)];
 
 pub fn torus(sizes: &[u64], wrap: bool, concentration: u64, datelines: bool) -> Layout {
