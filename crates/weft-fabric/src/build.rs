@@ -66,7 +66,9 @@ pub enum BuildError {
         packet: Bytes,
     },
     /// A crossbar whose time per byte needs more than 64 bits.
-    #[error("a crossbar {speedup} times as fast as the fastest link is not exact in 64 bits; use round rates")]
+    #[error(
+        "a crossbar {speedup} times as fast as the fastest link is not exact in 64 bits; use round rates"
+    )]
     CrossbarNotExact {
         /// The speed-up.
         speedup: Speedup,
@@ -139,8 +141,9 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
         let crossbar = match switch.kind {
-            SwitchKind::CombinedInputOutput(speedup) => CrossbarPace::new(&links, speedup, largest)
-                .ok_or(BuildError::CrossbarNotExact { speedup })?,
+            SwitchKind::CombinedInputOutput(speedup) => {
+                CrossbarPace::new(&links, speedup, largest).ok_or(BuildError::CrossbarNotExact { speedup })?
+            }
             _ => CrossbarPace::INSTANT,
         };
         let ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);

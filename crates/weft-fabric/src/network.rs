@@ -373,7 +373,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
             let Sent { began, ended, .. } = sent;
-            let times = Instants { came, ready: came, could: came, crossed: began, began, ended, free: ended };
+            let times =
+                Instants { came, ready: came, could: came, crossed: began, began, ended, free: ended };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         if sent.fate != Fate::Lost {

@@ -167,7 +167,8 @@ pub struct SwitchParameters {
     pub buffer_per: BufferPer,
     /// Unit in which room in buffers is counted.
     pub credit: CreditUnit,
-    /// Output buffer: per port and virtual channel of output queues, per port of combined queues. `None`: unbounded.
+    /// Output buffer: per port and virtual channel of output queues, per port of combined queues. `None`:
+    /// unbounded.
     pub output_buffer: Option<Bytes>,
 }
 

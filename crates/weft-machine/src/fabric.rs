@@ -90,8 +90,8 @@ section! {
         credit_unit: Entry<CreditName>,
         /// Size of a cell, where credits count cells.
         cell: Option<Entry<Bytes>>,
-        /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with combined
-        /// queues; unbounded where not given.
+        /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
+        /// combined queues; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
     }
 }

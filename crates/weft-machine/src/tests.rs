@@ -175,7 +175,6 @@ fn a_speedup_is_refused_where_it_means_nothing() {
     let found = refused("exanest", "switch.kind=combined-input-output");
     assert!(found.contains("speedup"), "{found}");
 }
-}
 
 /// Catches a size or a name of a link class on which machine files and topologies disagree.
 #[test]

@@ -1,5 +1,5 @@
-//! Combined input and output queues (CIOQ): virtual output queues at the inputs, a crossbar that is faster than
-//! the lines, and a buffer at every output.
+//! Combined input and output queues (CIOQ): virtual output queues at the inputs, a crossbar that is faster
+//! than the lines, and a buffer at every output.
 //!
 //! ```text
 //!   input buffer             crossbar, speed-up S           output buffer         line
@@ -8,27 +8,29 @@
 //!    …                     ─┘                              └───────────┘
 //!              one packet at a time   one packet at a time   first come, first served
 //! ```
-//! A packet takes 1/S of its time on the fastest link to cross. So an input that has lost packets of one line time
-//! to a conflict catches up, and an output takes packets from S inputs while its line sends one. With S = 2 and the
-//! right order of grants such a switch does all that one with queues at the outputs only can do (Chuang, Goel,
-//! McKeown, Prabhakar 1999); with any maximal matching it passes all admissible traffic (Dai and Prabhakar 2000).
-//! Without speed-up no output ever receives more than its line sends: the switch is one with virtual output queues.
+//! A packet takes 1/S of its time on the fastest link to cross. So an input that has lost packets of one line
+//! time to a conflict catches up, and an output takes packets from S inputs while its line sends one. With S
+//! = 2 and the right order of grants such a switch does all that one with queues at the outputs only can do
+//! (Chuang, Goel, McKeown, Prabhakar 1999); with any maximal matching it passes all admissible traffic (Dai
+//! and Prabhakar 2000). Without speed-up no output ever receives more than its line sends: the switch is one
+//! with virtual output queues.
 //!
-//! Room in the buffer behind the link is spent when a packet is granted its output, not when it leaves the output
-//! buffer. So a packet in an output buffer waits for nothing but the packets before it. Its departure is known at
-//! the grant, one buffer serves all virtual channels of the port, and it closes no circle of waiting.
+//! Room in the buffer behind the link is spent when a packet is granted its output, not when it leaves the
+//! output buffer. So a packet in an output buffer waits for nothing but the packets before it. Its departure
+//! is known at the grant, one buffer serves all virtual channels of the port, and it closes no circle of
+//! waiting.
 //!
-//! An output is granted again when the largest packet would find room: each packet holds its bytes from the grant
-//! until its tail is on the line.
+//! An output is granted again when the largest packet would find room: each packet holds its bytes from the
+//! grant until its tail is on the line.
 //!
 //! # Not modelled
-//! Cells: packets cross whole. A packet that still comes in holds both its input and its output until its tail has
-//! crossed, so that the speed-up serves packets that have queued, as they do under load.
+//! Cells: packets cross whole. A packet that still comes in holds both its input and its output until its
+//! tail has crossed, so that the speed-up serves packets that have queued, as they do under load.
 //!
 //! # Source
-//! S.-T. Chuang, A. Goel, N. McKeown, B. Prabhakar, Matching Output Queueing with a Combined Input/Output-Queued
-//! Switch, IEEE J. Sel. Areas Commun. 17(6), 1999. J. G. Dai, B. Prabhakar, The Throughput of Data Switches with
-//! and without Speedup, IEEE INFOCOM 2000.
+//! S.-T. Chuang, A. Goel, N. McKeown, B. Prabhakar, Matching Output Queueing with a Combined
+//! Input/Output-Queued Switch, IEEE J. Sel. Areas Commun. 17(6), 1999. J. G. Dai, B. Prabhakar, The
+//! Throughput of Data Switches with and without Speedup, IEEE INFOCOM 2000.
 
 use super::buffer::Queue;
 use super::crossbar::InputBuffers;
@@ -84,17 +86,17 @@ impl InputBuffers for Combined {
 #[derive(Clone, Copy)]
 pub(crate) struct CrossbarPace {
     rate: LineRate,
-    /// Bytes that the line carries besides a packet: a packet crosses in its time on the line, by the speed-up.
+    /// Bytes that the line carries besides a packet: a packet crosses in its time on the line, by the
+    /// speed-up.
     framing: Bytes,
 }
 
 impl CrossbarPace {
     /// The pace of a switch in which crossing takes no time of its own.
-    pub(crate) const INSTANT: CrossbarPace =
-        CrossbarPace { rate: LineRate::INSTANT, framing: Bytes::ZERO };
+    pub(crate) const INSTANT: CrossbarPace = CrossbarPace { rate: LineRate::INSTANT, framing: Bytes::ZERO };
 
-    /// The pace of a crossbar that is faster by `speedup` than the one of `links` on which a packet of `largest`
-    /// takes least time. `None`: its time per byte is not exact in 64 bits.
+    /// The pace of a crossbar that is faster by `speedup` than the one of `links` on which a packet of
+    /// `largest` takes least time. `None`: its time per byte is not exact in 64 bits.
     pub(crate) fn new(links: &[LinkKind], speedup: Speedup, largest: Bytes) -> Option<CrossbarPace> {
         let fastest = links.iter().min_by_key(|link| link.rate.span(largest + link.framing));
         match fastest {
@@ -118,7 +120,7 @@ pub(crate) struct Passage {
     pub(crate) ended: Time,
 }
 
-/// What of a port is at the crossbar: the reading side of its input buffer, and its output buffer.
+/// A port as the crossbar sees it: the reading side of its input buffer, and its output buffer.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct CrossbarPort {
     /// Busy while a packet leaves the input buffer.
@@ -160,8 +162,8 @@ impl CrossbarPort {
         Passage { began, ended: read.max(written) }
     }
 
-    /// Enters a packet of `bytes` that leaves the output buffer at `ended`, and says from when on the next may begin
-    /// to cross. Its head is in the buffer a `pipeline` later.
+    /// Enters a packet of `bytes` that leaves the output buffer at `ended`, and says from when on the next
+    /// may begin to cross. Its head is in the buffer a `pipeline` later.
     pub(crate) fn fill(&mut self, bytes: Bytes, ended: Time, pipeline: Span, constants: &Constants) -> Time {
         if let Some(limit) = constants.switch.output_buffer {
             self.departures.push_back(Departure { ended, bytes });

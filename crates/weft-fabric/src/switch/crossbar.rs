@@ -1,5 +1,5 @@
-//! A switch with buffers at its inputs and a crossbar: each input reads one packet at a time, each output takes one
-//! at a time. A packet crosses as its output's line sends it, or faster where outputs have
+//! A switch with buffers at its inputs and a crossbar: each input reads one packet at a time, each output
+//! takes one at a time. A packet crosses as its output's line sends it, or faster where outputs have
 //! [buffers](super::combined) too.
 //!
 //! ```text

@@ -20,7 +20,7 @@ mod port;
 mod starvation;
 mod virtual_output_queued;
 
-pub(crate) use combined::{Combined, CrossbarPace, CrossbarPort};
+pub(crate) use combined::{Combined, CrossbarPace};
 pub(crate) use crossbar::Crossbar;
 pub(crate) use input_queued::InputQueued;
 pub(crate) use output_queued::OutputQueued;

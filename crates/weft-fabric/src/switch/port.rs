@@ -12,8 +12,8 @@
 //!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
 //! ```
 //! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
-//! gives the credit for its room back to the previous sender. Where outputs have [buffers](super::combined), the packet
-//! is through the crossbar sooner, and they are occupied no longer than that.
+//! gives the credit for its room back to the previous sender. Where outputs have [buffers](super::combined),
+//! the packet is through the crossbar sooner, and they are occupied no longer than that.
 
 use super::buffer::Buffered;
 use super::combined::{CrossbarPort, Passage};
@@ -556,9 +556,9 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 mod tests {
     use super::*;
     use crate::link::{LineRate, LinkKind};
-    use crate::switch::CrossbarPace;
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
+    use crate::switch::CrossbarPace;
     use weft_topo::Attachment;
     use weft_units::{Bytes, Clock, EndpointId, Span};
 

@@ -15,8 +15,8 @@ fn in_step(layout: Layout, kind: SwitchKind, packets: u64) -> Machine {
     machine
 }
 
-/// Catches a grant, a credit or a line that output buffers move although they are never needed: without speed-up no
-/// output receives more than its line sends.
+/// Catches a grant, a credit or a line that output buffers move although they are never needed: without
+/// speed-up no output receives more than its line sends.
 #[test]
 fn without_speedup_it_is_a_switch_with_virtual_output_queues() {
     for layout in [star(9), torus(&[4, 4], true, 2, true), tree(3, 3, Ascent::DModK), dragonfly(2, 4, 2, 9)] {
@@ -29,7 +29,8 @@ fn without_speedup_it_is_a_switch_with_virtual_output_queues() {
                         let load = Load { packets: 40, gap_ps: 100_000, seed: 9 };
                         machine.arrivals(&random_script(&machine.layout, 256, load))
                     };
-                    let (bare, buffered) = (arrivals(SwitchKind::VirtualOutputQueued), arrivals(combined(1_000)));
+                    let (bare, buffered) =
+                        (arrivals(SwitchKind::VirtualOutputQueued), arrivals(combined(1_000)));
                     assert!(bare == buffered, "{arbiter:?} {forwarding:?}, buffers of {packets}");
                 }
             }
@@ -37,9 +38,9 @@ fn without_speedup_it_is_a_switch_with_virtual_output_queues() {
     }
 }
 
-/// Numbers worked out on paper: three endpoints send a packet to a fourth, and then one to an output of their own,
-/// which tells when their inputs were free. A packet of 288 B takes 288 ns on a line and 144 ns through the crossbar;
-/// latencies are 15 ns, the pipeline 2 ns.
+/// Numbers worked out on paper: three endpoints send a packet to a fourth, and then one to an output of their
+/// own, which tells when their inputs were free. A packet of 288 B takes 288 ns on a line and 144 ns through
+/// the crossbar; latencies are 15 ns, the pipeline 2 ns.
 ///
 /// ```text
 ///  all inputs   heads come at 15, tails at 303; the second packets behind them, 303 to 591
@@ -48,8 +49,8 @@ fn without_speedup_it_is_a_switch_with_virtual_output_queues() {
 ///  input 2      crosses 447 to 591                  on the line 593 to 881
 ///                 with room for one packet: 591 to 735, as the packet before leaves the buffer at 593
 /// ```
-/// The second packets are granted when their inputs are free, at 303, 447 and 591 or 735, and arrive 2 + 288 + 15
-/// later.
+/// The second packets are granted when their inputs are free, at 303, 447 and 591 or 735, and arrive 2 + 288
+/// + 15 later.
 #[test]
 fn three_inputs_and_an_output_by_hand() {
     for (room, last) in [(None, 896), (Some(3), 896), (Some(2), 896), (Some(1), 1_040)] {
@@ -60,7 +61,8 @@ fn three_inputs_and_an_output_by_hand() {
         script.resize(7, Vec::new());
         let arrived = machine.arrivals(&script);
         let at = |from: u32, to: u32| {
-            let is_it = |packet: &&crate::scripted::Arrived| (packet.source.0, packet.destination.0) == (from, to);
+            let is_it =
+                |packet: &&crate::scripted::Arrived| (packet.source.0, packet.destination.0) == (from, to);
             arrived.iter().find(is_it).unwrap().at.as_ps() / 1_000
         };
         assert_eq!([at(0, 3), at(1, 3), at(2, 3)], [320, 608, 896], "room for {room:?}");
@@ -68,7 +70,8 @@ fn three_inputs_and_an_output_by_hand() {
     }
 }
 
-/// Catches an output buffer in which packets hold room too long: with room for a single packet the line has no gaps.
+/// Catches an output buffer in which packets hold room too long: with room for a single packet the line has
+/// no gaps.
 #[test]
 fn a_line_behind_the_smallest_buffer_never_waits() {
     for thousandths in [1_000, 1_300, 3_000] {
@@ -100,8 +103,8 @@ fn nothing_is_lost_in_output_buffers() {
     }
 }
 
-/// Catches a buffer that could never take the largest packet, which would wait for ever, and a crossbar whose pace
-/// is rounded.
+/// Catches a buffer that could never take the largest packet, which would wait for ever, and a crossbar whose
+/// pace is rounded.
 #[test]
 fn what_does_not_fit_is_refused() {
     let script = vec![Vec::new(); 2];

@@ -1,6 +1,8 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
-use crate::machines::{Load, combined, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal};
+use crate::machines::{
+    Load, combined, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal,
+};
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
 use weft_fabric::check_credits;

@@ -49,8 +49,9 @@ fn virtual_output_queues_with_islip_are_work_conserving() {
     }
 }
 
-/// Catches a crossbar that is no faster than its lines, and output buffers that are not used: what a switch passes
-/// rises with the speed-up, and with one of 2 it passes all, whatever its matching (Dai and Prabhakar 2000).
+/// Catches a crossbar that is no faster than its lines, and output buffers that are not used: what a switch
+/// passes rises with the speed-up, and with one of 2 it passes all, whatever its matching (Dai and Prabhakar
+/// 2000).
 #[test]
 fn speedup_brings_a_switch_to_its_lines() {
     for arbiter in [ArbiterKind::RoundRobin, ArbiterKind::Random, ArbiterKind::Islip(1)] {
