@@ -142,7 +142,8 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
         let crossbar = match switch.kind {
             SwitchKind::CombinedInputOutput(speedup) => {
-                CrossbarPace::new(&links, speedup, largest).ok_or(BuildError::CrossbarNotExact { speedup })?
+                CrossbarPace::new(&links, speedup, largest, switch.clock)
+                    .ok_or(BuildError::CrossbarNotExact { speedup })?
             }
             _ => CrossbarPace::INSTANT,
         };

@@ -41,7 +41,7 @@ use crate::link::{Line, LineRate, LinkKind};
 use crate::parameters::Speedup;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_units::{Bytes, Span, Time};
+use weft_units::{Bytes, Clock, Span, Time};
 
 /// Queues of the inputs of a switch whose outputs have buffers too.
 pub(crate) struct Combined(VirtualOutputQueued);
@@ -89,20 +89,37 @@ pub(crate) struct CrossbarPace {
     /// Bytes that the line carries besides a packet: a packet crosses in its time on the line, by the
     /// speed-up.
     framing: Bytes,
+    /// Picoseconds by which the pipeline may be longer from one clock edge than from another.
+    rounding: Span,
 }
 
 impl CrossbarPace {
     /// The pace of a switch in which crossing takes no time of its own.
-    pub(crate) const INSTANT: CrossbarPace = CrossbarPace { rate: LineRate::INSTANT, framing: Bytes::ZERO };
+    pub(crate) const INSTANT: CrossbarPace =
+        CrossbarPace { rate: LineRate::INSTANT, framing: Bytes::ZERO, rounding: Span::ZERO };
 
     /// The pace of a crossbar that is faster by `speedup` than the one of `links` on which a packet of
     /// `largest` takes least time. `None`: its time per byte is not exact in 64 bits.
-    pub(crate) fn new(links: &[LinkKind], speedup: Speedup, largest: Bytes) -> Option<CrossbarPace> {
+    pub(crate) fn new(
+        links: &[LinkKind],
+        speedup: Speedup,
+        largest: Bytes,
+        clock: Clock,
+    ) -> Option<CrossbarPace> {
         let fastest = links.iter().min_by_key(|link| link.rate.span(largest + link.framing));
-        match fastest {
-            Some(link) => Some(CrossbarPace { rate: link.rate.sped_up(speedup)?, framing: link.framing }),
-            None => Some(CrossbarPace::INSTANT),
-        }
+        let Some(link) = fastest else { return Some(CrossbarPace::INSTANT) };
+        let is_even = clock.hertz().is_some_and(|hertz| 1_000_000_000_000u64.is_multiple_of(hertz));
+        let rounding = if is_even { Span::ZERO } else { Span::from_ps(1) };
+        Some(CrossbarPace { rate: link.rate.sped_up(speedup)?, framing: link.framing, rounding })
+    }
+
+    /// Time at which the head of a packet, granted its output at an edge from which the pipeline takes
+    /// `pipeline`, comes to the line. One that has waited for the crossbar since must not come late by
+    /// rounding: it would break the line's busy period.
+    #[inline]
+    pub(crate) fn head(&self, passage: &Passage, edge: Time, pipeline: Span) -> Time {
+        let rounding = if passage.began > edge { self.rounding } else { Span::ZERO };
+        passage.began + pipeline.saturating_sub(rounding)
     }
 
     /// Time in which `bytes` of a packet cross.

@@ -137,6 +137,17 @@ impl<B: InputBuffers> Crossbar<B> {
         }
     }
 
+    /// The same, compiled on its own: in the loop of all kinds of switch it would cost the others registers.
+    #[inline(never)]
+    pub(crate) fn arrive_apart<T: Routing>(
+        &mut self,
+        packet: &Packet,
+        undisturbed_until: Time,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        self.arrive(packet, undisturbed_until, context);
+    }
+
     /// Sends a packet that has just arrived by `from` and been routed on without queueing, if it is sure to
     /// win its output at the first clock edge at which it can. Does what queueing and arbitration would do at
     /// that edge.

@@ -122,7 +122,7 @@ impl Switch {
             Switch::InputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
             Switch::VirtualOutputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
             Switch::OutputQueued(switch) => switch.arrive(packet, context),
-            Switch::Combined(switch) => switch.arrive(packet, undisturbed_until, context),
+            Switch::Combined(switch) => switch.arrive_apart(packet, undisturbed_until, context),
         }
     }
 

@@ -459,7 +459,9 @@ impl Ports {
             let whole = (size.bytes, buffered.tail());
             CrossbarPort::cross(&mut self.crossbar, crossing, whole, &constants.crossbar)
         });
-        let head = passage.map_or(through, |Passage { began, .. }| began + pipeline);
+        let head = passage
+            .as_ref()
+            .map_or(through, |passage| constants.crossbar.head(passage, crossing.edge, pipeline));
         // The tail cannot leave before it has come.
         let earliest = Earliest { head, tail: buffered.tail() + pipeline };
         // One borrow of the port for all that concerns the output.
