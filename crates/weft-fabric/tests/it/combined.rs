@@ -39,8 +39,8 @@ fn without_speedup_it_is_a_switch_with_virtual_output_queues() {
 }
 
 /// Numbers worked out on paper: three endpoints send a packet to a fourth, and then one to an output of their
-/// own, which tells when their inputs were free. A packet of 288 B takes 288 ns on a line and 144 ns through the
-/// crossbar; latencies are 15 ns, the pipeline 2 ns.
+/// own, which tells when their inputs were free. A packet of 288 B takes 288 ns on a line and 144 ns through
+/// the crossbar; latencies are 15 ns, the pipeline 2 ns.
 ///
 /// ```text
 ///  all inputs   heads come at 15, tails at 303
@@ -49,14 +49,14 @@ fn without_speedup_it_is_a_switch_with_virtual_output_queues() {
 ///  input 2      crosses 447 to 591                  on the line 593 to 881
 ///                 with room for one packet: 591 to 735, as the packet before leaves the buffer at 593
 /// ```
-/// The second packets come at 303, 315 and 600, and are granted when their inputs are free, at 303, 447 and 600
-/// or 735. They arrive 2 + 288 + 15 later.
+/// The second packets come at 303, 315 and 600, and are granted when their inputs are free, at 303, 447 and
+/// 600 or 735. They arrive 2 + 288 + 15 later.
 #[test]
 fn three_inputs_and_an_output_by_hand() {
     for (room, last) in [(None, 905), (Some(3), 905), (Some(2), 905), (Some(1), 1_040)] {
         let mut machine = in_step(star(7), combined(2_000), 4);
         machine.switch.output_buffer = room.map(|packets| Bytes::new(288 * packets));
-        let packet = |at, to| Planned { at: Time::from_ps(at * 1_000), to: EndpointId(to), bytes: 256 };
+        let packet = |at: u64, to| Planned { at: Time::from_ps(at * 1_000), to: EndpointId(to), bytes: 256 };
         let mut script: Script =
             [(0, 4), (300, 5), (585, 6)].map(|(at, to)| vec![packet(0, 3), packet(at, to)]).into();
         script.resize(7, Vec::new());
