@@ -14,12 +14,12 @@ mod faults;
 
 pub use faults::{Faults, faults};
 
-use weft_fabric::parameters::{CreditUnit, IdealParameters, SwitchKind};
+use weft_fabric::parameters::{ChannelParameters, CreditUnit, IdealParameters, SwitchKind};
 use weft_fabric::{BuildError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
 use weft_results::available_memory;
-use weft_topo::{Layout, SizeError, Topology as _, TopologyParameters};
+use weft_topo::{ChannelPlan, Layout, Routing as _, SizeError, Topology as _, TopologyParameters};
 use weft_units::{Bytes, EndpointId, Span};
 
 /// A machine that is well formed and cannot be simulated. Every message names the key of the machine file
@@ -108,6 +108,7 @@ impl AssemblyError {
             BuildError::CrossbarNotExact { .. } => "switch.speedup",
             BuildError::LinkTooSlow { .. } => "packet.payload",
             BuildError::SwitchTooLarge { .. } => "topology",
+            BuildError::UnevenChannels(_) => "switch.virtual_channels",
         };
         AssemblyError::Network { key, source }
     }
@@ -198,6 +199,17 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
         Some((key, value)) => Err(AssemblyError::TooLarge { key, value, limit }),
         None => Ok(()),
     }
+}
+
+/// The virtual channels of a machine's links; `None` on the ideal network, which has none.
+///
+/// # Errors
+/// A number of channels that routing and traffic classes cannot share.
+pub fn channel_plan(machine: &Machine, layout: &Layout) -> Result<Option<ChannelPlan>, AssemblyError> {
+    let Fabric::Packet { switch, .. } = &machine.fabric else { return Ok(None) };
+    let ChannelParameters { total, lane, classes } = switch.channels;
+    let plan = ChannelPlan::new(total, layout.virtual_channels(), classes.count(), lane);
+    plan.map(Some).map_err(|uneven| AssemblyError::network(uneven.into()))
 }
 
 /// Checks that the interface of an endpoint serves so many ranks.
@@ -340,8 +352,9 @@ pub fn memory_estimate(machine: &Machine, bytes_per_endpoint_host: u64) -> Bytes
     let network = match &machine.fabric {
         Fabric::Ideal(_) => product(endpoints, BYTES_PER_PACKET),
         Fabric::Packet { switch, .. } => {
-            let (virtual_channels, switches) = (u64::from(counts.virtual_channels), narrow(counts.switches));
-            let ports = narrow(counts.ports);
+            let needed = counts.virtual_channels.max(1).saturating_mul(switch.channels.classes.count());
+            let virtual_channels = u64::from(switch.channels.total.unwrap_or(needed));
+            let (ports, switches) = (narrow(counts.ports), narrow(counts.switches));
             let outputs = ports.div_ceil(switches.max(1));
             let queues = product(virtual_channels * BYTES_PER_OUTPUT_QUEUE, outputs);
             let of_kind = match switch.kind {
