@@ -12,10 +12,10 @@ use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
 use crate::link_layer::{LayerKind, LayerState, Load};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, SwitchKind,
+    ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
     SwitchParameters,
 };
-use crate::switch::{Crossbar, OutputQueued, Peer, Port, Ports, Switch};
+use crate::switch::{Crossbar, CrossbarPace, OutputQueued, Peer, Port, Ports, Switch};
 use crate::traffic_class::TrafficClass;
 use std::collections::BTreeSet;
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
@@ -94,6 +94,14 @@ pub enum BuildError {
         /// Bytes of the largest packet on the line.
         packet: Bytes,
     },
+    /// A crossbar whose time per byte needs more than 64 bits.
+    #[error(
+        "a crossbar {speedup} times as fast as the fastest link is not exact in 64 bits; use round rates"
+    )]
+    CrossbarNotExact {
+        /// The speed-up.
+        speedup: Speedup,
+    },
     /// More ports or virtual channels than the packet header has bits for.
     #[error(
         "a switch has {ports} ports and {channels} virtual channels; at most {MAX_PORTS} and \
@@ -122,12 +130,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         mut make_interface: impl FnMut(EndpointId, &N::Parameters) -> N,
     ) -> Result<InitialState<Network<T, N>>, BuildError> {
         let constants = parameters.constants()?;
-        let NetworkParameters { layout: topology, switch, seed, .. } = parameters;
+        let NetworkParameters { layout: topology, seed, .. } = parameters;
         let mut builder = Builder::new(&topology, &constants, |id| make_interface(id, &interface));
         (0..topology.switches()).for_each(|switch| builder.add_switch(SwitchId(switch), seed));
         let Builder { sites, events, places, used_between_switches, .. } = builder;
         let lookahead = lookahead(&constants, &used_between_switches, &topology.link_classes())?
-            .with_notice(notice(&switch, &constants.format, &constants.links));
+            .with_notice(notice(&constants));
         let directory = Directory::new(places, lookahead.span());
         let model = Network { topology, constants, directory, interface };
         Ok(InitialState { model, sites, events, lookahead })
@@ -175,6 +183,13 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let links = self.links.iter().zip(names);
         let links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
+        let crossbar = match switch.kind {
+            SwitchKind::CombinedInputOutput(speedup) => {
+                CrossbarPace::new(&links, speedup, largest, switch.clock)
+                    .ok_or(BuildError::CrossbarNotExact { speedup })?
+            }
+            _ => CrossbarPace::INSTANT,
+        };
         let ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
         let numbers = u64::from(ports) * u64::from(vcs.next_power_of_two());
         if ports > MAX_PORTS || vcs > MAX_CHANNELS || numbers >= MAX_CHANNELS_OF_SWITCH {
@@ -194,9 +209,11 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             plan,
             channels: Channels::new(vcs),
             buffer: switch.credit.held_by(buffer),
+            largest,
             largest_room,
             cuts_through,
             passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
+            crossbar,
         })
     }
 }
@@ -361,22 +378,29 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
             }
             SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, state, channels)),
+            SwitchKind::CombinedInputOutput(_) => {
+                Switch::Combined(Crossbar::new(ports.with_output_buffers(), state, channels))
+            }
         }
     }
 }
 
 /// Time between the grant that makes a packet or a credit leave a switch, and its leaving. The packet has the
-/// pipeline before it, and its credit at least the shortest packet's time on the fastest line. A switch with
-/// output queues gives credits at once.
-fn notice(switch: &SwitchParameters, format: &PacketFormat, links: &[LinkKind]) -> Span {
-    if switch.kind == SwitchKind::OutputQueued {
-        return Span::ZERO;
-    }
-    let shortest = |link: &LinkKind| link.shortest(format.overhead());
-    let on_line = links.iter().map(shortest).min().unwrap_or(Span::ZERO);
+/// pipeline before it, and its credit at least the shortest packet's time on the fastest line or through the
+/// crossbar. A switch with output queues gives credits at once.
+fn notice(constants: &Constants) -> Span {
+    let Constants { switch, format, links, crossbar, .. } = constants;
+    let on_line = |link: &LinkKind| link.shortest(format.overhead());
+    let leaving = match switch.kind {
+        SwitchKind::InputQueued | SwitchKind::VirtualOutputQueued => {
+            links.iter().map(on_line).min().unwrap_or(Span::ZERO)
+        }
+        SwitchKind::CombinedInputOutput(_) => crossbar.span(format.overhead()),
+        SwitchKind::OutputQueued => return Span::ZERO,
+    };
     let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles));
     // Both are rounded up, once per packet or clock edge.
-    Span::from_ps(pipeline.min(on_line).as_ps().saturating_sub(1))
+    Span::from_ps(pipeline.min(leaving).as_ps().saturating_sub(1))
 }
 
 const PURPOSE_SWITCH: u32 = 1;

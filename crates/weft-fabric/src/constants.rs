@@ -5,6 +5,7 @@ use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
+use crate::switch::CrossbarPace;
 use weft_topo::{ChannelPlan, LinkClass};
 use weft_units::{Bytes, Time};
 
@@ -30,13 +31,17 @@ pub(crate) struct Constants {
     pub(crate) channels: Channels,
     /// Room of an input buffer per virtual channel, in units of credit.
     pub(crate) buffer: u32,
-    /// Room that the largest packet takes, in the same unit.
+    /// Header, footer and payload of the largest packet.
+    pub(crate) largest: Bytes,
+    /// Room that it takes, in units of credit.
     pub(crate) largest_room: u32,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one
     /// order of requests must be drawn or tried.
     pub(crate) passes: bool,
+    /// Of a crossbar with speed-up.
+    pub(crate) crossbar: CrossbarPace,
 }
 
 impl Constants {

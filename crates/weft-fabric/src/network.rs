@@ -441,7 +441,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
             let Sent { began, ended, free, .. } = sent;
-            let times = Instants { came, ready: came, could: came, began, ended, free };
+            let times = Instants { came, ready: came, could: came, crossed: began, began, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         if sent.fate != Fate::Lost {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use weft_fabric::MAX_CHANNELS;
 use weft_fabric::parameters::{
     ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, Forwarding, IdealParameters,
-    PacketFormat, SwitchKind, SwitchParameters,
+    PacketFormat, Speedup, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{ErrorRate, LinkParameters};
 use weft_topo::{ChannelPlan, GraphClass, LaneChoice};
@@ -85,7 +85,9 @@ section! {
     /// The switches.
     struct RawSwitch {
         /// The place where packets wait.
-        kind: Entry<SwitchKind>,
+        kind: Entry<SwitchName>,
+        /// Rate of the crossbar over that of the fastest link, where queues are combined.
+        speedup: Option<Entry<Speedup>>,
         /// The rule that says who goes first.
         arbiter: Entry<ArbiterName>,
         /// Iterations of iSLIP; 1 where not given.
@@ -106,7 +108,8 @@ section! {
         credit_unit: Entry<CreditName>,
         /// Size of a cell, where credits count cells.
         cell: Option<Entry<Bytes>>,
-        /// Output buffer per port and virtual channel of an output-queued switch; unbounded where not given.
+        /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
+        /// combined queues; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
         /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane for
         /// each where not given.
@@ -135,10 +138,20 @@ names!(BufferPer, "BufferPer", "an owner of a buffer", {
     Port = "port",
 });
 
-names!(SwitchKind, "SwitchKind", "a kind of switch", {
+/// The kinds of switch by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SwitchName {
+    InputQueued,
+    VirtualOutputQueued,
+    OutputQueued,
+    CombinedInputOutput,
+}
+
+names!(SwitchName, "SwitchKind", "a kind of switch", {
     InputQueued = "input-queued",
     VirtualOutputQueued = "virtual-output-queued",
     OutputQueued = "output-queued",
+    CombinedInputOutput = "combined-input-output",
 });
 
 /// The arbiters by their names in machine files.
@@ -549,11 +562,30 @@ fn check_switch(raw: RawSwitch, payload: Option<Bytes>, reader: &mut Reader<'_>)
     let cell = cell.check(raw.cell, reader);
     let output = DependentKey {
         key: "output_buffer",
-        goes_with: "kind = \"output-queued\"",
-        is_used: raw.kind.value == SwitchKind::OutputQueued,
+        goes_with: "kind = \"combined-input-output\" or \"output-queued\"",
+        is_used: matches!(raw.kind.value, SwitchName::OutputQueued | SwitchName::CombinedInputOutput),
         chosen_at: raw.kind.location,
     };
     let output = output.check(raw.output_buffer, reader);
+    let speedup = DependentKey {
+        key: "speedup",
+        goes_with: "kind = \"combined-input-output\"",
+        is_used: raw.kind.value == SwitchName::CombinedInputOutput,
+        chosen_at: raw.kind.location,
+    };
+    let speedup = speedup.check(raw.speedup, reader);
+    let kind = match (raw.kind.value, speedup?) {
+        (SwitchName::InputQueued, _) => Some(SwitchKind::InputQueued),
+        (SwitchName::VirtualOutputQueued, _) => Some(SwitchKind::VirtualOutputQueued),
+        (SwitchName::OutputQueued, _) => Some(SwitchKind::OutputQueued),
+        (SwitchName::CombinedInputOutput, Some(speedup)) => {
+            Some(SwitchKind::CombinedInputOutput(speedup.value))
+        }
+        (SwitchName::CombinedInputOutput, None) => {
+            reader.missing(raw.location, "switch", "speedup");
+            None
+        }
+    };
     let credit = match (is_cells, cell?) {
         (false, _) => Some(CreditUnit::Bytes),
         (true, Some(cell)) => not_zero(&cell, "switch.cell", reader).map(CreditUnit::Cells),
@@ -594,7 +626,7 @@ fn check_switch(raw: RawSwitch, payload: Option<Bytes>, reader: &mut Reader<'_>)
         classes: classes?,
     };
     Some(SwitchParameters {
-        kind: raw.kind.value,
+        kind: kind?,
         arbiter,
         clock: raw.clock.value,
         pipeline_cycles: raw.pipeline_cycles.value,

@@ -12,9 +12,11 @@
 //!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
 //! ```
 //! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
-//! gives the credit for its room back to the previous sender.
+//! gives the credit for its room back to the previous sender. Where outputs have [buffers](super::combined),
+//! the packet is through the crossbar sooner, and they are occupied no longer than that.
 
 use super::buffer::Buffered;
+use super::combined::{CrossbarPort, Passage};
 use super::{Sink, SwitchContext};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
@@ -114,6 +116,28 @@ pub(crate) struct Ports {
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     pub(crate) dice: Stream,
+    /// By port, where outputs have buffers; else empty.
+    crossbar: Box<[CrossbarPort]>,
+}
+
+/// The outputs of a crossbar.
+pub(crate) trait Outputs {
+    /// Whether packets wait for their line behind the crossbar.
+    const ARE_BUFFERED: bool;
+}
+
+/// Outputs without buffers: a packet crosses as its line sends it.
+pub(crate) struct BareOutputs;
+
+impl Outputs for BareOutputs {
+    const ARE_BUFFERED: bool = false;
+}
+
+/// Outputs with buffers.
+pub(crate) struct BufferedOutputs;
+
+impl Outputs for BufferedOutputs {
+    const ARE_BUFFERED: bool = true;
 }
 
 /// A packet's way through the crossbar: a grant that is carried out.
@@ -179,7 +203,14 @@ impl Ports {
             stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
             dice,
+            crossbar: Box::default(),
         }
+    }
+
+    /// The same ports with buffers at the outputs.
+    pub(crate) fn with_output_buffers(self) -> Ports {
+        let crossbar = self.ports.iter().map(|_| CrossbarPort::default()).collect();
+        Ports { crossbar, ..self }
     }
 
     /// The link of an output, to be reported at `now`.
@@ -413,7 +444,7 @@ impl Ports {
 
     /// Sends a packet that has won: through the crossbar and over the link, with its credit back.
     #[inline(always)]
-    pub(crate) fn transmit<T, S: Sink>(
+    pub(crate) fn transmit<O: Outputs, T, S: Sink>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
@@ -424,28 +455,28 @@ impl Ports {
         let kind = context.constants.link(self.ports[crossing.output].class);
         let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
         if packet.is_watched() || !as_is || !self.faults.is_empty() || context.constants.keeps_ages {
-            self.transmit_with_care(crossing, buffered, context.constants, context.sink);
+            self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
         } else {
-            self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
+            self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
     /// The same for a packet that is watched, that may be lost, that carries its age, or to which the link layer
     /// adds something.
     #[inline(never)]
-    fn transmit_with_care(
+    fn transmit_with_care<O: Outputs>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
-        self.transmit_packet::<true>(crossing, buffered, constants, sink);
+        self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
     /// `CARE`: the packet may be watched, the link may fail, and its layer may add something.
     #[inline(always)]
-    fn transmit_packet<const CARE: bool>(
+    fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
@@ -457,8 +488,15 @@ impl Ports {
         let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
         let through = constants.through_pipeline(crossing.edge);
         let pipeline = through - crossing.edge;
+        let passage = O::ARE_BUFFERED.then(|| {
+            let whole = (size.bytes, buffered.tail());
+            CrossbarPort::cross(&mut self.crossbar, crossing, whole, &constants.crossbar)
+        });
+        let head = passage
+            .as_ref()
+            .map_or(through, |passage| constants.crossbar.head(passage, crossing.edge, pipeline));
         // The tail cannot leave before it has come.
-        let earliest = Earliest { head: through, tail: buffered.tail() + pipeline };
+        let earliest = Earliest { head, tail: buffered.tail() + pipeline };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
         let sender = Sender {
@@ -471,10 +509,19 @@ impl Ports {
             layer: if CARE { self.layers.get_mut(crossing.output) } else { None },
         };
         let sent = sender.send(packet, size, earliest);
-        let next = next_grant(crossing.edge, sent.left - pipeline, constants);
+        // The input is free when the tail has left it for the crossbar, and the room in its buffer too.
+        let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
+        let input_ready = next_grant(crossing.edge, left, constants);
         let is_free_later = CARE && sent.free > sent.left;
-        port.output_ready =
-            if is_free_later { next_grant(crossing.edge, sent.free - pipeline, constants) } else { next };
+        port.output_ready = if O::ARE_BUFFERED {
+            let output = &mut self.crossbar[crossing.output];
+            let free = output.fill(size.bytes, sent.free, pipeline, constants);
+            next_grant(crossing.edge, free, constants)
+        } else if is_free_later {
+            next_grant(crossing.edge, sent.free - pipeline, constants)
+        } else {
+            input_ready
+        };
         port.waiting -= size.bytes.get() as u32;
         if port.stalls {
             port.stalls = false;
@@ -487,9 +534,8 @@ impl Ports {
         }
         if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
-            input.input_ready = next;
-            // The buffer's room is free when the tail has left it for the crossbar.
-            let back = sent.left - pipeline + constants.link(input.class).latency;
+            input.input_ready = input_ready;
+            let back = left + constants.link(input.class).latency;
             sink.credit(input.peer, from.vc, size.room, back);
         }
         if CARE && sent.fate == Fate::Lost {
@@ -522,7 +568,9 @@ impl Ports {
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
         let Sent { began, ended, free, .. } = *sent;
-        HopRecord::new(&buffered.packet, link, Instants { came, ready, could, began, ended, free })
+        let crossed = if self.crossbar.is_empty() { began } else { sent.came };
+        let instants = Instants { came, ready, could, crossed, began, ended, free };
+        HopRecord::new(&buffered.packet, link, instants)
     }
 
     /// The link of an output has lost a packet: its credit returns.
@@ -553,6 +601,7 @@ mod tests {
     use crate::link::{LineRate, LinkKind};
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
+    use crate::switch::CrossbarPace;
     use weft_topo::{Attachment, ChannelPlan, LaneChoice};
     use weft_units::{Bytes, Clock, EndpointId, Span};
 
@@ -606,9 +655,11 @@ mod tests {
             vcs: 1,
             channels: Channels::new(1),
             buffer: 64,
+            largest: Bytes::new(64),
             largest_room: 64,
             cuts_through: true,
             passes: true,
+            crossbar: CrossbarPace::INSTANT,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));
@@ -629,7 +680,7 @@ mod tests {
             let sink = &mut Nowhere;
             let mut context = SwitchContext { now: Time::ZERO, topology: &(), constants: &constants, sink };
             let crossing = Crossing { edge: Time::ZERO, output: 0, input: None };
-            ports.transmit(&crossing, &buffered, &mut context);
+            ports.transmit::<BareOutputs, _, _>(&crossing, &buffered, &mut context);
             assert_eq!(counted(&ports), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
         }
         ports.reset_counters(Time::ZERO);

@@ -3,7 +3,8 @@
 use crate::scripted::{Machine, Planned, Script};
 use weft_engine::Stream;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
+    SwitchParameters,
 };
 use weft_fabric::{
     LinkLayer, LinkParameters, LinkProtocol, ReplayParameters, TrafficClass, TrafficClasses, TrafficKind,
@@ -14,8 +15,13 @@ use weft_topo::{
 };
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
-pub const KINDS: [SwitchKind; 3] =
-    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued];
+/// Combined queues with a speed-up in thousandths.
+pub const fn combined(thousandths: u32) -> SwitchKind {
+    SwitchKind::CombinedInputOutput(Speedup::from_thousandths(thousandths).unwrap())
+}
+
+pub const KINDS: [SwitchKind; 4] =
+    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued, combined(1_500)];
 pub const ARBITERS: [ArbiterKind; 6] = [
     ArbiterKind::RoundRobin,
     ArbiterKind::Random,

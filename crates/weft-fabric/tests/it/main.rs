@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod arbiters;
+mod combined;
 mod deadlock;
 mod fairness;
 mod faults;

@@ -2,7 +2,8 @@
 //! conserved at all times and home at the end, and nothing stands still where the proof holds.
 
 use crate::machines::{
-    ARBITERS, KINDS, Load, classes, dragonfly, exanest, layered, link, random_script, star, torus, tree, ugal,
+    ARBITERS, KINDS, Load, classes, combined, dragonfly, exanest, layered, link, random_script, star, torus,
+    tree, ugal,
 };
 use crate::scripted::{Machine, Script, take_arrivals, until};
 use proptest::prelude::*;
@@ -43,13 +44,21 @@ fn any_family() -> impl Strategy<Value = Layout> {
     prop::sample::select(examples.filter(is_small).filter(is_proved).collect::<Vec<_>>())
 }
 
+/// Any kind of switch, with any speed-up.
+fn kinds() -> impl Strategy<Value = SwitchKind> {
+    prop_oneof![
+        3 => prop::sample::select(&KINDS[..3]),
+        2 => prop_oneof![Just(1_000), Just(2_000), 1_000u32..5_000, Just(4_096_000)].prop_map(combined),
+    ]
+}
+
 /// Switches of any kind whose buffers hold one packet or a little more.
 fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
     let unit = prop_oneof![
         Just(CreditUnit::Bytes),
         (1u64..100).prop_map(|cell| CreditUnit::Cells(Bytes::new(cell)))
     ];
-    let shape = (0usize..3, 0usize..ARBITERS.len(), 1_000_000u64..2_000_000_000, 0u32..5);
+    let shape = (kinds(), 0usize..ARBITERS.len(), 1_000_000u64..2_000_000_000, 0u32..5);
     let flow = (any::<bool>(), 0usize..3, unit, 0u64..3 * largest, prop::option::of(0u64..2 * largest));
     (shape, flow, channels()).prop_map(move |((kind, arbiter, hertz, cycles), flow, channels)| {
         let (store, faster, unit, spare, output) = flow;
@@ -58,7 +67,7 @@ fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
             CreditUnit::Cells(cell) => Bytes::new(largest).div_ceil(cell) * cell.get(),
         };
         SwitchParameters {
-            kind: KINDS[kind],
+            kind,
             arbiter: ARBITERS[arbiter],
             clock: Clock::from_hertz(hertz).unwrap(),
             pipeline_cycles: cycles,

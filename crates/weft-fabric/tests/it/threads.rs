@@ -1,7 +1,7 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
 use crate::machines::{
-    Load, classes, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal,
+    Load, classes, combined, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal,
 };
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
@@ -29,6 +29,8 @@ fn machines() -> Vec<(Machine, usize)> {
         make(dragonfly(2, 8, 4, 33), InputQueued, ArbiterKind::Islip(1), 5),
         make(ugal(2, 8, 4, 33), VirtualOutputQueued, ArbiterKind::RoundRobin, 5),
         make(star(64), VirtualOutputQueued, ArbiterKind::Random, 1),
+        make(ugal(2, 8, 4, 33), combined(1_500), ArbiterKind::RoundRobin, 5),
+        make(torus(&[24, 24], true, 1, true), combined(2_000), ArbiterKind::Islip(2), 8),
     ];
     // Lanes and classes beyond what the routings need.
     let by_size = classes(&[(Some(64), 1, 300), (None, 0, 900)]);
@@ -66,6 +68,7 @@ fn machines() -> Vec<(Machine, usize)> {
     machines[2].0.switch.faster_link = FasterLink::Delay;
     machines[5].0.switch.credit = CreditUnit::Cells(Bytes::new(64));
     machines[5].0.switch.buffer = Bytes::new(5 * 64);
+    machines[7].0.switch.output_buffer = Some(Bytes::new(700));
     machines
 }
 
