@@ -448,7 +448,7 @@ mod tests {
     fn ethernet_follows_its_rate_and_the_packet() {
         let ethernet = |sets: &[&str]| {
             let sets = [&["links.default.protocol=ethernet"], sets].concat();
-            links(&load("bxi2-fattree", &sets).unwrap(), "level1")
+            links(&load("bxi2-fattree", &sets).unwrap(), "tree")
         };
         let link = ethernet(&[]);
         let expected = (20, 64, GapRule::DeficitIdle, Some(Fec::Rs528));
@@ -459,9 +459,9 @@ mod tests {
         assert_eq!(fec("400Gb/s"), Some(Fec::Rs544));
         assert_eq!(fec("10Gb/s"), None);
         let slower = load("bxi3-fattree", &["links.default.rate=10Gb/s"]).unwrap();
-        assert_eq!(links(&slower, "level1").layer.fec, None);
+        assert_eq!(links(&slower, "tree").layer.fec, None);
         // Times of code words are part of what the machines' latencies were before.
-        let bxi3 = links(&load("bxi3-fattree", &[]).unwrap(), "level1");
+        let bxi3 = links(&load("bxi3-fattree", &[]).unwrap(), "tree");
         assert_eq!((bxi3.latency.as_ps(), bxi3.layer.fec), (125_000, Some(Fec::Rs544)));
     }
 

@@ -129,11 +129,8 @@ fn replay_costs_what_the_arithmetic_says() {
 #[test]
 fn a_replay_takes_a_round_trip() {
     let link = with_errors(layered(LinkProtocol::Exanet, 1), 20_000_000_000);
-    let machine = pair(link);
     let line = weft_fabric::LineRate::new(link.rate, link.code).unwrap();
     let each = line.span(link.bytes_on_line(Bytes::new(288)));
-    let mut run = machine.begin(&burst(1, 256), 1);
-    until(&mut run, Time::NEVER);
     let without = plain_arrival(&pair(layered(LinkProtocol::Exanet, 1)));
     for seed in 1..200 {
         let mut machine = pair(link);
