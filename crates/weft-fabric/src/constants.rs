@@ -2,6 +2,7 @@
 
 use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
+use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
 use weft_topo::LinkClass;
@@ -26,6 +27,8 @@ pub(crate) struct Constants {
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one
     /// order of requests must be drawn or tried.
     pub(crate) passes: bool,
+    /// The trees of multicast groups.
+    pub(crate) trees: Trees,
 }
 
 impl Constants {

@@ -1,6 +1,7 @@
 //! Packets.
 
 use crate::channel::Channel;
+use crate::multicast::MulticastGroup;
 use serde::{Deserialize, Serialize};
 use weft_topo::{Address, RouteState};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -182,6 +183,13 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn set_arrival_port(&mut self, port: u16) {
         self.port = port;
+    }
+
+    /// Whether it is for a [group](MulticastGroup), and switches copy it. To a member comes a packet for that
+    /// member.
+    #[inline(always)]
+    pub fn is_multicast(&self) -> bool {
+        MulticastGroup::of(self.destination).is_some()
     }
 
     /// The payload.

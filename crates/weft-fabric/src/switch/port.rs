@@ -15,7 +15,8 @@
 //! gives the credit for its room back to the previous sender.
 
 use super::buffer::Buffered;
-use super::{Sink, SwitchContext};
+use super::replication;
+use super::{Replication, Sink, SwitchContext};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
@@ -107,10 +108,12 @@ pub(crate) struct Ports {
     /// A bit for each output that has such an edge.
     pub(crate) awaited: Box<[u64]>,
     /// Per output: stalls for lack of credits.
-    stalls: Box<[Stall]>,
+    pub(super) stalls: Box<[Stall]>,
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     pub(crate) dice: Stream,
+    /// Copies of packets for groups; `None`: the network has no groups.
+    pub(super) replication: Option<Box<Replication>>,
 }
 
 /// A packet's way through the crossbar: a grant that is carried out.
@@ -175,6 +178,7 @@ impl Ports {
             stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
             dice,
+            replication: None,
         }
     }
 
@@ -391,14 +395,14 @@ impl Ports {
         context: &mut SwitchContext<'_, T, S>,
     ) {
         // Apart, so that what few runs ask for takes no registers from the others.
-        if buffered.packet.watch || !self.faults.is_empty() {
+        if buffered.packet.watch | buffered.packet.is_multicast() || !self.faults.is_empty() {
             self.transmit_with_care(crossing, buffered, context.constants, context.sink);
         } else {
             self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched or may be lost.
+    /// The same for a packet that is watched, is a copy, or may be lost.
     #[inline(never)]
     fn transmit_with_care(
         &mut self,
@@ -410,7 +414,7 @@ impl Ports {
         self.transmit_packet::<true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched, and the link may fail.
+    /// `CARE`: the packet may be watched, it may be a copy, and the link may fail.
     #[inline(always)]
     fn transmit_packet<const CARE: bool>(
         &mut self,
@@ -449,7 +453,11 @@ impl Ports {
         if CARE && packet.watch {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
-        if let Some(from) = crossing.input {
+        if CARE && packet.is_multicast() {
+            if crossing.input.is_some() {
+                self.release_copy(packet, sent.ended - pipeline, constants, sink);
+            }
+        } else if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = next;
             // The buffer's room is free when the tail has left it for the crossbar.
@@ -460,6 +468,9 @@ impl Ports {
             return self.lose(crossing.output, buffered, &sent, constants);
         }
         let mut packet = *packet;
+        if CARE && packet.is_multicast() {
+            replication::depart(&mut packet);
+        }
         sent.stamp::<CARE>(&mut packet);
         sink.packet(peer, packet, &sent);
     }
@@ -511,6 +522,7 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 mod tests {
     use super::*;
     use crate::link::{LineRate, LinkKind};
+    use crate::multicast::Trees;
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
     use weft_topo::Attachment;
@@ -560,6 +572,7 @@ mod tests {
             largest_room: 64,
             cuts_through: true,
             passes: true,
+            trees: Trees::default(),
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));
