@@ -8,6 +8,7 @@ mod faults;
 mod ideal;
 mod links;
 mod machines;
+mod multicast;
 mod properties;
 mod scripted;
 mod threads;
