@@ -237,7 +237,6 @@ fn links_to_members(machine: &Machine, root: EndpointId, tree: &MulticastTree) -
 fn copies_take_no_longer_than_a_packet_alone() {
     let layouts = [
         torus(&[4, 3], false, 2, true),
-        exanest(1),
         tree(3, 3, Ascent::DModK),
         dragonfly(2, 4, 2, 9),
         star(9),

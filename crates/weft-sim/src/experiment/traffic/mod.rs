@@ -434,6 +434,7 @@ impl Curve<'_> {
             seed,
             threads: self.options.threads as usize,
             saved: state.as_deref(),
+            groups: Vec::new(),
         };
         let network = network
             .build(parameters, |endpoint| TrafficSource::new(endpoint, arrival.clone(), &pattern, seed))
