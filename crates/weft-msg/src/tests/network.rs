@@ -57,7 +57,7 @@ impl Outcome {
 pub const MAX_ACCELERATED_RANKS: u32 = 16;
 
 /// The largest group to which this network carries a message.
-pub const MAX_MULTICAST_RANKS: u32 = 1 << 16;
+pub const MAX_MULTICAST_RANKS: u32 = 1 << 10;
 
 enum Event {
     Run,

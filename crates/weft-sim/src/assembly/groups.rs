@@ -1,18 +1,16 @@
 //! The multicast groups of a run: first those of the machine, then those of the workload.
 
 use super::AssemblyError;
-use weft_fabric::{GroupMembers, MulticastGroup};
+use weft_fabric::GroupMembers;
 use weft_machine::{GroupRule, Machine};
 use weft_topo::{Layout, Topology as _};
 use weft_units::EndpointId;
 
-/// A multicast group of a machine, resolved on its layout.
+/// A multicast group of a machine, resolved on its layout. Its number is its place among them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MachineGroup {
     /// The name.
     pub name: String,
-    /// The group, as packets name it.
-    pub group: MulticastGroup,
     /// The members.
     pub members: GroupMembers,
     /// The member that sends; `None`: any may.
@@ -25,7 +23,7 @@ pub struct MachineGroup {
 /// Members that are none, too few, named twice, or not joined; a root that is no member.
 pub fn machine_groups(machine: &Machine, layout: &Layout) -> Result<Vec<MachineGroup>, AssemblyError> {
     let resolved = machine.multicast.iter().enumerate().map(|(number, rule)| {
-        resolve(number, rule, layout).map_err(|why| AssemblyError::Group { number, why })
+        resolve(rule, layout).map_err(|why| AssemblyError::Group { number, why })
     });
     resolved.collect()
 }
@@ -47,7 +45,7 @@ pub fn groups(
     Ok(groups)
 }
 
-fn resolve(number: usize, rule: &GroupRule, layout: &Layout) -> Result<MachineGroup, String> {
+fn resolve(rule: &GroupRule, layout: &Layout) -> Result<MachineGroup, String> {
     let endpoint = |name: &str| layout.endpoint(name).map_err(|error| error.to_string());
     let mut members = Vec::new();
     for entry in &rule.members {
@@ -71,6 +69,5 @@ fn resolve(number: usize, rule: &GroupRule, layout: &Layout) -> Result<MachineGr
         let name = layout.endpoint_name(root);
         return Err(format!("root {name} is no member of `{}`; name it among the members", rule.name));
     }
-    let group = MulticastGroup::new(number as u32);
-    Ok(MachineGroup { name: rule.name.clone(), group, members, root })
+    Ok(MachineGroup { name: rule.name.clone(), members, root })
 }
