@@ -69,7 +69,7 @@ fn groups_of_the_machine_carry_traffic() {
     let group = "multicast=[{name=\"all\", members=[\"all\"], root=\"5\"}]";
     let traffic = ["traffic", "--pattern", "multicast", "--load", "0.3", "--check", "--json"];
     let run = json(&[&traffic[..], &SMALL, &["--set", group]].concat());
-    let accepted = run["rows"][0]["accepted"].as_f64().unwrap();
+    let accepted = run["rows"][0]["accepted_load"].as_f64().unwrap();
     assert!((accepted - 0.3).abs() < 0.03, "{run}");
     let two = "multicast=[{name=\"a\", members=[\"0:9\", \"20\"]}, {name=\"b\", members=[\"5\", \"6\"]}]";
     let run = json(&[&traffic[..], &SMALL, &["--set", two]].concat());
