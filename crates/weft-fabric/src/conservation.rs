@@ -1,8 +1,8 @@
 //! The check that nothing is lost or made: credits of every link, packets of the whole network.
 //!
 //! ```text
-//!  supplied by interfaces  +  copies made  =  delivered to interfaces  +  dropped, with its cause
-//!                                             + in buffers  +  on links
+//!  supplied by interfaces + copies made  =  delivered to interfaces + dropped, with its cause
+//!                                          + in buffers + on links
 //! ```
 //! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the room of the
 //! one packet: credits are conserved as if it stood there until the last has left.
@@ -93,7 +93,11 @@ where
     N: Interface,
 {
     let census = census(simulation);
-    if census.supplied + census.copied == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(census)) }
+    if census.supplied + census.copied == census.accounted() {
+        Ok(())
+    } else {
+        Err(NotConserved::Packets(census))
+    }
 }
 
 /// A law of conservation that does not hold: a bug of the highest rank.

@@ -72,10 +72,7 @@ fn describe(buffer: InputBuffer, head: &BlockedHead) -> String {
         Some(_) => "its group".to_owned(),
         None => format!("endpoint {destination}"),
     };
-    format!(
-        "{buffer}: packet of message {message} from endpoint {source} to {to} waits for {}",
-        head.wants
-    )
+    format!("{buffer}: packet of message {message} from endpoint {source} to {to} waits for {}", head.wants)
 }
 
 /// Why a run does not go on in which nothing is pending; `None`: no packet is in a buffer.

@@ -4,7 +4,7 @@
 //!   interface ── packet for a group ──► endpoint ══► switch ══► …      copies: see `switch/replication.rs`
 //!                (MulticastGroup::address)                  └──► …
 //! ```
-//! A group is made before the run begins, as a fabric's manager sets it up for a job: it takes no virtual
+//! A group is made before the run begins, as a fabric's manager sets it up for a job. It takes no virtual
 //! time. Every member may send to it, and all others get a copy. The tree of a root is a function of topology,
 //! routing and members alone ([`MulticastTree`]), so that it is made when its root first sends, and is no
 //! state of the run.
@@ -75,8 +75,10 @@ pub enum GroupError {
         other: EndpointId,
     },
     /// Switches with more ports than copies can be counted for.
-    #[error("a switch of {ports} ports and {channels} virtual channels cannot copy packets: at most 32767 of \
-             both together")]
+    #[error(
+        "a switch of {ports} ports and {channels} virtual channels cannot copy packets: at most 32767 of \
+             both together"
+    )]
     SwitchTooLarge {
         /// Ports of the largest switch.
         ports: u32,

@@ -43,8 +43,8 @@ pub use graph_file::Files;
 pub use interface::{
     ExanetNic, Host, InterfaceModel, InterfacePace, Nic, OverheadsNic, ProcessLimits, RankLimit, Rdma,
 };
-pub use multicast::GroupRule;
 pub use messaging::{Messaging, Profile, Progress, Rule};
+pub use multicast::GroupRule;
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
 pub use template::template;

@@ -14,7 +14,7 @@ use std::fmt;
 pub struct GroupRule {
     /// The group's name.
     pub name: String,
-    /// Its members: names of endpoints, `first:last` for all from one to another, or `all`.
+    /// The members: names of endpoints, `first:last` for all from one to another, or `all`.
     pub members: Vec<String>,
     /// The member that sends; `None`: any may.
     pub root: Option<String>,
@@ -88,7 +88,8 @@ impl FromItem for GroupRule {
 }
 
 /// The mend of members that cannot be read.
-const MEMBERS: &str = "write members = [\"0:15\", \"20\"]: names of endpoints, from one to another, or \"all\"";
+const MEMBERS: &str =
+    "write members = [\"0:15\", \"20\"]: names of endpoints, from one to another, or \"all\"";
 
 /// Checks that no two groups have the same name.
 pub(super) fn check(rules: Vec<RawGroupRule>, reader: &mut Reader<'_>) -> Option<Vec<GroupRule>> {

@@ -46,7 +46,7 @@ pub struct Branch {
     pub port: PortId,
     /// The virtual channel that it takes there.
     pub vc: VcId,
-    /// Where it goes.
+    /// The node or member that it goes to.
     pub to: BranchEnd,
 }
 

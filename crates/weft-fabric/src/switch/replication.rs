@@ -233,7 +233,10 @@ mod tests {
         let (one, other) = (replication.hold(held(3, 3)), replication.hold(held(4, 1)));
         assert_ne!(one, other);
         assert!(replication.release(one, at(50)).is_none());
-        assert_eq!(replication.release(other, at(5)).map(|held| (held.from.port, held.free)), Some((4, at(5))));
+        assert_eq!(
+            replication.release(other, at(5)).map(|held| (held.from.port, held.free)),
+            Some((4, at(5)))
+        );
         assert!(replication.release(one, at(20)).is_none());
         let third = replication.hold(held(5, 1));
         assert_eq!(third, other);

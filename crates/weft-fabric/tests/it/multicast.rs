@@ -1,7 +1,9 @@
 //! Multicast in switches: each member once and in order, on any machine under any load; nothing lost or made
 //! beside the copies; the latency of an idle network; links that carry a packet once.
 
-use crate::machines::{ARBITERS, KINDS, Load, dragonfly, exanest, plain, random_script, star, torus, tree, ugal};
+use crate::machines::{
+    ARBITERS, KINDS, Load, dragonfly, exanest, plain, random_script, star, torus, tree, ugal,
+};
 use crate::properties::{largest_payload, loads, machines};
 use crate::scripted::{Machine, Planned, Run, Script, take_arrivals, until};
 use crate::zero_load::timing;
@@ -10,7 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation, Stream};
 use weft_fabric::parameters::{Forwarding, IdealParameters};
-use weft_fabric::{Ideal, LinkEnd, MulticastGroup, GroupMembers, census, check_credits, check_packets, stuck};
+use weft_fabric::{
+    GroupMembers, Ideal, LinkEnd, MulticastGroup, census, check_credits, check_packets, stuck,
+};
 use weft_topo::{Ascent, BranchEnd, Layout, MulticastTree, Topology};
 use weft_units::{BitRate, EndpointId, Span, Time};
 
@@ -32,7 +36,8 @@ fn send_to_groups(script: &mut Script, groups: &[Vec<EndpointId>], seed: u64) {
     for (endpoint, plan) in script.iter_mut().enumerate() {
         let endpoint = EndpointId::from(endpoint);
         let mut dice = Stream::new(seed, endpoint.0.into(), 22);
-        let own: Vec<u32> = (0..groups.len() as u32).filter(|&g| groups[g as usize].contains(&endpoint)).collect();
+        let own: Vec<u32> =
+            (0..groups.len() as u32).filter(|&g| groups[g as usize].contains(&endpoint)).collect();
         for planned in plan.iter_mut().filter(|_| !own.is_empty() && dice.below(2) == 0) {
             let mut dice = Stream::new(seed, planned.at.as_ps(), 23);
             let group = own[dice.below(own.len() as u32) as usize];
@@ -59,7 +64,8 @@ fn check_deliveries(
                     let index = (0..groups.len() as u32).find(|&g| MulticastGroup::new(g) == group).unwrap();
                     let members = &groups[index as usize];
                     let tree = MulticastTree::new(&machine.layout, from, members).unwrap();
-                    let branches = (0..tree.nodes().len() as u32).map(|node| tree.branches(node).len() as u64);
+                    let branches =
+                        (0..tree.nodes().len() as u32).map(|node| tree.branches(node).len() as u64);
                     of_groups += 1 + branches.sum::<u64>();
                     let others = members.iter().filter(|&&member| member != from);
                     missing.extend(others.map(|&member| ((from, number, member), planned.bytes)));
@@ -75,7 +81,10 @@ fn check_deliveries(
         match MulticastGroup::of(script[packet.source.index()][packet.message as usize].to) {
             Some(group) => {
                 let before = last.insert((packet.source, group, packet.destination), packet.message);
-                prop_assert!(before.is_none_or(|before| before < packet.message), "{packet:?} overtook {before:?}");
+                prop_assert!(
+                    before.is_none_or(|before| before < packet.message),
+                    "{packet:?} overtook {before:?}"
+                );
             }
             None => crossed += u64::from(packet.hops),
         }
@@ -235,12 +244,7 @@ fn links_to_members(machine: &Machine, root: EndpointId, tree: &MulticastTree) -
 /// virtual channels of their own.
 #[test]
 fn copies_take_no_longer_than_a_packet_alone() {
-    let layouts = [
-        torus(&[4, 3], false, 2, true),
-        tree(3, 3, Ascent::DModK),
-        dragonfly(2, 4, 2, 9),
-        star(9),
-    ];
+    let layouts = [torus(&[4, 3], false, 2, true), tree(3, 3, Ascent::DModK), dragonfly(2, 4, 2, 9), star(9)];
     for layout in layouts {
         for kind in KINDS {
             for (forwarding, arbiter) in
@@ -260,7 +264,8 @@ fn copies_take_no_longer_than_a_packet_alone() {
                 let mut expected: Vec<(EndpointId, u64, u8)> = links_to_members(&machine, root, &tree)
                     .into_iter()
                     .map(|(member, classes)| {
-                        let links: Vec<_> = classes.iter().map(|&class| machine.links[usize::from(class)]).collect();
+                        let links: Vec<_> =
+                            classes.iter().map(|&class| machine.links[usize::from(class)]).collect();
                         let at = timing(&machine, 150_000_000).delivery(&links, 12_345, 200);
                         (member, at, links.len() as u8)
                     })
@@ -290,8 +295,10 @@ fn each_link_of_the_tree_carries_a_packet_once() {
     let groups = [members];
     let mut run = Simulation::new(machine.with_groups(&script, &groups), 1);
     until(&mut run, Time::NEVER);
-    let links: Vec<_> =
-        run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now()).collect::<Vec<_>>()).collect();
+    let links: Vec<_> = run
+        .sites()
+        .flat_map(|(id, site)| run.model().links_of(id, site, run.now()).collect::<Vec<_>>())
+        .collect();
     assert!(links.iter().all(|link| link.packets == 0 || link.packets == packets));
     let used = links.iter().filter(|link| link.packets > 0);
     let of_endpoints = used.clone().filter(|link| matches!(link.from, LinkEnd::Endpoint(_)));
@@ -326,7 +333,8 @@ fn on_the_ideal_network_all_members_get_it_at_the_same_time() {
     let mut arrived: Vec<_> = run.outputs_mut().flat_map(std::mem::take).collect();
     arrived.sort_unstable();
     // 100 B take 100 ns on the line.
-    let expected = [600, 700].into_iter().flat_map(|at| [1, 3, 4].map(|member| (Time::from_ps(at * 1000), member)));
+    let expected =
+        [600, 700].into_iter().flat_map(|at| [1, 3, 4].map(|member| (Time::from_ps(at * 1000), member)));
     let arrived: Vec<_> = arrived.iter().map(|a| (a.at, a.destination.0)).collect();
     assert_eq!(arrived, expected.collect::<Vec<_>>());
 }

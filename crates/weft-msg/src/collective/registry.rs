@@ -2,8 +2,8 @@
 
 use super::{
     Schedule, accelerator, binary_tree, binomial, bruck, butterfly, chain, dissemination,
-    in_order_binary_tree, knomial, linear, multicast, neighbor_exchange, non_overlapping, pairwise, pipelined_ring,
-    rabenseifner, recursive_doubling, recursive_halving, ring, scatter_allgather, scattered,
+    in_order_binary_tree, knomial, linear, multicast, neighbor_exchange, non_overlapping, pairwise,
+    pipelined_ring, rabenseifner, recursive_doubling, recursive_halving, ring, scatter_allgather, scattered,
     split_binary_tree,
 };
 use crate::algorithms::algorithm::Algorithm;

@@ -22,9 +22,11 @@ pub struct MachineGroup {
 /// # Errors
 /// Members that are none, too few, named twice, or not joined; a root that is no member.
 pub fn machine_groups(machine: &Machine, layout: &Layout) -> Result<Vec<MachineGroup>, AssemblyError> {
-    let resolved = machine.multicast.iter().enumerate().map(|(number, rule)| {
-        resolve(rule, layout).map_err(|why| AssemblyError::Group { number, why })
-    });
+    let resolved = machine
+        .multicast
+        .iter()
+        .enumerate()
+        .map(|(number, rule)| resolve(rule, layout).map_err(|why| AssemblyError::Group { number, why }));
     resolved.collect()
 }
 

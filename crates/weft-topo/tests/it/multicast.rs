@@ -86,7 +86,8 @@ fn what_is_no_tree_of_the_routing_is_refused() {
 
     // A member twice.
     let mut twice = nodes.clone();
-    let member = |node: &TreeNode| node.branches.iter().copied().find(|b| matches!(b.to, BranchEnd::Member(_)));
+    let member =
+        |node: &TreeNode| node.branches.iter().copied().find(|b| matches!(b.to, BranchEnd::Member(_)));
     let place = nodes.iter().position(|node| member(node).is_some()).unwrap();
     let mut branches = twice[place].branches.to_vec();
     branches.push(member(&nodes[place]).unwrap());

@@ -10,7 +10,7 @@ use weft_units::EndpointId;
 pub struct TrafficGroup {
     /// The group's number.
     pub number: u32,
-    /// Its members, sorted.
+    /// The members, sorted.
     pub members: Vec<EndpointId>,
     /// The member that sends; `None`: all do.
     pub root: Option<EndpointId>,
@@ -65,13 +65,15 @@ impl Multicast {
     /// Messages that are delivered for one of each sender, in their order: a sender of several groups counts
     /// with the mean of them, rounded down.
     pub fn deliveries(&self) -> u64 {
-        let mut senders: Vec<EndpointId> = self.groups.iter().flat_map(|group| group.members.clone()).collect();
+        let mut senders: Vec<EndpointId> =
+            self.groups.iter().flat_map(|group| group.members.clone()).collect();
         senders.sort_unstable();
         senders.dedup();
         let of_sender = |&source: &EndpointId| {
             let own = self.groups.iter().filter(|group| group.has_sender(source));
-            let (groups, others) =
-                own.fold((0, 0), |(groups, others), group| (groups + 1, others + group.members.len() as u64 - 1));
+            let (groups, others) = own.fold((0, 0), |(groups, others), group| {
+                (groups + 1, others + group.members.len() as u64 - 1)
+            });
             if groups == 0 { 0 } else { others / groups }
         };
         senders.iter().map(of_sender).sum()
@@ -94,7 +96,8 @@ mod tests {
         let pattern = Multicast::new(&groups).unwrap();
         let sends: Vec<bool> = (0..5).map(|e| pattern.sends(EndpointId(e))).collect();
         assert_eq!(sends, [false, true, true, false, false]);
-        let to = |source, message| MulticastGroup::of(pattern.destination(EndpointId(source), message)).unwrap();
+        let to =
+            |source, message| MulticastGroup::of(pattern.destination(EndpointId(source), message)).unwrap();
         assert_eq!([0, 1, 2].map(|message| to(1, message)), [0, 1, 0].map(MulticastGroup::new));
         assert_eq!(to(2, 7), MulticastGroup::new(1));
         // Endpoint 1 sends to three others and to one by turns; endpoint 2 to one.

@@ -188,7 +188,9 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
     fn multicast(&mut self, _: Group<'_>, posting: GroupPosting) {
         let GroupPosting { envelope, payload, buffer, token } = posting;
         let group = self.context.parameters.groups.get(self.account.program as usize);
-        let Some(Ok(group)) = group else { unreachable!("messaging asks for what is within the limits only") };
+        let Some(Ok(group)) = group else {
+            unreachable!("messaging asks for what is within the limits only")
+        };
         // Each rank of a group is alone at its endpoint, in the first seat.
         let header = ReplayHeader { envelope, source: self.account.number.0, seat: 0, number: 0 };
         self.account.messages_sent += 1;

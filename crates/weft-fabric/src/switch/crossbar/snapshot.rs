@@ -80,7 +80,9 @@ impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>, Ve
         }
         let waits = |(output, entry): (usize, &Option<PassedOver>)| {
             entry.is_none_or(|PassedOver { request, .. }| {
-                output < outputs && u32::from(request) < requests_per_output && !queues.queue(request.into(), output).is_empty()
+                output < outputs
+                    && u32::from(request) < requests_per_output
+                    && !queues.queue(request.into(), output).is_empty()
             })
         };
         let channels = Channels::new((requests_per_output / (inputs as u32).max(1)).max(1));

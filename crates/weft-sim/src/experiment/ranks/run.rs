@@ -122,7 +122,8 @@ impl RankRun {
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
         let records = parameters.record_from.is_some();
-        let groups = if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
+        let groups =
+            if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let (tally, state) = match saved {
             Some((tally, state)) => (tally, Some(state)),
