@@ -1,6 +1,6 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
-use crate::arbiter::{ArbiterState, RequestGroups};
+use crate::arbiter::RequestGroups;
 use crate::channel::Channels;
 use crate::constants::Constants;
 use crate::credit::Credits;
@@ -10,6 +10,7 @@ use crate::fault::{Fault, FaultParameters};
 use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
 use crate::link_layer::{LayerKind, LayerState, Load};
+use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
     ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
@@ -214,6 +215,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             cuts_through,
             passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
             crossbar,
+            trees: Trees::default(),
         })
     }
 }
@@ -237,6 +239,33 @@ fn request_groups(switch: &SwitchParameters, plan: &ChannelPlan) -> RequestGroup
         _ => Vec::new(),
     };
     RequestGroups::new(plan.total(), groups)
+}
+
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Gives the network, before the run begins, multicast groups of these members, numbered in their order.
+    ///
+    /// # Errors
+    /// Switches that are too large to copy packets.
+    pub fn with_groups(
+        initial: InitialState<Network<T, N>>,
+        groups: Vec<GroupMembers>,
+    ) -> Result<InitialState<Network<T, N>>, GroupError> {
+        let InitialState { mut model, sites, events, lookahead } = initial;
+        let constants = &mut model.constants;
+        let links = sites.iter().map(|site: &Site<N>| site.switch.ports().links()).max().unwrap_or(0);
+        // Requests are numbered in 16 bits, and each output's replication port adds as many as an input.
+        if constants.channels.of_ports(2 * links) > usize::from(u16::MAX) {
+            return Err(GroupError::SwitchTooLarge { ports: links as u32, channels: constants.vcs });
+        }
+        model.directory.set_groups(Memberships::new(groups.clone()));
+        constants.trees = Trees::new(Memberships::new(groups));
+        let with_replication = |site: Site<N>| {
+            let Site { switch, endpoints, endpoint_ports } = site;
+            Site { switch: switch.with_replication(&model.constants), endpoints, endpoint_ports }
+        };
+        let sites = sites.into_iter().map(with_replication).collect();
+        Ok(InitialState { model, sites, events, lookahead })
+    }
 }
 
 /// The lookahead between switches that are joined by links of the classes in `used`.
@@ -369,10 +398,9 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
 
     /// A switch of the machine's kind.
     fn switch(&self, ports: Ports) -> Switch {
-        let SwitchParameters { kind, arbiter, .. } = self.constants.switch;
         let channels = self.constants.channels;
-        let state = ArbiterState::new(arbiter, ports.ports.len(), &self.constants.groups);
-        match kind {
+        let state = ports.arbiter_state(self.constants);
+        match self.constants.switch.kind {
             SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, state, channels)),
             SwitchKind::VirtualOutputQueued => {
                 Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
@@ -429,7 +457,7 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, dice)));
             }
             let ports = site.switch.ports_mut();
-            let of_port = (0..ports.ports.len() as u32).map(|port| {
+            let of_port = (0..ports.links() as u32).map(|port| {
                 let to = layout.peer(switch, PortId(port));
                 let class = layout.link_class(switch, PortId(port));
                 let parameters = faults(LinkEnd::Port(switch, PortId(port)), to, class);

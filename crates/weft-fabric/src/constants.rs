@@ -3,6 +3,7 @@
 use crate::arbiter::RequestGroups;
 use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
+use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
 use crate::switch::CrossbarPace;
@@ -42,6 +43,8 @@ pub(crate) struct Constants {
     pub(crate) passes: bool,
     /// Of a crossbar with speed-up.
     pub(crate) crossbar: CrossbarPace,
+    /// The trees of multicast groups.
+    pub(crate) trees: Trees,
 }
 
 impl Constants {

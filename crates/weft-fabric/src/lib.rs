@@ -49,6 +49,7 @@ mod interface;
 mod link;
 mod link_layer;
 mod marks;
+mod multicast;
 mod network;
 mod packet;
 pub mod parameters;
@@ -69,6 +70,7 @@ pub use link_layer::{
     ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkProtocol, PER, ProtocolRules,
     ReplayParameters,
 };
+pub use multicast::{GroupError, GroupMembers, MulticastGroup};
 pub use network::{Network, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
 pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};

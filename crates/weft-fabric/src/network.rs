@@ -104,7 +104,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             state.report(LinkEnd::Endpoint(endpoint.id), Attachment::Switch(switch, port), overhead)
         });
         let ports = site.switch.ports();
-        let outputs = (0..ports.ports.len()).map(move |output| {
+        let outputs = (0..ports.links()).map(move |output| {
             let (state, port) = (ports.sender_state(output, constants, now), PortId(output as u32));
             state.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
         });
@@ -445,7 +445,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         if sent.fate != Fate::Lost {
-            packet.address = self.topology.endpoint_address(packet.destination);
+            packet.address = match packet.is_multicast() {
+                true => self.constants.trees.address(&packet),
+                false => self.topology.endpoint_address(packet.destination),
+            };
             packet.set_channel(channel);
             packet.hops = 0;
             if self.constants.keeps_ages {

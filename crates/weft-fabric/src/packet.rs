@@ -2,6 +2,7 @@
 
 use crate::channel::Channel;
 use crate::marks::Marks;
+use crate::multicast::MulticastGroup;
 use serde::{Deserialize, Serialize};
 use weft_topo::{Address, RouteState};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -242,6 +243,13 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn set_arrival_port(&mut self, port: u16) {
         self.port = port;
+    }
+
+    /// Whether it is for a [group](MulticastGroup), and switches copy it. To a member comes a packet for that
+    /// member.
+    #[inline(always)]
+    pub fn is_multicast(&self) -> bool {
+        MulticastGroup::of(self.destination).is_some()
     }
 
     /// The payload.

@@ -24,6 +24,7 @@ mod graph_file;
 mod interface;
 mod link_layer;
 mod messaging;
+mod multicast;
 mod read;
 mod renames;
 mod schema;
@@ -45,6 +46,7 @@ pub use interface::{
     ExanetNic, Host, InterfaceModel, InterfacePace, Nic, OverheadsNic, ProcessLimits, RankLimit, Rdma,
 };
 pub use messaging::{Messaging, Profile, Progress, Rule};
+pub use multicast::GroupRule;
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
 pub use template::template;
@@ -85,6 +87,8 @@ section! {
         ideal: Option<fabric::RawIdeal>,
         /// Links that lose or corrupt packets, or fail for good; none where not given.
         faults: Option<Vec<faults::RawFaultRule>>,
+        /// Groups of endpoints to which switches copy packets; none where not given.
+        multicast: Option<Vec<multicast::RawGroupRule>>,
         /// The network interface.
         nic: interface::RawNic,
         /// The hosts that endpoints are attached to.
@@ -124,6 +128,9 @@ pub struct Machine {
     /// Links that fail. The ideal network has none that could.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
+    /// Groups of endpoints to which switches copy packets.
+    #[serde(default)]
+    pub multicast: Vec<GroupRule>,
     /// The network interface.
     pub nic: Nic,
     /// The hosts that endpoints are attached to.
@@ -334,6 +341,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     };
     let fabric = fabric::check(sections, link_classes.as_deref(), shape_is_set, reader);
     let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
+    let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
     let host = interface::check_host(raw.host, endpoints, reader);
     let (topology, (packet, fabric)) = (topology?, fabric?);
@@ -342,6 +350,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         reader.forget("faults");
     }
     Some(Machine {
+        multicast: groups?,
         faults: if is_ideal { Vec::new() } else { rules? },
         name: raw.machine.name,
         title: raw.machine.title,

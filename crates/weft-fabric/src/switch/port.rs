@@ -17,7 +17,9 @@
 
 use super::buffer::Buffered;
 use super::combined::{CrossbarPort, Passage};
-use super::{Sink, SwitchContext};
+use super::replication;
+use super::{Replication, Sink, SwitchContext};
+use crate::arbiter::ArbiterState;
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
@@ -112,10 +114,12 @@ pub(crate) struct Ports {
     /// A bit for each output that has such an edge.
     pub(crate) awaited: Box<[u64]>,
     /// Per output: stalls for lack of credits.
-    stalls: Box<[Stall]>,
+    pub(super) stalls: Box<[Stall]>,
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     pub(crate) dice: Stream,
+    /// Copies of packets for groups; `None`: the network has no groups.
+    pub(super) replication: Option<Box<Replication>>,
     /// By port, where outputs have buffers; else empty.
     crossbar: Box<[CrossbarPort]>,
 }
@@ -204,6 +208,7 @@ impl Ports {
             acknowledgements: 0,
             dice,
             crossbar: Box::default(),
+            replication: None,
         }
     }
 
@@ -211,6 +216,11 @@ impl Ports {
     pub(crate) fn with_output_buffers(self) -> Ports {
         let crossbar = self.ports.iter().map(|_| CrossbarPort::default()).collect();
         Ports { crossbar, ..self }
+    }
+
+    /// The memory of the arbiter of a switch with these ports, where a turn is not enough.
+    pub(crate) fn arbiter_state(&self, constants: &Constants) -> Option<Box<ArbiterState>> {
+        ArbiterState::new(constants.switch.arbiter, self.ports.len(), &constants.groups)
     }
 
     /// The link of an output, to be reported at `now`.
@@ -454,15 +464,16 @@ impl Ports {
         let packet = &buffered.packet;
         let kind = context.constants.link(self.ports[crossing.output].class);
         let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
-        if packet.is_watched() || !as_is || !self.faults.is_empty() || context.constants.keeps_ages {
+        let is_plain = as_is && !packet.is_watched() && !packet.is_multicast();
+        if !is_plain || !self.faults.is_empty() || context.constants.keeps_ages {
             self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
         } else {
             self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched, that may be lost, that carries its age, or to which the link layer
-    /// adds something.
+    /// The same for a packet that is watched, that is a copy, that may be lost, that carries its age, or to which the
+    /// link layer adds something.
     #[inline(never)]
     fn transmit_with_care<O: Outputs>(
         &mut self,
@@ -474,7 +485,7 @@ impl Ports {
         self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched, the link may fail, and its layer may add something.
+    /// `CARE`: the packet may be watched or a copy, the link may fail, and its layer may add something.
     #[inline(always)]
     fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
@@ -532,7 +543,11 @@ impl Ports {
         if CARE && packet.is_watched() {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
-        if let Some(from) = crossing.input {
+        if CARE && packet.is_multicast() {
+            if crossing.input.is_some() {
+                self.release_copy(packet, left, constants, sink);
+            }
+        } else if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = input_ready;
             let back = left + constants.link(input.class).latency;
@@ -542,6 +557,9 @@ impl Ports {
             return self.lose(crossing.output, buffered, &sent, constants);
         }
         let mut packet = *packet;
+        if CARE && packet.is_multicast() {
+            replication::depart(&mut packet);
+        }
         sent.stamp::<CARE>(&mut packet);
         if CARE && constants.keeps_ages {
             packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
@@ -599,6 +617,7 @@ mod tests {
     use super::*;
     use crate::arbiter::RequestGroups;
     use crate::link::{LineRate, LinkKind};
+    use crate::multicast::Trees;
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
     use crate::switch::CrossbarPace;
@@ -660,6 +679,7 @@ mod tests {
             cuts_through: true,
             passes: true,
             crossbar: CrossbarPace::INSTANT,
+            trees: Trees::default(),
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));

@@ -114,7 +114,7 @@ fn with_a_layer(plain: LinkParameters, packet: Bytes, dice: &mut Stream) -> Link
 
 /// Any machine of [`layouts`] with links of any rate; overhead may be nothing, so that packets may be
 /// of no length at all.
-fn machines() -> impl Strategy<Value = Machine> {
+pub fn machines() -> impl Strategy<Value = Machine> {
     let format = (0u64..20, 0u64..20, 1u64..400);
     let format = format.prop_map(|(header, footer, payload)| PacketFormat {
         header: Bytes::new(header),
@@ -183,7 +183,7 @@ fn check_deliveries(
     Ok(())
 }
 
-fn loads() -> impl Strategy<Value = Load> {
+pub fn loads() -> impl Strategy<Value = Load> {
     (1u32..40, 0u32..400_000, any::<u64>()).prop_map(|(packets, gap_ps, seed)| Load { packets, gap_ps, seed })
 }
 
@@ -192,7 +192,7 @@ fn twenty_packets(seed: u64) -> Load {
 }
 
 /// The largest payload of a packet, in bytes.
-fn largest_payload(machine: &Machine) -> u32 {
+pub fn largest_payload(machine: &Machine) -> u32 {
     machine.format.payload.get() as u32
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
 use weft_fabric::parameters::{ChannelParameters, PacketFormat, SwitchParameters};
 use weft_fabric::{
-    Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, LinkParameters,
-    Network, NetworkParameters, Packet, Part, TrafficClass,
+    Addressing, Announced, BuildError, GroupMembers, HeaderBits, Injection, Interface, InterfaceContext,
+    LinkParameters, Network, NetworkParameters, Packet, Part, TrafficClass,
 };
 use weft_topo::{ChannelPlan, Layout, Routing, Topology};
 use weft_units::{EndpointId, Time};
@@ -143,6 +143,17 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
     /// A run of `script` that is about to begin.
     pub fn begin(&self, script: &Script, threads: usize) -> Run<T> {
         Simulation::new(self.build(script).unwrap(), threads)
+    }
+
+    /// The network with multicast groups of these members.
+    pub fn with_groups(
+        &self,
+        script: &Script,
+        groups: &[Vec<EndpointId>],
+    ) -> InitialState<Network<T, Scripted>> {
+        let group = |members: &Vec<EndpointId>| GroupMembers::new(members, &self.layout).unwrap();
+        let groups = groups.iter().map(group).collect();
+        Network::with_groups(self.build(script).unwrap(), groups).unwrap()
     }
 
     /// The same run with every packet queued in every switch.

@@ -11,7 +11,7 @@ use weft_topo::{Ascent, Layout, Topology, idle_path};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
 
 /// The textbook's view of a machine, in picoseconds.
-struct Timing {
+pub struct Timing {
     hertz: u64,
     pipeline_cycles: u64,
     overhead: u64,
@@ -49,7 +49,7 @@ impl Timing {
     /// Injection starts at once. At every switch the decision falls on the first edge at which the
     /// packet may go; after the pipeline its head is on the line, and its tail follows at the line's
     /// rate, but not before it has come and crossed in turn.
-    fn delivery(&self, links: &[LinkParameters], start: u64, payload: u32) -> u64 {
+    pub fn delivery(&self, links: &[LinkParameters], start: u64, payload: u32) -> u64 {
         let to_arbiter = |link: &LinkParameters| (link.latency + link.routing).as_ps();
         let mut head = start + to_arbiter(&links[0]);
         let mut tail = head + self.span(&links[0], payload);
@@ -71,7 +71,7 @@ impl Timing {
     }
 }
 
-fn timing(machine: &Machine, hertz: u64) -> Timing {
+pub fn timing(machine: &Machine, hertz: u64) -> Timing {
     Timing {
         hertz,
         pipeline_cycles: machine.switch.pipeline_cycles.into(),

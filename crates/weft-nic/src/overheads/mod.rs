@@ -204,6 +204,11 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     fn request_offer(&mut self) {
         self.fabric.request_injection();
     }
+
+    /// To a group it sends as to an endpoint: the message's packets, once.
+    fn multicasts(&self) -> bool {
+        true
+    }
 }
 
 impl Outgoing {

@@ -2,6 +2,7 @@
 
 mod diff;
 mod draw;
+mod groups;
 
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
@@ -334,12 +335,14 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     };
     let channels = proved.map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
-    let deadlock_free = channels.is_ok() && endpoints.is_ok();
+    let (groups, trees_are_covered) =
+        groups::prove_groups(&machine, &layout).map_err(ExperimentError::input)?;
+    let deadlock_free = channels.is_ok() && endpoints.is_ok() && trees_are_covered;
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
     Ok(MachineCheck {
         machine: machine.name,
         deadlock_free,
-        proof: said(channels),
+        proof: said(channels).into_iter().chain(groups).collect(),
         endpoint_proof: said(endpoints),
         message_classes: classes.0.iter().map(class_line).collect(),
         assumed,
