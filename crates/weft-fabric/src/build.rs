@@ -9,6 +9,7 @@ use crate::event::{EventKind, Wire};
 use crate::fault::{Fault, FaultParameters};
 use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
+use crate::link_layer::{LayerKind, LayerState, Load};
 use crate::network::{Network, Site};
 use crate::parameters::{
     ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
@@ -69,6 +70,28 @@ pub enum BuildError {
         /// The kind of link.
         class: String,
         /// Bytes of the largest packet.
+        packet: Bytes,
+    },
+    /// A link layer that would repeat a packet for ever.
+    #[error(
+        "a packet of {packet} is more often hit by bit errors than not on a `{class}` link; let \
+         links.*.bit_errors be less, or packets smaller"
+    )]
+    TooManyBitErrors {
+        /// The kind of link.
+        class: String,
+        /// Bytes of the largest packet.
+        packet: Bytes,
+    },
+    /// A replay buffer too small for a packet.
+    #[error(
+        "the replay buffer of `{class}` links does not hold a packet, which takes {packet} on the line; \
+         write replay_buffer = \"{packet}\" or more"
+    )]
+    ReplayBufferTooSmall {
+        /// The kind of link.
+        class: String,
+        /// Bytes of the largest packet on the line.
         packet: Bytes,
     },
     /// A crossbar whose time per byte needs more than 64 bits.
@@ -243,11 +266,21 @@ fn check_buffers(switch: &SwitchParameters, room: Bytes, largest: Bytes) -> Resu
 
 /// A kind of link, made ready. The time of the largest packet must fit 31 bits of picoseconds.
 fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkKind, BuildError> {
+    let LinkParameters { latency, routing, framing, layer, .. } = *link;
     let rate = LineRate::new(link.rate, link.code)
-        .filter(|rate| rate.span(largest + link.framing).as_ps() < u64::from(u32::MAX) / 2)
+        .filter(|rate| rate.span(layer.most_on_line(largest, framing)).as_ps() < u64::from(u32::MAX) / 2)
         .ok_or(BuildError::LinkTooSlow { class: class.to_owned(), packet: largest })?;
-    let LinkParameters { latency, routing, framing, .. } = *link;
-    Ok(LinkKind { rate, latency, routing, framing })
+    let load = Load { rate: (link.rate, rate), latency, framing, packet: largest };
+    let framed = layer.framed;
+    let layer = LayerKind::new(&layer, &load);
+    if layer.as_ref().is_some_and(LayerKind::is_hopeless) {
+        return Err(BuildError::TooManyBitErrors { class: class.to_owned(), packet: largest });
+    }
+    if let Some(packet) = layer.as_ref().and_then(LayerKind::lacks_room_for) {
+        return Err(BuildError::ReplayBufferTooSmall { class: class.to_owned(), packet });
+    }
+    let special = layer.as_ref().map_or(0, LayerKind::special);
+    Ok(LinkKind { rate, latency, routing, framing, framed, special, layer: layer.map(Box::new) })
 }
 
 /// The sites of a network, while they are built.
@@ -284,6 +317,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
         let mut ports = Vec::with_capacity(count);
         let mut credits = Vec::with_capacity(channels.of_ports(count));
         let (mut endpoints, mut endpoint_ports) = (Vec::new(), Vec::new());
+        let mut layers = Vec::new();
         for port in (0..count as u32).map(PortId) {
             let class = self.layout.link_class(switch, port);
             let (peer, of_channel) = match self.layout.peer(switch, port) {
@@ -294,19 +328,33 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 }
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
-                    endpoints.push(self.endpoint(id, place));
+                    let mut endpoint = self.endpoint(id, place);
+                    let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_LAYER);
+                    endpoint.layer = self.layer(class, dice).map(Box::new);
+                    endpoints.push(endpoint);
                     endpoint_ports.push(port.0 as u16);
                     (Peer::Endpoint(place.index), Credits::UNLIMITED)
                 }
                 Attachment::Nothing => (Peer::Nothing, Credits::UNLIMITED),
             };
             ports.push(Port::new(peer, class));
+            let link = u64::from(switch.0) << 32 | u64::from(port.0);
+            layers.push(self.layer(class, Stream::new(seed, link, PURPOSE_LINK_LAYER)));
             credits.extend(std::iter::repeat_n(of_channel, channels.of_ports(1)));
         }
         let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
-        let ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        if layers.iter().any(Option::is_some) {
+            ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
+        }
         let switch = self.switch(ports);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
+    }
+
+    /// The link layer of a sender of a class of links; `None`: it adds nothing.
+    fn layer(&self, class: LinkClass, dice: Stream) -> Option<LayerState> {
+        let layer = self.constants.link(class).layer.as_ref();
+        layer.map(|kind| LayerState::new(kind, dice))
     }
 
     /// An endpoint, which begins if its interface is active.
@@ -342,7 +390,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
 /// crossbar. A switch with output queues gives credits at once.
 fn notice(constants: &Constants) -> Span {
     let Constants { switch, format, links, crossbar, .. } = constants;
-    let on_line = |link: &LinkKind| link.rate.span(format.overhead() + link.framing);
+    let on_line = |link: &LinkKind| link.shortest(format.overhead());
     let leaving = match switch.kind {
         SwitchKind::InputQueued | SwitchKind::VirtualOutputQueued => {
             links.iter().map(on_line).min().unwrap_or(Span::ZERO)
@@ -358,6 +406,8 @@ fn notice(constants: &Constants) -> Span {
 const PURPOSE_SWITCH: u32 = 1;
 const PURPOSE_LINK_FAULTS: u32 = 2;
 const PURPOSE_INJECTION_FAULTS: u32 = 3;
+const PURPOSE_LINK_LAYER: u32 = 21;
+const PURPOSE_INJECTION_LAYER: u32 = 22;
 
 impl<T: Topology, N: Interface> Network<T, N> {
     /// Makes links fail, before the run begins: `faults` says how for each direction of each link, by where

@@ -107,6 +107,8 @@ impl AssemblyError {
             BuildError::BufferTooSmall { .. } => "switch.buffer",
             BuildError::CrossbarNotExact { .. } => "switch.speedup",
             BuildError::LinkTooSlow { .. } => "packet.payload",
+            BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
+            BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
             BuildError::SwitchTooLarge { .. } => "topology",
             BuildError::UnevenChannels(_) => "switch.virtual_channels",
         };
@@ -306,8 +308,13 @@ pub fn message_time(machine: &Machine, link: &LinkParameters, bytes: Bytes) -> E
     const PS_PER_SECOND: u128 = 1_000_000_000_000;
     let format = &machine.packet;
     let packets = u128::from(bytes.div_ceil(format.payload).max(1));
-    let each = u128::from((format.header + format.footer + link.framing).get());
-    let bits = (u128::from(bytes.get()) + packets * each) * 8;
+    let on_line = |payload: u64| {
+        let packet = format.header + Bytes::new(payload) + format.footer;
+        u128::from(link.bytes_on_line(packet).get())
+    };
+    let largest = format.payload.get();
+    let last = bytes.get() - (packets as u64 - 1) * largest;
+    let bits = ((packets - 1) * on_line(largest) + on_line(last)) * 8;
     let code = link.code;
     ExactTime::new(
         bits.saturating_mul(u128::from(code.wire)).saturating_mul(PS_PER_SECOND),

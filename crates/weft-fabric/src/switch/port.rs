@@ -24,6 +24,7 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
+use crate::link_layer::LayerState;
 use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
@@ -101,6 +102,8 @@ pub(crate) struct Ports {
     pub(crate) address: Address,
     /// Faults of the links of the outputs; empty where none fails.
     pub(crate) faults: Box<[Fault]>,
+    /// Link layers of the outputs; empty where none adds to packets.
+    pub(crate) layers: Box<[LayerState]>,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
     /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
@@ -194,6 +197,7 @@ impl Ports {
             switch,
             address,
             faults: Box::default(),
+            layers: Box::default(),
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
@@ -223,6 +227,7 @@ impl Ports {
             carried: port.carried,
             stalled: self.stalls[output].total(port.stalls, now),
             fault: self.faults.get(output),
+            layer: self.layers.get(output),
         }
     }
 
@@ -235,6 +240,7 @@ impl Ports {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.acknowledgements = 0;
         self.faults.iter_mut().for_each(Fault::reset);
+        self.layers.iter_mut().for_each(LayerState::reset);
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
     }
@@ -424,7 +430,7 @@ impl Ports {
             (_, mode) => {
                 let packet = &buffered.packet;
                 let link = constants.link(self.ports[usize::from(packet.channel().port)].class);
-                let span = link.rate.span(constants.packet_bytes(packet) + link.framing);
+                let span = link.longest(constants.packet_bytes(packet));
                 if span >= packet.stretch() {
                     Time::ZERO
                 } else if mode == FasterLink::Store {
@@ -445,14 +451,18 @@ impl Ports {
         context: &mut SwitchContext<'_, T, S>,
     ) {
         // Apart, so that what few runs ask for takes no registers from the others.
-        if buffered.packet.is_watched() || !self.faults.is_empty() || context.constants.keeps_ages {
+        let packet = &buffered.packet;
+        let kind = context.constants.link(self.ports[crossing.output].class);
+        let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
+        if packet.is_watched() || !as_is || !self.faults.is_empty() || context.constants.keeps_ages {
             self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
         } else {
             self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched, may be lost or carries its age.
+    /// The same for a packet that is watched, that may be lost, that carries its age, or to which the link layer
+    /// adds something.
     #[inline(never)]
     fn transmit_with_care<O: Outputs>(
         &mut self,
@@ -464,7 +474,7 @@ impl Ports {
         self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched, and the link may fail.
+    /// `CARE`: the packet may be watched, the link may fail, and its layer may add something.
     #[inline(always)]
     fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
@@ -496,15 +506,19 @@ impl Ports {
             carried: &mut port.carried,
             acknowledgements: &mut self.acknowledgements,
             fault: if CARE { self.faults.get_mut(crossing.output) } else { None },
+            layer: if CARE { self.layers.get_mut(crossing.output) } else { None },
         };
         let sent = sender.send(packet, size, earliest);
         // The input is free when the tail has left it for the crossbar, and the room in its buffer too.
-        let left = passage.map_or(sent.ended - pipeline, |Passage { ended, .. }| ended);
+        let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
         let input_ready = next_grant(crossing.edge, left, constants);
+        let is_free_later = CARE && sent.free > sent.left;
         port.output_ready = if O::ARE_BUFFERED {
             let output = &mut self.crossbar[crossing.output];
-            let free = output.fill(size.bytes, sent.ended, pipeline, constants);
+            let free = output.fill(size.bytes, sent.free, pipeline, constants);
             next_grant(crossing.edge, free, constants)
+        } else if is_free_later {
+            next_grant(crossing.edge, sent.free - pipeline, constants)
         } else {
             input_ready
         };
@@ -553,9 +567,9 @@ impl Ports {
         let came = buffered.head;
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
-        let Sent { began, ended, .. } = *sent;
+        let Sent { began, ended, free, .. } = *sent;
         let crossed = if self.crossbar.is_empty() { began } else { sent.came };
-        let instants = Instants { came, ready, could, crossed, began, ended, free: ended };
+        let instants = Instants { came, ready, could, crossed, began, ended, free };
         HopRecord::new(&buffered.packet, link, instants)
     }
 
@@ -613,6 +627,9 @@ mod tests {
             latency: Span::ZERO,
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            framed: Bytes::ZERO,
+            special: 0,
+            layer: None,
         };
         let constants = Constants {
             links: vec![link],

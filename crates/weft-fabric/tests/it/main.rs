@@ -8,6 +8,7 @@ mod deadlock;
 mod fairness;
 mod faults;
 mod ideal;
+mod link_layers;
 mod links;
 mod machines;
 mod properties;
