@@ -1,5 +1,6 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
+use crate::arbiter::{ArbiterState, RequestGroups};
 use crate::channel::Channels;
 use crate::constants::Constants;
 use crate::credit::Credits;
@@ -11,17 +12,22 @@ use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
 use crate::link_layer::{LayerKind, LayerState, Load};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
+    SwitchParameters,
 };
-use crate::switch::{Crossbar, OutputQueued, Peer, Port, Ports, Switch};
+use crate::switch::{Crossbar, CrossbarPace, OutputQueued, Peer, Port, Ports, Switch};
+use crate::traffic_class::TrafficClass;
+use std::collections::BTreeSet;
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
-use weft_topo::{Attachment, LinkClass, Routing, Topology};
+use weft_topo::{Attachment, ChannelPlan, LinkClass, Routing, Topology, UnevenChannels};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 /// Most ports of a switch: what the packet header has bits for.
 const MAX_PORTS: u32 = 4096;
-/// Most virtual channels of a link.
-pub(crate) const MAX_CHANNELS: u32 = 16;
+/// Most virtual channels of a link: a set of them is a word.
+pub const MAX_CHANNELS: u32 = 64;
+/// Most virtual channels of a switch, over all its ports: they are numbered in 16 bits.
+const MAX_CHANNELS_OF_SWITCH: u64 = 1 << 16;
 
 /// Parameters of a packet network.
 pub struct NetworkParameters<T> {
@@ -88,10 +94,19 @@ pub enum BuildError {
         /// Bytes of the largest packet on the line.
         packet: Bytes,
     },
+    /// A crossbar whose time per byte needs more than 64 bits.
+    #[error(
+        "a crossbar {speedup} times as fast as the fastest link is not exact in 64 bits; use round rates"
+    )]
+    CrossbarNotExact {
+        /// The speed-up.
+        speedup: Speedup,
+    },
     /// More ports or virtual channels than the packet header has bits for.
     #[error(
         "a switch has {ports} ports and {channels} virtual channels; at most {MAX_PORTS} and \
-         {MAX_CHANNELS} are supported"
+         {MAX_CHANNELS} are supported, and fewer than {MAX_CHANNELS_OF_SWITCH} of all ports together, where \
+         those of a port count as the next power of two"
     )]
     SwitchTooLarge {
         /// Ports.
@@ -99,6 +114,9 @@ pub enum BuildError {
         /// Virtual channels.
         channels: u32,
     },
+    /// A number of virtual channels that routing and traffic classes cannot share.
+    #[error(transparent)]
+    UnevenChannels(#[from] UnevenChannels),
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
@@ -112,12 +130,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         mut make_interface: impl FnMut(EndpointId, &N::Parameters) -> N,
     ) -> Result<InitialState<Network<T, N>>, BuildError> {
         let constants = parameters.constants()?;
-        let NetworkParameters { layout: topology, switch, seed, .. } = parameters;
+        let NetworkParameters { layout: topology, seed, .. } = parameters;
         let mut builder = Builder::new(&topology, &constants, |id| make_interface(id, &interface));
         (0..topology.switches()).for_each(|switch| builder.add_switch(SwitchId(switch), seed));
         let Builder { sites, events, places, used_between_switches, .. } = builder;
         let lookahead = lookahead(&constants, &used_between_switches, &topology.link_classes())?
-            .with_notice(notice(&switch, &constants.format, &constants.links));
+            .with_notice(notice(&constants));
         let directory = Directory::new(places, lookahead.span());
         let model = Network { topology, constants, directory, interface };
         Ok(InitialState { model, sites, events, lookahead })
@@ -143,20 +161,38 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         lookahead(&constants, &used, &names).map(drop)
     }
 
+    /// The virtual channels of its links.
+    ///
+    /// # Errors
+    /// A number that the routing and the traffic classes cannot share.
+    pub fn plan(&self) -> Result<ChannelPlan, UnevenChannels> {
+        let ChannelParameters { total, lane, classes } = self.switch.channels;
+        ChannelPlan::new(total, self.layout.virtual_channels(), classes.count(), lane)
+    }
+
     /// The constants of the network, if its parameters fit together.
     fn constants(&self) -> Result<Constants, BuildError> {
         let NetworkParameters { layout, format, switch, .. } = self;
         let largest = format.overhead() + format.payload;
         let largest_room = switch.credit.taken_by(largest);
-        let vcs = layout.virtual_channels();
+        let plan = self.plan()?;
+        let vcs = plan.total();
         let buffer = switch.buffer_of_channel(vcs);
         check_buffers(switch, buffer, largest)?;
         let names = layout.link_classes();
         let links = self.links.iter().zip(names);
         let links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
+        let crossbar = match switch.kind {
+            SwitchKind::CombinedInputOutput(speedup) => {
+                CrossbarPace::new(&links, speedup, largest, switch.clock)
+                    .ok_or(BuildError::CrossbarNotExact { speedup })?
+            }
+            _ => CrossbarPace::INSTANT,
+        };
         let ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
-        if ports > MAX_PORTS || vcs > MAX_CHANNELS {
+        let numbers = u64::from(ports) * u64::from(vcs.next_power_of_two());
+        if ports > MAX_PORTS || vcs > MAX_CHANNELS || numbers >= MAX_CHANNELS_OF_SWITCH {
             return Err(BuildError::SwitchTooLarge { ports, channels: vcs });
         }
         let cuts_through =
@@ -166,13 +202,41 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             format: *format,
             switch: *switch,
             vcs,
+            plain_channels: plan.is_plain(),
+            mixes_lanes: plan.mixes_lanes(),
+            groups: request_groups(switch, &plan),
+            keeps_ages: switch.arbiter == ArbiterKind::Age,
+            plan,
             channels: Channels::new(vcs),
             buffer: switch.credit.held_by(buffer),
+            largest,
             largest_room,
             cuts_through,
-            passes: cuts_through && switch.arbiter == ArbiterKind::RoundRobin,
+            passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
+            crossbar,
         })
     }
+}
+
+/// The groups of requests that the arbiter of a switch tells apart: priorities from the highest down, or
+/// traffic classes.
+fn request_groups(switch: &SwitchParameters, plan: &ChannelPlan) -> RequestGroups {
+    let classes = switch.channels.classes;
+    let channels = |class: u32| plan.of_class(class).fold(0u64, |bits, vc| bits | 1 << vc.min(63));
+    let by_class: Vec<(u64, &TrafficClass)> = (0..).map(channels).zip(classes.all()).collect();
+    let groups = match switch.arbiter {
+        ArbiterKind::StrictPriority => {
+            let priorities: BTreeSet<u8> = classes.all().iter().map(|class| class.priority).collect();
+            let of = |priority| by_class.iter().filter(move |(_, class)| class.priority == priority);
+            let channels = |priority| of(priority).fold(0, |bits, (channels, _)| bits | channels);
+            priorities.iter().rev().map(|&priority| (channels(priority), 1)).collect()
+        }
+        ArbiterKind::WeightedRoundRobin => {
+            by_class.iter().map(|(channels, class)| (*channels, class.weight.into())).collect()
+        }
+        _ => Vec::new(),
+    };
+    RequestGroups::new(plan.total(), groups)
 }
 
 /// The lookahead between switches that are joined by links of the classes in `used`.
@@ -296,7 +360,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
     /// An endpoint, which begins if its interface is active.
     fn endpoint(&mut self, id: EndpointId, place: EndpointPlace) -> Endpoint<N> {
         self.places[id.index()] = place;
-        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.constants.buffer);
+        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.constants);
         if endpoint.interface.is_active() {
             self.events.push(place.event(EventKind::Start, Time::ZERO, Wire::Start));
         }
@@ -307,28 +371,36 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
     fn switch(&self, ports: Ports) -> Switch {
         let SwitchParameters { kind, arbiter, .. } = self.constants.switch;
         let channels = self.constants.channels;
+        let state = ArbiterState::new(arbiter, ports.ports.len(), &self.constants.groups);
         match kind {
-            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, arbiter, channels)),
+            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, state, channels)),
             SwitchKind::VirtualOutputQueued => {
-                Switch::VirtualOutputQueued(Crossbar::new(ports, arbiter, channels))
+                Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
             }
-            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, channels)),
+            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, state, channels)),
+            SwitchKind::CombinedInputOutput(_) => {
+                Switch::Combined(Crossbar::new(ports.with_output_buffers(), state, channels))
+            }
         }
     }
 }
 
 /// Time between the grant that makes a packet or a credit leave a switch, and its leaving. The packet has the
-/// pipeline before it, and its credit at least the shortest packet's time on the fastest line. A switch with
-/// output queues gives credits at once.
-fn notice(switch: &SwitchParameters, format: &PacketFormat, links: &[LinkKind]) -> Span {
-    if switch.kind == SwitchKind::OutputQueued {
-        return Span::ZERO;
-    }
-    let shortest = |link: &LinkKind| link.shortest(format.overhead());
-    let on_line = links.iter().map(shortest).min().unwrap_or(Span::ZERO);
+/// pipeline before it, and its credit at least the shortest packet's time on the fastest line or through the
+/// crossbar. A switch with output queues gives credits at once.
+fn notice(constants: &Constants) -> Span {
+    let Constants { switch, format, links, crossbar, .. } = constants;
+    let on_line = |link: &LinkKind| link.shortest(format.overhead());
+    let leaving = match switch.kind {
+        SwitchKind::InputQueued | SwitchKind::VirtualOutputQueued => {
+            links.iter().map(on_line).min().unwrap_or(Span::ZERO)
+        }
+        SwitchKind::CombinedInputOutput(_) => crossbar.span(format.overhead()),
+        SwitchKind::OutputQueued => return Span::ZERO,
+    };
     let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles));
     // Both are rounded up, once per packet or clock edge.
-    Span::from_ps(pipeline.min(on_line).as_ps().saturating_sub(1))
+    Span::from_ps(pipeline.min(leaving).as_ps().saturating_sub(1))
 }
 
 const PURPOSE_SWITCH: u32 = 1;

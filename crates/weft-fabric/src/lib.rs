@@ -44,15 +44,18 @@ mod event;
 mod fault;
 mod hop;
 mod ideal;
+mod injection;
 mod interface;
 mod link;
 mod link_layer;
+mod marks;
 mod network;
 mod packet;
 pub mod parameters;
 mod switch;
+mod traffic_class;
 
-pub use build::{BuildError, NetworkParameters};
+pub use build::{BuildError, MAX_CHANNELS, NetworkParameters};
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};
@@ -68,3 +71,4 @@ pub use link_layer::{
 };
 pub use network::{Network, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};

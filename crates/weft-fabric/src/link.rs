@@ -20,6 +20,7 @@ use crate::credit::Credits;
 use crate::fault::{Fate, Fault, FaultCounts};
 use crate::link_layer::{LayerCounts, LayerKind, LayerState, LinkLayer, OnLine};
 use crate::packet::Packet;
+use crate::parameters::Speedup;
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_topo::{Attachment, LinkClass};
@@ -101,6 +102,17 @@ impl LineRate {
         if numerator == 0 || denominator == 0 {
             return None;
         }
+        let common = gcd(numerator, denominator);
+        Some(LineRate {
+            numerator: u64::try_from(numerator / common).ok()?,
+            denominator: u64::try_from(denominator / common).ok()?,
+        })
+    }
+
+    /// The rate of something that is faster by `speedup`. `None`: its time per byte is not exact in 64 bits.
+    pub(crate) fn sped_up(&self, speedup: Speedup) -> Option<LineRate> {
+        let numerator = u128::from(self.numerator) * 1_000;
+        let denominator = u128::from(self.denominator) * u128::from(speedup.thousandths());
         let common = gcd(numerator, denominator);
         Some(LineRate {
             numerator: u64::try_from(numerator / common).ok()?,
@@ -324,6 +336,8 @@ pub(crate) struct Earliest {
 /// A packet that has been sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
+    /// Time at which its head had come to the line.
+    pub(crate) came: Time,
     /// Time at which its head is on the line, in the attempt that comes through.
     pub(crate) began: Time,
     /// Time at which its tail has left the line.
@@ -366,7 +380,7 @@ impl Sender<'_> {
         if is_bad && fate == Fate::Arrives {
             fate = Fate::Corrupted;
         }
-        Sent { began, ended, left, free, latency, wire: kind.latency, fate }
+        Sent { came: earliest.head, began, ended, left, free, latency, wire: kind.latency, fate }
     }
 }
 
@@ -394,7 +408,9 @@ impl Sent {
         packet.stretch = (self.ended - self.began).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
         if MAY_FAIL {
-            packet.bad |= self.fate == Fate::Corrupted;
+            if self.fate == Fate::Corrupted {
+                packet.corrupt();
+            }
         }
     }
 }

@@ -12,9 +12,11 @@
 //!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
 //! ```
 //! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
-//! gives the credit for its room back to the previous sender.
+//! gives the credit for its room back to the previous sender. Where outputs have [buffers](super::combined),
+//! the packet is through the crossbar sooner, and they are occupied no longer than that.
 
 use super::buffer::Buffered;
+use super::combined::{CrossbarPort, Passage};
 use super::{Sink, SwitchContext};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
@@ -114,6 +116,28 @@ pub(crate) struct Ports {
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     pub(crate) dice: Stream,
+    /// By port, where outputs have buffers; else empty.
+    crossbar: Box<[CrossbarPort]>,
+}
+
+/// The outputs of a crossbar.
+pub(crate) trait Outputs {
+    /// Whether packets wait for their line behind the crossbar.
+    const ARE_BUFFERED: bool;
+}
+
+/// Outputs without buffers: a packet crosses as its line sends it.
+pub(crate) struct BareOutputs;
+
+impl Outputs for BareOutputs {
+    const ARE_BUFFERED: bool = false;
+}
+
+/// Outputs with buffers.
+pub(crate) struct BufferedOutputs;
+
+impl Outputs for BufferedOutputs {
+    const ARE_BUFFERED: bool = true;
 }
 
 /// A packet's way through the crossbar: a grant that is carried out.
@@ -179,7 +203,14 @@ impl Ports {
             stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
             dice,
+            crossbar: Box::default(),
         }
+    }
+
+    /// The same ports with buffers at the outputs.
+    pub(crate) fn with_output_buffers(self) -> Ports {
+        let crossbar = self.ports.iter().map(|_| CrossbarPort::default()).collect();
+        Ports { crossbar, ..self }
     }
 
     /// The link of an output, to be reported at `now`.
@@ -239,11 +270,13 @@ impl Ports {
         context: &SwitchContext<'_, T, S>,
     ) {
         let SwitchContext { constants, topology, now, .. } = *context;
+        let came = u32::from(from.vc);
+        let of_routing = if constants.plain_channels { came } else { constants.plan.of_routing(came) };
         let position = AtSwitch {
             switch: self.switch,
             address: self.address,
             port: PortId(from.port.into()),
-            vc: VcId(from.vc.into()),
+            vc: VcId(of_routing),
         };
         let mut view = Queues {
             now,
@@ -258,8 +291,29 @@ impl Ports {
         let packet = &mut buffered.packet;
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
-        packet.set_channel(Channel { port: port.0 as u16, vc: vc.0 as u8 });
+        let mut vc = came - of_routing + vc.0;
+        if constants.mixes_lanes {
+            vc = self.lane_with_room(port, vc, now, constants);
+        }
+        let packet = &mut buffered.packet;
+        packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// The channel of the lane of the same class with most room behind an output, from that of `vc` on.
+    #[inline(never)]
+    fn lane_with_room(&self, port: PortId, vc: u32, now: Time, constants: &Constants) -> u32 {
+        let (plan, output) = (&constants.plan, port.index());
+        let room = |vc: u32| {
+            let returned = self
+                .returning
+                .of(output)
+                .filter(|(time, credit)| *time <= now && u32::from(credit.channel.vc) == vc);
+            let credits = self.credits[constants.channels.at(output, vc as u8)].units();
+            u64::from(credits) + returned.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
+        };
+        let others = (1..plan.lanes).map(|step| plan.in_lane(vc, (plan.lane(vc) + step) % plan.lanes));
+        others.fold(vc, |most, other| if room(other) > room(most) { other } else { most })
     }
 
     /// A credit will return at `time`, which lies in the window that begins at `start`.
@@ -390,7 +444,7 @@ impl Ports {
 
     /// Sends a packet that has won: through the crossbar and over the link, with its credit back.
     #[inline(always)]
-    pub(crate) fn transmit<T, S: Sink>(
+    pub(crate) fn transmit<O: Outputs, T, S: Sink>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
@@ -400,28 +454,29 @@ impl Ports {
         let packet = &buffered.packet;
         let kind = context.constants.link(self.ports[crossing.output].class);
         let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
-        if packet.watch || !as_is || !self.faults.is_empty() {
-            self.transmit_with_care(crossing, buffered, context.constants, context.sink);
+        if packet.is_watched() || !as_is || !self.faults.is_empty() || context.constants.keeps_ages {
+            self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
         } else {
-            self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
+            self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched, that may be lost, or to which the link layer adds something.
+    /// The same for a packet that is watched, that may be lost, that carries its age, or to which the link layer
+    /// adds something.
     #[inline(never)]
-    fn transmit_with_care(
+    fn transmit_with_care<O: Outputs>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
-        self.transmit_packet::<true>(crossing, buffered, constants, sink);
+        self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
     /// `CARE`: the packet may be watched, the link may fail, and its layer may add something.
     #[inline(always)]
-    fn transmit_packet<const CARE: bool>(
+    fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
@@ -433,8 +488,15 @@ impl Ports {
         let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
         let through = constants.through_pipeline(crossing.edge);
         let pipeline = through - crossing.edge;
+        let passage = O::ARE_BUFFERED.then(|| {
+            let whole = (size.bytes, buffered.tail());
+            CrossbarPort::cross(&mut self.crossbar, crossing, whole, &constants.crossbar)
+        });
+        let head = passage
+            .as_ref()
+            .map_or(through, |passage| constants.crossbar.head(passage, crossing.edge, pipeline));
         // The tail cannot leave before it has come.
-        let earliest = Earliest { head: through, tail: buffered.tail() + pipeline };
+        let earliest = Earliest { head, tail: buffered.tail() + pipeline };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
         let sender = Sender {
@@ -447,10 +509,19 @@ impl Ports {
             layer: if CARE { self.layers.get_mut(crossing.output) } else { None },
         };
         let sent = sender.send(packet, size, earliest);
-        let next = next_grant(crossing.edge, sent.left - pipeline, constants);
+        // The input is free when the tail has left it for the crossbar, and the room in its buffer too.
+        let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
+        let input_ready = next_grant(crossing.edge, left, constants);
         let is_free_later = CARE && sent.free > sent.left;
-        port.output_ready =
-            if is_free_later { next_grant(crossing.edge, sent.free - pipeline, constants) } else { next };
+        port.output_ready = if O::ARE_BUFFERED {
+            let output = &mut self.crossbar[crossing.output];
+            let free = output.fill(size.bytes, sent.free, pipeline, constants);
+            next_grant(crossing.edge, free, constants)
+        } else if is_free_later {
+            next_grant(crossing.edge, sent.free - pipeline, constants)
+        } else {
+            input_ready
+        };
         port.waiting -= size.bytes.get() as u32;
         if port.stalls {
             port.stalls = false;
@@ -458,14 +529,13 @@ impl Ports {
             self.stalling -= 1;
         }
         let peer = port.peer;
-        if CARE && packet.watch {
+        if CARE && packet.is_watched() {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
         if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
-            input.input_ready = next;
-            // The buffer's room is free when the tail has left it for the crossbar.
-            let back = sent.left - pipeline + constants.link(input.class).latency;
+            input.input_ready = input_ready;
+            let back = left + constants.link(input.class).latency;
             sink.credit(input.peer, from.vc, size.room, back);
         }
         if CARE && sent.fate == Fate::Lost {
@@ -473,6 +543,9 @@ impl Ports {
         }
         let mut packet = *packet;
         sent.stamp::<CARE>(&mut packet);
+        if CARE && constants.keeps_ages {
+            packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
+        }
         sink.packet(peer, packet, &sent);
     }
 
@@ -495,7 +568,9 @@ impl Ports {
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
         let Sent { began, ended, free, .. } = *sent;
-        HopRecord::new(&buffered.packet, link, Instants { came, ready, could, began, ended, free })
+        let crossed = if self.crossbar.is_empty() { began } else { sent.came };
+        let instants = Instants { came, ready, could, crossed, began, ended, free };
+        HopRecord::new(&buffered.packet, link, instants)
     }
 
     /// The link of an output has lost a packet: its credit returns.
@@ -522,10 +597,12 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arbiter::RequestGroups;
     use crate::link::{LineRate, LinkKind};
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
-    use weft_topo::Attachment;
+    use crate::switch::CrossbarPace;
+    use weft_topo::{Attachment, ChannelPlan, LaneChoice};
     use weft_units::{Bytes, Clock, EndpointId, Span};
 
     /// Catches a field that pushes a port over a cache line.
@@ -568,13 +645,21 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                channels: crate::parameters::ChannelParameters::default(),
             },
+            plan: ChannelPlan::new(None, 1, 1, LaneChoice::Flow).unwrap(),
+            plain_channels: true,
+            mixes_lanes: false,
+            groups: RequestGroups::new(1, Vec::new()),
+            keeps_ages: false,
             vcs: 1,
             channels: Channels::new(1),
             buffer: 64,
+            largest: Bytes::new(64),
             largest_room: 64,
             cuts_through: true,
             passes: true,
+            crossbar: CrossbarPace::INSTANT,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));
@@ -595,7 +680,7 @@ mod tests {
             let sink = &mut Nowhere;
             let mut context = SwitchContext { now: Time::ZERO, topology: &(), constants: &constants, sink };
             let crossing = Crossing { edge: Time::ZERO, output: 0, input: None };
-            ports.transmit(&crossing, &buffered, &mut context);
+            ports.transmit::<BareOutputs, _, _>(&crossing, &buffered, &mut context);
             assert_eq!(counted(&ports), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
         }
         ports.reset_counters(Time::ZERO);

@@ -3,18 +3,33 @@
 use crate::scripted::{Machine, Planned, Script};
 use weft_engine::Stream;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
+    SwitchParameters,
 };
-use weft_fabric::{LinkLayer, LinkParameters, LinkProtocol, ReplayParameters};
+use weft_fabric::{
+    LinkLayer, LinkParameters, LinkProtocol, ReplayParameters, TrafficClass, TrafficClasses, TrafficKind,
+};
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflySize, Exanest,
     ExanestOrder, GlobalLinks, KaryTree, Layout, Star, StarRouting, Topology, Torus, Ugal, UpDown,
 };
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
-pub const KINDS: [SwitchKind; 3] =
-    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued];
-pub const ARBITERS: [ArbiterKind; 3] = [ArbiterKind::RoundRobin, ArbiterKind::Random, ArbiterKind::Islip(2)];
+/// Combined queues with a speed-up in thousandths.
+pub const fn combined(thousandths: u32) -> SwitchKind {
+    SwitchKind::CombinedInputOutput(Speedup::from_thousandths(thousandths).unwrap())
+}
+
+pub const KINDS: [SwitchKind; 4] =
+    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued, combined(1_500)];
+pub const ARBITERS: [ArbiterKind; 6] = [
+    ArbiterKind::RoundRobin,
+    ArbiterKind::Random,
+    ArbiterKind::Islip(2),
+    ArbiterKind::Age,
+    ArbiterKind::StrictPriority,
+    ArbiterKind::WeightedRoundRobin,
+];
 
 pub fn torus(sizes: &[u64], wrap: bool, concentration: u64, datelines: bool) -> Layout {
     let dimensions: Vec<_> = sizes.iter().map(|&size| Dimension { size, wrap }).collect();
@@ -83,12 +98,24 @@ pub fn plain(layout: Layout, kind: SwitchKind, packets: u64) -> Machine {
             forwarding: Forwarding::VirtualCutThrough,
             faster_link: FasterLink::Bubble,
             buffer_per: BufferPer::Channel,
+            channels: weft_fabric::parameters::ChannelParameters::default(),
             buffer: Bytes::new(packets * 288),
             credit: CreditUnit::Bytes,
             output_buffer: None,
         },
         seed: 1,
     }
+}
+
+/// Classes of packets by size: (most payload, priority, weight), the last of all others.
+pub fn classes(by_size: &[(Option<u64>, u8, u32)]) -> TrafficClasses {
+    let class = |&(up_to, priority, weight): &(Option<u64>, u8, u32)| TrafficClass {
+        kind: TrafficKind::All,
+        up_to: up_to.map(Bytes::new),
+        priority,
+        weight,
+    };
+    TrafficClasses::new(&by_size.iter().map(class).collect::<Vec<_>>()).unwrap()
 }
 
 /// Packets of random size from every endpoint to random reachable others.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod arbiters;
+mod combined;
 mod deadlock;
 mod fairness;
 mod faults;

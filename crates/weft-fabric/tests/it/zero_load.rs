@@ -209,7 +209,7 @@ proptest! {
     /// each class different.
     #[test]
     fn a_lone_packet_on_any_machine(
-        (which, kind) in (0usize..8, 0usize..3), (hertz, cycles) in (1_000_000u64..3_000_000_000, 0u32..6),
+        (which, kind) in (0usize..8, 0usize..4), (hertz, cycles) in (1_000_000u64..3_000_000_000, 0u32..6),
         (store, mode) in (any::<bool>(), 0usize..3), (overhead, seed) in (0u64..40, any::<u64>()),
     ) {
         let mut machine = plain(layouts().swap_remove(which), KINDS[kind], 4);
