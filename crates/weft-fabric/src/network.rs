@@ -412,8 +412,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                     endpoint.expect_credit(sent.credit_back(), vc, size.room);
                 }
                 match waits {
-                    true => sent.ended,
-                    false => sent.ended.max(endpoint.interface.next_injection(sent.ended, &self.interface)),
+                    true => sent.free,
+                    false => sent.free.max(endpoint.interface.next_injection(sent.free, &self.interface)),
                 }
             }
             None if waits => endpoint.next_credit().min(ask_at),
