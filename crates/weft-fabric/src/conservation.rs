@@ -4,8 +4,8 @@
 //!  supplied by interfaces + copies made  =  delivered to interfaces + dropped, with its cause
 //!                                          + in buffers + on links
 //! ```
-//! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the room of the
-//! one packet: credits are conserved as if it stood there until the last has left.
+//! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the room of
+//! the one packet: credits are conserved as if it stood there until the last has left.
 
 use crate::channel::Channel;
 use crate::deadlock::InputBuffer;
@@ -83,7 +83,8 @@ where
     census
 }
 
-/// Checks that every packet that was supplied, or copied, is delivered, dropped with a cause, in a buffer or on a link.
+/// Checks that every packet that was supplied, or copied, is delivered, dropped with a cause, in a buffer or
+/// on a link.
 ///
 /// # Errors
 /// The census, where it does not add up.

@@ -5,9 +5,9 @@
 //!                (MulticastGroup::address)                  └──► …
 //! ```
 //! A group is made before the run begins, as a fabric's manager sets it up for a job. It takes no virtual
-//! time. Every member may send to it, and all others get a copy. The tree of a root is a function of topology,
-//! routing and members alone ([`MulticastTree`]), so that it is made when its root first sends, and is no
-//! state of the run.
+//! time. Every member may send to it, and all others get a copy. The tree of a root is a function of
+//! topology, routing and members alone ([`MulticastTree`]), so that it is made when its root first sends, and
+//! is no state of the run.
 
 use crate::packet::Packet;
 use std::sync::OnceLock;

@@ -14,13 +14,13 @@
 //! Prabhakar, McKeown and Ahuja 1997), and the read port of the input is not occupied by them: the packet
 //! is read once, and each copy is taken from that.
 //!
-//! A copy waits in the packet's own room, of which there is one: it counts against the credits of the packet's
-//! input until all copies have left. So a copy waits for its own channel alone, and holds the channel that the
-//! packet came by: the turns of [`MulticastTree`](weft_topo::MulticastTree).
+//! A copy waits in the packet's own room, of which there is one: it counts against the credits of the
+//! packet's input until all copies have left. So a copy waits for its own channel alone, and holds the
+//! channel that the packet came by: the turns of [`MulticastTree`](weft_topo::MulticastTree).
 //!
 //! # Not modelled
-//! A limit on the copies that one clock edge can make, or on their queues beside the room of their packets.
-//! A packet for a group passes by packets in its input's queue that wait for their outputs. So it may overtake
+//! A limit on the copies that one clock edge can make, or on their queues beside the room of their packets. A
+//! packet for a group passes by packets in its input's queue that wait for their outputs. So it may overtake
 //! packets of its own source to one of the members; it never overtakes another packet for its group.
 //!
 //! # Source

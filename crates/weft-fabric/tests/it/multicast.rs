@@ -98,8 +98,8 @@ fn check_deliveries(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     /// Catches a copy lost, doubled or overtaken, room that is given back too early, twice or never, a
-    /// wake-up that is forgotten, and a copy that waits for another in a circle: on every topology, switch and
-    /// arbiter, among unicast packets, and with buffers of one packet.
+    /// wake-up that is forgotten, and a copy that waits for another in a circle: on every topology, switch
+    /// and arbiter, among unicast packets, and with buffers of one packet.
     #[test]
     fn each_member_gets_each_packet_once_and_in_order(
         machine in machines(), load in loads(), groups in 1u32..4,

@@ -84,8 +84,8 @@ impl Multicast {
 mod tests {
     use super::*;
 
-    /// Catches a root that does not send alone, groups that do not take turns, and deliveries that are counted
-    /// for the sender itself.
+    /// Catches a root that does not send alone, groups that do not take turns, and deliveries that are
+    /// counted for the sender itself.
     #[test]
     fn roots_and_members_send_to_their_groups() {
         let members = |range: std::ops::Range<u32>| range.map(EndpointId).collect::<Vec<_>>();

@@ -35,8 +35,8 @@ pub(super) fn pattern(
     if kind == PatternKind::Multicast {
         if !machine.nic.model().multicasts() {
             return Err(ExperimentError::input(
-                "pattern multicast: the interface of this machine sends to one endpoint at a time (TR-488 has \
-                 no multicast); set nic.model=overheads, or choose another pattern",
+                "pattern multicast: the interface of this machine sends to one endpoint at a time (TR-488 \
+                 has no multicast); set nic.model=overheads, or choose another pattern",
             ));
         }
         let groups = assembly::machine_groups(machine, layout).map_err(ExperimentError::input)?;
