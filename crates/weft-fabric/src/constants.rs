@@ -1,5 +1,6 @@
 //! The constants of a packet network: links, packet format, switches.
 
+use crate::board::Board;
 use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
 use crate::packet::Packet;
@@ -26,6 +27,10 @@ pub(crate) struct Constants {
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one
     /// order of requests must be drawn or tried.
     pub(crate) passes: bool,
+    /// All bits where the routing spreads blocks, and none where packets begin without.
+    pub(crate) block_mask: u32,
+    /// What switches have published of their queues. Between pulses it is as constant as the rest.
+    pub(crate) board: Board,
 }
 
 impl Constants {

@@ -164,6 +164,14 @@ impl Packet {
         }
     }
 
+    /// The same packet as part of a block of its message: where the routing
+    /// [spreads blocks](weft_topo::Routing::spreads_blocks), packets of equal numbers between two endpoints
+    /// stay in order, and others take other paths. 0: of no block.
+    #[inline]
+    pub fn in_block(self, block: u32) -> Packet {
+        Packet { route: RouteState(block), ..self }
+    }
+
     /// The channel of a switch that concerns the packet now. On its way to a switch, and until that has
     /// routed it: the channel of the input that it arrives by. From then until it has been sent: that of the
     /// output that it leaves by.
@@ -176,6 +184,12 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn set_channel(&mut self, channel: Channel) {
         Channel { port: self.port, vc: self.vc } = channel;
+    }
+
+    /// The packet is injected: its routing begins with its block, or with nothing.
+    #[inline(always)]
+    pub(crate) fn start_route(&mut self, block_mask: u32) {
+        self.route.0 &= block_mask;
     }
 
     /// The packet has been sent to this port of a switch, on the virtual channel that it leaves by.

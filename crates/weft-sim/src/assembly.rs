@@ -106,6 +106,7 @@ impl AssemblyError {
             BuildError::BufferTooSmall { .. } => "switch.buffer",
             BuildError::LinkTooSlow { .. } => "packet.payload",
             BuildError::SwitchTooLarge { .. } => "topology",
+            BuildError::PublishedTooOften { .. } => "queue_board.interval",
         };
         AssemblyError::Network { key, source }
     }
@@ -174,7 +175,7 @@ pub fn fabric_parameters(
 /// Links, switches, faults or algorithms that do not fit the machine.
 pub fn check(machine: &Machine, layout: &Layout) -> Result<(), AssemblyError> {
     if let FabricParameters::Packet(parameters) = fabric_parameters(machine, layout.clone(), 0)? {
-        parameters.check().map_err(AssemblyError::network)?;
+        parameters.check(machine.queue_board).map_err(AssemblyError::network)?;
     }
     faults(machine, layout)?;
     protocol(machine, Wildcards::Recorded)?;

@@ -16,6 +16,7 @@
 
 use super::buffer::Buffered;
 use super::{Sink, SwitchContext};
+use crate::board::Board;
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
@@ -111,6 +112,9 @@ pub(crate) struct Ports {
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     pub(crate) dice: Stream,
+    /// Turns that the routing has taken. They begin with the switch's number, so that not all switches begin
+    /// with the same way.
+    turns: u32,
 }
 
 /// A packet's way through the crossbar: a grant that is carried out.
@@ -122,9 +126,8 @@ pub(crate) struct Crossing {
     pub(crate) input: Option<Channel>,
 }
 
-/// The view that a routing has of its switch.
-struct Queues<'a> {
-    now: Time,
+/// All that says what is before the outputs of a switch.
+struct Occupancy<'a> {
     ports: &'a [Port],
     credits: &'a [Credits],
     returning: &'a ReturningCredits,
@@ -132,18 +135,44 @@ struct Queues<'a> {
     room: u32,
     channels: Channels,
     unit: CreditUnit,
+}
+
+impl Occupancy<'_> {
+    /// Bytes that wait for or occupy the buffer behind an output, at `now`.
+    #[inline]
+    fn queued(&self, output: usize, now: Time) -> u64 {
+        let credits = &self.credits[self.channels.of_port(output)];
+        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
+        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
+        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
+        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+    }
+}
+
+/// The view that a routing has of its switch, and of what others have published.
+struct Queues<'a> {
+    now: Time,
+    own: Occupancy<'a>,
+    board: &'a Board,
     dice: &'a mut Stream,
+    turns: &'a mut u32,
 }
 
 impl LocalView for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let output = port.index();
-        let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
-        let returned = self.returning.of(output).filter(|(time, _)| *time <= self.now);
-        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
-        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+        self.own.queued(port.index(), self.now)
+    }
+
+    #[inline]
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        self.board.queued(switch, port, self.now)
+    }
+
+    #[inline]
+    fn turn(&mut self) -> u32 {
+        *self.turns = self.turns.wrapping_add(1);
+        *self.turns
     }
 
     #[inline]
@@ -175,6 +204,7 @@ impl Ports {
             stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
             dice,
+            turns: switch.0,
         }
     }
 
@@ -239,21 +269,34 @@ impl Ports {
             port: PortId(from.port.into()),
             vc: VcId(from.vc.into()),
         };
-        let mut view = Queues {
-            now,
+        let own = Occupancy {
             ports: &self.ports,
             credits: &self.credits,
             returning: &self.returning,
             room: constants.buffer,
             channels: constants.channels,
             unit: constants.switch.credit,
-            dice: &mut self.dice,
         };
+        let mut view = Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
         let packet = &mut buffered.packet;
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
         packet.set_channel(Channel { port: port.0 as u16, vc: vc.0 as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Bytes before each output, as a routing would see them just before `at`.
+    pub(crate) fn queues_before(&self, at: Time, constants: &Constants) -> impl Iterator<Item = u64> {
+        let now = Time::from_ps(at.as_ps().saturating_sub(1));
+        let own = Occupancy {
+            ports: &self.ports,
+            credits: &self.credits,
+            returning: &self.returning,
+            room: constants.buffer,
+            channels: constants.channels,
+            unit: constants.switch.credit,
+        };
+        (0..self.ports.len()).map(move |output| own.queued(output, now))
     }
 
     /// A credit will return at `time`, which lies in the window that begins at `start`.
@@ -560,6 +603,8 @@ mod tests {
             largest_room: 64,
             cuts_through: true,
             passes: true,
+            block_mask: 0,
+            board: Board::NONE,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));

@@ -6,10 +6,10 @@ use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
 use weft_fabric::parameters::{PacketFormat, SwitchParameters};
 use weft_fabric::{
     Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, LinkParameters,
-    Network, NetworkParameters, Packet, Part,
+    Network, NetworkParameters, Packet, Part, Publishing,
 };
 use weft_topo::{Layout, Routing, Topology};
-use weft_units::{EndpointId, Time};
+use weft_units::{EndpointId, Span, Time};
 
 /// A packet that an endpoint is to send, not before its time and in the order of the script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -125,7 +125,16 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
             switch: self.switch,
             seed: self.seed,
         };
-        Network::build(parameters, (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))
+        let publishes = self.layout.needs_published_queues();
+        let mut initial =
+            Network::build(parameters, (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))?;
+        if publishes {
+            // As often as can be, and never as the windows of the engine.
+            let interval = initial.lookahead.span().min(Span::from_us(1)) + Span::from_ps(77_777);
+            let delay = interval + Span::from_ps(123_456);
+            initial.model.publish_queues(Publishing { interval, delay })?;
+        }
+        Ok(initial)
     }
 
     /// A run of `script` that is about to begin.

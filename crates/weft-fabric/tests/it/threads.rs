@@ -1,11 +1,14 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
-use crate::machines::{Load, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal};
+use crate::machines::{
+    Load, NO_BIAS, dragonfly, dragonfly_routed, exanest, link, megafly_routed, plain, random_script, slim_fly,
+    star, torus, tree, tree_routed, ugal,
+};
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
 use weft_fabric::check_credits;
 use weft_fabric::parameters::{ArbiterKind, CreditUnit, FasterLink, Forwarding, SwitchKind};
-use weft_topo::{Ascent, Layout};
+use weft_topo::{Ascent, DragonflyRouting, GraphRouting, Layout, MegaflyRouting, TreeRouting};
 use weft_units::{Bytes, Clock, LineCode, Span, Time};
 
 /// Machines of up to 576 switches (engines cut them in blocks of 64), each with another switch, arbiter,
@@ -17,6 +20,10 @@ fn machines() -> Vec<(Machine, usize)> {
         machine.switch.arbiter = arbiter;
         (machine, partitions)
     };
+    let ugal_threshold = NO_BIAS;
+    let par = DragonflyRouting::Par { ugal_threshold };
+    let ugal_g = DragonflyRouting::UgalG { ugal_threshold };
+    let spines = MegaflyRouting::UgalG { ugal_threshold };
     let mut machines = vec![
         make(torus(&[8, 8, 8], true, 1, true), InputQueued, ArbiterKind::RoundRobin, 8),
         make(torus(&[24, 24], false, 1, true), VirtualOutputQueued, ArbiterKind::Islip(2), 8),
@@ -25,6 +32,13 @@ fn machines() -> Vec<(Machine, usize)> {
         make(dragonfly(2, 8, 4, 33), InputQueued, ArbiterKind::Islip(1), 5),
         make(ugal(2, 8, 4, 33), VirtualOutputQueued, ArbiterKind::RoundRobin, 5),
         make(star(64), VirtualOutputQueued, ArbiterKind::Random, 1),
+        // Adaptive ones beside UGAL-L: PAR, UGAL-G, the shortest queue of a tree and of a graph.
+        make(dragonfly_routed(par), InputQueued, ArbiterKind::RoundRobin, 5),
+        make(dragonfly_routed(ugal_g.clone()), InputQueued, ArbiterKind::RoundRobin, 5),
+        make(dragonfly_routed(ugal_g), OutputQueued, ArbiterKind::RoundRobin, 5),
+        make(megafly_routed(spines), VirtualOutputQueued, ArbiterKind::Random, 3),
+        make(tree_routed(TreeRouting::Adaptive), InputQueued, ArbiterKind::RoundRobin, 2),
+        make(slim_fly(GraphRouting::UgalL { ugal_threshold }), InputQueued, ArbiterKind::RoundRobin, 1),
     ];
     machines[1].0.switch.forwarding = Forwarding::StoreAndForward;
     machines[1].0.switch.clock = Clock::from_hertz(200_000_000).unwrap();
