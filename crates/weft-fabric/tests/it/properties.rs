@@ -4,7 +4,7 @@
 use crate::machines::{
     ARBITERS, KINDS, Load, dragonfly, exanest, link, random_script, star, torus, tree, ugal,
 };
-use crate::scripted::{Machine, Script, take_arrivals, until};
+use crate::scripted::{Machine, Script, block_of, take_arrivals, until};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::{Progress, Stream};
@@ -118,8 +118,9 @@ fn check_deliveries(
             packet
         );
         hops += u64::from(packet.hops);
-        if machine.layout.is_deterministic() {
-            let last = last_of_flow.insert((packet.source, packet.destination), packet.message);
+        let block = if machine.layout.spreads_blocks() { Some(block_of(packet.message)) } else { None };
+        if machine.layout.is_deterministic() || block.is_some() {
+            let last = last_of_flow.insert((packet.source, packet.destination, block), packet.message);
             prop_assert!(last.is_none_or(|last| last < packet.message), "{:?} overtook {:?}", packet, last);
         }
     }

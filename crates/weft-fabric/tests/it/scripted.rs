@@ -100,8 +100,14 @@ impl Interface for Scripted {
         let number = self.next;
         self.next += 1;
         let addressing = Addressing { source: context.endpoint(), destination: to, message: number };
-        Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole))
+        let packet = Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole);
+        Injection::Packet(packet.in_block(block_of(number)))
     }
+}
+
+/// The block of a packet that an endpoint sends, by its number.
+pub fn block_of(number: u32) -> u32 {
+    number / 8 + 1
 }
 
 /// Everything a packet network is built of.

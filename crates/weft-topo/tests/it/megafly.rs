@@ -215,7 +215,7 @@ fn the_spine_of_the_source_group_may_leave_the_minimal_path() {
     assert!(ways.contains(&way));
     // Several links to the group: another of them is no detour.
     let size = [8, 1, 1, 4, 3];
-    let [minimal, .., par] = routings().map(|routing| layout(size, routing));
+    let [minimal, .., par, _] = routings().map(|routing| layout(size, routing));
     let (from, to) = (EndpointId(0), EndpointId(2 * 8));
     let way = walk(&minimal, (from, to), &mut Idle, 3);
     let queues = [(way[1].port, 1000)];
