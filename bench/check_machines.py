@@ -3,9 +3,10 @@
 
 Usage: check_machines.py shipped|graph
 
-shipped: every machine that ships, one after the other; `slowest_seconds` is that of the slowest. graph: a graph of
-10,000 switches with 16 links each, the union of eight random circles, with an endpoint at every switch;
-`wall_seconds`, `proof_time_s` without the tables of distances, `build_time_s` with them, `peak_memory_bytes`.
+shipped: every machine that ships, one after the other; `slowest_seconds` is that of the slowest. graph: a
+graph of 10,000 switches with 16 links each, the union of eight random circles, with an endpoint at every
+switch; `wall_seconds`, `proof_time_s` without the tables of distances, `build_time_s` with them,
+`peak_memory_bytes`.
 """
 
 import json

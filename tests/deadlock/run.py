@@ -3,11 +3,11 @@
 
 Usage: run.py [--weft PATH] [--seconds N] [--seed N] [--log FILE] [SEED...]
 
-Each case is drawn from its seed: a small machine of any family with any routing, buffers of a packet or a few,
-any switch, and a load. `weft machine check` must pass it, or print a circle; where it passes, `weft traffic
---check` must end at the horizon or with all messages delivered. Any other end is an error, printed with the
-commands. --seconds is the time of new cases; those named by SEED are run again instead. --log adds a line for
-each minute, and one at the end: cases, processor time.
+Each case is drawn from its seed: a small machine of any family with any routing, buffers of a packet or a
+few, any switch, and a load. `weft machine check` must pass it, or print a circle; where it passes, `weft
+traffic --check` must end at the horizon or with all messages delivered. Any other end is an error, printed
+with the commands. --seconds is the time of new cases; those named by SEED are run again instead. --log adds
+a line for each minute, and one at the end: cases, processor time.
 """
 
 import argparse
@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DETOURS = ["valiant", "ugal-l"]
-ON_GRAPHS = ["shortest-path", "ecmp", "spray", "adaptive", *DETOURS]
-ON_TREES = ["d-mod-k", "up-down", "ecmp", "adaptive"]
+ON_GRAPHS = ["shortest-path", "ecmp", "spray", "round-robin", "multipath", "adaptive", *DETOURS]
+ON_TREES = ["d-mod-k", "up-down", "ecmp", "adaptive", "round-robin", "multipath"]
 PATTERNS = ["uniform", "uniform", "permutation", "tornado", "adversarial", "hotspot", "incast", "all-to-all"]
-# Of one command. A case takes a second or two.
+# Processor time of one command. Most cases take less than a second, `--check` of an incast up to a minute.
 MAX_SECONDS = 300
 
 
@@ -93,7 +93,11 @@ def tree(dice: random.Random) -> dict:
 
 def spine_leaf(dice: random.Random) -> dict:
     """Leaves and spines."""
-    sizes = {"leaves": dice.randint(2, 6), "spines": dice.randint(1, 4), "endpoints_per_leaf": dice.randint(1, 6)}
+    sizes = {
+        "leaves": dice.randint(2, 6),
+        "spines": dice.randint(1, 4),
+        "endpoints_per_leaf": dice.randint(1, 6),
+    }
     return {"kind": "spine-leaf", **sizes, "routing": dice.choice(ON_TREES)}
 
 
@@ -103,7 +107,7 @@ def dragonfly(dice: random.Random) -> dict:
     links = dice.choice([1, 1, 2, 3])
     groups = dice.randint(1, min(9, a * h // links + 1))
     sizes = {"p": p, "a": a, "h": h, "links_per_pair": links, "groups": groups}
-    routed = {"routing": dice.choice(["minimal", "valiant", "ugal-l", "par"])}
+    routed = {"routing": dice.choice(["minimal", "valiant", "ugal-l", "par", "ugal-g"])}
     return {"kind": "dragonfly", **sizes, "global": dice.choice(["palmtree", "absolute"]), **routed}
 
 
@@ -112,12 +116,19 @@ def megafly(dice: random.Random) -> dict:
     spines, per_spine = dice.randint(1, 3), dice.randint(1, 3)
     sizes = {"endpoints_per_leaf": dice.randint(1, 3), "leaves": dice.randint(1, 3), "spines": spines}
     sizes |= {"global_per_spine": per_spine, "groups": dice.randint(1, min(8, spines * per_spine + 1))}
-    return {"kind": "megafly", **sizes, "routing": dice.choice(["minimal", "valiant", "ugal-l", "par"])}
+    return {
+        "kind": "megafly",
+        **sizes,
+        "routing": dice.choice(["minimal", "valiant", "ugal-l", "par", "ugal-g"]),
+    }
 
 
 def hyperx(dice: random.Random) -> dict:
     """A HyperX, hypercube or fully connected network."""
-    routed = {"endpoints_per_switch": dice.randint(1, 3), "routing": dice.choice(["dimension-order", "ugal-l"])}
+    routed = {
+        "endpoints_per_switch": dice.randint(1, 3),
+        "routing": dice.choice(["dimension-order", "ugal-l"]),
+    }
     return dice.choice(
         [
             {"kind": "hyperx", "dims": [dice.randint(2, 4) for _ in range(dice.randint(1, 3))], **routed},
@@ -175,6 +186,9 @@ def draw(seed: int, folder: Path) -> Case:
     payload = dice.choice([64, 256, 1024])
     # Header and footer are 48 bytes: as many whole packets, and something more or nothing.
     buffer = dice.choice([1, 1, 2, 3]) * (payload + 48) + dice.choice([0, 0, 17])
+    if topology.get("routing") == "ugal-g":
+        sets += [f"queue_board.interval={dice.choice([400, 1000, 5000])}ns"]
+        sets += [f"queue_board.delay={dice.choice([0, 500, 3000])}ns"]
     kind = dice.choice(["input-queued", "virtual-output-queued", "output-queued"])
     arbiters = ["round-robin", "random"] if kind != "virtual-output-queued" else ["islip", "round-robin"]
     sets += [f"packet.payload={payload}", f"switch.buffer={buffer}", f"switch.kind={kind}"]
@@ -193,10 +207,15 @@ def draw(seed: int, folder: Path) -> Case:
     return Case(family, machine, [*load, "--threads", str(dice.choice([1, 1, 2]))])
 
 
+def limit_processor_time() -> None:
+    """Ends a command that would not end: by a signal."""
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5))
+
+
 def answer(weft: str, words: list[str]) -> tuple[int, dict, str]:
     """The status of a command, its JSON (empty: none), and its standard error."""
     command = [weft, *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=MAX_SECONDS)
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit_processor_time)
     try:
         return done.returncode, json.loads(done.stdout), done.stderr
     except json.JSONDecodeError:
@@ -206,16 +225,15 @@ def answer(weft: str, words: list[str]) -> tuple[int, dict, str]:
 def outcome(weft: str, case: Case) -> tuple[str, str]:
     """How a case ended in a word, and what is wrong; empty: nothing."""
     words = ["machine", "check", *case.machine[1:]]
-    try:
-        status, told, errors = answer(weft, words)
-        if status == 1 and told.get("deadlock_free") is False:
-            return "circle", ""
-        if status != 0:
-            return "refused", f"weft {shlex.join(words)}\n{errors}"
-        words = ["traffic", *case.machine, *case.load, "--check", "--quiet"]
-        status, told, errors = answer(weft, words)
-    except subprocess.TimeoutExpired:
-        return "hung", f"weft {shlex.join(words)}\nmore than {MAX_SECONDS} s"
+    status, told, errors = answer(weft, words)
+    if status == 1 and told.get("deadlock_free") is False:
+        return "circle", ""
+    if status != 0:
+        return "refused", f"weft {shlex.join(words)}\n{errors}"
+    words = ["traffic", *case.machine, *case.load, "--check", "--quiet"]
+    status, told, errors = answer(weft, words)
+    if status < 0:
+        return "hung", f"weft {shlex.join(words)}\nended by signal {-status}"
     # A pattern that this number of endpoints does not have.
     if status == 2 and errors.startswith("weft: pattern "):
         return "no such pattern", ""
@@ -253,7 +271,8 @@ def main() -> None:
 
     def totals() -> str:
         ways = ", ".join(f"{count} {way}" for way, count in ended.most_common())
-        return f"{sum(ended.values())} cases in {processor_seconds():.0f} s of processor time: {ways}; {failed} wrong"
+        cases, seconds = sum(ended.values()), processor_seconds()
+        return f"{cases} cases in {seconds:.0f} s of processor time: {ways}; {failed} wrong"
 
     with tempfile.TemporaryDirectory(prefix="weft-deadlock-") as folder:
         for seed in options.seeds or range(first, sys.maxsize):
