@@ -181,8 +181,8 @@ fn parts_become_a_trace() {
     assert!(converted > 0, "no input of the corpus is a whole part of a single rank");
 }
 
-/// Twelve ranks of which each sends fifteen messages of one tag to each of five others: of all sizes, short ones
-/// behind long ones. Buffers fit exactly, so a message that is taken before another does not fit.
+/// Twelve ranks, each of which sends fifteen messages of one tag to each of five others: of all sizes, short
+/// ones behind long ones. Buffers fit exactly, so a message that is taken before another does not fit.
 fn bursts(path: &Path) {
     const RANKS: u32 = 12;
     let header = TraceHeader { ranks: RANKS, ..TraceHeader::default() };
@@ -206,14 +206,15 @@ fn bursts(path: &Path) {
             let (bytes, to) = (size(rank, to, number), RankId(to));
             writer.push(&Op::Isend { to, tag, comm, bytes, mode, request, buffer: None }).unwrap();
         }
-        let requests = messages().flat_map(|(step, number)| [0, 1].map(|side| 2 * (step * 15 + number) + side));
+        let requests =
+            messages().flat_map(|(step, number)| [0, 1].map(|side| 2 * (step * 15 + number) + side));
         writer.push(&Op::Waitall { requests: requests.map(RequestId).collect() }).unwrap();
     }
     writer.finish().unwrap();
 }
 
-/// Catches an interface or a library that relies on the order of packets: on trees whose routings let packets of
-/// a pair overtake, every message arrives whole, with its own bytes, and is matched in the order of its pair.
+/// Catches an interface or a library that relies on the order of packets: on trees whose routings let packets
+/// of a pair overtake, every message arrives whole, with its own bytes, and is matched in its pair's order.
 #[test]
 fn messages_keep_their_order_where_packets_overtake() {
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +223,8 @@ fn messages_keep_their_order_where_packets_overtake() {
     for machine in ["exanest", "bxi3-fattree"] {
         for routing in ["up-down", "adaptive", "round-robin", "multipath"] {
             let routing = format!("topology.routing={routing}");
-            let mut words = vec!["replay", "-m", machine, "--ppn", "1", "--check", "--data", "--json", "--quiet"];
+            let mut words =
+                vec!["replay", "-m", machine, "--ppn", "1", "--check", "--data", "--json", "--quiet"];
             for set in ["topology.kind=tree", "topology.down=[4,4]", "topology.up=[4]", &routing] {
                 words.extend(["--set", set]);
             }

@@ -12,7 +12,7 @@ use weft_units::{Span, Time};
 pub struct Pulses {
     /// Between two of them; they fall on its multiples, zero left out. Not zero.
     pub interval: Span,
-    /// The last so many that matter. Of pulses between which nothing happens, only these are made. At least 1.
+    /// The last so many matter, at least one. Of pulses between which nothing happens, only these are made.
     pub remembered: u64,
 }
 
@@ -76,7 +76,7 @@ pub trait Model: Sync + Sized {
         context: &mut Context<'_, Self::Payload, Self::Note>,
     );
 
-    /// When [`Model::pulse`] is called. `None`: never, and a run costs no more than without.
+    /// The times at which [`Model::pulse`] is called. `None`: never, and a run costs no more than without.
     fn pulses(&self) -> Option<Pulses> {
         None
     }
@@ -90,7 +90,7 @@ pub trait Model: Sync + Sized {
         let _ = (at, sites.count());
     }
 
-    /// What pulses have changed in what sites share, as bytes of a snapshot.
+    /// The part of what sites share that pulses change, as bytes of a snapshot.
     fn save_shared(&self) -> Vec<u8> {
         Vec::new()
     }

@@ -45,7 +45,7 @@ pub enum SnapshotError {
         /// Sites of the model.
         expected: usize,
     },
-    /// What sites share, such as the queues that they publish, is not of this model.
+    /// Shared state of sites, such as the queues that they publish, that is not of this model.
     #[error("the snapshot does not have what the sites of this machine share; it is damaged")]
     OtherShared,
     /// Something is pending at a site or a time where nothing can be.
@@ -558,8 +558,8 @@ mod tests {
         /// Catches results that depend on partitions, threads, epochs, or on having been saved.
         #[test]
         fn the_same_for_any_number_of_threads_and_after_resume(
-            count in 65u32..1_000, lookahead in 1u64..20_000, threads in 2usize..6, epoch in 1u64..9_000_000,
-            pulses in prop::sample::select(&PULSES),
+            (count, threads) in (65u32..1_000, 2usize..6), lookahead in 1u64..20_000,
+            epoch in 1u64..9_000_000, pulses in prop::sample::select(&PULSES),
         ) {
             let never = AtomicBool::new(false);
             let end = Time::from_ps(10_000_000);
@@ -587,7 +587,8 @@ mod tests {
         /// has found nothing more.
         #[test]
         fn pulses_that_are_left_out_are_not_missed(
-            count in 1u32..4, interval in 3_000u64..400_000, epochs in prop::collection::vec(1u64..3_000_000, 1..6),
+            count in 1u32..4, interval in 3_000u64..400_000,
+            epochs in prop::collection::vec(1u64..3_000_000, 1..6),
         ) {
             let never = AtomicBool::new(false);
             let run = |remembered| {
@@ -637,8 +638,9 @@ mod tests {
     #[test]
     fn a_foreign_snapshot_is_refused() {
         let bytes = phold(70, 100, 1).save().unwrap();
-        let resume =
-            |bytes: &[u8], sites| Simulation::resume(initial(sites, 100, None), bytes, 1).map(|_| ()).unwrap_err();
+        let resume = |bytes: &[u8], sites| {
+            Simulation::resume(initial(sites, 100, None), bytes, 1).map(|_| ()).unwrap_err()
+        };
         assert!(matches!(resume(&bytes, 71), SnapshotError::OtherModel { found: 70, expected: 71 }));
         assert!(matches!(resume(&bytes[..40], 70), SnapshotError::Unreadable(_)));
         // What the sites share is missing.

@@ -1,4 +1,4 @@
-//! The board of queues: what every switch publishes of its queues, for routings that look beyond their switch.
+//! The board of queues: all that switches publish of them, for routings that look beyond their own switch.
 //!
 //! ```text
 //!   pulse k            pulse k+1                   interval T: all switches publish at once

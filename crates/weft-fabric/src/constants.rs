@@ -29,7 +29,7 @@ pub(crate) struct Constants {
     pub(crate) passes: bool,
     /// All bits where the routing spreads blocks, and none where packets begin without.
     pub(crate) block_mask: u32,
-    /// What switches have published of their queues. Between pulses it is as constant as the rest.
+    /// The queues that switches have published. Between pulses they are as constant as the rest.
     pub(crate) board: Board,
 }
 

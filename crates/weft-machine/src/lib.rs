@@ -123,7 +123,7 @@ pub struct Machine {
     pub packet: PacketFormat,
     /// The model that carries the packets.
     pub fabric: Fabric,
-    /// When switches publish their queues; `None`: the routing does not look at them, or the network is ideal.
+    /// When switches publish their queues; `None`: the routing does not look, or the network is ideal.
     #[serde(default)]
     pub queue_board: Option<Publishing>,
     /// Links that fail. The ideal network has none that could.

@@ -31,7 +31,10 @@ pub(super) fn check(
     }
     let Some(raw) = raw else {
         let problem = Problem::new(
-            format!("the routing `{}` looks at queues that switches publish, and nothing says when", topology.routing()),
+            format!(
+                "the routing `{}` looks at queues that switches publish, and nothing says when",
+                topology.routing()
+            ),
             "",
             "add [queue_board] with `interval` and `delay`, such as --set queue_board.interval=1us --set \
              queue_board.delay=500ns",

@@ -602,7 +602,9 @@ fn pairs_of_two_modules_share_the_gateways() {
     let gateways = ["switch gateway0", "switch gateway1"].map(|name| layout.switch(name).unwrap());
     let through = |from, to| {
         let mut passed = Vec::new();
-        idle_path(&layout, from, to, |switch, _| passed.extend(gateways.iter().position(|one| *one == switch)));
+        idle_path(&layout, from, to, |switch, _| {
+            passed.extend(gateways.iter().position(|one| *one == switch))
+        });
         passed
     };
     let mut pairs = [0, 0];
@@ -632,7 +634,10 @@ fn published_queues_need_their_section() {
     assert!(error.contains("add [queue_board] with `interval` and `delay`"), "{error}");
     let keys = ["queue_board.interval=2us", "queue_board.delay=0ns"];
     let all: Vec<&str> = other.into_iter().chain(keys).collect();
-    assert_eq!(load("bxi3-fattree", &all).unwrap().queue_board.unwrap().interval, weft_units::Span::from_us(2));
+    assert_eq!(
+        load("bxi3-fattree", &all).unwrap().queue_board.unwrap().interval,
+        weft_units::Span::from_us(2)
+    );
     let error = load("bxi3-dragonfly", &[ugal_g, "queue_board.interval=0ns"]).unwrap_err().to_string();
     assert!(error.contains("`queue_board.interval` is zero"), "{error}");
 }

@@ -277,7 +277,8 @@ impl Ports {
             channels: constants.channels,
             unit: constants.switch.credit,
         };
-        let mut view = Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
+        let mut view =
+            Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
         let packet = &mut buffered.packet;
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");

@@ -8,9 +8,9 @@ use weft_fabric::parameters::{
 };
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyParameters,
-    DragonflyRouting, DragonflySize, Exanest, ExanestOrder, Family, GlobalLinks, GraphRouting, HyperXParameters,
-    HyperXRouting, KaryTree, Layout, MegaflyParameters, MegaflyRouting, SlimFlyParameters, Star, StarRouting,
-    Topology, Torus, TreeParameters, TreeRouting, Ugal, UpDown,
+    DragonflyRouting, DragonflySize, Exanest, ExanestOrder, Family, GlobalLinks, GraphRouting,
+    HyperXParameters, HyperXRouting, KaryTree, Layout, MegaflyParameters, MegaflyRouting, SlimFlyParameters,
+    Star, StarRouting, Topology, Torus, TreeParameters, TreeRouting, Ugal, UpDown,
 };
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 

@@ -1,8 +1,8 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
 use crate::machines::{
-    Load, NO_BIAS, dragonfly, dragonfly_routed, exanest, link, megafly_routed, plain, random_script, slim_fly,
-    star, torus, tree, tree_routed, ugal,
+    Load, NO_BIAS, dragonfly, dragonfly_routed, exanest, link, megafly_routed, plain, random_script,
+    slim_fly, star, torus, tree, tree_routed, ugal,
 };
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};

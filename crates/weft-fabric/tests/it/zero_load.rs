@@ -2,8 +2,8 @@
 //! anew: rational clock edges and bit times, no code of the fabric.
 
 use crate::machines::{
-    ARBITERS, KINDS, NO_BIAS, dragonfly, dragonfly_routed, exanest, hyperx, link, megafly_routed, plain, slim_fly,
-    star, torus, tree, tree_routed, ugal,
+    ARBITERS, KINDS, NO_BIAS, dragonfly, dragonfly_routed, exanest, hyperx, link, megafly_routed, plain,
+    slim_fly, star, torus, tree, tree_routed, ugal,
 };
 use crate::scripted::{Arrived, Machine, Planned, Script};
 use proptest::prelude::*;
@@ -219,7 +219,8 @@ proptest! {
     /// each class different.
     #[test]
     fn a_lone_packet_on_any_machine(
-        (which, kind) in (0..layouts().len(), 0usize..3), (hertz, cycles) in (1_000_000u64..3_000_000_000, 0u32..6),
+        (which, kind) in (0..layouts().len(), 0usize..3),
+        (hertz, cycles) in (1_000_000u64..3_000_000_000, 0u32..6),
         (store, mode) in (any::<bool>(), 0usize..3), (overhead, seed) in (0u64..40, any::<u64>()),
     ) {
         let mut machine = plain(layouts().swap_remove(which), KINDS[kind], 4);

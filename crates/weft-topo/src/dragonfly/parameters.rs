@@ -100,7 +100,9 @@ impl Family for DragonflyParameters {
             ports: switches.saturating_mul(u128::from(p + a + h)),
             virtual_channels: match self.routing {
                 DragonflyRouting::Minimal => 2,
-                DragonflyRouting::UgalL { .. } | DragonflyRouting::UgalG { .. } | DragonflyRouting::Valiant => 3,
+                DragonflyRouting::UgalL { .. }
+                | DragonflyRouting::UgalG { .. }
+                | DragonflyRouting::Valiant => 3,
                 DragonflyRouting::Par { .. } => 4,
             },
         }

@@ -19,9 +19,10 @@
 //! ```
 //!
 //! # Source
-//! Kim, Dally, Scott, Abts, ISCA 2008, section 4.2 (UGAL-L, three virtual channels for non-minimal
-//! routing) and 4.3 (UGAL-G, "the queue information for all the global channels" of the group; there it is
-//! ideal, without delay; that the local queue counts too is ours); A. Singh, "Load-balanced routing in interconnection networks", PhD thesis, Stanford 2005.
+//! Kim, Dally, Scott, Abts, ISCA 2008, section 4.2 (UGAL-L, three virtual channels for non-minimal routing)
+//! and 4.3 (UGAL-G, "the queue information for all the global channels" of the group; there it is ideal,
+//! without delay; that the local queue counts too is ours); A. Singh, "Load-balanced routing in
+//! interconnection networks", PhD thesis, Stanford 2005.
 
 use super::Dragonfly;
 use super::valiant::{state_of, via};

@@ -45,8 +45,8 @@ routings! {
         Adaptive = "adaptive",
         /// Up by all ports in turn, one for every packet.
         RoundRobin = "round-robin",
-        /// Up by a hash of source, destination and block of the message, so that blocks spread and the packets
-        /// of a block stay in order.
+        /// Up by a hash of source, destination and block of the message, so that blocks spread and the
+        /// packets of a block stay in order.
         Multipath = "multipath" {
             /// Seed of the hash of blocks; 1 where not given.
             hash_seed: u32 = 1;
@@ -111,7 +111,9 @@ impl Routing for TreeUpDown {
             _ if ways.count == 1 => 0,
             TreeRouting::UpDown => below(ways.count, view.random()),
             TreeRouting::RoundRobin => way_in_turn(view.turn(), ways.count),
-            TreeRouting::Ecmp { .. } | TreeRouting::Multipath { .. } => way_of_flow(state.0, at.switch.0, ways.count),
+            TreeRouting::Ecmp { .. } | TreeRouting::Multipath { .. } => {
+                way_of_flow(state.0, at.switch.0, ways.count)
+            }
             TreeRouting::Adaptive => {
                 let ports = (0..ways.count).map(|way| ways.port(way));
                 let shortest = shortest_queue(ports, view).map(|(port, _)| port);

@@ -159,18 +159,20 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
         let parents = switches.iter().zip(0u32..).skip(1).map(|((parent, _), own)| (parent % own, own, 1));
         let chords = chords.into_iter().map(|(one, other, links)| (one % count, other % count, links));
         let mut joined = BTreeSet::new();
-        let links = parents.chain(chords).filter(|&(one, other, _)| {
-            one != other && joined.insert((one.min(other), one.max(other)))
-        });
+        let links = parents
+            .chain(chords)
+            .filter(|&(one, other, _)| one != other && joined.insert((one.min(other), one.max(other))));
         let links: Vec<_> =
             links.map(|(one, other, count)| GraphLink { ends: [one, other], count, class: 0 }).collect();
         // The first has one endpoint at least.
-        let endpoints = |number: usize, endpoints: u32| if number == 0 { endpoints.max(1) } else { endpoints };
+        let endpoints =
+            |number: usize, endpoints: u32| if number == 0 { endpoints.max(1) } else { endpoints };
         let named = |(number, (_, given)): (usize, &(u32, u32))| GraphSwitch {
             name: format!("s{number}"),
             endpoints: Some(endpoints(number, *given)),
         };
-        let link = GraphClass { name: "link".to_owned(), section: "link".to_owned(), rate: None, latency: None };
+        let link =
+            GraphClass { name: "link".to_owned(), section: "link".to_owned(), rate: None, latency: None };
         let file = GraphDescription {
             file: "random.edges".to_owned(),
             switches: switches.iter().enumerate().map(named).collect(),

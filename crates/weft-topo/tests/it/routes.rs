@@ -160,7 +160,8 @@ fn ugal_g_sees_the_queue_before_a_global_link_of_another_switch() {
             let way = walk(&local, pair, &mut Idle, 8);
             assert_eq!(way, walk(&global, pair, &mut Idle, 8));
             let leaves = |channel: &&Channel| {
-                global.link_classes()[usize::from(global.link_class(channel.switch, channel.port).0)] == "global"
+                global.link_classes()[usize::from(global.link_class(channel.switch, channel.port).0)]
+                    == "global"
             };
             let link = way.iter().find(leaves).unwrap();
             let mut view = OnePublished { at: (link.switch, link.port), bytes: 1 };

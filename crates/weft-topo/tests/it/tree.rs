@@ -215,7 +215,7 @@ impl LocalView for Turns {
     }
 }
 
-/// Where a packet of a block leaves the first switch.
+/// The port by which a packet of a block leaves the first switch.
 fn first_port(layout: &Layout, to: EndpointId, block: u32, view: &mut impl LocalView) -> PortId {
     let (switch, port) = layout.attachment(EndpointId(0));
     let at = AtSwitch { switch, address: layout.switch_address(switch), port, vc: VcId(0) };
