@@ -50,7 +50,7 @@ routings! {
         /// A shortest way for every block of a message, chosen by a hash of source, destination and block, so
         /// that blocks spread and the packets of a block stay in order.
         Multipath = "multipath" {
-            /// Seed of the hash of blocks; 1 where not given.
+            /// Seed of the hash of flows; 1 where not given.
             hash_seed: u32 = 1;
         },
         /// The shortest way with the shortest queue, drawn by dice where several are.

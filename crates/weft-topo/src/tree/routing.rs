@@ -48,7 +48,7 @@ routings! {
         /// Up by a hash of source, destination and block of the message, so that blocks spread and the
         /// packets of a block stay in order.
         Multipath = "multipath" {
-            /// Seed of the hash of blocks; 1 where not given.
+            /// Seed of the hash of flows; 1 where not given.
             hash_seed: u32 = 1;
         },
     }
