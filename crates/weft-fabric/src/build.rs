@@ -182,7 +182,9 @@ impl Publishing {
     /// is unlimited where there is no other switch.
     fn check(self, least: Span) -> Result<(), BuildError> {
         match self.interval {
-            interval if interval < least && least < Span::MAX => Err(BuildError::PublishedTooOften { interval, least }),
+            interval if interval < least && least < Span::MAX => {
+                Err(BuildError::PublishedTooOften { interval, least })
+            }
             _ => Ok(()),
         }
     }

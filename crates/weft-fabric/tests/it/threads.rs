@@ -11,6 +11,9 @@ use weft_fabric::parameters::{ArbiterKind, CreditUnit, FasterLink, Forwarding, S
 use weft_topo::{Ascent, DragonflyRouting, GraphRouting, Layout, MegaflyRouting, TreeRouting};
 use weft_units::{Bytes, Clock, LineCode, Span, Time};
 
+/// The first of [`machines`] with an adaptive routing beside UGAL-L.
+const ADAPTIVE_FROM: usize = 7;
+
 /// Machines of up to 576 switches (engines cut them in blocks of 64), each with another switch, arbiter,
 /// flow control and mix of links, and how many partitions eight threads make of it.
 fn machines() -> Vec<(Machine, usize)> {
@@ -61,7 +64,7 @@ fn threads_epochs_and_resumes_change_nothing() {
         let mut alone = machine.begin(&script, 1);
         assert_eq!(until(&mut alone, Time::NEVER), Progress::Dry);
         let expected = take_arrivals(&mut alone);
-        assert_eq!(expected.len(), script.iter().map(Vec::len).sum());
+        assert_eq!(expected.len(), script.iter().map(Vec::len).sum::<usize>());
         let last = expected[expected.len() - 1].at.as_ps();
         let state = alone.save().unwrap();
         let mut dice = Stream::new(index as u64, 0, 0);
@@ -102,7 +105,9 @@ fn steps_shorter_than_a_cycle_change_nothing() {
         while now < most {
             now += Span::from_ps(777);
             until(&mut run, now);
-            if now.as_ps().is_multiple_of(777 << 8) {
+            // With input queues and PAR the edge at which a switch looks again may differ where nothing can go
+            // at it: of those only what arrives and the final state are compared.
+            if index < ADAPTIVE_FROM && now.as_ps().is_multiple_of(777 << 8) {
                 let mut halfway = machine.begin(&script, 1);
                 until(&mut halfway, now);
                 assert!(
