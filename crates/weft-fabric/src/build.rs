@@ -178,8 +178,8 @@ fn lookahead(constants: &Constants, used: &[bool], names: &[&str]) -> Result<Loo
 }
 
 impl Publishing {
-    /// Checks that no switch is to know of another's queues sooner than it can: `least` is the lookahead, which
-    /// is unlimited where there is no other switch.
+    /// Checks that no switch is to know of another's queues sooner than it can: `least` is the lookahead,
+    /// which is unlimited where there is no other switch.
     fn check(self, least: Span) -> Result<(), BuildError> {
         match self.interval {
             interval if interval < least && least < Span::MAX => {

@@ -105,8 +105,8 @@ fn steps_shorter_than_a_cycle_change_nothing() {
         while now < most {
             now += Span::from_ps(777);
             until(&mut run, now);
-            // With input queues and PAR the edge at which a switch looks again may differ where nothing can go
-            // at it: of those only what arrives and the final state are compared.
+            // With input queues and PAR the edge at which a switch looks again may differ where nothing can
+            // go at it: of those only what arrives and the final state are compared.
             if index < ADAPTIVE_FROM && now.as_ps().is_multiple_of(777 << 8) {
                 let mut halfway = machine.begin(&script, 1);
                 until(&mut halfway, now);
