@@ -131,7 +131,9 @@ where
             }
         }
         for (endpoint, port) in state.endpoints_with_ports() {
-            accounted.add(SwitchId(site), Channel { port, vc: 0 }, endpoint.all_credits());
+            for vc in constants.injection_channels() {
+                accounted.add(SwitchId(site), Channel { port, vc }, endpoint.all_credits(vc));
+            }
         }
         for (channel, room) in state.switch.occupancy(constants.channels) {
             accounted.add(SwitchId(site), channel, room.into());
@@ -261,6 +263,7 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                channels: crate::parameters::ChannelParameters::default(),
             },
             seed: 1,
         };

@@ -47,15 +47,18 @@ mod event;
 mod fault;
 mod hop;
 mod ideal;
+mod injection;
 mod interface;
 mod link;
+mod marks;
 mod network;
 mod packet;
 pub mod parameters;
 mod switch;
+mod traffic_class;
 
 pub use board::Publishing;
-pub use build::{BuildError, NetworkParameters};
+pub use build::{BuildError, MAX_CHANNELS, NetworkParameters};
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};
@@ -67,3 +70,4 @@ pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext
 pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
 pub use network::{Network, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};

@@ -1,6 +1,8 @@
 //! Parameters of packets, switches and the ideal network: what a machine file says, checked and in units.
 
+use crate::traffic_class::TrafficClasses;
 use serde::{Deserialize, Serialize};
+use weft_topo::LaneChoice;
 use weft_units::{BitRate, Bytes, Clock, Span};
 
 /// Bytes of every packet.
@@ -79,6 +81,12 @@ pub enum ArbiterKind {
     Random,
     /// iSLIP with a number of iterations (McKeown 1999).
     Islip(u32),
+    /// The oldest packet first (Abts and Weisser 2007).
+    Age,
+    /// The traffic class of the highest priority first.
+    StrictPriority,
+    /// Traffic classes in the ratio of their weights, by bytes (Shreedhar and Varghese 1996).
+    WeightedRoundRobin,
 }
 
 /// The condition on which a packet may leave a switch.
@@ -110,6 +118,17 @@ pub enum BufferPer {
     Port,
 }
 
+/// The virtual channels of links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ChannelParameters {
+    /// Virtual channels of a link; `None`: as many as the routing needs for each traffic class.
+    pub total: Option<u32>,
+    /// How packets take one of several lanes.
+    pub lane: LaneChoice,
+    /// The traffic classes.
+    pub classes: TrafficClasses,
+}
+
 /// A switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchParameters {
@@ -133,6 +152,8 @@ pub struct SwitchParameters {
     pub credit: CreditUnit,
     /// Output buffer per port and virtual channel, for output queues only; `None`: unbounded.
     pub output_buffer: Option<Bytes>,
+    /// Virtual channels of its links.
+    pub channels: ChannelParameters,
 }
 
 impl SwitchParameters {

@@ -3,15 +3,17 @@
 use super::diagnostic::Problem;
 use super::read::{Entry, Reader, join, names, nearest, section};
 use super::source::Location;
+use super::traffic_classes::{self, RawTrafficClass};
 use super::value::{Cost, RateLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::LinkParameters;
+use weft_fabric::MAX_CHANNELS;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, IdealParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, Forwarding, IdealParameters,
+    PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_topo::GraphClass;
+use weft_topo::{ChannelPlan, GraphClass, LaneChoice};
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
 section! {
@@ -90,6 +92,13 @@ section! {
         cell: Option<Entry<Bytes>>,
         /// Output buffer per port and virtual channel of an output-queued switch; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
+        /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane for
+        /// each where not given.
+        virtual_channels: Option<Entry<u32>>,
+        /// The way that packets take one of several lanes: `flow` where not given.
+        lane: Option<Entry<LaneChoice>>,
+        /// Packets that have virtual channels of their own; all share them where not given.
+        classes: Option<Vec<RawTrafficClass>>,
     }
 }
 
@@ -122,12 +131,23 @@ pub(super) enum ArbiterName {
     RoundRobin,
     Random,
     Islip,
+    Age,
+    StrictPriority,
+    WeightedRoundRobin,
 }
+
+names!(LaneChoice, "LaneChoice", "a way to take a lane", {
+    Flow = "flow",
+    Room = "room",
+});
 
 names!(ArbiterName, "Arbiter", "an arbiter", {
     RoundRobin = "round-robin",
     Random = "random",
     Islip = "islip",
+    Age = "age",
+    StrictPriority = "strict-priority",
+    WeightedRoundRobin = "weighted-round-robin",
 });
 
 names!(Forwarding, "Forwarding", "a way of forwarding", {
@@ -174,6 +194,8 @@ pub(super) struct RawFabricSections {
     pub links: Option<BTreeMap<String, RawLink>>,
     pub switch: Option<RawSwitch>,
     pub ideal: Option<RawIdeal>,
+    /// Virtual channels that the routing needs; `None`: the topology is not known.
+    pub routing_channels: Option<u32>,
     /// Of the file, for what is missing from it.
     pub location: Location,
 }
@@ -186,7 +208,7 @@ pub(super) fn check(
     classes_are_set: bool,
     reader: &mut Reader<'_>,
 ) -> Option<(PacketFormat, Fabric)> {
-    let RawFabricSections { fabric, packet, links, switch, ideal, location } = raw;
+    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location } = raw;
     let format = check_packet(&packet, reader);
     let is_packet = fabric.kind.value == FabricKind::Packet;
     let links = match links {
@@ -202,7 +224,9 @@ pub(super) fn check(
         None => None,
     };
     let buffer_of = switch.as_ref().map(|switch| switch.buffer.location);
-    let switch = switch.map(|switch| check_switch(switch, reader));
+    let channels_at = switch.as_ref().and_then(|switch| Some(switch.virtual_channels.as_ref()?.location));
+    let payload = format.as_ref().map(|format| format.payload);
+    let switch = switch.map(|switch| check_switch(switch, payload, reader));
     let ideal = ideal.map(|ideal| IdealParameters {
         latency: ideal.latency.value,
         gap: ideal.gap.value,
@@ -228,16 +252,55 @@ pub(super) fn check(
         CreditUnit::Bytes => whole,
         CreditUnit::Cells(cell) => Bytes::new(whole.div_ceil(cell).saturating_mul(cell.get())),
     };
-    if takes > switch.buffer {
+    let channels = match routing_channels {
+        Some(of_routing) => check_channels(&switch, of_routing, channels_at.unwrap_or(location), reader)?,
+        None => 1,
+    };
+    let parts = if switch.buffer_per == BufferPer::Port { u64::from(channels) } else { 1 };
+    let takes_all = Bytes::new(takes.get().saturating_mul(parts));
+    if takes_all > switch.buffer {
+        let of_each =
+            if parts > 1 { format!(" for each of {parts} virtual channels") } else { String::new() };
         let problem = Problem::new(
-            format!("a buffer of {} cannot hold a whole packet", switch.buffer),
+            format!("a buffer of {} cannot hold a whole packet{of_each}", switch.buffer),
             format!("the largest packet takes {takes}"),
-            format!("write buffer = \"{takes}\" or more, or make packet.payload smaller"),
+            format!("write buffer = \"{takes_all}\" or more, or make packet.payload smaller"),
         );
         reader.report(buffer_of.unwrap_or(location), problem);
         return None;
     }
     Some((format, Fabric::Packet { links, switch }))
+}
+
+/// The virtual channels of a link, of which a routing needs `of_routing` for each lane of each class.
+fn check_channels(
+    switch: &SwitchParameters,
+    of_routing: u32,
+    at: Location,
+    reader: &mut Reader<'_>,
+) -> Option<u32> {
+    let ChannelParameters { total, lane, classes } = switch.channels;
+    let needed = of_routing.max(1).saturating_mul(classes.count());
+    let fitting = MAX_CHANNELS / needed;
+    let reason = match ChannelPlan::new(total, of_routing, classes.count(), lane) {
+        Ok(plan) if plan.total() <= MAX_CHANNELS => return Some(plan.total()),
+        Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),
+        Err(_) => format!(
+            "{} virtual channels cannot be shared evenly: the routing needs {of_routing} for each of {} traffic classes",
+            total.unwrap_or(0),
+            classes.count()
+        ),
+    };
+    let label = format!("not a multiple of {needed} up to {MAX_CHANNELS}");
+    let help = match fitting {
+        0 => "take fewer traffic classes, or a routing that needs fewer virtual channels".to_owned(),
+        _ => {
+            let fit: Vec<String> = (1..=fitting.min(4)).map(|lanes| (lanes * needed).to_string()).collect();
+            format!("write virtual_channels = {}, or another multiple of {needed}", fit.join(", "))
+        }
+    };
+    reader.report(at, Problem::new(reason, label, help));
+    None
 }
 
 /// Sizes above this are slips of the unit; sums of them stay far from 64 bits.
@@ -431,7 +494,7 @@ impl<'l> ClassLink<'l> {
     }
 }
 
-fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParameters> {
+fn check_switch(raw: RawSwitch, payload: Option<Bytes>, reader: &mut Reader<'_>) -> Option<SwitchParameters> {
     let buffer = not_zero(&raw.buffer, "switch.buffer", reader);
     // Left behind in the file while a `--set` tries another arbiter, unit or kind of switch.
     let iterations = DependentKey {
@@ -469,13 +532,35 @@ fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParamet
         None => None,
     };
     let iterations = iterations?.map_or(1, |entry| entry.value);
+    let arbiter = match raw.arbiter.value {
+        ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
+        ArbiterName::Random => ArbiterKind::Random,
+        ArbiterName::Islip => ArbiterKind::Islip(iterations),
+        ArbiterName::Age => ArbiterKind::Age,
+        ArbiterName::StrictPriority => ArbiterKind::StrictPriority,
+        ArbiterName::WeightedRoundRobin => ArbiterKind::WeightedRoundRobin,
+    };
+    let lane = DependentKey {
+        key: "lane",
+        goes_with: "virtual_channels = … with several lanes",
+        is_used: raw.virtual_channels.is_some(),
+        chosen_at: raw.virtual_channels.as_ref().map_or(raw.location, |entry| entry.location),
+    };
+    let lane = lane.check(raw.lane, reader);
+    let classes = traffic_classes::check(
+        raw.classes.unwrap_or_default(),
+        (arbiter, raw.arbiter.location),
+        payload,
+        reader,
+    );
+    let channels = ChannelParameters {
+        total: raw.virtual_channels.as_ref().map(|entry| entry.value),
+        lane: lane?.map_or(LaneChoice::Flow, |entry| entry.value),
+        classes: classes?,
+    };
     Some(SwitchParameters {
         kind: raw.kind.value,
-        arbiter: match raw.arbiter.value {
-            ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
-            ArbiterName::Random => ArbiterKind::Random,
-            ArbiterName::Islip => ArbiterKind::Islip(iterations),
-        },
+        arbiter,
         clock: raw.clock.value,
         pipeline_cycles: raw.pipeline_cycles.value,
         forwarding: raw.forwarding.value,
@@ -484,6 +569,7 @@ fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParamet
         buffer_per: raw.buffer_per.map_or(BufferPer::Channel, |entry| entry.value),
         credit: credit?,
         output_buffer,
+        channels,
     })
 }
 

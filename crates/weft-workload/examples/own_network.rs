@@ -176,6 +176,7 @@ where
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        channels: weft_fabric::parameters::ChannelParameters::default(),
     };
     let interface = OverheadsParameters {
         send_message: Span::from_ns(50),

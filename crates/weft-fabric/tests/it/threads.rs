@@ -1,18 +1,20 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
 use crate::machines::{
-    Load, NO_BIAS, dragonfly, dragonfly_routed, exanest, link, megafly_routed, plain, random_script,
+    Load, NO_BIAS, classes, dragonfly, dragonfly_routed, exanest, link, megafly_routed, plain, random_script,
     slim_fly, star, torus, tree, tree_routed, ugal,
 };
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
 use weft_fabric::check_credits;
-use weft_fabric::parameters::{ArbiterKind, CreditUnit, FasterLink, Forwarding, SwitchKind};
-use weft_topo::{Ascent, DragonflyRouting, GraphRouting, Layout, MegaflyRouting, TreeRouting};
+use weft_fabric::parameters::{
+    ArbiterKind, ChannelParameters, CreditUnit, FasterLink, Forwarding, SwitchKind,
+};
+use weft_topo::{Ascent, DragonflyRouting, GraphRouting, LaneChoice, Layout, MegaflyRouting, TreeRouting};
 use weft_units::{Bytes, Clock, LineCode, Span, Time};
 
-/// The first of [`machines`] with an adaptive routing beside UGAL-L.
-const ADAPTIVE_FROM: usize = 7;
+/// Those of [`machines`] with an adaptive routing beside UGAL-L.
+const ADAPTIVE: std::ops::Range<usize> = 7..13;
 
 /// Machines of up to 576 switches (engines cut them in blocks of 64), each with another switch, arbiter,
 /// flow control and mix of links, and how many partitions eight threads make of it.
@@ -43,6 +45,33 @@ fn machines() -> Vec<(Machine, usize)> {
         make(tree_routed(TreeRouting::Adaptive), InputQueued, ArbiterKind::RoundRobin, 2),
         make(slim_fly(GraphRouting::UgalL { ugal_threshold }), InputQueued, ArbiterKind::RoundRobin, 1),
     ];
+    // Lanes and classes beyond what the routings need.
+    let by_size = classes(&[(Some(64), 1, 300), (None, 0, 900)]);
+    let channels = |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size };
+    let kinds = [
+        (torus(&[4, 5], true, 1, true), InputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 8),
+        (
+            torus(&[4, 5], true, 1, true),
+            VirtualOutputQueued,
+            ArbiterKind::WeightedRoundRobin,
+            LaneChoice::Room,
+            12,
+        ),
+        (ugal(1, 4, 2, 9), InputQueued, ArbiterKind::Age, LaneChoice::Room, 6),
+        (exanest(4), OutputQueued, ArbiterKind::Age, LaneChoice::Room, 8),
+        (torus(&[4, 5], true, 1, true), OutputQueued, ArbiterKind::WeightedRoundRobin, LaneChoice::Flow, 4),
+        (tree(3, 3, Ascent::Random), OutputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 4),
+    ];
+    for (layout, kind, arbiter, lane, total) in kinds {
+        let (mut machine, _) = make(layout, kind, arbiter, 0);
+        machine.switch.channels = channels(total, lane);
+        if kind == OutputQueued {
+            machine.switch.output_buffer = Some(Bytes::new(600));
+        }
+        let script = vec![Vec::new(); weft_topo::Topology::endpoints(&machine.layout) as usize];
+        let partitions = machine.begin(&script, 8).partitions();
+        machines.push((machine, partitions));
+    }
     machines[1].0.switch.forwarding = Forwarding::StoreAndForward;
     machines[1].0.switch.clock = Clock::from_hertz(200_000_000).unwrap();
     let (fast, slow) =
@@ -107,7 +136,7 @@ fn steps_shorter_than_a_cycle_change_nothing() {
             until(&mut run, now);
             // With input queues and PAR the edge at which a switch looks again may differ where nothing can
             // go at it: of those only what arrives and the final state are compared.
-            if index < ADAPTIVE_FROM && now.as_ps().is_multiple_of(777 << 8) {
+            if !ADAPTIVE.contains(&index) && now.as_ps().is_multiple_of(777 << 8) {
                 let mut halfway = machine.begin(&script, 1);
                 until(&mut halfway, now);
                 assert!(

@@ -275,6 +275,7 @@ fn build(
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        channels: weft_fabric::parameters::ChannelParameters::default(),
     };
     let (header, footer) = (Bytes::new(16), Bytes::new(16));
     let format = PacketFormat { header, footer, payload: parameters.rdma.send.cut.cell };

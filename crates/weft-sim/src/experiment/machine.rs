@@ -15,7 +15,8 @@ use weft_machine::{
 };
 use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
-    ClassUse, Layout, PatternLoad, Routing, Topology as _, figures_with_progress, prove, prove_classes,
+    ClassUse, Layout, MessageClass, PatternLoad, Topology as _, WithChannels, figures_with_progress, prove,
+    prove_classes,
 };
 use weft_units::{Bytes, EndpointId};
 
@@ -321,7 +322,8 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     assembly::check(&machine, &layout).map_err(ExperimentError::input)?;
     let lines = |text: String| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
     let assumed = machine.doubtful().map(value).collect();
-    if let Fabric::Ideal(_) = machine.fabric {
+    let plan = assembly::channel_plan(&machine, &layout).map_err(ExperimentError::input)?;
+    let (Fabric::Packet { switch, .. }, Some(plan)) = (&machine.fabric, plan) else {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
         let (machine, deadlock_free) = (machine.name, true);
@@ -335,9 +337,18 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
             build_time_s,
             proof_time_s: proving.seconds(),
         });
+    };
+    let mut classes = machine.nic.model().message_classes(plan.total());
+    for known in &mut classes.0 {
+        let is_acknowledgement = matches!(known.class, MessageClass::Ack | MessageClass::Nack);
+        let of_kind = switch.channels.classes.of_kind(is_acknowledgement);
+        known.virtual_channels = of_kind.flat_map(|class| plan.of_class(class)).collect();
     }
-    let classes = machine.nic.model().message_classes(layout.virtual_channels());
-    let channels = prove(&layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
+    let proved = match plan.is_plain() {
+        true => prove(&layout),
+        false => prove(&WithChannels { layout: &layout, plan }),
+    };
+    let channels = proved.map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let deadlock_free = channels.is_ok() && endpoints.is_ok();
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));

@@ -50,6 +50,7 @@ pub fn switch(kind: SwitchKind, arbiter: ArbiterKind, packets: u64) -> SwitchPar
         forwarding: Forwarding::VirtualCutThrough,
         faster_link: FasterLink::Bubble,
         buffer_per: BufferPer::Channel,
+        channels: weft_fabric::parameters::ChannelParameters::default(),
         buffer: Bytes::new(packets * PACKET),
         credit: CreditUnit::Bytes,
         output_buffer: None,
