@@ -1,6 +1,7 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
 use crate::arbiter::RequestGroups;
+use crate::board::{Board, Publishing};
 use crate::channel::Channels;
 use crate::constants::Constants;
 use crate::credit::Credits;
@@ -103,6 +104,17 @@ pub enum BuildError {
         /// The speed-up.
         speedup: Speedup,
     },
+    /// Queues that are published more often than switches can tell one another.
+    #[error(
+        "queues are published every {interval}; links between switches take {least}, and no switch knows \
+         of another's sooner"
+    )]
+    PublishedTooOften {
+        /// Between two pulses.
+        interval: Span,
+        /// The lookahead of the engine.
+        least: Span,
+    },
     /// More ports or virtual channels than the packet header has bits for.
     #[error(
         "a switch has {ports} ports and {channels} virtual channels; at most {MAX_PORTS} and \
@@ -144,11 +156,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 }
 
 impl<T: Topology + Routing> NetworkParameters<T> {
-    /// Checks that the parameters fit together, as [`Network::build`] does.
+    /// Checks that the parameters fit together, as [`Network::build`] and [`Network::publish_queues`] do.
     ///
     /// # Errors
-    /// As of [`Network::build`].
-    pub fn check(&self) -> Result<(), BuildError> {
+    /// As of these.
+    pub fn check(&self, publishing: Option<Publishing>) -> Result<(), BuildError> {
         let constants = self.constants()?;
         let names = self.layout.link_classes();
         let mut used = vec![false; names.len()];
@@ -159,7 +171,8 @@ impl<T: Topology + Routing> NetworkParameters<T> {
                 }
             }
         }
-        lookahead(&constants, &used, &names).map(drop)
+        let lookahead = lookahead(&constants, &used, &names)?.with_notice(notice(&constants));
+        publishing.map_or(Ok(()), |publishing| publishing.check(lookahead.span()))
     }
 
     /// The virtual channels of its links.
@@ -216,6 +229,8 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
             crossbar,
             trees: Trees::default(),
+            block_mask: if layout.spreads_blocks() { u32::MAX } else { 0 },
+            board: Board::NONE,
         })
     }
 }
@@ -272,6 +287,33 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 fn lookahead(constants: &Constants, used: &[bool], names: &[&str]) -> Result<Lookahead, BuildError> {
     let cuts = used.iter().enumerate().filter(|(_, used)| **used);
     Ok(Lookahead::across(cuts.map(|(class, _)| (constants.links[class].latency, names[class])))?)
+}
+
+impl Publishing {
+    /// Checks that no switch is to know of another's queues sooner than it can: `least` is the lookahead,
+    /// which is unlimited where there is no other switch.
+    fn check(self, least: Span) -> Result<(), BuildError> {
+        match self.interval {
+            interval if interval < least && least < Span::MAX => {
+                Err(BuildError::PublishedTooOften { interval, least })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T: Topology + Routing, N: Interface> Network<T, N> {
+    /// Lets all switches publish their queues, before the run begins.
+    ///
+    /// # Errors
+    /// An interval shorter than the lookahead: nothing is known of another switch sooner.
+    pub fn publish_queues(&mut self, publishing: Publishing) -> Result<(), BuildError> {
+        publishing.check(self.directory.lookahead())?;
+        let switches = (0..self.topology.switches()).map(SwitchId);
+        let ports = switches.map(|switch| self.topology.ports(switch) as usize);
+        self.constants.board = Board::new(publishing, ports);
+        Ok(())
+    }
 }
 
 /// Checks that the buffers of a switch hold the largest packet: its input buffer has `room` for a virtual

@@ -138,6 +138,11 @@ impl Directory {
         &self.groups
     }
 
+    /// The least time to another site.
+    pub(crate) fn lookahead(&self) -> Span {
+        self.lookahead
+    }
+
     /// The event by which a timer of an endpoint's interface fires.
     pub(crate) fn timer<T, A>(&self, endpoint: EndpointId, time: Time, timer: T) -> Event<Wire<T, A>> {
         self.place(endpoint).event(EventKind::Timer, time, Wire::Timer(timer))

@@ -12,6 +12,7 @@
 //! A site shares nothing with another. Packets and credits between switches are events and notes of the
 //! engine; those between a switch and its endpoints stay in the site.
 
+use crate::board::Board;
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::Credit;
@@ -27,7 +28,7 @@ use crate::link_layer::LayerState;
 use crate::packet::{Age, Packet};
 use crate::switch::{Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Model, SiteId, prefetch};
+use weft_engine::{Context, Event, Model, Pulses, SiteId, prefetch};
 use weft_topo::{Attachment, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
@@ -275,6 +276,27 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         site.switch.ports_mut().collect_all_credits(last, &self.constants);
     }
 
+    fn pulses(&self) -> Option<Pulses> {
+        self.constants.board.pulses()
+    }
+
+    fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Site<N>>) {
+        let mut board = std::mem::replace(&mut self.constants.board, Board::NONE);
+        for (site, index) in sites.zip(0..) {
+            let queues = site.switch.ports().queues_before(at, &self.constants);
+            board.publish(SwitchId(index), at, queues);
+        }
+        self.constants.board = board;
+    }
+
+    fn save_shared(&self) -> Vec<u8> {
+        self.constants.board.contents()
+    }
+
+    fn resume_shared(&mut self, saved: &[u8]) -> bool {
+        self.constants.board.restore(saved)
+    }
+
     #[inline]
     fn decision(site: &Site<N>) -> Time {
         site.switch.decision()
@@ -449,6 +471,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 true => self.constants.trees.address(&packet),
                 false => self.topology.endpoint_address(packet.destination),
             };
+            packet.start_route(if packet.is_multicast() { 0 } else { self.constants.block_mask });
             packet.set_channel(channel);
             packet.hops = 0;
             if self.constants.keeps_ages {

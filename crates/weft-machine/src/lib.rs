@@ -25,6 +25,7 @@ mod interface;
 mod link_layer;
 mod messaging;
 mod multicast;
+mod queue_board;
 mod read;
 mod renames;
 mod schema;
@@ -59,6 +60,7 @@ use source::{Location, Source, Sources};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
+use weft_fabric::Publishing;
 use weft_fabric::parameters::PacketFormat;
 use weft_topo::{Topology as _, TopologyParameters};
 
@@ -85,6 +87,8 @@ section! {
         switch: Option<fabric::RawSwitch>,
         /// The ideal network.
         ideal: Option<fabric::RawIdeal>,
+        /// The board on which switches publish their queues; for the routing `ugal-g` alone.
+        queue_board: Option<queue_board::RawQueueBoard>,
         /// Links that lose or corrupt packets, or fail for good; none where not given.
         faults: Option<Vec<faults::RawFaultRule>>,
         /// Groups of endpoints to which switches copy packets; none where not given.
@@ -125,6 +129,9 @@ pub struct Machine {
     pub packet: PacketFormat,
     /// The model that carries the packets.
     pub fabric: Fabric,
+    /// When switches publish their queues; `None`: the routing does not look, or the network is ideal.
+    #[serde(default)]
+    pub queue_board: Option<Publishing>,
     /// Links that fail. The ideal network has none that could.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
@@ -345,12 +352,15 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
     let host = interface::check_host(raw.host, endpoints, reader);
     let (topology, (packet, fabric)) = (topology?, fabric?);
+    let queue_board = queue_board::check((raw.queue_board, raw.location), &topology.parameters, reader)?;
     let is_ideal = matches!(fabric, Fabric::Ideal(_));
     if is_ideal {
         reader.forget("faults");
+        reader.forget("queue_board");
     }
     Some(Machine {
         multicast: groups?,
+        queue_board: queue_board.filter(|_| !is_ideal),
         faults: if is_ideal { Vec::new() } else { rules? },
         name: raw.machine.name,
         title: raw.machine.title,

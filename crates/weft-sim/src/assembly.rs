@@ -126,6 +126,7 @@ impl AssemblyError {
             BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
             BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
             BuildError::SwitchTooLarge { .. } => "topology",
+            BuildError::PublishedTooOften { .. } => "queue_board.interval",
             BuildError::UnevenChannels(_) => "switch.virtual_channels",
         };
         AssemblyError::Network { key, source }
@@ -195,7 +196,7 @@ pub fn fabric_parameters(
 /// Links, switches, faults or algorithms that do not fit the machine.
 pub fn check(machine: &Machine, layout: &Layout) -> Result<(), AssemblyError> {
     if let FabricParameters::Packet(parameters) = fabric_parameters(machine, layout.clone(), 0)? {
-        parameters.check().map_err(AssemblyError::network)?;
+        parameters.check(machine.queue_board).map_err(AssemblyError::network)?;
     }
     faults(machine, layout)?;
     machine_groups(machine, layout)?;

@@ -228,6 +228,9 @@ impl<'a> NetworkSetup<'a> {
                 let faults = assembly::faults(machine, &parameters.layout)?;
                 let mut initial =
                     Network::build(parameters, interface, make_nic).map_err(AssemblyError::network)?;
+                if let Some(publishing) = machine.queue_board {
+                    initial.model.publish_queues(publishing).map_err(AssemblyError::network)?;
+                }
                 if let Some(faults) = faults {
                     let InitialState { model, sites, .. } = &mut initial;
                     model.inject_faults(sites, seed, |from, to, class| faults.of(from, to, class));

@@ -66,7 +66,8 @@ pub(crate) fn path<L: Topology + Routing>(
     let target = layout.endpoint_address(to);
     let (mut switch, mut port) = layout.attachment(from);
     let mut vc = VcId(0);
-    let mut state = RouteState::default();
+    // Any block: in an idle network none.
+    let mut state = RouteState(if layout.spreads_blocks() { view.random() as u32 } else { 0 });
     loop {
         let at = AtSwitch { switch, address: layout.switch_address(switch), port, vc };
         let step = layout.route(at, target, &mut state, view);

@@ -20,6 +20,7 @@ use super::combined::{CrossbarPort, Passage};
 use super::replication;
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
+use crate::board::Board;
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
@@ -122,6 +123,9 @@ pub(crate) struct Ports {
     pub(super) replication: Option<Box<Replication>>,
     /// By port, where outputs have buffers; else empty.
     crossbar: Box<[CrossbarPort]>,
+    /// Turns that the routing has taken. They begin with the switch's number, so that not all switches begin
+    /// with the same way.
+    turns: u32,
 }
 
 /// The outputs of a crossbar.
@@ -153,9 +157,8 @@ pub(crate) struct Crossing {
     pub(crate) input: Option<Channel>,
 }
 
-/// The view that a routing has of its switch.
-struct Queues<'a> {
-    now: Time,
+/// All that says what is before the outputs of a switch.
+struct Occupancy<'a> {
     ports: &'a [Port],
     credits: &'a [Credits],
     returning: &'a ReturningCredits,
@@ -163,18 +166,44 @@ struct Queues<'a> {
     room: u32,
     channels: Channels,
     unit: CreditUnit,
+}
+
+impl Occupancy<'_> {
+    /// Bytes that wait for or occupy the buffer behind an output, at `now`.
+    #[inline]
+    fn queued(&self, output: usize, now: Time) -> u64 {
+        let credits = &self.credits[self.channels.of_port(output)];
+        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
+        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
+        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
+        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+    }
+}
+
+/// The view that a routing has of its switch, and of what others have published.
+struct Queues<'a> {
+    now: Time,
+    own: Occupancy<'a>,
+    board: &'a Board,
     dice: &'a mut Stream,
+    turns: &'a mut u32,
 }
 
 impl LocalView for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let output = port.index();
-        let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
-        let returned = self.returning.of(output).filter(|(time, _)| *time <= self.now);
-        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
-        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+        self.own.queued(port.index(), self.now)
+    }
+
+    #[inline]
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        self.board.queued(switch, port, self.now)
+    }
+
+    #[inline]
+    fn turn(&mut self) -> u32 {
+        *self.turns = self.turns.wrapping_add(1);
+        *self.turns
     }
 
     #[inline]
@@ -209,6 +238,7 @@ impl Ports {
             dice,
             crossbar: Box::default(),
             replication: None,
+            turns: switch.0,
         }
     }
 
@@ -288,16 +318,16 @@ impl Ports {
             port: PortId(from.port.into()),
             vc: VcId(of_routing),
         };
-        let mut view = Queues {
-            now,
+        let own = Occupancy {
             ports: &self.ports,
             credits: &self.credits,
             returning: &self.returning,
             room: constants.buffer,
             channels: constants.channels,
             unit: constants.switch.credit,
-            dice: &mut self.dice,
         };
+        let mut view =
+            Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
         let packet = &mut buffered.packet;
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
@@ -308,6 +338,20 @@ impl Ports {
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Bytes before each output, as a routing would see them just before `at`.
+    pub(crate) fn queues_before(&self, at: Time, constants: &Constants) -> impl Iterator<Item = u64> {
+        let now = Time::from_ps(at.as_ps().saturating_sub(1));
+        let own = Occupancy {
+            ports: &self.ports,
+            credits: &self.credits,
+            returning: &self.returning,
+            room: constants.buffer,
+            channels: constants.channels,
+            unit: constants.switch.credit,
+        };
+        (0..self.ports.len()).map(move |output| own.queued(output, now))
     }
 
     /// The channel of the lane of the same class with most room behind an output, from that of `vc` on.
@@ -680,6 +724,8 @@ mod tests {
             passes: true,
             crossbar: CrossbarPace::INSTANT,
             trees: Trees::default(),
+            block_mask: 0,
+            board: Board::NONE,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));

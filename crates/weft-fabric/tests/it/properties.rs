@@ -5,7 +5,7 @@ use crate::machines::{
     ARBITERS, KINDS, Load, classes, combined, dragonfly, exanest, layered, link, random_script, star, torus,
     tree, ugal,
 };
-use crate::scripted::{Machine, Script, take_arrivals, until};
+use crate::scripted::{Machine, Script, block_of, take_arrivals, until};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::{Progress, Stream};
@@ -169,10 +169,13 @@ fn check_deliveries(
             packet
         );
         hops += u64::from(packet.hops);
-        if machine.layout.is_deterministic() && !machine.plan().mixes_lanes() {
+        let block = if machine.layout.spreads_blocks() { Some(block_of(packet.message)) } else { None };
+        let keeps_order = machine.layout.is_deterministic() || block.is_some();
+        if keeps_order && !machine.plan().mixes_lanes() {
             // Classes overtake each other: those of these tables are told by size.
             let class = machine.class_of(packet.bytes);
-            let last = last_of_flow.insert((packet.source, packet.destination, class), packet.message);
+            let flow = (packet.source, packet.destination, class, block);
+            let last = last_of_flow.insert(flow, packet.message);
             prop_assert!(last.is_none_or(|last| last < packet.message), "{:?} overtook {:?}", packet, last);
         }
     }
