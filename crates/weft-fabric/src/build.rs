@@ -148,6 +148,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             largest_room,
             cuts_through,
             passes: cuts_through && switch.arbiter == ArbiterKind::RoundRobin,
+            reroutes: None,
         })
     }
 }

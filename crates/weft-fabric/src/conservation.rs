@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  supplied by interfaces  =  delivered to interfaces  +  dropped, with its cause
-//!                             + in buffers  +  on links
+//!      + copied by links             + in buffers  +  on links
 //! ```
 
 use crate::channel::Channel;
@@ -25,7 +25,7 @@ pub struct Census {
     pub supplied: u64,
     /// Packets that interfaces have received, corrupted ones included.
     pub delivered: u64,
-    /// Packets that links have lost, by cause.
+    /// Packets that links have lost, by cause, and the copies that they have made.
     pub faults: FaultCounts,
     /// Packets in buffers of switches, and at endpoints that wait for room.
     pub buffered: u64,
@@ -34,6 +34,11 @@ pub struct Census {
 }
 
 impl Census {
+    /// Packets that there are: of interfaces, and copies that links made.
+    pub fn made(&self) -> u64 {
+        self.supplied + self.faults.duplicated
+    }
+
     /// Packets whose whereabouts are known.
     pub fn accounted(&self) -> u64 {
         self.delivered + self.faults.lost() + self.buffered + self.on_links
@@ -45,11 +50,14 @@ impl fmt::Display for Census {
         let Census { supplied, delivered, faults, buffered, on_links } = self;
         write!(
             f,
-            "{supplied} were supplied and {} are accounted for: {delivered} delivered, {} lost by chance, \
-             {} on dead links, {buffered} in buffers, {on_links} on links",
+            "{supplied} were supplied, {} copied by links, and {} are accounted for: {delivered} delivered, \
+             {} lost by chance, {} on dead links, {} cut off from their destination, {buffered} in buffers, \
+             {on_links} on links",
+            faults.duplicated,
             self.accounted(),
             faults.dropped,
-            faults.dead
+            faults.dead,
+            faults.unreachable
         )
     }
 }
@@ -84,7 +92,7 @@ where
     N: Interface,
 {
     let census = census(simulation);
-    if census.supplied == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(census)) }
+    if census.made() == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(census)) }
 }
 
 /// A law of conservation that does not hold: a bug of the highest rank.

@@ -4,8 +4,9 @@ use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
+use crate::reroute::Reroutes;
 use weft_topo::LinkClass;
-use weft_units::{Bytes, Time};
+use weft_units::{Bytes, Span, Time};
 
 /// The constants that all switches and endpoints of a packet network share.
 pub(crate) struct Constants {
@@ -26,6 +27,8 @@ pub(crate) struct Constants {
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one
     /// order of requests must be drawn or tried.
     pub(crate) passes: bool,
+    /// Tables by which switches route while links are off; `None`: routes never change.
+    pub(crate) reroutes: Option<Box<Reroutes>>,
 }
 
 impl Constants {
@@ -51,6 +54,11 @@ impl Constants {
     #[inline]
     pub(crate) fn size(&self, packet: &Packet) -> Size {
         Size { bytes: self.packet_bytes(packet), room: self.room(packet) }
+    }
+
+    /// Time of the largest packet on a line.
+    pub(crate) fn largest_span(&self, link: &LinkKind) -> Span {
+        link.rate.span(self.format.overhead() + self.format.payload + link.framing)
     }
 
     /// The time at which a packet that wins arbitration at the edge `now` reaches the output's line.

@@ -127,6 +127,7 @@ impl<N> Endpoint<N> {
             carried: self.carried,
             stalled: self.stall.total(self.staged.is_some(), now),
             fault: self.fault.as_deref(),
+            now,
         }
     }
 
@@ -139,7 +140,7 @@ impl<N> Endpoint<N> {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
-        self.fault.iter_mut().for_each(|fault| fault.reset());
+        self.fault.iter_mut().for_each(|fault| fault.reset(now));
     }
 
     /// Finds a credit that nobody has given, for the tests of checks.

@@ -48,6 +48,7 @@ mod link;
 mod network;
 mod packet;
 pub mod parameters;
+mod reroute;
 mod switch;
 
 pub use build::{BuildError, NetworkParameters};
@@ -55,10 +56,11 @@ pub use conservation::{Census, NotConserved, census, check_credits, check_packet
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};
 pub use event::Wire;
-pub use fault::{FaultCounts, FaultParameters, MILLION};
+pub use fault::{FaultCounts, FaultParameters, MILLION, OffTimes, Stretch};
 pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};
 pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
 pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
 pub use network::{Network, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use reroute::{InForce, Reroutes};

@@ -4,7 +4,7 @@
 //!              ┌─ credits left? ─┐   ┌── line: framing, rate ──┐
 //!   packet ──► │     Credits     │──►│ head begins … tail ends │── latency ──► input buffer, or an
 //!              └────────▲────────┘   └───────────┬─────────────┘               endpoint
-//!                       │                  fault: lost? corrupted?
+//!                       │                  fault: lost? corrupted? …
 //!                       └── ReturningCredits ◄────── latency ─── room becomes free, or the packet was lost
 //! ```
 //! An endpoint and an output of a switch send in the same way, by [`Sender`]. It borrows its state from where
@@ -65,8 +65,10 @@ pub struct LinkReport {
     pub busy: Span,
     /// Time during which a packet could have gone but for credits.
     pub stalled: Span,
-    /// Packets of these that it has lost or corrupted.
+    /// Packets of these to which it did something.
     pub faults: FaultCounts,
+    /// Time during which it was off.
+    pub off: Span,
 }
 
 /// Time per byte on a line, exactly: shared by all links of a kind.
@@ -295,8 +297,23 @@ impl Sender<'_> {
         }
         let latency = kind.latency + kind.routing;
         let tail = ended + latency;
-        let fate = fault.map_or(Fate::Arrives, |fault| fault.strike(tail));
+        let fate = fault.map_or(Fate::Arrives, |fault| fault.strike(began, tail));
         Sent { began, ended, latency, wire: kind.latency, fate }
+    }
+
+    /// Sends a copy right after the packet that was `sent`; `None`: there are no credits for it.
+    #[cold]
+    pub(crate) fn copy(self, packet: &Packet, size: Size, sent: &Sent) -> Option<Sent> {
+        if !self.credits.cover(size.room) {
+            return None;
+        }
+        let Sender { kind, line, credits, carried, acknowledgements, fault } = self;
+        let sender = Sender { kind, line, credits, carried, acknowledgements, fault: None };
+        let mut copy = sender.send(packet, size, Earliest { head: sent.ended, tail: sent.ended });
+        if let Some(fault) = fault {
+            copy.fate = fault.copy(copy.began, copy.tail());
+        }
+        Some(copy)
     }
 }
 
@@ -311,6 +328,13 @@ impl Sent {
     #[inline(always)]
     pub(crate) fn tail(&self) -> Time {
         self.ended + self.latency
+    }
+
+    /// The same packet where it is held up, so that one of up to `largest` on the line that follows it closely
+    /// overtakes it.
+    pub(crate) fn held_up(self, largest: Span) -> Sent {
+        let by = (self.ended - self.began) + largest;
+        Sent { began: self.began + by, ended: self.ended + by, ..self }
     }
 
     /// Time at which the credit of a lost packet returns: when the far end could have answered its tail.
@@ -336,12 +360,13 @@ pub(crate) struct SenderState<'a> {
     pub(crate) carried: Carried,
     pub(crate) stalled: Span,
     pub(crate) fault: Option<&'a Fault>,
+    pub(crate) now: Time,
 }
 
 impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
-        let SenderState { kind, class, carried, stalled, fault } = self;
+        let SenderState { kind, class, carried, stalled, fault, now } = self;
         LinkReport {
             from,
             to,
@@ -351,6 +376,7 @@ impl SenderState<'_> {
             busy: kind.line_time(carried, overhead),
             stalled,
             faults: fault.map_or(FaultCounts::default(), |fault| fault.counts),
+            off: fault.map_or(Span::ZERO, |fault| fault.time_off(now)),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
+use crate::packet::Packet;
 use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
@@ -79,6 +80,28 @@ impl Port {
     }
 }
 
+/// Packets of one switch that tables of failures concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub(crate) struct Detours {
+    /// Packets of its endpoints that tables routed, since the counters were last reset.
+    pub(crate) rerouted: u64,
+    /// Packets dropped because no link led towards their destination, since then.
+    pub(crate) cut_off: u64,
+    /// Packets so dropped before.
+    cut_off_before: u64,
+}
+
+impl Detours {
+    /// Packets dropped because no link led towards their destination, since the run began.
+    pub(crate) fn cut_off_in_all(&self) -> u64 {
+        self.cut_off_before + self.cut_off
+    }
+
+    fn reset(&mut self) {
+        *self = Detours { cut_off_before: self.cut_off_in_all(), ..Detours::default() };
+    }
+}
+
 /// The ports of one switch. First lies what every hop asks for.
 #[derive(Serialize, Deserialize)]
 #[repr(C)]
@@ -99,6 +122,8 @@ pub(crate) struct Ports {
     pub(crate) address: Address,
     /// Faults of the links of the outputs; empty where none fails.
     pub(crate) faults: Box<[Fault]>,
+    /// Packets that its tables of failures concerned.
+    pub(crate) detours: Detours,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
     /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
@@ -170,6 +195,7 @@ impl Ports {
             switch,
             address,
             faults: Box::default(),
+            detours: Detours::default(),
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
@@ -192,6 +218,7 @@ impl Ports {
             carried: port.carried,
             stalled: self.stalls[output].total(port.stalls, now),
             fault: self.faults.get(output),
+            now,
         }
     }
 
@@ -203,7 +230,8 @@ impl Ports {
     /// Sets all counters to zero. A stall that is running then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.acknowledgements = 0;
-        self.faults.iter_mut().for_each(Fault::reset);
+        self.faults.iter_mut().for_each(|fault| fault.reset(now));
+        self.detours.reset();
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
     }
@@ -250,10 +278,37 @@ impl Ports {
             dice: &mut self.dice,
         };
         let packet = &mut buffered.packet;
+        if let Some(reroutes) = &constants.reroutes
+            && let Some(next) = reroutes.next_hop(now, position, packet, &mut view)
+        {
+            return self.detour(buffered, from, next, constants);
+        }
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
         packet.set_channel(Channel { port: port.0 as u16, vc: vc.0 as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Tables have routed a packet that came in by `from`.
+    #[cold]
+    fn detour(&mut self, buffered: &mut Buffered, from: Channel, next: NextHop, constants: &Constants) {
+        let is_injected = matches!(self.ports[usize::from(from.port)].peer, Peer::Endpoint(_));
+        self.detours.rerouted += u64::from(is_injected);
+        let packet = &mut buffered.packet;
+        packet.set_channel(Channel { port: next.port.0 as u16, vc: next.vc.0 as u8 });
+        self.ports[next.port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Drops a packet whose head has come and which no link leads towards its destination. Its room is free
+    /// when its tail has come.
+    #[cold]
+    pub(crate) fn discard<T, S: Sink>(&mut self, packet: &Packet, context: &mut SwitchContext<'_, T, S>) {
+        let SwitchContext { now, constants, .. } = *context;
+        self.detours.cut_off += 1;
+        let from = packet.channel();
+        let input = &self.ports[usize::from(from.port)];
+        let back = now + packet.stretch() + constants.link(input.class).latency;
+        context.sink.credit(input.peer, from.vc, constants.room(packet), back);
     }
 
     /// A credit will return at `time`, which lies in the window that begins at `start`.
@@ -419,6 +474,10 @@ impl Ports {
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
+        if CARE && self.faults.get(crossing.output).is_some_and(Fault::may_copy) {
+            // Whether there is room for a copy must not depend on when credits were last counted.
+            self.collect_credits(crossing.output, crossing.edge, constants);
+        }
         // The packet stays where it is until all of it is copied at once.
         let packet = &buffered.packet;
         let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
@@ -437,7 +496,20 @@ impl Ports {
             fault: if CARE { self.faults.get_mut(crossing.output) } else { None },
         };
         let sent = sender.send(packet, size, earliest);
-        let next = next_grant(crossing.edge, sent.ended - pipeline, constants);
+        let mut copy = None;
+        if CARE && sent.fate == Fate::Duplicated {
+            let sender = Sender {
+                kind: constants.link(port.class),
+                line: &mut port.line,
+                credits: &mut self.credits[constants.channels.number(packet.channel())],
+                carried: &mut port.carried,
+                acknowledgements: &mut self.acknowledgements,
+                fault: self.faults.get_mut(crossing.output),
+            };
+            copy = sender.copy(packet, size, &sent);
+        }
+        let ended = copy.map_or(sent.ended, |copy: Sent| copy.ended);
+        let next = next_grant(crossing.edge, ended - pipeline, constants);
         port.output_ready = next;
         port.waiting -= size.bytes.get() as u32;
         if port.stalls {
@@ -456,12 +528,36 @@ impl Ports {
             let back = sent.ended - pipeline + constants.link(input.class).latency;
             sink.credit(input.peer, from.vc, size.room, back);
         }
-        if CARE && sent.fate == Fate::Lost {
-            return self.lose(crossing.output, buffered, &sent, constants);
+        if CARE && sent.fate != Fate::Arrives {
+            return self.hand_over(crossing.output, buffered, (sent, copy), (constants, sink));
         }
         let mut packet = *packet;
         sent.stamp::<CARE>(&mut packet);
         sink.packet(peer, packet, &sent);
+    }
+
+    /// Hands over a packet to which the link of an output has done something, and its copy.
+    #[cold]
+    fn hand_over(
+        &mut self,
+        output: usize,
+        buffered: &Buffered,
+        (sent, copy): (Sent, Option<Sent>),
+        (constants, sink): (&Constants, &mut impl Sink),
+    ) {
+        for sent in std::iter::once(sent).chain(copy) {
+            let Port { peer, class, .. } = self.ports[output];
+            let mut packet = buffered.packet;
+            sent.stamp::<true>(&mut packet);
+            match sent.fate {
+                Fate::Lost => self.lose(output, buffered, &sent, constants),
+                Fate::Reordered => {
+                    let largest = constants.largest_span(constants.link(class));
+                    sink.packet(peer, packet, &sent.held_up(largest));
+                }
+                _ => sink.packet(peer, packet, &sent),
+            }
+        }
     }
 
     /// The record of a watched packet that an output has sent.
@@ -511,7 +607,7 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 mod tests {
     use super::*;
     use crate::link::{LineRate, LinkKind};
-    use crate::packet::{Addressing, HeaderBits, Packet, Part};
+    use crate::packet::{Addressing, HeaderBits, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
     use weft_topo::Attachment;
     use weft_units::{Bytes, Clock, EndpointId, Span};
@@ -560,6 +656,7 @@ mod tests {
             largest_room: 64,
             cuts_through: true,
             passes: true,
+            reroutes: None,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));

@@ -4,7 +4,7 @@ use crate::machines::{KINDS, Load, exanest, plain, random_script, star, torus, u
 use crate::scripted::{Arrived, Machine, Planned, Run, Script, take_arrivals, until};
 use proptest::prelude::*;
 use weft_engine::{Progress, Simulation};
-use weft_fabric::{FaultParameters, LinkEnd, LinkReport, census, check_credits, check_packets, stuck};
+use weft_fabric::{FaultParameters, InForce, LinkEnd, LinkReport, OffTimes, Reroutes, Stretch, census, check_credits, check_packets, stuck};
 use weft_topo::{Attachment, Layout, LinkClass};
 use weft_units::{EndpointId, PortId, SwitchId, Time};
 
@@ -54,11 +54,11 @@ proptest! {
         let layout = [torus(&[4, 4], true, 1, true), exanest(2), star(6), ugal(2, 4, 2, 5)][which].clone();
         let machine = plain(layout, KINDS[kind], 2);
         let script = random_script(&machine.layout, 256, Load { packets: 12, gap_ps: 300_000, seed });
-        let faults = FaultParameters { drop, corrupt, off_at: None };
+        let faults = FaultParameters { drop, corrupt, ..Default::default() };
         let mut run = begin(&machine, &script, 1, |from, _, _| match from {
             // One link is off from some time on, and every other one loses packets.
-            LinkEnd::Endpoint(EndpointId(1)) => FaultParameters { off_at: off.map(Time::from_ps), ..faults },
-            _ => faults,
+            LinkEnd::Endpoint(EndpointId(1)) => FaultParameters { off: off.map_or(OffTimes::NEVER, |off| OffTimes::after(Time::from_ps(off))), ..faults.clone() },
+            _ => faults.clone(),
         });
         let arrived = checked(&mut run);
         let counted = census(&run);
@@ -77,9 +77,9 @@ fn faults_are_the_same_for_any_threads_and_after_resuming() {
     let script = random_script(&machine.layout, 256, Load { packets: 12, gap_ps: 300_000, seed: 9 });
     let faults = |from, _, LinkClass(class)| match from {
         LinkEnd::Port(SwitchId(7), _) => {
-            FaultParameters { off_at: Some(Time::from_ps(1_000_000)), ..Default::default() }
+            FaultParameters { off: OffTimes::after(Time::from_ps(1_000_000)), ..Default::default() }
         }
-        _ => FaultParameters { drop: 5_000 * u32::from(class), corrupt: 20_000, off_at: None },
+        _ => FaultParameters { drop: 5_000 * u32::from(class), corrupt: 20_000, ..Default::default() },
     };
     let mut alone = begin(&machine, &script, 1, faults);
     let expected = checked(&mut alone);
@@ -115,7 +115,7 @@ fn a_dead_link_loses_what_it_is_given_and_nothing_else() {
         let off = Time::from_ps(2_000_000);
         let x = LinkEnd::Port(SwitchId(4), PortId(1));
         let mut run = begin(&machine, &script, 1, |from, _, _| FaultParameters {
-            off_at: (from == x).then_some(off),
+            off: if from == x { OffTimes::after(off) } else { OffTimes::NEVER },
             ..Default::default()
         });
         let arrived = checked(&mut run);

@@ -8,6 +8,7 @@ mod large;
 mod machines;
 mod megafly;
 mod own_topology;
+mod reroute;
 mod routes;
 mod structure;
 mod tree;
