@@ -37,7 +37,7 @@ mod value;
 pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
-pub use faults::{FaultRule, FaultyLinks};
+pub use faults::{FaultRule, FaultyLinks, Outage, ScheduledOutage};
 pub use graph_file::Files;
 pub use interface::{
     ExanetNic, Host, InterfaceModel, InterfacePace, Nic, OverheadsNic, ProcessLimits, RankLimit, Rdma,
@@ -81,7 +81,7 @@ section! {
         switch: Option<fabric::RawSwitch>,
         /// The ideal network.
         ideal: Option<fabric::RawIdeal>,
-        /// Links that lose or corrupt packets, or fail for good; none where not given.
+        /// Links that lose, corrupt, duplicate or reorder packets, or are off; none where not given.
         faults: Option<Vec<faults::RawFaultRule>>,
         /// The network interface.
         nic: interface::RawNic,
@@ -122,6 +122,10 @@ pub struct Machine {
     /// Links that fail. The ideal network has none that could.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
+    /// From when a link fails or comes back to when switches route by tables over what is left; `None`: routes do
+    /// not change.
+    #[serde(default)]
+    pub reroute_after: Option<Span>,
     /// The network interface.
     pub nic: Nic,
     /// The hosts that endpoints are attached to.
@@ -321,6 +325,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let topology = topology::check(raw.topology, reader);
     let link_classes = topology.as_ref().map(|topology| topology.link_classes.clone());
     let endpoints = topology.as_ref().map(|topology| topology.parameters.endpoints());
+    let reroute_after = fabric::check_reroute(&raw.fabric, raw.location, reader);
     let sections = fabric::RawFabricSections {
         fabric: raw.fabric,
         packet: raw.packet,
@@ -340,6 +345,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     }
     Some(Machine {
         faults: if is_ideal { Vec::new() } else { rules? },
+        reroute_after: reroute_after?,
         name: raw.machine.name,
         title: raw.machine.title,
         description: raw.machine.description.unwrap_or_default(),
