@@ -84,6 +84,9 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
         dropped: 0,
         dropped_dead: 0,
         corrupted: 0,
+        duplicated: 0,
+        reordered: 0,
+        off_ps: Span::ZERO,
     }
 }
 

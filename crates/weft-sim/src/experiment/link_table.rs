@@ -49,6 +49,9 @@ pub(crate) fn write_links<H: Host>(
             dropped: link.faults.dropped,
             dropped_dead: link.faults.dead,
             corrupted: link.faults.corrupted,
+            duplicated: link.faults.duplicated,
+            reordered: link.faults.reordered,
+            off_ps: link.off,
         });
     });
     outcome

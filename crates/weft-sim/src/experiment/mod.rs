@@ -70,6 +70,10 @@ pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.dropped += crossed.faults.dropped;
     totals.dropped_dead += crossed.faults.dead;
     totals.corrupted += crossed.faults.corrupted;
+    totals.dropped_unreachable += crossed.faults.unreachable;
+    totals.duplicated += crossed.faults.duplicated;
+    totals.reordered += crossed.faults.reordered;
+    totals.rerouted += crossed.rerouted;
 }
 
 /// The conclusion of a run in which nothing moves any more.
