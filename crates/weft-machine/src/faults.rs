@@ -277,7 +277,7 @@ impl OutageKeys<'_> {
             reader.report(item.location, Problem::new("a schedule names its links itself", "", help));
             return None;
         }
-        let name = String::read(&item.value).map_err(|problem| reader.report(item.location, problem)).ok()?;
+        let name = String::from_item(item, "schedule", reader)?;
         schedule::read(&name, item.location, reader).map(Outage::Schedule)
     }
 }

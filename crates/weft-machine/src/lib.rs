@@ -57,6 +57,7 @@ use std::io::Read;
 use std::path::Path;
 use weft_fabric::parameters::PacketFormat;
 use weft_topo::{Topology as _, TopologyParameters};
+use weft_units::Span;
 
 /// Longest machine file that is read, in bytes.
 pub const MAX_FILE: u64 = 4 << 20;

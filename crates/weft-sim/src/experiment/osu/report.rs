@@ -3,7 +3,7 @@
 use super::plan::Point;
 use super::series::{Done, Outcome, Series};
 use crate::assembly;
-use crate::experiment::machine::{assumed, described};
+use crate::experiment::machine::{assumed, described, warn_of_cuts};
 use crate::experiment::ranks::Drawing;
 use crate::experiment::{
     Control, ExperimentError, ExperimentOptions, Manifest, Measured, Report, Request, add_crossed,
