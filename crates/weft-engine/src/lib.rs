@@ -22,6 +22,7 @@
 mod barrier;
 mod by_site;
 mod event;
+pub mod exponential;
 mod initial;
 mod keys;
 mod lookahead;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  supplied by interfaces + copies made  =  delivered to interfaces + dropped, with its cause
-//!                                          + in buffers + on links
+//!  (by switches and links)                  + in buffers + on links
 //! ```
 //! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the room of
 //! the one packet: credits are conserved as if it stood there until the last has left.
@@ -29,7 +29,7 @@ pub struct Census {
     pub copied: u64,
     /// Packets that interfaces have received, corrupted ones included.
     pub delivered: u64,
-    /// Packets that links have lost, by cause.
+    /// Packets that links have lost, by cause, and the copies that they have made.
     pub faults: FaultCounts,
     /// Packets in buffers of switches, and at endpoints that wait for room.
     pub buffered: u64,
@@ -38,6 +38,11 @@ pub struct Census {
 }
 
 impl Census {
+    /// Packets that there are: of interfaces, and copies that switches and links made.
+    pub fn made(&self) -> u64 {
+        self.supplied + self.copied + self.faults.duplicated
+    }
+
     /// Packets whose whereabouts are known.
     pub fn accounted(&self) -> u64 {
         self.delivered + self.faults.lost() + self.buffered + self.on_links
@@ -53,11 +58,13 @@ impl fmt::Display for Census {
         }
         write!(
             f,
-            " and {} are accounted for: {delivered} delivered, {} lost by chance, \
-             {} on dead links, {buffered} in buffers, {on_links} on links",
+            ", {} copied by links, and {} are accounted for: {delivered} delivered, {} lost by chance, \
+             {} on dead links, {} cut off from their destination, {buffered} in buffers, {on_links} on links",
+            faults.duplicated,
             self.accounted(),
             faults.dropped,
-            faults.dead
+            faults.dead,
+            faults.unreachable
         )
     }
 }
@@ -94,11 +101,7 @@ where
     N: Interface,
 {
     let census = census(simulation);
-    if census.supplied + census.copied == census.accounted() {
-        Ok(())
-    } else {
-        Err(NotConserved::Packets(census))
-    }
+    if census.made() == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(census)) }
 }
 
 /// A law of conservation that does not hold: a bug of the highest rank.

@@ -7,9 +7,10 @@ use crate::link::{LinkKind, Size};
 use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
+use crate::reroute::Reroutes;
 use crate::switch::CrossbarPace;
 use weft_topo::{ChannelPlan, LinkClass};
-use weft_units::{Bytes, Time};
+use weft_units::{Bytes, Span, Time};
 
 /// The constants that all switches and endpoints of a packet network share.
 pub(crate) struct Constants {
@@ -50,6 +51,8 @@ pub(crate) struct Constants {
     pub(crate) block_mask: u32,
     /// The queues that switches have published. Between pulses they are as constant as the rest.
     pub(crate) board: Board,
+    /// Tables by which switches route while links are off; `None`: routes never change.
+    pub(crate) reroutes: Option<Box<Reroutes>>,
 }
 
 impl Constants {
@@ -80,6 +83,11 @@ impl Constants {
     #[inline]
     pub(crate) fn size(&self, packet: &Packet) -> Size {
         Size { bytes: self.packet_bytes(packet), room: self.room(packet) }
+    }
+
+    /// Time of the largest packet on a line.
+    pub(crate) fn largest_span(&self, link: &LinkKind) -> Span {
+        link.rate.span(self.format.overhead() + self.format.payload + link.framing)
     }
 
     /// The time at which a packet that wins arbitration at the edge `now` reaches the output's line.

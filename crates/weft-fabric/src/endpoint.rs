@@ -103,6 +103,16 @@ impl<N> Endpoint<N> {
         }
     }
 
+    /// Counts the credits that have returned by `now`, for however many channels.
+    pub(crate) fn count_credits(&mut self, now: Time) {
+        match self.channels {
+            Some(_) => self.collect_credits(now),
+            None => {
+                self.has_credit(u32::MAX, now);
+            }
+        }
+    }
+
     /// The room behind the link for a virtual channel.
     #[inline]
     fn credits_of(&self, vc: u8) -> Credits {
@@ -163,6 +173,7 @@ impl<N> Endpoint<N> {
             stalled: self.stall.total(self.stalls(), now),
             fault: self.fault.as_deref(),
             layer: self.layer.as_deref(),
+            now,
         }
     }
 
@@ -180,7 +191,7 @@ impl<N> Endpoint<N> {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
-        self.fault.iter_mut().for_each(|fault| fault.reset());
+        self.fault.iter_mut().for_each(|fault| fault.reset(now));
         self.layer.iter_mut().for_each(|layer| layer.reset());
     }
 

@@ -57,6 +57,7 @@ mod multicast;
 mod network;
 mod packet;
 pub mod parameters;
+mod reroute;
 mod switch;
 mod traffic_class;
 
@@ -66,7 +67,7 @@ pub use conservation::{Census, NotConserved, census, check_credits, check_packet
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};
 pub use event::Wire;
-pub use fault::{FaultCounts, FaultParameters, MILLION};
+pub use fault::{FaultCounts, FaultParameters, MILLION, OffTimes, Stretch};
 pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};
 pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
@@ -78,4 +79,5 @@ pub use link_layer::{
 pub use multicast::{GroupError, GroupMembers, MulticastGroup};
 pub use network::{Network, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use reroute::{InForce, Reroutes};
 pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};

@@ -4,7 +4,7 @@
 //!              ┌─ credits left? ─┐   ┌── line: framing, rate ──┐
 //!   packet ──► │     Credits     │──►│ head begins … tail ends │── latency ──► input buffer, or an
 //!              └────────▲────────┘   └───────────┬─────────────┘               endpoint
-//!                       │                  fault: lost? corrupted?
+//!                       │                  fault: lost? corrupted? …
 //!                       └── ReturningCredits ◄────── latency ─── room becomes free, or the packet was lost
 //! ```
 //! An endpoint and an output of a switch send in the same way, by [`Sender`]. It borrows its state from where
@@ -79,10 +79,12 @@ pub struct LinkReport {
     pub busy: Span,
     /// Time during which a packet could have gone but for credits.
     pub stalled: Span,
-    /// Packets of these that it has lost or corrupted.
+    /// Packets of these to which it did something.
     pub faults: FaultCounts,
     /// Repetition and FEC of its link layer.
     pub layer: LayerCounts,
+    /// Time during which it was off.
+    pub off: Span,
 }
 
 /// Time per byte on a line, exactly: shared by all links of a kind.
@@ -376,11 +378,28 @@ impl Sender<'_> {
         }
         let latency = kind.latency + kind.routing;
         let tail = ended + latency;
-        let mut fate = fault.map_or(Fate::Arrives, |fault| fault.strike(tail));
-        if is_bad && fate == Fate::Arrives {
+        let mut fate = fault.map_or(Fate::Arrives, |fault| fault.strike(began, tail));
+        if is_bad && fate != Fate::Lost {
             fate = Fate::Corrupted;
         }
         Sent { came: earliest.head, began, ended, left, free, latency, wire: kind.latency, fate }
+    }
+
+    /// Sends a copy right after the packet that was `sent`; `None`: there are no credits for it.
+    #[cold]
+    pub(crate) fn copy(self, packet: &Packet, size: Size, sent: &Sent) -> Option<Sent> {
+        if !self.credits.cover(size.room) {
+            return None;
+        }
+        let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
+        let sender = Sender { kind, line, credits, carried, acknowledgements, fault: None, layer };
+        let mut copy = sender.send(packet, size, Earliest { head: sent.ended, tail: sent.ended });
+        if let Some(fault) = fault
+            && fault.copy(copy.began, copy.tail()) == Fate::Lost
+        {
+            copy.fate = Fate::Lost;
+        }
+        Some(copy)
     }
 }
 
@@ -395,6 +414,13 @@ impl Sent {
     #[inline(always)]
     pub(crate) fn tail(&self) -> Time {
         self.ended + self.latency
+    }
+
+    /// The same packet where it is held up, so that one of up to `largest` on the line that follows it closely
+    /// overtakes it.
+    pub(crate) fn held_up(self, largest: Span) -> Sent {
+        let by = (self.ended - self.began) + largest;
+        Sent { began: self.began + by, ended: self.ended + by, ..self }
     }
 
     /// Time at which the credit of a lost packet returns: when the far end could have answered its tail.
@@ -423,12 +449,13 @@ pub(crate) struct SenderState<'a> {
     pub(crate) stalled: Span,
     pub(crate) fault: Option<&'a Fault>,
     pub(crate) layer: Option<&'a LayerState>,
+    pub(crate) now: Time,
 }
 
 impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
-        let SenderState { kind, class, carried, stalled, fault, layer } = self;
+        let SenderState { kind, class, carried, stalled, fault, layer, now } = self;
         let mut faults = fault.map_or(FaultCounts::default(), |fault| fault.counts);
         faults.corrupted += layer.map_or(0, LayerState::corrupted);
         LinkReport {
@@ -441,6 +468,7 @@ impl SenderState<'_> {
             stalled,
             faults,
             layer: layer.map_or(LayerCounts::default(), LayerState::counts),
+            off: fault.map_or(Span::ZERO, |fault| fault.time_off(now)),
         }
     }
 }

@@ -23,9 +23,10 @@ use crate::hop::{Crossed, HopRecord, Instants};
 use crate::interface::{
     Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
 };
-use crate::link::{Earliest, LinkEnd, LinkReport, Sent};
+use crate::link::{Earliest, LinkEnd, LinkKind, LinkReport, Sent, Size};
 use crate::link_layer::LayerState;
 use crate::packet::{Age, Packet};
+use crate::reroute::Reroutes;
 use crate::switch::{Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
 use weft_engine::{Context, Event, Model, Pulses, SiteId, prefetch};
@@ -59,6 +60,11 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     pub fn queueing_always(mut self) -> Network<T, N> {
         self.constants.passes = false;
         self
+    }
+
+    /// Makes switches route by tables while links are off, before the run begins.
+    pub fn reroute(&mut self, reroutes: Reroutes) {
+        self.constants.reroutes = Some(Box::new(reroutes));
     }
 
     /// The event by which a timer of an endpoint's interface fires at `at`, to be inserted between runs.
@@ -152,10 +158,17 @@ impl<N: Interface> Site<N> {
         Bytes::new(self.endpoints.iter().map(|e| e.received_payload).sum())
     }
 
-    /// Packets that its links and those of its endpoints have lost and corrupted since the run began.
+    /// Packets of its endpoints that tables routed at its switch, and packets that it dropped because no link
+    /// led towards their destination, both since the counters were last reset.
+    pub fn detours(&self) -> (u64, u64) {
+        let detours = &self.switch.ports().detours;
+        (detours.rerouted, detours.cut_off)
+    }
+
+    /// Packets that its links and those of its endpoints have lost, corrupted, … since the run began.
     pub fn faults(&self) -> FaultCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
-        let mut counts = FaultCounts::default();
+        let mut counts = FaultCounts { unreachable: self.switch.ports().detours.cut_off_in_all(), ..Default::default() };
         injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
         let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
         let layers = layers.chain(&self.switch.ports().layers);
@@ -243,6 +256,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
                 let Network { topology, constants, .. } = self;
                 let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
                 let mut context = SwitchContext { now, topology, constants, sink };
+                if let Some(reroutes) = &constants.reroutes
+                    && !packet.is_multicast()
+                    && reroutes.cut_off(now, site.switch.ports().switch, packet.destination)
+                {
+                    return site.switch.ports_mut().discard(packet, &mut context);
+                }
                 site.switch.arrive(packet, undisturbed_until, &mut context);
             }
             Entity::Endpoint(index) => {
@@ -381,11 +400,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return context.schedule_injection(&mut endpoint.next_injection, next);
         }
         endpoint.stall.end(now);
-        let sent = self.put_on_link(endpoint, packet, (Channel { port, vc: 0 }, came), context);
-        if sent.fate == Fate::Lost {
-            endpoint.expect_credit(sent.credit_back(), 0, size.room);
-        }
-        let next = sent.free.max(endpoint.interface.next_injection(sent.free, &self.interface));
+        let free = self.put_on_link(endpoint, packet, (Channel { port, vc: 0 }, came), context);
+        let next = free.max(endpoint.interface.next_injection(free, &self.interface));
         context.schedule_injection(&mut endpoint.next_injection, next);
     }
 
@@ -427,15 +443,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         endpoint.channels = Some(channels);
         let next = match taken {
             Some((staged, vc)) => {
-                let size = constants.size(&staged.packet);
                 let channel = Channel { port, vc };
-                let sent = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
-                if sent.fate == Fate::Lost {
-                    endpoint.expect_credit(sent.credit_back(), vc, size.room);
-                }
+                let free = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
                 match waits {
-                    true => sent.free,
-                    false => sent.free.max(endpoint.interface.next_injection(sent.free, &self.interface)),
+                    true => free,
+                    false => free.max(endpoint.interface.next_injection(free, &self.interface)),
                 }
             }
             None if waits => endpoint.next_credit().min(ask_at),
@@ -445,6 +457,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     }
 
     /// Sends a packet, which the interface handed over at `came`, to a channel of a port of the switch.
+    /// Returns the time from which the line is free.
     #[inline]
     fn put_on_link(
         &self,
@@ -452,7 +465,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         mut packet: Packet,
         (channel, came): (Channel, Time),
         context: &mut InterfaceContext<'_, '_, N>,
-    ) -> Sent {
+    ) -> Time {
         let (now, site) = (context.now(), context.events.site());
         let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
         let earliest = Earliest { head: now, tail: now };
@@ -466,21 +479,55 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             let times = Instants { came, ready: came, could: came, crossed: began, began, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
-        if sent.fate != Fate::Lost {
-            packet.address = match packet.is_multicast() {
-                true => self.constants.trees.address(&packet),
-                false => self.topology.endpoint_address(packet.destination),
-            };
-            packet.start_route(if packet.is_multicast() { 0 } else { self.constants.block_mask });
-            packet.set_channel(channel);
-            packet.hops = 0;
-            if self.constants.keeps_ages {
-                packet.age = Age::default().after(sent.head() - came);
-            }
-            sent.stamp::<true>(&mut packet);
-            let order = Entity::Switch.order(EventKind::Packet);
-            context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });
+        packet.address = match packet.is_multicast() {
+            true => self.constants.trees.address(&packet),
+            false => self.topology.endpoint_address(packet.destination),
+        };
+        packet.start_route(if packet.is_multicast() { 0 } else { self.constants.block_mask });
+        packet.set_channel(channel);
+        packet.hops = 0;
+        if self.constants.keeps_ages {
+            packet.age = Age::default().after(sent.head() - came);
         }
-        sent
+        if sent.fate != Fate::Arrives {
+            return self.put_with_fate(endpoint, (packet, size), (kind, &sent), context);
+        }
+        depart(packet, &sent, context);
+        sent.free
     }
+
+    /// The rest of [`Network::put_on_link`] for a packet to which the link has done something.
+    #[cold]
+    fn put_with_fate(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        (packet, size): (Packet, Size),
+        (kind, sent): (&LinkKind, &Sent),
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) -> Time {
+        let vc = packet.channel().vc;
+        match sent.fate {
+            Fate::Lost => endpoint.expect_credit(sent.credit_back(), vc, size.room),
+            Fate::Reordered => depart(packet, &sent.held_up(self.constants.largest_span(kind)), context),
+            _ => depart(packet, sent, context),
+        }
+        if sent.fate != Fate::Duplicated {
+            return sent.free;
+        }
+        endpoint.count_credits(context.now());
+        let Some(copy) = endpoint.sender(kind, vc).copy(&packet, size, sent) else { return sent.free };
+        match copy.fate {
+            Fate::Lost => endpoint.expect_credit(copy.credit_back(), vc, size.room),
+            _ => depart(packet, &copy, context),
+        }
+        copy.free
+    }
+}
+
+/// A packet that its endpoint has sent comes to the switch.
+#[inline]
+fn depart<N: Interface>(mut packet: Packet, sent: &Sent, context: &mut InterfaceContext<'_, '_, N>) {
+    sent.stamp::<true>(&mut packet);
+    let (site, order) = (context.events.site(), Entity::Switch.order(EventKind::Packet));
+    context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });
 }

@@ -22,6 +22,55 @@ section! {
     struct RawFabric {
         /// `packet`: links and switches; `ideal`: LogGP without queues.
         kind: Entry<FabricKind>,
+        /// The way that packets take while links are off: `none`, that of the routing, which is usual, or
+        /// `up-down`, by tables over what is left.
+        reroute: Option<Entry<RerouteName>>,
+        /// From when a link fails or comes back to when all switches route otherwise; with `up-down`.
+        reroute_after: Option<Entry<Span>>,
+    }
+}
+
+/// Ways around failures by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RerouteName {
+    None,
+    UpDown,
+}
+
+names!(RerouteName, "Reroute", "a way around failures", {
+    None = "none",
+    UpDown = "up-down",
+});
+
+/// Checks the keys of rerouting: how long after a failure switches route around it; `None`: they do not. The
+/// outer `None`: a problem was reported.
+pub(super) fn check_reroute(
+    fabric: &RawFabric,
+    location: Location,
+    reader: &mut Reader<'_>,
+) -> Option<Option<Span>> {
+    let is_asked_for = fabric.reroute.as_ref().filter(|entry| entry.value == RerouteName::UpDown);
+    match (is_asked_for, &fabric.reroute_after) {
+        _ if fabric.kind.value != FabricKind::Packet => {
+            reader.forget("fabric.reroute");
+            reader.forget("fabric.reroute_after");
+            Some(None)
+        }
+        (Some(_), Some(after)) => Some(Some(after.value)),
+        (None, None) => Some(None),
+        (Some(entry), None) => {
+            let help = "write fabric.reroute_after as well: the time that switches or their manager take to notice, \
+                        such as 10us";
+            let problem = Problem::new("rerouting needs a reaction time", "no fabric.reroute_after", help);
+            reader.report(if entry.location.is_set() { entry.location } else { location }, problem);
+            None
+        }
+        (None, Some(after)) => {
+            let help = "write fabric.reroute = \"up-down\" as well, or leave it out";
+            let problem = Problem::new("`fabric.reroute_after` is for switches that reroute", "these do not", help);
+            reader.report(after.location, problem);
+            None
+        }
     }
 }
 

@@ -41,7 +41,7 @@ mod value;
 pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
-pub use faults::{FaultRule, FaultyLinks};
+pub use faults::{FaultRule, FaultyLinks, Outage, ScheduledOutage};
 pub use graph_file::Files;
 pub use interface::{
     ExanetNic, Host, InterfaceModel, InterfacePace, Nic, OverheadsNic, ProcessLimits, RankLimit, Rdma,
@@ -63,6 +63,7 @@ use std::path::Path;
 use weft_fabric::Publishing;
 use weft_fabric::parameters::PacketFormat;
 use weft_topo::{Topology as _, TopologyParameters};
+use weft_units::Span;
 
 /// Longest machine file that is read, in bytes.
 pub const MAX_FILE: u64 = 4 << 20;
@@ -89,7 +90,7 @@ section! {
         ideal: Option<fabric::RawIdeal>,
         /// The board on which switches publish their queues; for the routing `ugal-g` alone.
         queue_board: Option<queue_board::RawQueueBoard>,
-        /// Links that lose or corrupt packets, or fail for good; none where not given.
+        /// Links that lose, corrupt, duplicate or reorder packets, or are off; none where not given.
         faults: Option<Vec<faults::RawFaultRule>>,
         /// Groups of endpoints to which switches copy packets; none where not given.
         multicast: Option<Vec<multicast::RawGroupRule>>,
@@ -138,6 +139,10 @@ pub struct Machine {
     /// Groups of endpoints to which switches copy packets.
     #[serde(default)]
     pub multicast: Vec<GroupRule>,
+    /// From when a link fails or comes back to when switches route by tables over what is left; `None`: routes do
+    /// not change.
+    #[serde(default)]
+    pub reroute_after: Option<Span>,
     /// The network interface.
     pub nic: Nic,
     /// The hosts that endpoints are attached to.
@@ -337,6 +342,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let topology = topology::check(raw.topology, reader);
     let link_classes = topology.as_ref().map(|topology| topology.link_classes.clone());
     let endpoints = topology.as_ref().map(|topology| topology.parameters.endpoints());
+    let reroute_after = fabric::check_reroute(&raw.fabric, raw.location, reader);
     let sections = fabric::RawFabricSections {
         fabric: raw.fabric,
         packet: raw.packet,
@@ -362,6 +368,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         multicast: groups?,
         queue_board: queue_board.filter(|_| !is_ideal),
         faults: if is_ideal { Vec::new() } else { rules? },
+        reroute_after: reroute_after?,
         name: raw.machine.name,
         title: raw.machine.title,
         description: raw.machine.description.unwrap_or_default(),

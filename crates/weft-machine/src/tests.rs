@@ -603,7 +603,9 @@ fn faults_are_read_and_attributed() {
         links: FaultyLinks::Class("x".to_owned()),
         drop: 100,
         corrupt: 7,
-        off_at: Some(weft_units::Span::from_us(20)),
+        duplicate: 0,
+        reorder: 0,
+        outage: Outage::Once { off_at: weft_units::Span::from_us(20), on_at: None },
     };
     assert_eq!(machine.faults, [expected]);
     assert_eq!(machine.get("faults.0").unwrap().kind, Kind::Assumed);
@@ -619,6 +621,21 @@ fn faults_are_read_and_attributed() {
         ("faults=[{drop=1_000_001}]", "in a million"),
         ("faults=[{drop=0.5}]", "in a million"),
         ("faults=[{drop=600_000,corrupt=600_000}]", "more packets than there are"),
+        ("faults=[{drop=600_000,reorder=300_000,duplicate=200_000}]", "more packets than there are"),
+        ("faults=[{on_at=\"20us\"}]", "write off_at as well"),
+        ("faults=[{off_at=\"20us\",on_at=\"20us\"}]", "links come back at 20us, before they fail at 20us"),
+        ("faults=[{off_at=\"20us\",on_at=\"late\"}]", "late"),
+        ("faults=[{off_at=\"20us\",until=\"1ms\"}]", "says twice when its links are off"),
+        ("faults=[{mean_time_to_failure=\"1ms\"}]", "random failures need three times"),
+        (
+            "faults=[{mean_time_to_failure=\"1ms\",mean_time_to_repair=\"0us\",until=\"1ms\"}]",
+            "`mean_time_to_repair` is zero",
+        ),
+        ("faults=[{schedule=\"no-such-file.csv\"}]", "no-such-file.csv"),
+        ("faults=[{of=\"M1QAF1\",schedule=\"no-such-file.csv\"}]", "a schedule names its links itself"),
+        ("fabric.reroute=up-down", "fabric.reroute_after"),
+        ("fabric.reroute_after=10us", "these do not"),
+        ("fabric.reroute=detour", "up-down"),
         ("faults=[{class=\"x\",of=\"M1QAF1\"}]", "says twice"),
         ("faults=[{between=[\"M1QAF1\"]}]", "two ends"),
         ("faults=[{droop=1}]", "did you mean"),

@@ -120,6 +120,12 @@ row! {
     corrected_codewords: u64,
     /// Code words with bytes of packets that FEC could not correct.
     uncorrected_codewords: u64,
+    /// Packets among them that are copies which it made.
+    duplicated: u64,
+    /// Packets among them that it held up, so that the next could overtake them.
+    reordered: u64,
+    /// Time in which it was off.
+    off_ps: Span,
 }
 
 row! {

@@ -87,6 +87,9 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
         replayed: 0,
         corrected_codewords: 0,
         uncorrected_codewords: 0,
+        duplicated: 0,
+        reordered: 0,
+        off_ps: Span::ZERO,
     }
 }
 

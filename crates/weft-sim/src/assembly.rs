@@ -10,9 +10,11 @@
 //!             └─ endpoint_of_core ────► where ranks sit
 //! ```
 
+mod failures;
 mod faults;
 mod groups;
 
+pub use failures::{FailureState, Failures, failures};
 pub use faults::{Faults, faults};
 pub use groups::{MachineGroup, groups, machine_groups};
 
@@ -79,6 +81,44 @@ pub enum AssemblyError {
     /// Switches that cannot copy packets for groups.
     #[error("topology: {0}")]
     Replication(GroupError),
+    /// Copies of packets at an interface that would take one for another packet.
+    #[error(
+        "faults.{number}.duplicate: the interface `overheads` numbers no packets, and would count a copy as the next \
+         packet of its message; set nic.model=exanet, or leave out duplicate"
+    )]
+    Duplicates {
+        /// Which rule, counted from 0.
+        number: usize,
+    },
+    /// More random failures than can be kept.
+    #[error(
+        "faults.{number}: about {expected} failures are to be drawn, at most {limit} can be; write longer mean times, \
+         an earlier `until`, or fewer links"
+    )]
+    TooManyFailures {
+        /// Which rule, counted from 0.
+        number: usize,
+        /// About how many.
+        expected: u128,
+        /// At most how many.
+        limit: u128,
+    },
+    /// Endpoints that no route can reach for the rest of the run.
+    #[error("fabric.reroute: {cut}; let the links come back (on_at), or leave out fabric.reroute to see what is lost")]
+    CutOff {
+        /// When, and which.
+        cut: String,
+    },
+    /// Tables that take too much memory.
+    #[error("{}", AssemblyError::tables(*states, *needed, *limit))]
+    Tables {
+        /// Sets of links that are off together.
+        states: usize,
+        /// Memory that their tables take.
+        needed: Bytes,
+        /// Memory that they may take.
+        limit: Bytes,
+    },
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]
     Algorithm(#[from] AlgorithmError),
@@ -198,8 +238,11 @@ pub fn check(machine: &Machine, layout: &Layout) -> Result<(), AssemblyError> {
     if let FabricParameters::Packet(parameters) = fabric_parameters(machine, layout.clone(), 0)? {
         parameters.check(machine.queue_board).map_err(AssemblyError::network)?;
     }
-    faults(machine, layout)?;
     machine_groups(machine, layout)?;
+    let faults = faults(machine, layout, 1)?;
+    if let (Some(after), Some(failures)) = (machine.reroute_after, failures(faults.as_ref(), layout, machine)) {
+        failures.reroutes(layout, after)?;
+    }
     protocol(machine, Wildcards::Recorded)?;
     Ok(())
 }

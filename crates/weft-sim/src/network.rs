@@ -42,10 +42,12 @@ pub struct LinkUse {
     pub busy: Span,
     /// Time in which a packet stood ready while the buffer behind it was full.
     pub stalled: Span,
-    /// Which of the packets it lost or corrupted.
+    /// The packets to which it did something.
     pub faults: FaultCounts,
     /// Repetition and FEC of its link layer.
     pub layer: LayerCounts,
+    /// Time in which it was off.
+    pub off: Span,
 }
 
 /// The packets that have crossed links.
@@ -56,10 +58,16 @@ pub struct Crossed {
     pub packet_hops: u64,
     /// Packets that left the network for an endpoint.
     pub packets: u64,
-    /// The packets that links lost and corrupted.
+    /// The packets that links lost, corrupted, …, and switches that could not route them dropped.
     pub faults: FaultCounts,
     /// Repetition and FEC of their link layers.
     pub layer: LayerCounts,
+    /// Packets that tables routed, as links were off, when they came to their first switch.
+    #[serde(default)]
+    pub rerouted: u64,
+    /// Time in which links were off, each direction by itself, added up.
+    #[serde(default)]
+    pub links_off: Span,
 }
 
 impl std::ops::AddAssign for Crossed {
@@ -68,6 +76,8 @@ impl std::ops::AddAssign for Crossed {
         self.packets += other.packets;
         self.faults += other.faults;
         self.layer += other.layer;
+        self.rerouted += other.rerouted;
+        self.links_off += other.links_off;
     }
 }
 
@@ -94,9 +104,9 @@ pub trait SimulatedNetwork<H: Host> {
         let any = faults.lost() + faults.corrupted > 0 && self.buffered() == 0;
         any.then(|| {
             format!(
-                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface \
-                 did not repair is missing, and ranks wait for it",
-                faults.dropped, faults.dead, faults.corrupted
+                "{} packets were lost by chance, {} on dead links, {} were cut off from their destination, and {} \
+                 were corrupted; what the interface did not repair is missing, and ranks wait for it",
+                faults.dropped, faults.dead, faults.unreachable, faults.corrupted
             )
         })
     }
@@ -225,7 +235,15 @@ impl<'a> NetworkSetup<'a> {
             FabricParameters::Packet(parameters) => {
                 let rates = parameters.links.iter().map(|link| link.rate).collect();
                 let envelope = machine.packet.header + machine.packet.footer;
-                let faults = assembly::faults(machine, &parameters.layout)?;
+                let faults = assembly::faults(machine, &parameters.layout, seed)?;
+                let failures = match machine.reroute_after {
+                    Some(_) => assembly::failures(faults.as_ref(), &parameters.layout, machine),
+                    None => None,
+                };
+                let reroutes = match (machine.reroute_after, failures) {
+                    (Some(after), Some(failures)) => Some(failures.reroutes(&parameters.layout, after)?),
+                    _ => None,
+                };
                 let mut initial =
                     Network::build(parameters, interface, make_nic).map_err(AssemblyError::network)?;
                 if let Some(publishing) = machine.queue_board {
@@ -237,6 +255,9 @@ impl<'a> NetworkSetup<'a> {
                 }
                 if !groups.is_empty() {
                     initial = Network::with_groups(initial, groups).map_err(AssemblyError::Replication)?;
+                }
+                if let Some(reroutes) = reroutes {
+                    initial.model.reroute(reroutes);
                 }
                 let simulation = simulation(initial, threads, saved)?;
                 Ok(Box::new(PacketNetwork::<H, N> { simulation, rates, envelope, host: PhantomData }))
@@ -364,6 +385,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 stalled: link.stalled,
                 faults: link.faults,
                 layer: link.layer,
+                off: link.off,
             }
         };
         let is_injection = |link: &weft_fabric::LinkReport| matches!(link.from, LinkEnd::Endpoint(_));
@@ -380,7 +402,13 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
             let (faults, layer) = (link.faults, link.layer);
             let left = link.packets - faults.lost();
             let packets = if matches!(link.to, Attachment::Endpoint(_)) { left } else { 0 };
-            crossed += Crossed { packet_hops: link.packets, packets, faults, layer };
+            let links_off = link.off;
+            crossed += Crossed { packet_hops: link.packets, packets, faults, layer, rerouted: 0, links_off };
+        }
+        for (_, site) in self.simulation.sites() {
+            let (rerouted, cut_off) = site.detours();
+            crossed.rerouted += rerouted;
+            crossed.faults.unreachable += cut_off;
         }
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
         crossed.packet_hops -= acknowledgements;
@@ -429,6 +457,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 stalled: Span::ZERO,
                 faults: FaultCounts::default(),
                 layer: LayerCounts::default(),
+                off: Span::ZERO,
             });
         }
     }

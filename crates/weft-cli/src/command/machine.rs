@@ -10,7 +10,7 @@ use crate::output;
 use crate::progress::Bar;
 use clap::{Args, Subcommand};
 use weft_sim::experiment::machine::{
-    self, EndpointName, MachineCheck, MachineFigures, MachineValue, MessageClassLine, ShippedMachine,
+    self, EndpointName, LinkName, MachineCheck, MachineFigures, MachineValue, MessageClassLine, ShippedMachine,
 };
 
 /// The subcommands of `weft machine`.
@@ -22,8 +22,8 @@ pub enum MachineCommand {
     Show(OneMachine),
     /// Show the deadlock proof, and the values that no source gives
     Check(OneMachine),
-    /// List the endpoints by name, as --from, --to and mapping files write them
-    Names(OneMachine),
+    /// List the endpoints by name, as --from, --to and mapping files write them; the links with --links
+    Names(NamesOptions),
     /// Draw the switches and links as SVG; by groups, subtrees or layers above 1,000 switches
     Draw(draw::DrawOptions),
     /// List the values and figures in which two machines differ; status 1 if there are any
@@ -46,6 +46,17 @@ pub struct OneMachine {
     format: FormatOptions,
 }
 
+/// What to list the names of.
+#[derive(Args)]
+pub struct NamesOptions {
+    #[command(flatten)]
+    one: OneMachine,
+
+    /// List the links instead, by their ends, as [[faults]] takes them
+    #[arg(long)]
+    links: bool,
+}
+
 impl MachineCommand {
     /// Does it.
     pub fn run(self) -> Result<Status, Failure> {
@@ -53,7 +64,8 @@ impl MachineCommand {
             MachineCommand::List(format) => list(format),
             MachineCommand::Show(one) => show(&one),
             MachineCommand::Check(one) => check(&one),
-            MachineCommand::Names(one) => names(&one),
+            MachineCommand::Names(NamesOptions { one, links: true }) => links(&one),
+            MachineCommand::Names(NamesOptions { one, links: false }) => names(&one),
             MachineCommand::Draw(options) => options.run(),
             MachineCommand::Diff(options) => options.run(),
             MachineCommand::New(options) => options.run(),
@@ -134,6 +146,21 @@ fn names(one: &OneMachine) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
+fn links(one: &OneMachine) -> Result<Status, Failure> {
+    let rows = machine::links(&machine::input(&one.machine, &one.sets.sets)?)?;
+    if one.format.json {
+        let rows: Vec<_> = rows.collect();
+        output::document(&serde_json::json!({ "command": "machine names --links", "rows": rows }))?;
+    } else {
+        let port = |port: Option<u32>| port.map_or("-".to_owned(), |port| port.to_string());
+        let row =
+            |row: LinkName| [row.from, row.to, port(row.from_port), port(row.to_port), row.class];
+        let columns = ["from", "to", "port", "port there", "class"];
+        output::text(&output::table(columns, [false, false, true, true, false], rows.map(row)))?;
+    }
+    Ok(Status::Done)
+}
+
 fn check(one: &OneMachine) -> Result<Status, Failure> {
     let check = machine::check(&machine::input(&one.machine, &one.sets.sets)?)?;
     if one.format.json {
@@ -156,7 +183,15 @@ fn check_text(check: &MachineCheck) -> String {
         [] => String::new(),
         classes => format!("classes of messages at endpoints:\n{}\n", classes_text(classes)),
     };
-    format!("{}: {verdict}\n{proof}{classes}{assumed}", check.machine)
+    let failures = check.failures.as_ref().map_or(String::new(), |failures| {
+        let states = match failures.states {
+            1 => "one state of failed links".to_owned(),
+            states => format!("{states} states of failed links"),
+        };
+        let lines = failures.proof.iter().chain(&failures.cuts).map(|line| format!("  {line}\n"));
+        format!("{states}:\n{}", lines.collect::<String>())
+    });
+    format!("{}: {verdict}\n{proof}{failures}{classes}{assumed}", check.machine)
 }
 
 fn classes_text(classes: &[MessageClassLine]) -> String {

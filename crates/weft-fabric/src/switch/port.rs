@@ -28,6 +28,7 @@ use crate::fault::{Fate, Fault};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
 use crate::link_layer::LayerState;
+use crate::packet::Packet;
 use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
@@ -85,6 +86,28 @@ impl Port {
     }
 }
 
+/// Packets of one switch that tables of failures concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub(crate) struct Detours {
+    /// Packets of its endpoints that tables routed, since the counters were last reset.
+    pub(crate) rerouted: u64,
+    /// Packets dropped because no link led towards their destination, since then.
+    pub(crate) cut_off: u64,
+    /// Packets so dropped before.
+    cut_off_before: u64,
+}
+
+impl Detours {
+    /// Packets dropped because no link led towards their destination, since the run began.
+    pub(crate) fn cut_off_in_all(&self) -> u64 {
+        self.cut_off_before + self.cut_off
+    }
+
+    fn reset(&mut self) {
+        *self = Detours { cut_off_before: self.cut_off_in_all(), ..Detours::default() };
+    }
+}
+
 /// The ports of one switch. First lies what every hop asks for.
 #[derive(Serialize, Deserialize)]
 #[repr(C)]
@@ -107,6 +130,8 @@ pub(crate) struct Ports {
     pub(crate) faults: Box<[Fault]>,
     /// Link layers of the outputs; empty where none adds to packets.
     pub(crate) layers: Box<[LayerState]>,
+    /// Packets that its tables of failures concerned.
+    pub(crate) detours: Detours,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
     /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
@@ -231,6 +256,7 @@ impl Ports {
             address,
             faults: Box::default(),
             layers: Box::default(),
+            detours: Detours::default(),
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
@@ -268,6 +294,7 @@ impl Ports {
             stalled: self.stalls[output].total(port.stalls, now),
             fault: self.faults.get(output),
             layer: self.layers.get(output),
+            now,
         }
     }
 
@@ -279,8 +306,9 @@ impl Ports {
     /// Sets all counters to zero. A stall that is running then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.acknowledgements = 0;
-        self.faults.iter_mut().for_each(Fault::reset);
+        self.faults.iter_mut().for_each(|fault| fault.reset(now));
         self.layers.iter_mut().for_each(LayerState::reset);
+        self.detours.reset();
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
     }
@@ -329,6 +357,11 @@ impl Ports {
         let mut view =
             Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
         let packet = &mut buffered.packet;
+        if let Some(reroutes) = &constants.reroutes
+            && let Some(next) = reroutes.next_hop(now, position, packet, &mut view)
+        {
+            return self.detour(buffered, from, next, constants);
+        }
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
         let mut vc = came - of_routing + vc.0;
@@ -368,6 +401,31 @@ impl Ports {
         };
         let others = (1..plan.lanes).map(|step| plan.in_lane(vc, (plan.lane(vc) + step) % plan.lanes));
         others.fold(vc, |most, other| if room(other) > room(most) { other } else { most })
+    }
+
+    /// Tables have routed a packet that came in by `from`.
+    #[cold]
+    fn detour(&mut self, buffered: &mut Buffered, from: Channel, next: NextHop, constants: &Constants) {
+        let is_injected = matches!(self.ports[usize::from(from.port)].peer, Peer::Endpoint(_));
+        self.detours.rerouted += u64::from(is_injected);
+        // Class and lane stay as they are.
+        let came = u32::from(from.vc);
+        let vc = came - constants.plan.of_routing(came) + next.vc.0;
+        let packet = &mut buffered.packet;
+        packet.set_channel(Channel { port: next.port.0 as u16, vc: vc as u8 });
+        self.ports[next.port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Drops a packet whose head has come and which no link leads towards its destination. Its room is free
+    /// when its tail has come.
+    #[cold]
+    pub(crate) fn discard<T, S: Sink>(&mut self, packet: &Packet, context: &mut SwitchContext<'_, T, S>) {
+        let SwitchContext { now, constants, .. } = *context;
+        self.detours.cut_off += 1;
+        let from = packet.channel();
+        let input = &self.ports[usize::from(from.port)];
+        let back = now + packet.stretch() + constants.link(input.class).latency;
+        context.sink.credit(input.peer, from.vc, constants.room(packet), back);
     }
 
     /// A credit will return at `time`, which lies in the window that begins at `start`.
@@ -538,6 +596,10 @@ impl Ports {
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
+        if CARE && self.faults.get(crossing.output).is_some_and(Fault::may_copy) {
+            // Whether there is room for a copy must not depend on when credits were last counted.
+            self.collect_credits(crossing.output, crossing.edge, constants);
+        }
         // The packet stays where it is until all of it is copied at once.
         let packet = &buffered.packet;
         let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
@@ -564,16 +626,30 @@ impl Ports {
             layer: if CARE { self.layers.get_mut(crossing.output) } else { None },
         };
         let sent = sender.send(packet, size, earliest);
+        let mut copy = None;
+        if CARE && sent.fate == Fate::Duplicated {
+            let sender = Sender {
+                kind: constants.link(port.class),
+                line: &mut port.line,
+                credits: &mut self.credits[constants.channels.number(packet.channel())],
+                carried: &mut port.carried,
+                acknowledgements: &mut self.acknowledgements,
+                fault: self.faults.get_mut(crossing.output),
+                layer: self.layers.get_mut(crossing.output),
+            };
+            copy = sender.copy(packet, size, &sent);
+        }
+        let free = if CARE { copy.map_or(sent.free, |copy: Sent| copy.free) } else { sent.free };
         // The input is free when the tail has left it for the crossbar, and the room in its buffer too.
         let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
         let input_ready = next_grant(crossing.edge, left, constants);
-        let is_free_later = CARE && sent.free > sent.left;
+        let is_free_later = CARE && free > sent.left;
         port.output_ready = if O::ARE_BUFFERED {
             let output = &mut self.crossbar[crossing.output];
-            let free = output.fill(size.bytes, sent.free, pipeline, constants);
-            next_grant(crossing.edge, free, constants)
+            let next = output.fill(size.bytes, free, pipeline, constants);
+            next_grant(crossing.edge, next, constants)
         } else if is_free_later {
-            next_grant(crossing.edge, sent.free - pipeline, constants)
+            next_grant(crossing.edge, free - pipeline, constants)
         } else {
             input_ready
         };
@@ -597,8 +673,8 @@ impl Ports {
             let back = left + constants.link(input.class).latency;
             sink.credit(input.peer, from.vc, size.room, back);
         }
-        if CARE && sent.fate == Fate::Lost {
-            return self.lose(crossing.output, buffered, &sent, constants);
+        if CARE && sent.fate != Fate::Arrives {
+            return self.hand_over(crossing.output, buffered, (sent, copy), (constants, sink));
         }
         let mut packet = *packet;
         if CARE && packet.is_multicast() {
@@ -609,6 +685,36 @@ impl Ports {
             packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
         }
         sink.packet(peer, packet, &sent);
+    }
+
+    /// Hands over a packet to which the link of an output has done something, and its copy.
+    #[cold]
+    fn hand_over(
+        &mut self,
+        output: usize,
+        buffered: &Buffered,
+        (sent, copy): (Sent, Option<Sent>),
+        (constants, sink): (&Constants, &mut impl Sink),
+    ) {
+        for sent in std::iter::once(sent).chain(copy) {
+            let Port { peer, class, .. } = self.ports[output];
+            let mut packet = buffered.packet;
+            if packet.is_multicast() {
+                replication::depart(&mut packet);
+            }
+            sent.stamp::<true>(&mut packet);
+            if constants.keeps_ages {
+                packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
+            }
+            match sent.fate {
+                Fate::Lost => self.lose(output, buffered, &sent, constants),
+                Fate::Reordered => {
+                    let largest = constants.largest_span(constants.link(class));
+                    sink.packet(peer, packet, &sent.held_up(largest));
+                }
+                _ => sink.packet(peer, packet, &sent),
+            }
+        }
     }
 
     /// The record of a watched packet that an output has sent.
@@ -662,7 +768,7 @@ mod tests {
     use crate::arbiter::RequestGroups;
     use crate::link::{LineRate, LinkKind};
     use crate::multicast::Trees;
-    use crate::packet::{Addressing, HeaderBits, Packet, Part};
+    use crate::packet::{Addressing, HeaderBits, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
     use crate::switch::CrossbarPace;
     use weft_topo::{Attachment, ChannelPlan, LaneChoice};
@@ -726,6 +832,7 @@ mod tests {
             trees: Trees::default(),
             block_mask: 0,
             board: Board::NONE,
+            reroutes: None,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));

@@ -79,6 +79,7 @@ mod tests {
             stalled: Span::ZERO,
             faults: FaultCounts::default(),
             layer: weft_fabric::LayerCounts::default(),
+            off: Span::ZERO,
         }
     }
 

@@ -40,6 +40,8 @@ pub trait ProgressListener: Sync {
     /// Hears at virtual epochs the share of the work that is done, 0 to 1, and the present part of the work,
     /// such as `load 0.3`.
     fn advance(&self, share: f64, doing: &str);
+    /// Hears, before a run begins, what its user should know.
+    fn warn(&self, _warning: &str) {}
 }
 
 /// A listener that says nothing.

@@ -52,6 +52,9 @@ pub(crate) fn write_links<H: Host>(
             replayed: link.layer.replayed,
             corrected_codewords: link.layer.corrected_codewords,
             uncorrected_codewords: link.layer.uncorrected_codewords,
+            duplicated: link.faults.duplicated,
+            reordered: link.faults.reordered,
+            off_ps: link.off,
         });
     });
     outcome

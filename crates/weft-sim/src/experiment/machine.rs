@@ -11,15 +11,15 @@ use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
 use serde::Serialize;
 use weft_machine::{
-    Constant, Diagnostics, Fabric, Files, Machine, SHIPPED, check_text, check_with_files,
+    Constant, Diagnostics, Fabric, Files, Machine, Outage, SHIPPED, check_text, check_with_files,
     list as shipped_machines,
 };
 use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
-    ClassUse, Layout, MessageClass, PatternLoad, Topology as _, WithChannels, figures_with_progress, prove,
-    prove_classes,
+    Attachment, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Topology as _, WithChannels,
+    figures_with_progress, prove, prove_classes,
 };
-use weft_units::{Bytes, EndpointId};
+use weft_units::{Bytes, EndpointId, PortId, SwitchId};
 
 /// A machine that ships with weft.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -117,12 +117,27 @@ pub struct MachineCheck {
     pub endpoint_proof: Vec<String>,
     /// How endpoints treat the classes of messages; empty on the ideal network.
     pub message_classes: Vec<MessageClassLine>,
+    /// What the failures of links leave of the machine; `None`: none is ever off.
+    pub failures: Option<FailureCheck>,
     /// The values that are not known of the hardware.
     pub assumed: Vec<MachineValue>,
     /// Real time that reading the machine and building its layout took, with the tables of a graph.
     pub build_time_s: f64,
     /// Real time that the proof took, and all other checks.
     pub proof_time_s: f64,
+}
+
+/// What failures leave of a machine, in [`MachineCheck`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FailureCheck {
+    /// Stretches of time during which the same links are off.
+    pub states: u64,
+    /// Which endpoints are cut off from the others, and when.
+    pub cuts: Vec<String>,
+    /// Tables of rerouting, each for a set of links that are off together; `None`: routes do not change.
+    pub tables: Option<u64>,
+    /// How each of these was shown to be free of deadlock, or its cycle.
+    pub proof: Vec<String>,
 }
 
 /// A class of messages in [`MachineCheck`].
@@ -158,6 +173,77 @@ pub struct EndpointName {
     pub name: String,
     /// The host's number.
     pub host: u32,
+}
+
+/// A link in the report of `weft machine names --links`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LinkName {
+    /// One end, as `[[faults]]` takes it: an endpoint or a switch.
+    pub from: String,
+    /// The other end.
+    pub to: String,
+    /// The port of the first end, where it is a switch's.
+    pub from_port: Option<u32>,
+    /// The port of the other end.
+    pub to_port: Option<u32>,
+    /// The kind of link.
+    pub class: String,
+}
+
+/// The links of a machine, each once: those of endpoints first, then those between switches by the lower end.
+///
+/// # Errors
+/// A machine that is not valid.
+pub fn links(input: &MachineInput) -> Result<impl Iterator<Item = LinkName> + use<>, ExperimentError> {
+    let (_, layout) = assembled(input)?;
+    let layout = std::rc::Rc::new(layout);
+    let class = |layout: &Layout, switch, port| layout.link_classes()[usize::from(layout.link_class(switch, port).0)].to_owned();
+    let of_endpoints = layout.clone();
+    let endpoints = (0..layout.endpoints()).map(EndpointId).map(move |endpoint| {
+        let (switch, port) = of_endpoints.attachment(endpoint);
+        LinkName {
+            from: of_endpoints.endpoint_name(endpoint),
+            to: of_endpoints.switch_name(switch),
+            from_port: None,
+            to_port: Some(port.0),
+            class: class(&of_endpoints, switch, port),
+        }
+    });
+    let switches = (0..layout.switches()).map(SwitchId).flat_map(move |switch| {
+        let layout = layout.clone();
+        (0..layout.ports(switch)).map(PortId).filter_map(move |port| match layout.peer(switch, port) {
+            Attachment::Switch(other, far) if (switch, port) < (other, far) => Some(LinkName {
+                from: layout.switch_name(switch),
+                to: layout.switch_name(other),
+                from_port: Some(port.0),
+                to_port: Some(far.0),
+                class: class(&layout, switch, port),
+            }),
+            _ => None,
+        })
+    });
+    Ok(endpoints.chain(switches))
+}
+
+/// Says before a run which endpoints its failures cut off, and when, for each seed that draws its own.
+pub(crate) fn warn_of_cuts(
+    machine: &Machine,
+    layout: &Layout,
+    seeds: &[u64],
+    progress: &dyn ProgressListener,
+) -> Result<(), ExperimentError> {
+    if matches!(machine.fabric, Fabric::Ideal(_)) {
+        return Ok(());
+    }
+    let is_random = machine.faults.iter().any(|rule| matches!(rule.outage, Outage::Random { .. }));
+    let seeds = if is_random { seeds } else { &seeds[..seeds.len().min(1)] };
+    for &seed in seeds {
+        let faults = assembly::faults(machine, layout, seed).map_err(ExperimentError::input)?;
+        let Some(failures) = assembly::failures(faults.as_ref(), layout, machine) else { continue };
+        let drawn = if is_random { format!("seed {seed}: ") } else { String::new() };
+        failures.cuts(layout).iter().for_each(|line| progress.warn(&format!("{drawn}{line}")));
+    }
+    Ok(())
 }
 
 /// The endpoints of a machine by name, in the order of their numbers.
@@ -328,12 +414,14 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
         let (machine, deadlock_free) = (machine.name, true);
+        let failures = None;
         return Ok(MachineCheck {
             machine,
             deadlock_free,
             proof,
             endpoint_proof,
             message_classes,
+            failures,
             assumed,
             build_time_s,
             proof_time_s: proving.seconds(),
@@ -345,6 +433,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
         let of_kind = switch.channels.classes.of_kind(is_acknowledgement);
         known.virtual_channels = of_kind.flat_map(|class| plan.of_class(class)).collect();
     }
+    let (failures, tables_are_free) = check_failures(&machine, &layout)?;
     let proved = match plan.is_plain() {
         true => prove(&layout),
         false => prove(&WithChannels { layout: &layout, plan }),
@@ -353,7 +442,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let (groups, trees_are_covered) =
         groups::prove_groups(&machine, &layout).map_err(ExperimentError::input)?;
-    let deadlock_free = channels.is_ok() && endpoints.is_ok() && trees_are_covered;
+    let deadlock_free = channels.is_ok() && endpoints.is_ok() && trees_are_covered && tables_are_free;
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
     Ok(MachineCheck {
         machine: machine.name,
@@ -361,10 +450,38 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
         proof: said(channels).into_iter().chain(groups).collect(),
         endpoint_proof: said(endpoints),
         message_classes: classes.0.iter().map(class_line).collect(),
+        failures,
         assumed,
         build_time_s,
         proof_time_s: proving.seconds(),
     })
+}
+
+/// The states of a machine's failures with the proofs of their tables, and whether all of these hold. Random
+/// failures are those of seed 1.
+fn check_failures(machine: &Machine, layout: &Layout) -> Result<(Option<FailureCheck>, bool), ExperimentError> {
+    let faults = assembly::faults(machine, layout, 1).map_err(ExperimentError::input)?;
+    let Some(failures) = assembly::failures(faults.as_ref(), layout, machine) else { return Ok((None, true)) };
+    let (states, cuts) = (failures.states.len() as u64, failures.cuts(layout));
+    let Some(after) = machine.reroute_after else {
+        return Ok((Some(FailureCheck { states, cuts, tables: None, proof: Vec::new() }), true));
+    };
+    let reroutes = failures.reroutes(layout, after).map_err(ExperimentError::input)?;
+    let (mut proof, mut turns) = (Vec::new(), 0);
+    for (number, tables) in reroutes.tables.iter().enumerate() {
+        match prove(&Rerouted::new(layout, &reroutes.wiring, tables)) {
+            Ok(shown) => turns += shown.turns,
+            Err(cycle) => proof.push(format!("tables {number}: {cycle}")),
+        }
+    }
+    let (count, are_free) = (reroutes.tables.len(), proof.is_empty());
+    if are_free {
+        proof.push(format!(
+            "up*/down* tables of {count} sets of failed links: all {turns} turns raise the channel's rank; packets on \
+             their way when routes change are not covered"
+        ));
+    }
+    Ok((Some(FailureCheck { states, cuts, tables: Some(count as u64), proof }), are_free))
 }
 
 fn class_line(known: &ClassUse) -> MessageClassLine {

@@ -73,6 +73,10 @@ pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.replayed += crossed.layer.replayed;
     totals.corrected_codewords += crossed.layer.corrected_codewords;
     totals.uncorrected_codewords += crossed.layer.uncorrected_codewords;
+    totals.dropped_unreachable += crossed.faults.unreachable;
+    totals.duplicated += crossed.faults.duplicated;
+    totals.reordered += crossed.faults.reordered;
+    totals.rerouted += crossed.rerouted;
 }
 
 /// The conclusion of a run in which nothing moves any more.

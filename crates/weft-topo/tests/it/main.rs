@@ -9,6 +9,7 @@ mod machines;
 mod megafly;
 mod multicast;
 mod own_topology;
+mod reroute;
 mod routes;
 mod structure;
 mod tree;

@@ -58,6 +58,7 @@ fn run(
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
     control.progress.estimate(estimate);
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+    machine::warn_of_cuts(&machine, &layout, &[request.seed], control.progress)?;
 
     // A snapshot: what was counted, then the network's state.
     let (mut writer, saved) = options.open::<(Tally, Vec<u8>)>(&Request::Replay(request.clone()))?;

@@ -141,6 +141,18 @@ pub struct TrafficRow {
     /// Packets that links lost, warm-up included, over all seeds; their messages never arrive.
     #[serde(default)]
     pub packets_dropped: u64,
+    /// Of these, packets lost on links that were off.
+    #[serde(default)]
+    pub packets_dropped_dead: u64,
+    /// Of these, packets that switches dropped as no link led towards their destination.
+    #[serde(default)]
+    pub packets_dropped_unreachable: u64,
+    /// Packets that tables routed, as links were off, warm-up included, over all seeds.
+    #[serde(default)]
+    pub packets_rerouted: u64,
+    /// Time in which links were off, each direction by itself, added up, warm-up included, over all seeds.
+    #[serde(default)]
+    pub links_off_us: f64,
     /// Packets that came to an endpoint, warm-up included, over all seeds; for the report only.
     #[serde(skip)]
     pub packets_delivered: u64,
@@ -247,6 +259,7 @@ fn run(
         wall_seconds: Some(estimated_hops(request, &points, &pattern, &layout) / ESTIMATED_SPEED),
         memory_bytes: memory.get(),
     });
+    machine::warn_of_cuts(&machine, &layout, &request.seeds, control.progress)?;
     let wrapped = Request::Traffic(request.clone());
     let (mut results, saved) = options.open(&wrapped)?;
     let timeline = options.timeline.as_deref().map(TimelineWriter::create).transpose()?;

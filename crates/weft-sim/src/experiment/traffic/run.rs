@@ -422,7 +422,7 @@ impl Run {
         let (before, after) = (before as f64, after as f64);
         let by_chance = 3.0 * (before + after).sqrt();
         let faults = self.crossed(network).faults;
-        if after - before <= by_chance || faults.lost() + faults.corrupted > 0 {
+        if after - before <= by_chance || !faults.is_none() {
             return 0.0;
         }
         (after - before) / offered.messages_in(self.time.as_ps() as f64).max(1.0)

@@ -1,4 +1,4 @@
-//! −ln(u) in fixed point.
+//! Exponential times, from −ln(u) in fixed point.
 //!
 //! ```text
 //!  u = draw / 2⁶⁴ = m · 2^-(k+1)      m in [1, 2), k leading zeros of the draw
@@ -11,8 +11,10 @@
 //! P. Tang, "Table-driven implementation of the logarithm function in IEEE floating-point
 //! arithmetic", ACM TOMS 16(4), 1990; here the tables are computed by the compiler, in integers.
 
-/// Fraction bits of the result.
-pub(super) const FRACTION_BITS: u32 = 56;
+use weft_units::Span;
+
+/// Fraction bits of [`neg_ln`].
+pub const FRACTION_BITS: u32 = 56;
 
 /// Bits of m that select a slice.
 const SLICE_BITS: u32 = 7;
@@ -54,7 +56,7 @@ const fn ln(x: u128) -> u64 {
 
 /// −ln(draw / 2⁶⁴) with 56 fraction bits, at most 64 ln 2 ≈ 44.4. A draw of 0 counts as 1.
 #[inline]
-pub(super) fn neg_ln(draw: u64) -> u64 {
+pub fn neg_ln(draw: u64) -> u64 {
     let draw = draw.max(1);
     let zeros = draw.leading_zeros();
     let m = draw << zeros;
@@ -72,6 +74,12 @@ pub(super) fn neg_ln(draw: u64) -> u64 {
     (exponent as u64).saturating_sub(ln_m.max(0) as u64 >> (63 - FRACTION_BITS))
 }
 
+/// A time that is exponentially distributed around `mean`, from 64 uniform bits; no less than 1 ps.
+pub fn exponential(mean: Span, draw: u64) -> Span {
+    let ps = (u128::from(neg_ln(draw)) * u128::from(mean.as_ps())) >> FRACTION_BITS;
+    Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX).max(1))
+}
+
 /// The product of two numbers with 63 fraction bits.
 #[inline]
 fn product(a: i64, b: i64) -> i64 {
@@ -81,7 +89,7 @@ fn product(a: i64, b: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::dice;
+    use crate::Stream;
 
     fn error(draw: u64) -> f64 {
         let exact = 64.0 * std::f64::consts::LN_2 - (draw as f64).ln();
@@ -91,12 +99,12 @@ mod tests {
     /// Catches a wrong table entry or term: every slice, both its edges, and all magnitudes.
     #[test]
     fn forty_bits_are_good() {
-        let mut random = dice(1);
+        let mut stream = Stream::new(1, 2, 3);
         for shift in 0..63 {
             for slice in 0..SLICES as u64 {
                 let low = (ONE | slice << (63 - SLICE_BITS)) >> shift;
                 let high = low + (((1u64 << (63 - SLICE_BITS)) - 1) >> shift);
-                for draw in [low, high, low + random() % (high - low + 1)] {
+                for draw in [low, high, low + stream.next_u64() % (high - low + 1)] {
                     assert!(error(draw) < 1.0 / (1u64 << 40) as f64, "{draw:#x}: {}", error(draw));
                 }
             }
@@ -109,5 +117,23 @@ mod tests {
         assert!(error(1) < 1e-12);
         // −ln(1 − 2⁻⁶⁴) is 2⁻⁶⁴, nothing in 56 bits; the series errs by 2⁻⁴².
         assert!(neg_ln(u64::MAX) < 1 << (FRACTION_BITS - 40));
+    }
+
+    /// Catches a mean that is off, and times that depend on anything but the draw.
+    #[test]
+    fn exponential_times_have_their_mean() {
+        let (mean, draws) = (Span::from_us(50), 40_000u64);
+        let total = |entity| -> u64 {
+            let mut stream = Stream::new(9, entity, 1);
+            (0..draws).map(|_| exponential(mean, stream.next_u64()).as_ps()).sum()
+        };
+        for entity in 0..8 {
+            let of_all = total(entity);
+            // The standard deviation of the mean of n exponential times is their mean by the root of n.
+            let deviations = (of_all as f64 / draws as f64 / mean.as_ps() as f64 - 1.0) * (draws as f64).sqrt();
+            assert!(deviations.abs() < 5.0, "stream {entity}: {deviations} standard deviations");
+            assert_eq!(of_all, total(entity));
+        }
+        assert_eq!(exponential(Span::from_ps(5), u64::MAX), Span::from_ps(1));
     }
 }
