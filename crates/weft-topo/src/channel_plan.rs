@@ -140,7 +140,7 @@ impl ChannelPlan {
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^= mixed >> 31;
-        ((mixed >> 32) * u64::from(self.lanes) >> 32) as u32
+        (((mixed >> 32) * u64::from(self.lanes)) >> 32) as u32
     }
 }
 
