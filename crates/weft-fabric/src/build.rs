@@ -1,6 +1,7 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
-use crate::arbiter::{ArbiterState, RequestGroups};
+use crate::arbiter::RequestGroups;
+use crate::board::{Board, Publishing};
 use crate::channel::Channels;
 use crate::constants::Constants;
 use crate::credit::Credits;
@@ -10,6 +11,7 @@ use crate::fault::{Fault, FaultParameters};
 use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
 use crate::link_layer::{LayerKind, LayerState, Load};
+use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
     ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
@@ -102,6 +104,17 @@ pub enum BuildError {
         /// The speed-up.
         speedup: Speedup,
     },
+    /// Queues that are published more often than switches can tell one another.
+    #[error(
+        "queues are published every {interval}; links between switches take {least}, and no switch knows \
+         of another's sooner"
+    )]
+    PublishedTooOften {
+        /// Between two pulses.
+        interval: Span,
+        /// The lookahead of the engine.
+        least: Span,
+    },
     /// More ports or virtual channels than the packet header has bits for.
     #[error(
         "a switch has {ports} ports and {channels} virtual channels; at most {MAX_PORTS} and \
@@ -143,11 +156,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 }
 
 impl<T: Topology + Routing> NetworkParameters<T> {
-    /// Checks that the parameters fit together, as [`Network::build`] does.
+    /// Checks that the parameters fit together, as [`Network::build`] and [`Network::publish_queues`] do.
     ///
     /// # Errors
-    /// As of [`Network::build`].
-    pub fn check(&self) -> Result<(), BuildError> {
+    /// As of these.
+    pub fn check(&self, publishing: Option<Publishing>) -> Result<(), BuildError> {
         let constants = self.constants()?;
         let names = self.layout.link_classes();
         let mut used = vec![false; names.len()];
@@ -158,7 +171,8 @@ impl<T: Topology + Routing> NetworkParameters<T> {
                 }
             }
         }
-        lookahead(&constants, &used, &names).map(drop)
+        let lookahead = lookahead(&constants, &used, &names)?.with_notice(notice(&constants));
+        publishing.map_or(Ok(()), |publishing| publishing.check(lookahead.span()))
     }
 
     /// The virtual channels of its links.
@@ -214,6 +228,9 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             cuts_through,
             passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
             crossbar,
+            trees: Trees::default(),
+            block_mask: if layout.spreads_blocks() { u32::MAX } else { 0 },
+            board: Board::NONE,
         })
     }
 }
@@ -239,10 +256,64 @@ fn request_groups(switch: &SwitchParameters, plan: &ChannelPlan) -> RequestGroup
     RequestGroups::new(plan.total(), groups)
 }
 
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Gives the network, before the run begins, multicast groups of these members, numbered in their order.
+    ///
+    /// # Errors
+    /// Switches that are too large to copy packets.
+    pub fn with_groups(
+        initial: InitialState<Network<T, N>>,
+        groups: Vec<GroupMembers>,
+    ) -> Result<InitialState<Network<T, N>>, GroupError> {
+        let InitialState { mut model, sites, events, lookahead } = initial;
+        let constants = &mut model.constants;
+        let links = sites.iter().map(|site: &Site<N>| site.switch.ports().links()).max().unwrap_or(0);
+        // Requests are numbered in 16 bits, and each output's replication port adds as many as an input.
+        if constants.channels.of_ports(2 * links) > usize::from(u16::MAX) {
+            return Err(GroupError::SwitchTooLarge { ports: links as u32, channels: constants.vcs });
+        }
+        model.directory.set_groups(Memberships::new(groups.clone()));
+        constants.trees = Trees::new(Memberships::new(groups));
+        let with_replication = |site: Site<N>| {
+            let Site { switch, endpoints, endpoint_ports } = site;
+            Site { switch: switch.with_replication(&model.constants), endpoints, endpoint_ports }
+        };
+        let sites = sites.into_iter().map(with_replication).collect();
+        Ok(InitialState { model, sites, events, lookahead })
+    }
+}
+
 /// The lookahead between switches that are joined by links of the classes in `used`.
 fn lookahead(constants: &Constants, used: &[bool], names: &[&str]) -> Result<Lookahead, BuildError> {
     let cuts = used.iter().enumerate().filter(|(_, used)| **used);
     Ok(Lookahead::across(cuts.map(|(class, _)| (constants.links[class].latency, names[class])))?)
+}
+
+impl Publishing {
+    /// Checks that no switch is to know of another's queues sooner than it can: `least` is the lookahead,
+    /// which is unlimited where there is no other switch.
+    fn check(self, least: Span) -> Result<(), BuildError> {
+        match self.interval {
+            interval if interval < least && least < Span::MAX => {
+                Err(BuildError::PublishedTooOften { interval, least })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T: Topology + Routing, N: Interface> Network<T, N> {
+    /// Lets all switches publish their queues, before the run begins.
+    ///
+    /// # Errors
+    /// An interval shorter than the lookahead: nothing is known of another switch sooner.
+    pub fn publish_queues(&mut self, publishing: Publishing) -> Result<(), BuildError> {
+        publishing.check(self.directory.lookahead())?;
+        let switches = (0..self.topology.switches()).map(SwitchId);
+        let ports = switches.map(|switch| self.topology.ports(switch) as usize);
+        self.constants.board = Board::new(publishing, ports);
+        Ok(())
+    }
 }
 
 /// Checks that the buffers of a switch hold the largest packet: its input buffer has `room` for a virtual
@@ -369,10 +440,9 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
 
     /// A switch of the machine's kind.
     fn switch(&self, ports: Ports) -> Switch {
-        let SwitchParameters { kind, arbiter, .. } = self.constants.switch;
         let channels = self.constants.channels;
-        let state = ArbiterState::new(arbiter, ports.ports.len(), &self.constants.groups);
-        match kind {
+        let state = ports.arbiter_state(self.constants);
+        match self.constants.switch.kind {
             SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, state, channels)),
             SwitchKind::VirtualOutputQueued => {
                 Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
@@ -429,7 +499,7 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, dice)));
             }
             let ports = site.switch.ports_mut();
-            let of_port = (0..ports.ports.len() as u32).map(|port| {
+            let of_port = (0..ports.links() as u32).map(|port| {
                 let to = layout.peer(switch, PortId(port));
                 let class = layout.link_class(switch, PortId(port));
                 let parameters = faults(LinkEnd::Port(switch, PortId(port)), to, class);

@@ -1,8 +1,10 @@
 //! The constants of a packet network: links, packet format, switches.
 
 use crate::arbiter::RequestGroups;
+use crate::board::Board;
 use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
+use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
 use crate::switch::CrossbarPace;
@@ -42,6 +44,12 @@ pub(crate) struct Constants {
     pub(crate) passes: bool,
     /// Of a crossbar with speed-up.
     pub(crate) crossbar: CrossbarPace,
+    /// The trees of multicast groups.
+    pub(crate) trees: Trees,
+    /// All bits where the routing spreads blocks, and none where packets begin without.
+    pub(crate) block_mask: u32,
+    /// The queues that switches have published. Between pulses they are as constant as the rest.
+    pub(crate) board: Board,
 }
 
 impl Constants {

@@ -12,6 +12,7 @@ use crate::event::{Entity, EventKind, Wire};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::interface::{Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext};
 use crate::link::{Carried, Line, LineRate, LinkEnd};
+use crate::multicast::{GroupMembers, Memberships, MulticastGroup};
 use crate::packet::Packet;
 use crate::parameters::IdealParameters;
 use serde::{Deserialize, Serialize};
@@ -142,8 +143,34 @@ impl<N: Interface> Ideal<N> {
             let times = Instants { came: now, ready: now, could: now, crossed: now, began: now, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
+        let arrives = ended + latency;
+        if let Some(group) = MulticastGroup::of(packet.destination) {
+            return self.send_to_group(group, (packet, arrives), context);
+        }
         let place = self.directory.place(packet.destination);
-        context.events.send(place.event(EventKind::Packet, ended + latency, Wire::Packet(packet)));
+        context.events.send(place.event(EventKind::Packet, arrives, Wire::Packet(packet)));
+    }
+
+    /// Brings a packet to each other member of its group, at the same time.
+    #[cold]
+    fn send_to_group(
+        &self,
+        group: MulticastGroup,
+        (packet, arrives): (Packet, Time),
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        for member in self.directory.groups().of(group).others(packet.source) {
+            let mut copy = packet;
+            copy.destination = member;
+            let place = self.directory.place(member);
+            context.events.send(place.event(EventKind::Packet, arrives, Wire::Packet(copy)));
+        }
+    }
+
+    /// Gives the network multicast groups of these members, numbered in their order, before the run begins.
+    /// The packet takes its sender's line once, and comes to all members at the same time.
+    pub fn set_groups(&mut self, groups: Vec<GroupMembers>) {
+        self.directory.set_groups(Memberships::new(groups));
     }
 }
 

@@ -4,6 +4,7 @@ use crate::constants::Constants;
 use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
+use crate::multicast::{Memberships, MulticastGroup};
 use crate::packet::{Packet, PacketLabel, Part};
 use crate::traffic_class::TrafficClasses;
 use serde::Serialize;
@@ -103,6 +104,8 @@ pub struct Directory {
     places: Vec<EndpointPlace>,
     /// The least time to another site.
     lookahead: Span,
+    /// The members of multicast groups.
+    groups: Memberships,
 }
 
 /// The site of an endpoint, and its place among the endpoints of that site.
@@ -122,7 +125,22 @@ impl EndpointPlace {
 
 impl Directory {
     pub(crate) fn new(places: Vec<EndpointPlace>, lookahead: Span) -> Directory {
-        Directory { places, lookahead }
+        Directory { places, lookahead, groups: Memberships::default() }
+    }
+
+    /// Sets the members of multicast groups.
+    pub(crate) fn set_groups(&mut self, groups: Memberships) {
+        self.groups = groups;
+    }
+
+    /// The members of multicast groups.
+    pub(crate) fn groups(&self) -> &Memberships {
+        &self.groups
+    }
+
+    /// The least time to another site.
+    pub(crate) fn lookahead(&self) -> Span {
+        self.lookahead
     }
 
     /// The event by which a timer of an endpoint's interface fires.
@@ -227,8 +245,26 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.events.send(self.place().event(EventKind::Timer, at, Wire::Timer(timer)));
     }
 
-    /// Announces a message to its destination. Must be called no later than its first packet is injected.
+    /// Announces a message to its destination, or to each other member of the [group](MulticastGroup) that it
+    /// is for. Must be called no later than its first packet is injected.
     pub fn announce(&mut self, to: EndpointId, message: u32, what: N::Announcement) {
+        match MulticastGroup::of(to) {
+            Some(group) => self.announce_to_group(group, message, what),
+            None => self.announce_to_one(to, message, what),
+        }
+    }
+
+    /// Announces a message to each other member of a group.
+    #[cold]
+    fn announce_to_group(&mut self, group: MulticastGroup, message: u32, what: N::Announcement) {
+        let directory = self.directory;
+        for member in directory.groups().of(group).others(self.endpoint) {
+            self.announce_to_one(member, message, what);
+        }
+    }
+
+    #[inline]
+    fn announce_to_one(&mut self, to: EndpointId, message: u32, what: N::Announcement) {
         let place = self.directory.place(to);
         let local = place.site == self.events.site();
         let time = if local { self.now() } else { self.now() + self.directory.lookahead };

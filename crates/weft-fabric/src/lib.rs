@@ -26,6 +26,9 @@
 //!    (`switch/port.rs`, `transmit`). The room that it leaves returns as a credit to where it came from.
 //! 6. The tail arrives at the destination's endpoint, and its interface receives the packet.
 //!
+//! Where the routing looks beyond its switch, all switches publish their queues on a board (`board.rs`) at
+//! pulses of the engine.
+//!
 //! A watched packet leaves a [`HopRecord`] for each link (`hop.rs`). `conservation.rs` checks that no packet
 //! and no credit is lost, `deadlock.rs` says who waits for whom when nothing moves.
 //!
@@ -33,6 +36,7 @@
 //! ([`Network`]) and on the ideal one ([`Ideal`]).
 
 mod arbiter;
+mod board;
 mod build;
 mod channel;
 mod conservation;
@@ -49,12 +53,14 @@ mod interface;
 mod link;
 mod link_layer;
 mod marks;
+mod multicast;
 mod network;
 mod packet;
 pub mod parameters;
 mod switch;
 mod traffic_class;
 
+pub use board::Publishing;
 pub use build::{BuildError, MAX_CHANNELS, NetworkParameters};
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use credit::Credit;
@@ -69,6 +75,7 @@ pub use link_layer::{
     ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkProtocol, PER, ProtocolRules,
     ReplayParameters,
 };
+pub use multicast::{GroupError, GroupMembers, MulticastGroup};
 pub use network::{Network, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
 pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};

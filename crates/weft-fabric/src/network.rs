@@ -12,6 +12,7 @@
 //! A site shares nothing with another. Packets and credits between switches are events and notes of the
 //! engine; those between a switch and its endpoints stay in the site.
 
+use crate::board::Board;
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::Credit;
@@ -27,7 +28,7 @@ use crate::link_layer::LayerState;
 use crate::packet::{Age, Packet};
 use crate::switch::{Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Model, SiteId, prefetch};
+use weft_engine::{Context, Event, Model, Pulses, SiteId, prefetch};
 use weft_topo::{Attachment, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
@@ -104,7 +105,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             state.report(LinkEnd::Endpoint(endpoint.id), Attachment::Switch(switch, port), overhead)
         });
         let ports = site.switch.ports();
-        let outputs = (0..ports.ports.len()).map(move |output| {
+        let outputs = (0..ports.links()).map(move |output| {
             let (state, port) = (ports.sender_state(output, constants, now), PortId(output as u32));
             state.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
         });
@@ -273,6 +274,27 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         // queueing.
         let last = Time::from_ps(before.as_ps().saturating_sub(1));
         site.switch.ports_mut().collect_all_credits(last, &self.constants);
+    }
+
+    fn pulses(&self) -> Option<Pulses> {
+        self.constants.board.pulses()
+    }
+
+    fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Site<N>>) {
+        let mut board = std::mem::replace(&mut self.constants.board, Board::NONE);
+        for (site, index) in sites.zip(0..) {
+            let queues = site.switch.ports().queues_before(at, &self.constants);
+            board.publish(SwitchId(index), at, queues);
+        }
+        self.constants.board = board;
+    }
+
+    fn save_shared(&self) -> Vec<u8> {
+        self.constants.board.contents()
+    }
+
+    fn resume_shared(&mut self, saved: &[u8]) -> bool {
+        self.constants.board.restore(saved)
     }
 
     #[inline]
@@ -445,7 +467,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         if sent.fate != Fate::Lost {
-            packet.address = self.topology.endpoint_address(packet.destination);
+            packet.address = match packet.is_multicast() {
+                true => self.constants.trees.address(&packet),
+                false => self.topology.endpoint_address(packet.destination),
+            };
+            packet.start_route(if packet.is_multicast() { 0 } else { self.constants.block_mask });
             packet.set_channel(channel);
             packet.hops = 0;
             if self.constants.keeps_ages {

@@ -2,6 +2,7 @@
 
 use crate::channel::Channel;
 use crate::marks::Marks;
+use crate::multicast::MulticastGroup;
 use serde::{Deserialize, Serialize};
 use weft_topo::{Address, RouteState};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -194,6 +195,14 @@ impl Packet {
         }
     }
 
+    /// The same packet as part of a block of its message: where the routing
+    /// [spreads blocks](weft_topo::Routing::spreads_blocks), packets of equal numbers between two endpoints
+    /// stay in order, and others take other paths. 0: of no block.
+    #[inline]
+    pub fn in_block(self, block: u32) -> Packet {
+        Packet { route: RouteState(block), ..self }
+    }
+
     /// Which part of its message it is.
     #[inline(always)]
     pub fn part(&self) -> Part {
@@ -238,10 +247,23 @@ impl Packet {
         Channel { port: self.port, vc: self.vc } = channel;
     }
 
+    /// The packet is injected: its routing begins with its block, or with nothing.
+    #[inline(always)]
+    pub(crate) fn start_route(&mut self, block_mask: u32) {
+        self.route.0 &= block_mask;
+    }
+
     /// The packet has been sent to this port of a switch, on the virtual channel that it leaves by.
     #[inline(always)]
     pub(crate) fn set_arrival_port(&mut self, port: u16) {
         self.port = port;
+    }
+
+    /// Whether it is for a [group](MulticastGroup), and switches copy it. To a member comes a packet for that
+    /// member.
+    #[inline(always)]
+    pub fn is_multicast(&self) -> bool {
+        MulticastGroup::of(self.destination).is_some()
     }
 
     /// The payload.

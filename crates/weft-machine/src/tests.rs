@@ -684,3 +684,52 @@ fn names_are_lines_that_can_be_printed() {
         }
     }
 }
+
+/// Catches gateways between modules of which one is never chosen, and a pair that does not keep to its own.
+#[test]
+fn pairs_of_two_modules_share_the_gateways() {
+    use weft_topo::{Topology as _, idle_path};
+    let machine = load("deep-msa", &NO_SETS).unwrap();
+    let layout = machine.topology.build().unwrap();
+    let gateways = ["switch gateway0", "switch gateway1"].map(|name| layout.switch(name).unwrap());
+    let through = |from, to| {
+        let mut passed = Vec::new();
+        idle_path(&layout, from, to, |switch, _| {
+            passed.extend(gateways.iter().position(|one| *one == switch))
+        });
+        passed
+    };
+    let mut pairs = [0, 0];
+    let all = || (0..layout.endpoints()).map(weft_units::EndpointId);
+    for (from, to) in all().flat_map(|from| all().map(move |to| (from, to))) {
+        let apart = (from.0 < 16) != (to.0 < 16);
+        let passed = through(from, to);
+        assert_eq!((passed.len(), &passed), (usize::from(apart), &through(from, to)));
+        passed.iter().for_each(|gateway| pairs[*gateway] += 1);
+    }
+    assert_eq!(pairs.iter().sum::<u32>(), 2 * 16 * 4);
+    assert!(pairs.iter().all(|count| (48..=80).contains(count)), "{pairs:?}");
+}
+
+/// Catches a routing that looks at published queues and is not told when, with what and where, and a section
+/// that others must have or keep.
+#[test]
+fn published_queues_need_their_section() {
+    let ugal_g = "topology.routing=ugal-g";
+    let board = load("bxi3-dragonfly", &[ugal_g]).unwrap().queue_board.unwrap();
+    assert_eq!((board.interval, board.delay), (weft_units::Span::from_us(1), weft_units::Span::from_ns(500)));
+    let machine = load("bxi3-dragonfly", &NO_SETS).unwrap();
+    assert!(machine.queue_board.is_none() && machine.get("queue_board.delay").is_none());
+    assert!(load("bxi3-dragonfly", &[ugal_g, "fabric.kind=ideal"]).unwrap().queue_board.is_none());
+    let other = ["topology.kind=dragonfly", "topology.p=2", ugal_g];
+    let error = load("bxi3-fattree", &other).unwrap_err().to_string();
+    assert!(error.contains("add [queue_board] with `interval` and `delay`"), "{error}");
+    let keys = ["queue_board.interval=2us", "queue_board.delay=0ns"];
+    let all: Vec<&str> = other.into_iter().chain(keys).collect();
+    assert_eq!(
+        load("bxi3-fattree", &all).unwrap().queue_board.unwrap().interval,
+        weft_units::Span::from_us(2)
+    );
+    let error = load("bxi3-dragonfly", &[ugal_g, "queue_board.interval=0ns"]).unwrap_err().to_string();
+    assert!(error.contains("`queue_board.interval` is zero"), "{error}");
+}

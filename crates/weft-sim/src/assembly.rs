@@ -11,11 +11,13 @@
 //! ```
 
 mod faults;
+mod groups;
 
 pub use faults::{Faults, faults};
+pub use groups::{MachineGroup, groups, machine_groups};
 
 use weft_fabric::parameters::{ChannelParameters, CreditUnit, IdealParameters, SwitchKind};
-use weft_fabric::{BuildError, LinkParameters, NetworkParameters};
+use weft_fabric::{BuildError, GroupError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
 use weft_results::available_memory;
@@ -63,6 +65,20 @@ pub enum AssemblyError {
         /// The wrong name.
         why: String,
     },
+    /// Members of a multicast group of the machine that are none.
+    #[error("multicast.{number}: {why}")]
+    Group {
+        /// Which group, counted from 0.
+        number: usize,
+        /// The mistake, and the mend.
+        why: String,
+    },
+    /// Endpoints of a program that are no multicast group.
+    #[error("the ranks of a program cannot be a multicast group: {0}")]
+    ProgramGroup(GroupError),
+    /// Switches that cannot copy packets for groups.
+    #[error("topology: {0}")]
+    Replication(GroupError),
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]
     Algorithm(#[from] AlgorithmError),
@@ -110,6 +126,7 @@ impl AssemblyError {
             BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
             BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
             BuildError::SwitchTooLarge { .. } => "topology",
+            BuildError::PublishedTooOften { .. } => "queue_board.interval",
             BuildError::UnevenChannels(_) => "switch.virtual_channels",
         };
         AssemblyError::Network { key, source }
@@ -179,9 +196,10 @@ pub fn fabric_parameters(
 /// Links, switches, faults or algorithms that do not fit the machine.
 pub fn check(machine: &Machine, layout: &Layout) -> Result<(), AssemblyError> {
     if let FabricParameters::Packet(parameters) = fabric_parameters(machine, layout.clone(), 0)? {
-        parameters.check().map_err(AssemblyError::network)?;
+        parameters.check(machine.queue_board).map_err(AssemblyError::network)?;
     }
     faults(machine, layout)?;
+    machine_groups(machine, layout)?;
     protocol(machine, Wildcards::Recorded)?;
     Ok(())
 }

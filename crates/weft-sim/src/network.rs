@@ -178,12 +178,14 @@ pub struct NetworkSetup<'a> {
     pub threads: usize,
     /// The saved state of an earlier run, to go on from.
     pub saved: Option<&'a [u8]>,
+    /// The members of multicast groups of the workload. They are numbered after those of the machine.
+    pub groups: Vec<Vec<EndpointId>>,
 }
 
 impl<'a> NetworkSetup<'a> {
     /// A network at the beginning of virtual time, simulated by one thread.
     pub fn new(machine: &'a Machine, layout: Layout, seed: u64) -> NetworkSetup<'a> {
-        NetworkSetup { machine, layout, seed, threads: 1, saved: None }
+        NetworkSetup { machine, layout, seed, threads: 1, saved: None, groups: Vec::new() }
     }
 
     /// Builds the network.
@@ -215,7 +217,8 @@ impl<'a> NetworkSetup<'a> {
         interface: N::Parameters,
         mut make_host: impl FnMut(EndpointId) -> H,
     ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
-        let NetworkSetup { machine, layout, seed, threads, saved } = self;
+        let NetworkSetup { machine, layout, seed, threads, saved, groups } = self;
+        let groups = assembly::groups(machine, &layout, &groups)?;
         let endpoints = layout.endpoints();
         let make_nic = |endpoint, shared: &_| N::new(make_host(endpoint), endpoint, shared);
         match assembly::fabric_parameters(machine, layout, seed)? {
@@ -225,15 +228,22 @@ impl<'a> NetworkSetup<'a> {
                 let faults = assembly::faults(machine, &parameters.layout)?;
                 let mut initial =
                     Network::build(parameters, interface, make_nic).map_err(AssemblyError::network)?;
+                if let Some(publishing) = machine.queue_board {
+                    initial.model.publish_queues(publishing).map_err(AssemblyError::network)?;
+                }
                 if let Some(faults) = faults {
                     let InitialState { model, sites, .. } = &mut initial;
                     model.inject_faults(sites, seed, |from, to, class| faults.of(from, to, class));
+                }
+                if !groups.is_empty() {
+                    initial = Network::with_groups(initial, groups).map_err(AssemblyError::Replication)?;
                 }
                 let simulation = simulation(initial, threads, saved)?;
                 Ok(Box::new(PacketNetwork::<H, N> { simulation, rates, envelope, host: PhantomData }))
             }
             FabricParameters::Ideal(parameters) => {
-                let initial = Ideal::build(parameters, endpoints, interface, make_nic);
+                let mut initial = Ideal::build(parameters, endpoints, interface, make_nic);
+                initial.model.set_groups(groups);
                 let simulation = simulation(initial, threads, saved)?;
                 Ok(Box::new(IdealNetwork::<H, N> { simulation, rate: parameters.rate, host: PhantomData }))
             }

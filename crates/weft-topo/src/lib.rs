@@ -47,6 +47,7 @@ mod kary_tree;
 mod layout;
 mod megafly;
 mod message_class;
+mod multicast;
 mod names;
 mod path;
 pub mod pattern;
@@ -85,6 +86,7 @@ pub use hyperx::{
 pub use kary_tree::{Ascent, KaryTree, KaryTreeParameters, UpDown};
 pub use megafly::{Megafly, MegaflyLayout, MegaflyParameters, MegaflyRouting, MegaflySize};
 pub use message_class::{ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes};
+pub use multicast::{Branch, BranchEnd, MulticastTree, NotJoined, TreeError, TreeNode, TreeProof};
 pub use names::UnknownEndpoint;
 pub use path::idle_path;
 pub use pattern::{Pattern, Permutation, Shape, Undefined};

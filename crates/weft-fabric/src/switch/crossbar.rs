@@ -13,6 +13,7 @@
 //! A clock edge at which nothing can be granted costs nothing: whoever finds that no request of an output can
 //! go notes the first edge at which one may ([`Ports::look_at`]), and `decide` is called only at such edges.
 
+mod copies;
 mod snapshot;
 
 use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
@@ -78,8 +79,8 @@ pub(crate) struct Crossbar<B> {
 
 impl<B: InputBuffers> Crossbar<B> {
     pub(crate) fn new(ports: Ports, arbiter: Option<Box<ArbiterState>>, channels: Channels) -> Crossbar<B> {
-        let outputs = ports.ports.len();
-        let requests = channels.of_ports(outputs);
+        let (inputs, outputs) = (ports.ports.len(), ports.links());
+        let requests = channels.of_ports(inputs);
         let words = requests.div_ceil(64);
         Crossbar {
             queues: B::new(requests, outputs),
@@ -87,7 +88,7 @@ impl<B: InputBuffers> Crossbar<B> {
             requests: vec![0; outputs * words].into(),
             words: words as u32,
             requests_per_output: requests as u32,
-            starvation: Starvation::new(outputs),
+            starvation: Starvation::new(inputs),
             buffer: PacketBuffer::new(),
             ports,
         }
@@ -521,7 +522,7 @@ impl<B: InputBuffers> Crossbar<B> {
             self.requests[output * words + request / 64] &= !(1 << (request % 64));
         }
         if !next.is_none() {
-            if !B::ROUTES_ON_ARRIVAL {
+            if !B::ROUTES_ON_ARRIVAL && !self.is_copy(next) {
                 self.ports.route(self.buffer.get_mut(next), from, context);
             }
             self.request(request, next, now, constants);

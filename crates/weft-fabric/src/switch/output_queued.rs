@@ -54,6 +54,7 @@ pub(crate) struct OutputQueued {
 
 impl OutputQueued {
     pub(crate) fn new(ports: Ports, arbiter: Option<Box<ArbiterState>>, numbers: Channels) -> OutputQueued {
+        // Copies stand at replication ports, as packets do at inputs.
         let outputs = ports.ports.len();
         let channels = numbers.of_ports(outputs);
         OutputQueued {
@@ -86,6 +87,22 @@ impl OutputQueued {
         let channel = constants.channels.number(from);
         let handle = self.buffer.insert(&Buffered::new(packet, now, constants.room(packet)));
         self.ports.route(self.buffer.get_mut(handle), from, context);
+        if self.arrived[channel].append(&mut self.buffer, handle) {
+            self.request(channel, handle, constants);
+        }
+        self.ports.arbitrate_at_or_after(now, constants);
+    }
+
+    /// Queues a copy at a replication port.
+    pub(super) fn queue_copy<T, S>(
+        &mut self,
+        through: Channel,
+        copy: &Buffered,
+        context: &SwitchContext<'_, T, S>,
+    ) {
+        let SwitchContext { now, constants, .. } = *context;
+        let channel = constants.channels.number(through);
+        let handle = self.buffer.insert(copy);
         if self.arrived[channel].append(&mut self.buffer, handle) {
             self.request(channel, handle, constants);
         }
@@ -189,9 +206,14 @@ impl OutputQueued {
         self.outputs[constants.channels.port(to)].packets += 1;
         self.queues[to].append(&mut self.buffer, moved);
         let buffered = self.buffer.get(moved);
+        let tail = buffered.tail().max(now);
+        if buffered.packet.is_multicast() {
+            self.ports.release_copy(&buffered.packet, tail, constants, context.sink);
+            return true;
+        }
         let from = constants.channels.channel(channel);
         let port = &self.ports.ports[usize::from(from.port)];
-        let at = buffered.tail().max(now) + constants.link(port.class).latency;
+        let at = tail + constants.link(port.class).latency;
         context.sink.credit(port.peer, from.vc, buffered.room, at);
         true
     }

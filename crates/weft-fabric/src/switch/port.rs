@@ -17,7 +17,10 @@
 
 use super::buffer::Buffered;
 use super::combined::{CrossbarPort, Passage};
-use super::{Sink, SwitchContext};
+use super::replication;
+use super::{Replication, Sink, SwitchContext};
+use crate::arbiter::ArbiterState;
+use crate::board::Board;
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
@@ -112,12 +115,17 @@ pub(crate) struct Ports {
     /// A bit for each output that has such an edge.
     pub(crate) awaited: Box<[u64]>,
     /// Per output: stalls for lack of credits.
-    stalls: Box<[Stall]>,
+    pub(super) stalls: Box<[Stall]>,
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     pub(crate) dice: Stream,
+    /// Copies of packets for groups; `None`: the network has no groups.
+    pub(super) replication: Option<Box<Replication>>,
     /// By port, where outputs have buffers; else empty.
     crossbar: Box<[CrossbarPort]>,
+    /// Turns that the routing has taken. They begin with the switch's number, so that not all switches begin
+    /// with the same way.
+    turns: u32,
 }
 
 /// The outputs of a crossbar.
@@ -149,9 +157,8 @@ pub(crate) struct Crossing {
     pub(crate) input: Option<Channel>,
 }
 
-/// The view that a routing has of its switch.
-struct Queues<'a> {
-    now: Time,
+/// All that says what is before the outputs of a switch.
+struct Occupancy<'a> {
     ports: &'a [Port],
     credits: &'a [Credits],
     returning: &'a ReturningCredits,
@@ -159,18 +166,44 @@ struct Queues<'a> {
     room: u32,
     channels: Channels,
     unit: CreditUnit,
+}
+
+impl Occupancy<'_> {
+    /// Bytes that wait for or occupy the buffer behind an output, at `now`.
+    #[inline]
+    fn queued(&self, output: usize, now: Time) -> u64 {
+        let credits = &self.credits[self.channels.of_port(output)];
+        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
+        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
+        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
+        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+    }
+}
+
+/// The view that a routing has of its switch, and of what others have published.
+struct Queues<'a> {
+    now: Time,
+    own: Occupancy<'a>,
+    board: &'a Board,
     dice: &'a mut Stream,
+    turns: &'a mut u32,
 }
 
 impl LocalView for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let output = port.index();
-        let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
-        let returned = self.returning.of(output).filter(|(time, _)| *time <= self.now);
-        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
-        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+        self.own.queued(port.index(), self.now)
+    }
+
+    #[inline]
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        self.board.queued(switch, port, self.now)
+    }
+
+    #[inline]
+    fn turn(&mut self) -> u32 {
+        *self.turns = self.turns.wrapping_add(1);
+        *self.turns
     }
 
     #[inline]
@@ -204,6 +237,8 @@ impl Ports {
             acknowledgements: 0,
             dice,
             crossbar: Box::default(),
+            replication: None,
+            turns: switch.0,
         }
     }
 
@@ -211,6 +246,11 @@ impl Ports {
     pub(crate) fn with_output_buffers(self) -> Ports {
         let crossbar = self.ports.iter().map(|_| CrossbarPort::default()).collect();
         Ports { crossbar, ..self }
+    }
+
+    /// The memory of the arbiter of a switch with these ports, where a turn is not enough.
+    pub(crate) fn arbiter_state(&self, constants: &Constants) -> Option<Box<ArbiterState>> {
+        ArbiterState::new(constants.switch.arbiter, self.ports.len(), &constants.groups)
     }
 
     /// The link of an output, to be reported at `now`.
@@ -278,16 +318,16 @@ impl Ports {
             port: PortId(from.port.into()),
             vc: VcId(of_routing),
         };
-        let mut view = Queues {
-            now,
+        let own = Occupancy {
             ports: &self.ports,
             credits: &self.credits,
             returning: &self.returning,
             room: constants.buffer,
             channels: constants.channels,
             unit: constants.switch.credit,
-            dice: &mut self.dice,
         };
+        let mut view =
+            Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
         let packet = &mut buffered.packet;
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
@@ -298,6 +338,20 @@ impl Ports {
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Bytes before each output, as a routing would see them just before `at`.
+    pub(crate) fn queues_before(&self, at: Time, constants: &Constants) -> impl Iterator<Item = u64> {
+        let now = Time::from_ps(at.as_ps().saturating_sub(1));
+        let own = Occupancy {
+            ports: &self.ports,
+            credits: &self.credits,
+            returning: &self.returning,
+            room: constants.buffer,
+            channels: constants.channels,
+            unit: constants.switch.credit,
+        };
+        (0..self.ports.len()).map(move |output| own.queued(output, now))
     }
 
     /// The channel of the lane of the same class with most room behind an output, from that of `vc` on.
@@ -454,15 +508,16 @@ impl Ports {
         let packet = &buffered.packet;
         let kind = context.constants.link(self.ports[crossing.output].class);
         let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
-        if packet.is_watched() || !as_is || !self.faults.is_empty() || context.constants.keeps_ages {
+        let is_plain = as_is && !packet.is_watched() && !packet.is_multicast();
+        if !is_plain || !self.faults.is_empty() || context.constants.keeps_ages {
             self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
         } else {
             self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched, that may be lost, that carries its age, or to which the link layer
-    /// adds something.
+    /// The same for a packet that is watched, that is a copy, that may be lost, that carries its age, or to which the
+    /// link layer adds something.
     #[inline(never)]
     fn transmit_with_care<O: Outputs>(
         &mut self,
@@ -474,7 +529,7 @@ impl Ports {
         self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched, the link may fail, and its layer may add something.
+    /// `CARE`: the packet may be watched or a copy, the link may fail, and its layer may add something.
     #[inline(always)]
     fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
@@ -532,7 +587,11 @@ impl Ports {
         if CARE && packet.is_watched() {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
-        if let Some(from) = crossing.input {
+        if CARE && packet.is_multicast() {
+            if crossing.input.is_some() {
+                self.release_copy(packet, left, constants, sink);
+            }
+        } else if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = input_ready;
             let back = left + constants.link(input.class).latency;
@@ -542,6 +601,9 @@ impl Ports {
             return self.lose(crossing.output, buffered, &sent, constants);
         }
         let mut packet = *packet;
+        if CARE && packet.is_multicast() {
+            replication::depart(&mut packet);
+        }
         sent.stamp::<CARE>(&mut packet);
         if CARE && constants.keeps_ages {
             packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
@@ -599,6 +661,7 @@ mod tests {
     use super::*;
     use crate::arbiter::RequestGroups;
     use crate::link::{LineRate, LinkKind};
+    use crate::multicast::Trees;
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
     use crate::switch::CrossbarPace;
@@ -660,6 +723,9 @@ mod tests {
             cuts_through: true,
             passes: true,
             crossbar: CrossbarPace::INSTANT,
+            trees: Trees::default(),
+            block_mask: 0,
+            board: Board::NONE,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));

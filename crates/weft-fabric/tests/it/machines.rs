@@ -10,8 +10,10 @@ use weft_fabric::{
     LinkLayer, LinkParameters, LinkProtocol, ReplayParameters, TrafficClass, TrafficClasses, TrafficKind,
 };
 use weft_topo::{
-    Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflySize, Exanest,
-    ExanestOrder, GlobalLinks, KaryTree, Layout, Star, StarRouting, Topology, Torus, Ugal, UpDown,
+    Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyParameters,
+    DragonflyRouting, DragonflySize, Exanest, ExanestOrder, Family, GlobalLinks, GraphRouting,
+    HyperXParameters, HyperXRouting, KaryTree, Layout, MegaflyParameters, MegaflyRouting, SlimFlyParameters,
+    Star, StarRouting, Topology, Torus, TreeParameters, TreeRouting, Ugal, UpDown,
 };
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
@@ -146,4 +148,44 @@ pub fn random_script(layout: &Layout, largest: u32, load: Load) -> Script {
         (0..packets).map(|_| packet()).collect()
     };
     (0..endpoints).map(plan).collect()
+}
+
+/// No threshold of UGAL.
+pub const NO_BIAS: Bytes = Bytes::ZERO;
+
+/// 528 endpoints in 33 groups.
+pub fn dragonfly_routed(routing: DragonflyRouting) -> Layout {
+    let (links_per_pair, global) = (1, GlobalLinks::Palmtree);
+    let parameters = DragonflyParameters { p: 2, a: 8, h: 4, links_per_pair, groups: 33, global, routing };
+    Layout::Dragonfly(parameters.build().unwrap())
+}
+
+/// 272 endpoints in 17 groups.
+pub fn megafly_routed(routing: MegaflyRouting) -> Layout {
+    let parameters = MegaflyParameters {
+        endpoints_per_leaf: 4,
+        leaves: 4,
+        spines: 4,
+        global_per_spine: 4,
+        groups: 17,
+        routing,
+    };
+    Layout::Megafly(parameters.build().unwrap())
+}
+
+/// 256 endpoints on three levels, with taper.
+pub fn tree_routed(routing: TreeRouting) -> Layout {
+    let (down, up, parallel) = (vec![4, 8, 8], vec![4, 4], vec![1, 1]);
+    Layout::Tree(TreeParameters { down, up, parallel, routing }.build().unwrap())
+}
+
+/// 100 endpoints on 50 switches.
+pub fn slim_fly(routing: GraphRouting) -> Layout {
+    Layout::Graph(SlimFlyParameters { q: 5, p: 2, routing }.build().unwrap())
+}
+
+/// 36 endpoints on 3 × 4 switches.
+pub fn hyperx(routing: HyperXRouting) -> Layout {
+    let parameters = HyperXParameters { dims: vec![3, 4], endpoints_per_switch: 3, routing };
+    Layout::HyperX(parameters.build().unwrap())
 }

@@ -11,6 +11,7 @@ mod ideal;
 mod link_layers;
 mod links;
 mod machines;
+mod multicast;
 mod properties;
 mod scripted;
 mod threads;

@@ -5,7 +5,7 @@ use crate::machines::{
     ARBITERS, KINDS, Load, classes, combined, dragonfly, exanest, layered, link, random_script, star, torus,
     tree, ugal,
 };
-use crate::scripted::{Machine, Script, take_arrivals, until};
+use crate::scripted::{Machine, Script, block_of, take_arrivals, until};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::{Progress, Stream};
@@ -114,7 +114,7 @@ fn with_a_layer(plain: LinkParameters, packet: Bytes, dice: &mut Stream) -> Link
 
 /// Any machine of [`layouts`] with links of any rate; overhead may be nothing, so that packets may be
 /// of no length at all.
-fn machines() -> impl Strategy<Value = Machine> {
+pub fn machines() -> impl Strategy<Value = Machine> {
     let format = (0u64..20, 0u64..20, 1u64..400);
     let format = format.prop_map(|(header, footer, payload)| PacketFormat {
         header: Bytes::new(header),
@@ -169,10 +169,13 @@ fn check_deliveries(
             packet
         );
         hops += u64::from(packet.hops);
-        if machine.layout.is_deterministic() && !machine.plan().mixes_lanes() {
+        let block = if machine.layout.spreads_blocks() { Some(block_of(packet.message)) } else { None };
+        let keeps_order = machine.layout.is_deterministic() || block.is_some();
+        if keeps_order && !machine.plan().mixes_lanes() {
             // Classes overtake each other: those of these tables are told by size.
             let class = machine.class_of(packet.bytes);
-            let last = last_of_flow.insert((packet.source, packet.destination, class), packet.message);
+            let flow = (packet.source, packet.destination, class, block);
+            let last = last_of_flow.insert(flow, packet.message);
             prop_assert!(last.is_none_or(|last| last < packet.message), "{:?} overtook {:?}", packet, last);
         }
     }
@@ -183,7 +186,7 @@ fn check_deliveries(
     Ok(())
 }
 
-fn loads() -> impl Strategy<Value = Load> {
+pub fn loads() -> impl Strategy<Value = Load> {
     (1u32..40, 0u32..400_000, any::<u64>()).prop_map(|(packets, gap_ps, seed)| Load { packets, gap_ps, seed })
 }
 
@@ -192,7 +195,7 @@ fn twenty_packets(seed: u64) -> Load {
 }
 
 /// The largest payload of a packet, in bytes.
-fn largest_payload(machine: &Machine) -> u32 {
+pub fn largest_payload(machine: &Machine) -> u32 {
     machine.format.payload.get() as u32
 }
 

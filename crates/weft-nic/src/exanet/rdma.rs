@@ -141,7 +141,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
                     self.fabric.announce(to, message, Announcement::Read { cell: id, offset });
                 }
                 let addressing = Addressing { source, destination: to, message };
-                let mut packet = Header::Cell(id).packet(addressing, bytes.get() as u32);
+                let packet = Header::Cell(id).packet(addressing, bytes.get() as u32);
+                let mut packet = packet.in_block(id.block());
                 packet.watch(watch);
                 packet
             }

@@ -204,6 +204,11 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     fn request_offer(&mut self) {
         self.fabric.request_injection();
     }
+
+    /// To a group it sends as to an endpoint: the message's packets, once.
+    fn multicasts(&self) -> bool {
+        true
+    }
 }
 
 impl Outgoing {
@@ -567,7 +572,9 @@ impl<H: Host> Interface for OverheadsNic<H> {
         self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
         let endpoint = context.endpoint();
         let addressing = Addressing { source: endpoint, destination: to, message: number };
-        let mut packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
+        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
+        // Multipath goes by messages here.
+        let mut packet = packet.in_block(number.wrapping_add(1));
         let gap = parameters.interface.message_gap;
         let supplied = watched::Supplied { message: number, last, now, gap, pace };
         packet.watch(self.transmit.watched.supply(endpoint, &supplied, context.output()));

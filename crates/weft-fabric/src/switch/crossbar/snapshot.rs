@@ -58,10 +58,10 @@ impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u6
         snapshot: Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>,
     ) -> Result<Crossbar<B>, SnapshotError> {
         let Snapshot { ports, queued, requests_per_output, arbiter, requests, passed_over } = snapshot;
-        let outputs = ports.ports.len();
+        let (inputs, outputs) = (ports.ports.len(), ports.links());
         // At most as many virtual channels as a network may have: what follows takes memory for all of them.
-        if requests_per_output as usize > outputs * MAX_CHANNELS as usize {
-            return Err(SnapshotError::Channels { requests: requests_per_output, ports: outputs });
+        if requests_per_output as usize > inputs * MAX_CHANNELS as usize || outputs > inputs {
+            return Err(SnapshotError::Channels { requests: requests_per_output, ports: inputs });
         }
         let words = requests_per_output.div_ceil(64);
         let expected = outputs * words as usize;
@@ -80,11 +80,13 @@ impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u6
         }
         let waits = |(output, entry): (usize, &Option<PassedOver>)| {
             entry.is_none_or(|PassedOver { request, .. }| {
-                u32::from(request) < requests_per_output && !queues.queue(request.into(), output).is_empty()
+                output < outputs
+                    && u32::from(request) < requests_per_output
+                    && !queues.queue(request.into(), output).is_empty()
             })
         };
-        let channels = Channels::new((requests_per_output / (outputs as u32).max(1)).max(1));
-        let starvation = (passed_over.len() == outputs && passed_over.iter().enumerate().all(waits))
+        let channels = Channels::new((requests_per_output / (inputs as u32).max(1)).max(1));
+        let starvation = (passed_over.len() == inputs && passed_over.iter().enumerate().all(waits))
             .then(|| Starvation::resume(passed_over, channels))
             .flatten()
             .ok_or(SnapshotError::PassedOver)?;
