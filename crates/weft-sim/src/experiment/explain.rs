@@ -29,8 +29,8 @@ use weft_units::{Bytes, RankId, Span, Time};
 use weft_workload::path::{PathTrace, Walk, rank_time};
 use weft_workload::replay::Finish;
 
-/// Places, and longest pieces, that are listed where the user does not say; of a run of real processes no more
-/// are kept.
+/// Places, and longest pieces, that are listed where the user does not say; of a run of real processes no
+/// more are kept.
 pub const DEFAULT_TOP: usize = 10;
 
 /// The part of a run that is to be explained, and the threads for it.
