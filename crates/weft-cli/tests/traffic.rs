@@ -43,6 +43,21 @@ fn a_row_says_which_block_is_the_limit() {
     }
 }
 
+/// Catches a switch of `bxi3-fattree` that loses what its crossbar should pass: it accepts all of uniform traffic
+/// that is offered, where plain input queues block at the heads of their queues.
+#[test]
+fn combined_queues_accept_what_input_queues_block() {
+    let accepted = |more: &str| {
+        let case = "-m bxi3-fattree --set topology.k=8 --pattern uniform --layer fabric --load 0.9 --size 4K";
+        let row = row(&format!("{case} --time 50us --check {more}"));
+        row["accepted_load"].as_f64().unwrap()
+    };
+    let (combined, plain) = (accepted(""), accepted("--set switch.kind=input-queued"));
+    assert!(combined > 0.87, "{combined}");
+    assert!(plain < 0.7, "{plain}");
+    assert_eq!(combined, accepted("--threads 3"));
+}
+
 /// Catches a layer that is not past the interface: on the same fabric an interface that costs nothing accepts
 /// the same, also where the machine's own is the limit.
 #[test]

@@ -1,9 +1,11 @@
 //! The check that nothing is lost or made: credits of every link, packets of the whole network.
 //!
 //! ```text
-//!  supplied by interfaces  =  delivered to interfaces  +  dropped, with its cause
-//!                             + in buffers  +  on links
+//!  supplied by interfaces + copies made  =  delivered to interfaces + dropped, with its cause
+//!                                          + in buffers + on links
 //! ```
+//! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the room of
+//! the one packet: credits are conserved as if it stood there until the last has left.
 
 use crate::channel::Channel;
 use crate::deadlock::InputBuffer;
@@ -23,6 +25,8 @@ use weft_units::SwitchId;
 pub struct Census {
     /// Packets that interfaces have handed over.
     pub supplied: u64,
+    /// Packets that switches have made by copying such for groups.
+    pub copied: u64,
     /// Packets that interfaces have received, corrupted ones included.
     pub delivered: u64,
     /// Packets that links have lost, by cause.
@@ -42,10 +46,14 @@ impl Census {
 
 impl fmt::Display for Census {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Census { supplied, delivered, faults, buffered, on_links } = self;
+        let Census { supplied, copied, delivered, faults, buffered, on_links } = self;
+        write!(f, "{supplied} were supplied")?;
+        if *copied > 0 {
+            write!(f, ", {copied} were copies")?;
+        }
         write!(
             f,
-            "{supplied} were supplied and {} are accounted for: {delivered} delivered, {} lost by chance, \
+            " and {} are accounted for: {delivered} delivered, {} lost by chance, \
              {} on dead links, {buffered} in buffers, {on_links} on links",
             self.accounted(),
             faults.dropped,
@@ -66,6 +74,7 @@ where
             census.supplied += endpoint.supplied;
             census.delivered += endpoint.received;
         }
+        census.copied += site.switch.ports().copies_made();
         census.faults += site.faults();
         census.buffered += site.buffered() as u64;
     }
@@ -74,7 +83,8 @@ where
     census
 }
 
-/// Checks that every packet that was supplied is delivered, dropped with a cause, in a buffer or on a link.
+/// Checks that every packet that was supplied, or copied, is delivered, dropped with a cause, in a buffer or
+/// on a link.
 ///
 /// # Errors
 /// The census, where it does not add up.
@@ -84,7 +94,11 @@ where
     N: Interface,
 {
     let census = census(simulation);
-    if census.supplied == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(census)) }
+    if census.supplied + census.copied == census.accounted() {
+        Ok(())
+    } else {
+        Err(NotConserved::Packets(census))
+    }
 }
 
 /// A law of conservation that does not hold: a bug of the highest rank.
@@ -131,7 +145,9 @@ where
             }
         }
         for (endpoint, port) in state.endpoints_with_ports() {
-            accounted.add(SwitchId(site), Channel { port, vc: 0 }, endpoint.all_credits());
+            for vc in constants.injection_channels() {
+                accounted.add(SwitchId(site), Channel { port, vc }, endpoint.all_credits(vc));
+            }
         }
         for (channel, room) in state.switch.occupancy(constants.channels) {
             accounted.add(SwitchId(site), channel, room.into());
@@ -245,6 +261,7 @@ mod tests {
             latency: Span::from_ps(50_000),
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            layer: crate::link_layer::LinkLayer::PLAIN,
         };
         let parameters = NetworkParameters {
             layout: Layout::Star(StarRouting::new(Star::new(5).unwrap())),
@@ -261,6 +278,7 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                channels: crate::parameters::ChannelParameters::default(),
             },
             seed: 1,
         };

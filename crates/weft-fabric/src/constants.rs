@@ -1,10 +1,14 @@
 //! The constants of a packet network: links, packet format, switches.
 
+use crate::arbiter::RequestGroups;
+use crate::board::Board;
 use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
+use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
-use weft_topo::LinkClass;
+use crate::switch::CrossbarPace;
+use weft_topo::{ChannelPlan, LinkClass};
 use weft_units::{Bytes, Time};
 
 /// The constants that all switches and endpoints of a packet network share.
@@ -15,20 +19,45 @@ pub(crate) struct Constants {
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
     pub(crate) vcs: u32,
+    /// What the virtual channels are for.
+    pub(crate) plan: ChannelPlan,
+    /// Whether they are the routing's, and no others.
+    pub(crate) plain_channels: bool,
+    /// Whether packets choose a lane at each hop.
+    pub(crate) mixes_lanes: bool,
+    /// Priorities or traffic classes, where the arbiter tells them apart.
+    pub(crate) groups: RequestGroups,
+    /// Whether packets carry their age.
+    pub(crate) keeps_ages: bool,
     /// The numbers of a switch's channels.
     pub(crate) channels: Channels,
     /// Room of an input buffer per virtual channel, in units of credit.
     pub(crate) buffer: u32,
-    /// Room that the largest packet takes, in the same unit.
+    /// Header, footer and payload of the largest packet.
+    pub(crate) largest: Bytes,
+    /// Room that it takes, in units of credit.
     pub(crate) largest_room: u32,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one
     /// order of requests must be drawn or tried.
     pub(crate) passes: bool,
+    /// Of a crossbar with speed-up.
+    pub(crate) crossbar: CrossbarPace,
+    /// The trees of multicast groups.
+    pub(crate) trees: Trees,
+    /// All bits where the routing spreads blocks, and none where packets begin without.
+    pub(crate) block_mask: u32,
+    /// The queues that switches have published. Between pulses they are as constant as the rest.
+    pub(crate) board: Board,
 }
 
 impl Constants {
+    /// The virtual channels on which endpoints inject.
+    pub(crate) fn injection_channels(&self) -> impl Iterator<Item = u8> {
+        (0..self.vcs as u8).step_by(self.plan.routing as usize)
+    }
+
     /// The links of a class.
     #[inline(always)]
     pub(crate) fn link(&self, class: LinkClass) -> &LinkKind {

@@ -12,6 +12,7 @@
 //! A site shares nothing with another. Packets and credits between switches are events and notes of the
 //! engine; those between a switch and its endpoints stay in the site.
 
+use crate::board::Board;
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::Credit;
@@ -20,13 +21,14 @@ use crate::event::{Entity, EventKind, Wire};
 use crate::fault::{Fate, FaultCounts};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::interface::{
-    Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
+    Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
 };
 use crate::link::{Earliest, LinkEnd, LinkReport, Sent};
-use crate::packet::Packet;
+use crate::link_layer::LayerState;
+use crate::packet::{Age, Packet};
 use crate::switch::{Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Model, SiteId, prefetch};
+use weft_engine::{Context, Event, Model, Pulses, SiteId, prefetch};
 use weft_topo::{Attachment, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
@@ -84,7 +86,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     pub fn injection_span(&self, endpoint: EndpointId, payload: Bytes) -> Span {
         let (switch, port) = self.topology.attachment(endpoint);
         let link = self.constants.link(self.topology.link_class(switch, port));
-        link.rate.span(payload + self.constants.format.overhead() + link.framing)
+        link.longest(payload + self.constants.format.overhead())
     }
 
     /// Counters of each direction of each link, from when they were last reset until `now`, the
@@ -103,7 +105,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             state.report(LinkEnd::Endpoint(endpoint.id), Attachment::Switch(switch, port), overhead)
         });
         let ports = site.switch.ports();
-        let outputs = (0..ports.ports.len()).map(move |output| {
+        let outputs = (0..ports.links()).map(move |output| {
             let (state, port) = (ports.sender_state(output, constants, now), PortId(output as u32));
             state.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
         });
@@ -137,14 +139,12 @@ impl<N: Interface> Site<N> {
 
     /// Whether one of its endpoints waits for a credit that is known to come.
     pub fn expects_credits(&self) -> bool {
-        self.endpoints
-            .iter()
-            .any(|endpoint| endpoint.staged.is_some() && endpoint.next_credit() < Time::NEVER)
+        self.endpoints.iter().any(|endpoint| endpoint.waiting() > 0 && endpoint.next_credit() < Time::NEVER)
     }
 
     /// Packets in its buffers, those at endpoints that wait for credits included.
     pub fn buffered(&self) -> usize {
-        self.switch.packets() + self.endpoints.iter().filter(|e| e.staged.is_some()).count()
+        self.switch.packets() + self.endpoints.iter().map(Endpoint::waiting).sum::<usize>()
     }
 
     /// Payload bytes that its endpoints have received since the run began.
@@ -157,6 +157,9 @@ impl<N: Interface> Site<N> {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
         let mut counts = FaultCounts::default();
         injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
+        let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
+        let layers = layers.chain(&self.switch.ports().layers);
+        counts.corrupted += layers.map(LayerState::all_corrupted).sum::<u64>();
         counts
     }
 
@@ -203,8 +206,8 @@ impl<N: Interface> Sink for Departures<'_, '_, N> {
             }
             Peer::Endpoint(index) => {
                 let endpoint = &mut self.endpoints[index as usize];
-                endpoint.expect_credit(at, amount);
-                if endpoint.staged.is_some() {
+                endpoint.expect_credit(at, vc, amount);
+                if endpoint.waiting() > 0 {
                     let place = EndpointPlace { site: self.events.site(), index };
                     schedule_injection(&mut endpoint.next_injection, at, place, self.events);
                 }
@@ -273,6 +276,27 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         site.switch.ports_mut().collect_all_credits(last, &self.constants);
     }
 
+    fn pulses(&self) -> Option<Pulses> {
+        self.constants.board.pulses()
+    }
+
+    fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Site<N>>) {
+        let mut board = std::mem::replace(&mut self.constants.board, Board::NONE);
+        for (site, index) in sites.zip(0..) {
+            let queues = site.switch.ports().queues_before(at, &self.constants);
+            board.publish(SwitchId(index), at, queues);
+        }
+        self.constants.board = board;
+    }
+
+    fn save_shared(&self) -> Vec<u8> {
+        self.constants.board.contents()
+    }
+
+    fn resume_shared(&mut self, saved: &[u8]) -> bool {
+        self.constants.board.restore(saved)
+    }
+
     #[inline]
     fn decision(site: &Site<N>) -> Time {
         site.switch.decision()
@@ -304,8 +328,16 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) {
         let endpoint = &mut site.endpoints[index as usize];
         let (id, directory) = (endpoint.id, &self.directory);
-        let mut context =
-            InterfaceContext { endpoint: id, index, directory, events, output, injection_requested: false };
+        let (injection_requested, admission) = (false, Admission::of(&self.constants));
+        let mut context = InterfaceContext {
+            endpoint: id,
+            index,
+            directory,
+            events,
+            output,
+            injection_requested,
+            admission,
+        };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
             endpoint.received_payload += u64::from(packet.bytes);
@@ -324,6 +356,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let free = endpoint.line_free();
         if free > now {
             return context.schedule_injection(&mut endpoint.next_injection, free);
+        }
+        if endpoint.channels.is_some() {
+            return self.inject_on_channels(endpoint, port, context);
         }
         let (packet, came) = match endpoint.staged.take() {
             Some(staged) => (staged, endpoint.stall.since()),
@@ -346,40 +381,102 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return context.schedule_injection(&mut endpoint.next_injection, next);
         }
         endpoint.stall.end(now);
-        let sent = self.put_on_link(endpoint, packet, (port, came), context);
+        let sent = self.put_on_link(endpoint, packet, (Channel { port, vc: 0 }, came), context);
         if sent.fate == Fate::Lost {
-            endpoint.expect_credit(sent.credit_back(), size.room);
+            endpoint.expect_credit(sent.credit_back(), 0, size.room);
         }
-        let next = sent.ended.max(endpoint.interface.next_injection(sent.ended, &self.interface));
+        let next = sent.free.max(endpoint.interface.next_injection(sent.free, &self.interface));
         context.schedule_injection(&mut endpoint.next_injection, next);
     }
 
-    /// Sends a packet, which the interface handed over at `came`, to a port of the switch.
+    /// The same where the link has several channels to inject on: fills the places of the traffic classes from
+    /// the interface, then sends one of their packets. The line is free.
+    #[inline(never)]
+    fn inject_on_channels(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        port: u16,
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        let (now, constants) = (context.now(), &self.constants);
+        endpoint.collect_credits(now);
+        let Some(mut channels) = endpoint.channels.take() else { return };
+        let mut ask_at = Time::NEVER;
+        while let Some(places) = channels.free_places(&constants.plan).filter(|places| *places != 0) {
+            context.admission.places = places;
+            match endpoint.interface.inject(&self.interface, context) {
+                Injection::Packet(packet) => {
+                    endpoint.supplied += 1;
+                    channels.stage(packet, now, constants);
+                }
+                Injection::NotBefore(time) => {
+                    ask_at = time;
+                    break;
+                }
+                Injection::Nothing => break,
+            }
+        }
+        let taken = channels.take(constants);
+        let waits = channels.staged() > 0;
+        let stalled = std::mem::replace(&mut channels.stalls, taken.is_none() && waits);
+        match (stalled, channels.stalls) {
+            (false, true) => endpoint.stall.begin(now),
+            (true, false) => endpoint.stall.end(now),
+            _ => {}
+        }
+        endpoint.channels = Some(channels);
+        let next = match taken {
+            Some((staged, vc)) => {
+                let size = constants.size(&staged.packet);
+                let channel = Channel { port, vc };
+                let sent = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
+                if sent.fate == Fate::Lost {
+                    endpoint.expect_credit(sent.credit_back(), vc, size.room);
+                }
+                match waits {
+                    true => sent.free,
+                    false => sent.free.max(endpoint.interface.next_injection(sent.free, &self.interface)),
+                }
+            }
+            None if waits => endpoint.next_credit().min(ask_at),
+            None => ask_at,
+        };
+        context.schedule_injection(&mut endpoint.next_injection, next);
+    }
+
+    /// Sends a packet, which the interface handed over at `came`, to a channel of a port of the switch.
     #[inline]
     fn put_on_link(
         &self,
         endpoint: &mut Endpoint<N>,
         mut packet: Packet,
-        (port, came): (u16, Time),
+        (channel, came): (Channel, Time),
         context: &mut InterfaceContext<'_, '_, N>,
     ) -> Sent {
         let (now, site) = (context.now(), context.events.site());
-        let class = self.topology.link_class(SwitchId(site.0), PortId(port.into()));
+        let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
         let earliest = Earliest { head: now, tail: now };
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
-        let sent = endpoint.sender(kind).send(&packet, size, earliest);
-        if packet.watch {
+        let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);
+        if packet.is_watched() {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
-            let Sent { began, ended, .. } = sent;
-            let times = Instants { came, ready: came, could: came, began, ended, free: ended };
+            let Sent { began, ended, free, .. } = sent;
+            let times = Instants { came, ready: came, could: came, crossed: began, began, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         if sent.fate != Fate::Lost {
-            packet.address = self.topology.endpoint_address(packet.destination);
-            packet.set_channel(Channel { port, vc: 0 });
+            packet.address = match packet.is_multicast() {
+                true => self.constants.trees.address(&packet),
+                false => self.topology.endpoint_address(packet.destination),
+            };
+            packet.start_route(if packet.is_multicast() { 0 } else { self.constants.block_mask });
+            packet.set_channel(channel);
             packet.hops = 0;
+            if self.constants.keeps_ages {
+                packet.age = Age::default().after(sent.head() - came);
+            }
             sent.stamp::<true>(&mut packet);
             let order = Entity::Switch.order(EventKind::Packet);
             context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });

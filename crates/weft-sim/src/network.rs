@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
-use weft_fabric::{FaultCounts, Ideal, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck};
+use weft_fabric::{
+    FaultCounts, Ideal, LayerCounts, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck,
+};
 use weft_machine::{self as machine, Machine};
 use weft_nic::{BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
 use weft_topo::{Attachment, Layout, Topology};
@@ -42,6 +44,8 @@ pub struct LinkUse {
     pub stalled: Span,
     /// Which of the packets it lost or corrupted.
     pub faults: FaultCounts,
+    /// Repetition and FEC of its link layer.
+    pub layer: LayerCounts,
 }
 
 /// The packets that have crossed links.
@@ -54,6 +58,8 @@ pub struct Crossed {
     pub packets: u64,
     /// The packets that links lost and corrupted.
     pub faults: FaultCounts,
+    /// Repetition and FEC of their link layers.
+    pub layer: LayerCounts,
 }
 
 impl std::ops::AddAssign for Crossed {
@@ -61,6 +67,7 @@ impl std::ops::AddAssign for Crossed {
         self.packet_hops += other.packet_hops;
         self.packets += other.packets;
         self.faults += other.faults;
+        self.layer += other.layer;
     }
 }
 
@@ -171,12 +178,14 @@ pub struct NetworkSetup<'a> {
     pub threads: usize,
     /// The saved state of an earlier run, to go on from.
     pub saved: Option<&'a [u8]>,
+    /// The members of multicast groups of the workload. They are numbered after those of the machine.
+    pub groups: Vec<Vec<EndpointId>>,
 }
 
 impl<'a> NetworkSetup<'a> {
     /// A network at the beginning of virtual time, simulated by one thread.
     pub fn new(machine: &'a Machine, layout: Layout, seed: u64) -> NetworkSetup<'a> {
-        NetworkSetup { machine, layout, seed, threads: 1, saved: None }
+        NetworkSetup { machine, layout, seed, threads: 1, saved: None, groups: Vec::new() }
     }
 
     /// Builds the network.
@@ -208,7 +217,8 @@ impl<'a> NetworkSetup<'a> {
         interface: N::Parameters,
         mut make_host: impl FnMut(EndpointId) -> H,
     ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
-        let NetworkSetup { machine, layout, seed, threads, saved } = self;
+        let NetworkSetup { machine, layout, seed, threads, saved, groups } = self;
+        let groups = assembly::groups(machine, &layout, &groups)?;
         let endpoints = layout.endpoints();
         let make_nic = |endpoint, shared: &_| N::new(make_host(endpoint), endpoint, shared);
         match assembly::fabric_parameters(machine, layout, seed)? {
@@ -218,15 +228,22 @@ impl<'a> NetworkSetup<'a> {
                 let faults = assembly::faults(machine, &parameters.layout)?;
                 let mut initial =
                     Network::build(parameters, interface, make_nic).map_err(AssemblyError::network)?;
+                if let Some(publishing) = machine.queue_board {
+                    initial.model.publish_queues(publishing).map_err(AssemblyError::network)?;
+                }
                 if let Some(faults) = faults {
                     let InitialState { model, sites, .. } = &mut initial;
                     model.inject_faults(sites, seed, |from, to, class| faults.of(from, to, class));
+                }
+                if !groups.is_empty() {
+                    initial = Network::with_groups(initial, groups).map_err(AssemblyError::Replication)?;
                 }
                 let simulation = simulation(initial, threads, saved)?;
                 Ok(Box::new(PacketNetwork::<H, N> { simulation, rates, envelope, host: PhantomData }))
             }
             FabricParameters::Ideal(parameters) => {
-                let initial = Ideal::build(parameters, endpoints, interface, make_nic);
+                let mut initial = Ideal::build(parameters, endpoints, interface, make_nic);
+                initial.model.set_groups(groups);
                 let simulation = simulation(initial, threads, saved)?;
                 Ok(Box::new(IdealNetwork::<H, N> { simulation, rate: parameters.rate, host: PhantomData }))
             }
@@ -346,6 +363,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 busy: link.busy,
                 stalled: link.stalled,
                 faults: link.faults,
+                layer: link.layer,
             }
         };
         let is_injection = |link: &weft_fabric::LinkReport| matches!(link.from, LinkEnd::Endpoint(_));
@@ -359,10 +377,10 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     fn crossed(&self) -> Crossed {
         let mut crossed = Crossed::default();
         for link in self.links() {
-            let faults = link.faults;
+            let (faults, layer) = (link.faults, link.layer);
             let left = link.packets - faults.lost();
             let packets = if matches!(link.to, Attachment::Endpoint(_)) { left } else { 0 };
-            crossed += Crossed { packet_hops: link.packets, packets, faults };
+            crossed += Crossed { packet_hops: link.packets, packets, faults, layer };
         }
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
         crossed.packet_hops -= acknowledgements;
@@ -410,6 +428,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 busy: self.rate.map_or(Span::ZERO, |rate| rate.span(payload)),
                 stalled: Span::ZERO,
                 faults: FaultCounts::default(),
+                layer: LayerCounts::default(),
             });
         }
     }
@@ -418,7 +437,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
         let sent = self.simulation.sites().flat_map(|(_, site)| site.sent());
         let packets: u64 = sent.map(|(_, packets, _)| packets).sum();
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
-        Crossed { packet_hops: packets - acknowledgements, packets, faults: FaultCounts::default() }
+        Crossed { packet_hops: packets - acknowledgements, packets, ..Crossed::default() }
     }
 
     fn buffered(&self) -> usize {

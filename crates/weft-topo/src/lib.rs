@@ -33,6 +33,7 @@
 //! schema of machine files, the page of the book on them, and the tests of every topology are made of that
 //! list. `examples/own_topology` is such a folder.
 
+mod channel_plan;
 mod choice;
 mod dragonfly;
 mod drawing;
@@ -46,6 +47,7 @@ mod kary_tree;
 mod layout;
 mod megafly;
 mod message_class;
+mod multicast;
 mod names;
 mod path;
 pub mod pattern;
@@ -57,6 +59,7 @@ mod torus;
 mod traits;
 mod tree;
 
+pub use channel_plan::{ChannelPlan, LaneChoice, UnevenChannels, WithChannels};
 pub use dragonfly::{
     Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyPar, DragonflyParameters, DragonflyRouting,
     DragonflySize, DragonflyValiant, GlobalLinks, Ugal,
@@ -83,6 +86,7 @@ pub use hyperx::{
 pub use kary_tree::{Ascent, KaryTree, KaryTreeParameters, UpDown};
 pub use megafly::{Megafly, MegaflyLayout, MegaflyParameters, MegaflyRouting, MegaflySize};
 pub use message_class::{ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes};
+pub use multicast::{Branch, BranchEnd, MulticastTree, NotJoined, TreeError, TreeNode, TreeProof};
 pub use names::UnknownEndpoint;
 pub use path::idle_path;
 pub use pattern::{Pattern, Permutation, Shape, Undefined};

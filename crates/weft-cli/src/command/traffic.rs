@@ -21,7 +21,7 @@ pub struct TrafficOptions {
     machine: MachineOptions,
 
     /// Traffic pattern: uniform, permutation, transpose, tornado, bit-complement, adversarial, hotspot,
-    /// incast, all-to-all or nearest-neighbour
+    /// incast, multicast, all-to-all or nearest-neighbour
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pattern: String,
 

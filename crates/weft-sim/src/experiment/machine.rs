@@ -2,6 +2,7 @@
 
 mod diff;
 mod draw;
+mod groups;
 
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
@@ -13,9 +14,10 @@ use weft_machine::{
     Constant, Diagnostics, Fabric, Files, Machine, SHIPPED, check_text, check_with_files,
     list as shipped_machines,
 };
-use weft_results::AssumedConstant;
+use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
-    ClassUse, Layout, PatternLoad, Routing, Topology as _, figures_with_progress, prove, prove_classes,
+    ClassUse, Layout, MessageClass, PatternLoad, Topology as _, WithChannels, figures_with_progress, prove,
+    prove_classes,
 };
 use weft_units::{Bytes, EndpointId};
 
@@ -102,7 +104,7 @@ pub struct MachineFigures {
 }
 
 /// The report of `weft machine check`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MachineCheck {
     /// The name.
     pub machine: String,
@@ -117,6 +119,10 @@ pub struct MachineCheck {
     pub message_classes: Vec<MessageClassLine>,
     /// The values that are not known of the hardware.
     pub assumed: Vec<MachineValue>,
+    /// Real time that reading the machine and building its layout took, with the tables of a graph.
+    pub build_time_s: f64,
+    /// Real time that the proof took, and all other checks.
+    pub proof_time_s: f64,
 }
 
 /// A class of messages in [`MachineCheck`].
@@ -310,28 +316,54 @@ pub fn show(
 /// # Errors
 /// A machine that does not check.
 pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
+    let building = Stopwatch::start();
     let (machine, layout) = assembled(input)?;
+    let build_time_s = building.seconds();
+    let proving = Stopwatch::start();
     assembly::check(&machine, &layout).map_err(ExperimentError::input)?;
     let lines = |text: String| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
     let assumed = machine.doubtful().map(value).collect();
-    if let Fabric::Ideal(_) = machine.fabric {
+    let plan = assembly::channel_plan(&machine, &layout).map_err(ExperimentError::input)?;
+    let (Fabric::Packet { switch, .. }, Some(plan)) = (&machine.fabric, plan) else {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
         let (machine, deadlock_free) = (machine.name, true);
-        return Ok(MachineCheck { machine, deadlock_free, proof, endpoint_proof, message_classes, assumed });
+        return Ok(MachineCheck {
+            machine,
+            deadlock_free,
+            proof,
+            endpoint_proof,
+            message_classes,
+            assumed,
+            build_time_s,
+            proof_time_s: proving.seconds(),
+        });
+    };
+    let mut classes = machine.nic.model().message_classes(plan.total());
+    for known in &mut classes.0 {
+        let is_acknowledgement = matches!(known.class, MessageClass::Ack | MessageClass::Nack);
+        let of_kind = switch.channels.classes.of_kind(is_acknowledgement);
+        known.virtual_channels = of_kind.flat_map(|class| plan.of_class(class)).collect();
     }
-    let classes = machine.nic.model().message_classes(layout.virtual_channels());
-    let channels = prove(&layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
+    let proved = match plan.is_plain() {
+        true => prove(&layout),
+        false => prove(&WithChannels { layout: &layout, plan }),
+    };
+    let channels = proved.map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
-    let deadlock_free = channels.is_ok() && endpoints.is_ok();
+    let (groups, trees_are_covered) =
+        groups::prove_groups(&machine, &layout).map_err(ExperimentError::input)?;
+    let deadlock_free = channels.is_ok() && endpoints.is_ok() && trees_are_covered;
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
     Ok(MachineCheck {
         machine: machine.name,
         deadlock_free,
-        proof: said(channels),
+        proof: said(channels).into_iter().chain(groups).collect(),
         endpoint_proof: said(endpoints),
         message_classes: classes.0.iter().map(class_line).collect(),
         assumed,
+        build_time_s,
+        proof_time_s: proving.seconds(),
     })
 }
 

@@ -7,6 +7,7 @@ mod figures;
 mod large;
 mod machines;
 mod megafly;
+mod multicast;
 mod own_topology;
 mod routes;
 mod structure;

@@ -240,9 +240,10 @@ fn run(
     assembly::check_memory(&machine, memory).map_err(ExperimentError::input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
     check_times(request)?;
-    let points = points(request, &machine, &layout)?;
+    let mut points = points(request, &machine, &layout)?;
     let first_seed = request.seeds.first().copied().unwrap_or_default();
-    let pattern = offered::pattern(request, &layout, first_seed)?;
+    let pattern = offered::pattern(request, (&machine, &layout), first_seed)?;
+    points.iter_mut().for_each(|point| point.offered = point.offered.under(&pattern));
     control.progress.estimate(Estimate {
         wall_seconds: Some(estimated_hops(request, &points, &pattern, &layout) / ESTIMATED_SPEED),
         memory_bytes: memory.get(),
@@ -421,7 +422,7 @@ impl Curve<'_> {
         resumed: Option<(Run, Vec<u8>)>,
     ) -> Result<Simulated, ExperimentError> {
         let (index, seed) = (point.first_run + number as u32, self.request.seeds[number]);
-        let pattern = offered::pattern(self.request, self.layout, seed)?;
+        let pattern = offered::pattern(self.request, (self.machine, self.layout), seed)?;
         let parameters = TrafficParameters {
             pattern: pattern.clone(),
             bytes: point.offered.bytes,
@@ -439,6 +440,7 @@ impl Curve<'_> {
             seed,
             threads: self.options.threads as usize,
             saved: state.as_deref(),
+            groups: Vec::new(),
         };
         let network = network
             .build(parameters, |endpoint| TrafficSource::new(endpoint, arrival.clone(), &pattern, seed))
@@ -446,7 +448,7 @@ impl Curve<'_> {
         let senders = offered::senders(&pattern, self.layout);
         let fresh = || match (point.offered.burst(), point.offered.messages) {
             (Some(time), Some(messages)) => {
-                Run::of_messages(index, time, messages * u64::from(senders), network.window())
+                Run::of_messages(index, time, messages * point.offered.deliveries(senders), network.window())
             }
             _ => Run::new(index, self.request.time, self.request.warm_up, network.window()),
         };
