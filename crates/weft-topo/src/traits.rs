@@ -79,8 +79,8 @@ pub trait Topology {
     fn endpoint(&self, name: &str) -> Result<EndpointId, UnknownEndpoint> {
         names::numbered_endpoint(self.endpoints(), name)
     }
-    /// The name of a switch: after its endpoint where it has one alone, such as `switch of 3`; else its
-    /// number, such as `switch 7`.
+    /// The name of a switch: after its endpoint where it has one alone that has a name, such as
+    /// `switch of M1QAF1`; else its number, such as `switch 7`.
     fn switch_name(&self, switch: SwitchId) -> String {
         names::switch_name(self, switch)
     }

@@ -182,7 +182,7 @@ impl Shown for TrafficRequest {
                 if row.saturated { "saturated".to_owned() } else { String::new() },
             ]
         });
-        let table = output::table(
+        let table = output::table_of_some(
             ["size", "offered", "accepted", "latency mean (ns)", "p99 (ns)", time, "limit", ""],
             [true, true, true, true, true, true, false, false],
             rows,

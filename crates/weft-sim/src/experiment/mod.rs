@@ -30,7 +30,7 @@ pub mod trace;
 pub mod traffic;
 pub mod validate;
 
-pub use control::{Control, Estimate, Interrupt, ProgressListener, Silent};
+pub use control::{Control, Estimate, Interrupt, Preparation, ProgressListener, Silent};
 pub use error::ExperimentError;
 pub use options::ExperimentOptions;
 pub use output::{Manifest, Output, Start, read_manifest, read_request};

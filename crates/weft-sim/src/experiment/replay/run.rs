@@ -52,6 +52,7 @@ fn run(
     control: Control<'_>,
 ) -> Result<ReplayReport, ExperimentError> {
     let began = Beginning::now();
+    let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
     let machine = machine::checked(&request.machine)?;
     let traces = programs::open(request)?;
     let estimate = estimate(&machine, &operations(&traces))?;
@@ -78,6 +79,7 @@ fn run(
         drawing.name_tracks(run.seating(), &names, &layout)?;
     }
     let build_time_s = building.seconds();
+    drop(preparation);
 
     let around = Surroundings {
         interrupt: control.interrupt,

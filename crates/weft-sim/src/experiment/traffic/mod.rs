@@ -13,7 +13,7 @@ mod run;
 use super::load::Load;
 use super::{
     Control, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
-    Report, Request, add_crossed, machine,
+    Preparation, Report, Request, add_crossed, machine,
 };
 use crate::assembly;
 use crate::network::{Crossed, NetworkSetup};
@@ -241,6 +241,7 @@ fn run(
     control: Control<'_>,
 ) -> Result<TrafficReport, ExperimentError> {
     let began = Beginning::now();
+    let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
     let machine = machine::checked(&request.machine)?;
     let machine = match request.layer {
         Layer::Nic => machine,
@@ -275,6 +276,7 @@ fn run(
         hops: 0,
         timeline,
         since_saved: Span::ZERO,
+        preparation,
     };
     let Conclusion { ended, detail } = curve.all(&points, saved, results.as_mut())?;
     let Curve { rows, totals, hops, timeline, .. } = curve;
@@ -348,6 +350,8 @@ struct Curve<'a> {
     timeline: Option<TimelineWriter>,
     /// Virtual time since the state was last saved.
     since_saved: Span,
+    /// Until the first point is built.
+    preparation: Option<Preparation>,
 }
 
 /// The events that sources report, besides sums.
@@ -392,6 +396,7 @@ impl Curve<'_> {
                 let wants = |table| results.as_deref().is_some_and(|results| results.wants(table));
                 let reports = Reports { messages: wants(Table::Messages), flows: wants(Table::Flows) };
                 let mut simulated = self.build(point, number, reports, resumed.take())?;
+                self.preparation = None;
                 build_time.get_or_insert(stopwatch.seconds());
                 let hops_before = simulated.crossed().packet_hops;
                 let stopwatch = Stopwatch::start();
