@@ -204,7 +204,7 @@ fn channels_and_classes_that_do_not_fit_are_refused() {
             vec!["switch.virtual_channels=3".to_owned()],
             "write virtual_channels = 2, 4, 6, 8, or another multiple",
         ),
-        (vec!["switch.virtual_channels=0".to_owned()], "0 virtual channels cannot be shared evenly"),
+        (vec!["switch.virtual_channels=0".to_owned()], "0 is too small"),
         (vec!["switch.virtual_channels=66".to_owned()], "a link has at most 64"),
         (vec!["switch.lane=room".to_owned()], "`switch.lane` means nothing here"),
         (
@@ -215,7 +215,7 @@ fn channels_and_classes_that_do_not_fit_are_refused() {
             vec![table(r#"{name="a",up_to="8"},{name="b",priority=2}"#)],
             "class `b` has a priority beyond the 2 classes",
         ),
-        (vec![table(r#"{name="a",up_to="8",weight=0},{name="b"}"#)], "class `a` has a weight of 0"),
+        (vec![table(r#"{name="a",up_to="8",weight=0},{name="b"}"#)], "0 is too small"),
         (vec![table(r#"{name="a",up_to="1G"},{name="b"}"#)], "which are several packets"),
         (vec![table(r#"{name="a",of="data"}"#)], "no traffic class takes all acknowledgements"),
         (vec![table(r#"{name="a"},{name="b",of="data"}"#)], "class `b` gets no packets: `a` takes them all"),

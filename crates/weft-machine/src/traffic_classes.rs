@@ -1,7 +1,7 @@
 //! `switch.classes`: the table of traffic classes.
 
 use super::diagnostic::Problem;
-use super::document::Item;
+use super::document::{Item, Value};
 use super::read::{Attribution, FromItem, Readable, Reader, attribution_schema, names};
 use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -16,6 +16,33 @@ names!(TrafficKind, "TrafficKind", "a kind of packets", {
     Data = "data",
     All = "all",
 });
+
+/// A priority: 0 is the lowest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Priority(u32);
+
+impl Readable for Priority {
+    const NAME: &'static str = "Priority";
+
+    fn read(value: &Value) -> Result<Priority, Problem> {
+        let problem =
+            |label: String| Problem::new("this is not a priority", label, "write 0 or more; the larger goes first");
+        match value {
+            Value::Integer(integer) => {
+                u32::try_from(*integer).map(Priority).map_err(|_| problem(format!("{integer}")))
+            }
+            other => Err(problem(format!("this is {}", other.describe()))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn schema() -> serde_json::Value {
+        json!({ "type": "integer", "minimum": 0, "description": "The larger goes first under strict priority." })
+    }
+}
 
 /// A class as read.
 #[derive(Clone, Debug)]
@@ -37,7 +64,7 @@ impl FromItem for RawTrafficClass {
         let part = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item);
         let kind = optional::<TrafficKind>(part("of"), reader);
         let up_to = optional::<Bytes>(part("up_to"), reader);
-        let priority = optional::<u32>(part("priority"), reader);
+        let priority = optional::<Priority>(part("priority"), reader);
         let weight = optional::<u32>(part("weight"), reader);
         // A class that a `--set` changed is no longer what its source says.
         let changed = entries.iter().find(|entry| entry.key_location.is_set());
@@ -49,7 +76,7 @@ impl FromItem for RawTrafficClass {
             name: name?,
             kind: kind?.unwrap_or(TrafficKind::All),
             up_to: up_to?,
-            priority: priority?,
+            priority: priority?.map(|Priority(number)| number),
             weight: weight?,
             location,
         };
@@ -179,7 +206,7 @@ impl JsonSchema for RawTrafficClass {
         properties.insert("name".to_owned(), name);
         properties.insert("of".to_owned(), TrafficKind::schema());
         properties.insert("up_to".to_owned(), Bytes::schema());
-        properties.insert("priority".to_owned(), number("The larger goes first under strict priority.", 0));
+        properties.insert("priority".to_owned(), Priority::schema());
         properties.insert("weight".to_owned(), number("Bytes in each round under weighted round robin.", 1));
         json_schema!({
             "type": "object",
