@@ -10,12 +10,13 @@ use crate::event::{EventKind, Wire};
 use crate::fault::{Fault, FaultParameters};
 use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
+use crate::link_layer::{LayerKind, LayerState, Load};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, SwitchKind,
+    ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
     SwitchParameters,
 };
-use crate::switch::{Crossbar, OutputQueued, Peer, Port, Ports, Switch};
+use crate::switch::{Crossbar, CrossbarPace, OutputQueued, Peer, Port, Ports, Switch};
 use crate::traffic_class::TrafficClass;
 use std::collections::BTreeSet;
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
@@ -83,6 +84,36 @@ pub enum BuildError {
         /// The lookahead of the engine.
         least: Span,
     },
+    /// A link layer that would repeat a packet for ever.
+    #[error(
+        "a packet of {packet} is more often hit by bit errors than not on a `{class}` link; let \
+         links.*.bit_errors be less, or packets smaller"
+    )]
+    TooManyBitErrors {
+        /// The kind of link.
+        class: String,
+        /// Bytes of the largest packet.
+        packet: Bytes,
+    },
+    /// A replay buffer too small for a packet.
+    #[error(
+        "the replay buffer of `{class}` links does not hold a packet, which takes {packet} on the line; \
+         write replay_buffer = \"{packet}\" or more"
+    )]
+    ReplayBufferTooSmall {
+        /// The kind of link.
+        class: String,
+        /// Bytes of the largest packet on the line.
+        packet: Bytes,
+    },
+    /// A crossbar whose time per byte needs more than 64 bits.
+    #[error(
+        "a crossbar {speedup} times as fast as the fastest link is not exact in 64 bits; use round rates"
+    )]
+    CrossbarNotExact {
+        /// The speed-up.
+        speedup: Speedup,
+    },
     /// More ports or virtual channels than the packet header has bits for.
     #[error(
         "a switch has {ports} ports and {channels} virtual channels; at most {MAX_PORTS} and \
@@ -111,12 +142,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         mut make_interface: impl FnMut(EndpointId, &N::Parameters) -> N,
     ) -> Result<InitialState<Network<T, N>>, BuildError> {
         let constants = parameters.constants()?;
-        let NetworkParameters { layout: topology, switch, seed, .. } = parameters;
+        let NetworkParameters { layout: topology, seed, .. } = parameters;
         let mut builder = Builder::new(&topology, &constants, |id| make_interface(id, &interface));
         (0..topology.switches()).for_each(|switch| builder.add_switch(SwitchId(switch), seed));
         let Builder { sites, events, places, used_between_switches, .. } = builder;
         let lookahead = lookahead(&constants, &used_between_switches, &topology.link_classes())?
-            .with_notice(notice(&switch, &constants.format, &constants.links));
+            .with_notice(notice(&constants));
         let directory = Directory::new(places, lookahead.span());
         let model = Network { topology, constants, directory, interface };
         Ok(InitialState { model, sites, events, lookahead })
@@ -169,6 +200,13 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let links = self.links.iter().zip(names);
         let links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
+        let crossbar = match switch.kind {
+            SwitchKind::CombinedInputOutput(speedup) => {
+                CrossbarPace::new(&links, speedup, largest, switch.clock)
+                    .ok_or(BuildError::CrossbarNotExact { speedup })?
+            }
+            _ => CrossbarPace::INSTANT,
+        };
         let ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
         let numbers = u64::from(ports) * u64::from(vcs.next_power_of_two());
         if ports > MAX_PORTS || vcs > MAX_CHANNELS || numbers >= MAX_CHANNELS_OF_SWITCH {
@@ -188,11 +226,13 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             plan,
             channels: Channels::new(vcs),
             buffer: switch.credit.held_by(buffer),
+            largest,
             largest_room,
             cuts_through,
             passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
             block_mask: if layout.spreads_blocks() { u32::MAX } else { 0 },
             board: Board::NONE,
+            crossbar,
         })
     }
 }
@@ -272,11 +312,21 @@ fn check_buffers(switch: &SwitchParameters, room: Bytes, largest: Bytes) -> Resu
 
 /// A kind of link, made ready. The time of the largest packet must fit 31 bits of picoseconds.
 fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkKind, BuildError> {
+    let LinkParameters { latency, routing, framing, layer, .. } = *link;
     let rate = LineRate::new(link.rate, link.code)
-        .filter(|rate| rate.span(largest + link.framing).as_ps() < u64::from(u32::MAX) / 2)
+        .filter(|rate| rate.span(layer.most_on_line(largest, framing)).as_ps() < u64::from(u32::MAX) / 2)
         .ok_or(BuildError::LinkTooSlow { class: class.to_owned(), packet: largest })?;
-    let LinkParameters { latency, routing, framing, .. } = *link;
-    Ok(LinkKind { rate, latency, routing, framing })
+    let load = Load { rate: (link.rate, rate), latency, framing, packet: largest };
+    let framed = layer.framed;
+    let layer = LayerKind::new(&layer, &load);
+    if layer.as_ref().is_some_and(LayerKind::is_hopeless) {
+        return Err(BuildError::TooManyBitErrors { class: class.to_owned(), packet: largest });
+    }
+    if let Some(packet) = layer.as_ref().and_then(LayerKind::lacks_room_for) {
+        return Err(BuildError::ReplayBufferTooSmall { class: class.to_owned(), packet });
+    }
+    let special = layer.as_ref().map_or(0, LayerKind::special);
+    Ok(LinkKind { rate, latency, routing, framing, framed, special, layer: layer.map(Box::new) })
 }
 
 /// The sites of a network, while they are built.
@@ -313,6 +363,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
         let mut ports = Vec::with_capacity(count);
         let mut credits = Vec::with_capacity(channels.of_ports(count));
         let (mut endpoints, mut endpoint_ports) = (Vec::new(), Vec::new());
+        let mut layers = Vec::new();
         for port in (0..count as u32).map(PortId) {
             let class = self.layout.link_class(switch, port);
             let (peer, of_channel) = match self.layout.peer(switch, port) {
@@ -323,19 +374,33 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 }
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
-                    endpoints.push(self.endpoint(id, place));
+                    let mut endpoint = self.endpoint(id, place);
+                    let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_LAYER);
+                    endpoint.layer = self.layer(class, dice).map(Box::new);
+                    endpoints.push(endpoint);
                     endpoint_ports.push(port.0 as u16);
                     (Peer::Endpoint(place.index), Credits::UNLIMITED)
                 }
                 Attachment::Nothing => (Peer::Nothing, Credits::UNLIMITED),
             };
             ports.push(Port::new(peer, class));
+            let link = u64::from(switch.0) << 32 | u64::from(port.0);
+            layers.push(self.layer(class, Stream::new(seed, link, PURPOSE_LINK_LAYER)));
             credits.extend(std::iter::repeat_n(of_channel, channels.of_ports(1)));
         }
         let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
-        let ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        if layers.iter().any(Option::is_some) {
+            ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
+        }
         let switch = self.switch(ports);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
+    }
+
+    /// The link layer of a sender of a class of links; `None`: it adds nothing.
+    fn layer(&self, class: LinkClass, dice: Stream) -> Option<LayerState> {
+        let layer = self.constants.link(class).layer.as_ref();
+        layer.map(|kind| LayerState::new(kind, dice))
     }
 
     /// An endpoint, which begins if its interface is active.
@@ -359,27 +424,36 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
             }
             SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, state, channels)),
+            SwitchKind::CombinedInputOutput(_) => {
+                Switch::Combined(Crossbar::new(ports.with_output_buffers(), state, channels))
+            }
         }
     }
 }
 
 /// Time between the grant that makes a packet or a credit leave a switch, and its leaving. The packet has the
-/// pipeline before it, and its credit at least the shortest packet's time on the fastest line. A switch with
-/// output queues gives credits at once.
-fn notice(switch: &SwitchParameters, format: &PacketFormat, links: &[LinkKind]) -> Span {
-    if switch.kind == SwitchKind::OutputQueued {
-        return Span::ZERO;
-    }
-    let shortest = |link: &LinkKind| link.rate.span(format.overhead() + link.framing);
-    let on_line = links.iter().map(shortest).min().unwrap_or(Span::ZERO);
+/// pipeline before it, and its credit at least the shortest packet's time on the fastest line or through the
+/// crossbar. A switch with output queues gives credits at once.
+fn notice(constants: &Constants) -> Span {
+    let Constants { switch, format, links, crossbar, .. } = constants;
+    let on_line = |link: &LinkKind| link.shortest(format.overhead());
+    let leaving = match switch.kind {
+        SwitchKind::InputQueued | SwitchKind::VirtualOutputQueued => {
+            links.iter().map(on_line).min().unwrap_or(Span::ZERO)
+        }
+        SwitchKind::CombinedInputOutput(_) => crossbar.span(format.overhead()),
+        SwitchKind::OutputQueued => return Span::ZERO,
+    };
     let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles));
     // Both are rounded up, once per packet or clock edge.
-    Span::from_ps(pipeline.min(on_line).as_ps().saturating_sub(1))
+    Span::from_ps(pipeline.min(leaving).as_ps().saturating_sub(1))
 }
 
 const PURPOSE_SWITCH: u32 = 1;
 const PURPOSE_LINK_FAULTS: u32 = 2;
 const PURPOSE_INJECTION_FAULTS: u32 = 3;
+const PURPOSE_LINK_LAYER: u32 = 21;
+const PURPOSE_INJECTION_LAYER: u32 = 22;
 
 impl<T: Topology, N: Interface> Network<T, N> {
     /// Makes links fail, before the run begins: `faults` says how for each direction of each link, by where

@@ -247,6 +247,7 @@ mod tests {
             latency: Span::from_ps(50_000),
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            layer: crate::link_layer::LinkLayer::PLAIN,
         };
         let parameters = NetworkParameters {
             layout: Layout::Star(StarRouting::new(Star::new(5).unwrap())),

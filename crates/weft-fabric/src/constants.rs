@@ -6,6 +6,7 @@ use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
+use crate::switch::CrossbarPace;
 use weft_topo::{ChannelPlan, LinkClass};
 use weft_units::{Bytes, Time};
 
@@ -31,7 +32,9 @@ pub(crate) struct Constants {
     pub(crate) channels: Channels,
     /// Room of an input buffer per virtual channel, in units of credit.
     pub(crate) buffer: u32,
-    /// Room that the largest packet takes, in the same unit.
+    /// Header, footer and payload of the largest packet.
+    pub(crate) largest: Bytes,
+    /// Room that it takes, in units of credit.
     pub(crate) largest_room: u32,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
@@ -42,6 +45,8 @@ pub(crate) struct Constants {
     pub(crate) block_mask: u32,
     /// The queues that switches have published. Between pulses they are as constant as the rest.
     pub(crate) board: Board,
+    /// Of a crossbar with speed-up.
+    pub(crate) crossbar: CrossbarPace,
 }
 
 impl Constants {

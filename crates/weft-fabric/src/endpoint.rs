@@ -12,6 +12,7 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
 use crate::injection::InjectionChannels;
 use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
+use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use weft_topo::LinkClass;
@@ -37,6 +38,8 @@ pub(crate) struct Endpoint<N> {
     pub(crate) channels: Option<Box<InjectionChannels>>,
     /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
+    /// Link layer of its link to the switch, where that adds to packets.
+    pub(crate) layer: Option<Box<LayerState>>,
     /// Packets that the interface has handed over since the run began.
     pub(crate) supplied: u64,
     carried: Carried,
@@ -62,6 +65,7 @@ impl<N> Endpoint<N> {
             staged: None,
             channels: InjectionChannels::new(constants),
             fault: None,
+            layer: None,
             supplied: 0,
             carried: Carried::default(),
             acknowledgements: 0,
@@ -141,6 +145,7 @@ impl<N> Endpoint<N> {
             carried: &mut self.carried,
             acknowledgements: &mut self.acknowledgements,
             fault: self.fault.as_deref_mut(),
+            layer: self.layer.as_deref_mut(),
         }
     }
 
@@ -157,6 +162,7 @@ impl<N> Endpoint<N> {
             carried: self.carried,
             stalled: self.stall.total(self.stalls(), now),
             fault: self.fault.as_deref(),
+            layer: self.layer.as_deref(),
         }
     }
 
@@ -175,6 +181,7 @@ impl<N> Endpoint<N> {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
         self.fault.iter_mut().for_each(|fault| fault.reset());
+        self.layer.iter_mut().for_each(|layer| layer.reset());
     }
 
     /// Finds a credit that nobody has given, for the tests of checks.

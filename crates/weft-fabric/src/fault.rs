@@ -10,8 +10,9 @@
 //! is one all of whose links are dead.
 //!
 //! # Not modelled
-//! Bits: a corrupted packet keeps its route, and whoever receives it finds out. Repair on the link (replay
-//! buffers), routing around dead links, and links that come back.
+//! Bits: a corrupted packet keeps its route, and whoever receives it finds out. Repair of what is lost here
+//! (bits in error, and their repetition, are the link layer's), routing around dead links, and links that
+//! come back.
 
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;

@@ -139,7 +139,7 @@ impl<N: Interface> Ideal<N> {
             let free = endpoint.line.busy_until();
             let from = LinkEnd::Endpoint(packet.source);
             let link = Crossed { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };
-            let times = Instants { came: now, ready: now, could: now, began: now, ended, free };
+            let times = Instants { came: now, ready: now, could: now, crossed: now, began: now, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         let place = self.directory.place(packet.destination);

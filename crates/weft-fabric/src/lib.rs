@@ -13,7 +13,8 @@
 //!    (`network.rs`, `inject`). Without credits for the switch's buffer (`credit.rs`) the packet is staged in
 //!    the endpoint (`endpoint.rs`) until they return.
 //! 2. The endpoint's `Sender` (`link.rs`) puts it on the line: it spends credits, computes when head and tail
-//!    are at the far end, and lets the link's faults decide (`fault.rs`). An event (`event.rs`) carries it to
+//!    are at the far end, as the link layer says (`link_layer/`), and lets the link's faults decide
+//! (`fault.rs`). An event (`event.rs`) carries it to
 //!    the switch.
 //! 3. The head arrives at the switch (`switch/crossbar.rs`, `arrive`), which routes it. A packet that is sure
 //!    to win its output at the next clock edge passes; any other goes into the input buffer
@@ -50,6 +51,7 @@ mod ideal;
 mod injection;
 mod interface;
 mod link;
+mod link_layer;
 mod marks;
 mod network;
 mod packet;
@@ -68,6 +70,10 @@ pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};
 pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
 pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
+pub use link_layer::{
+    ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkProtocol, PER, ProtocolRules,
+    ReplayParameters,
+};
 pub use network::{Network, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
 pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};

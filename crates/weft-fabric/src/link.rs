@@ -11,12 +11,16 @@
 //! the hot path wants it: a port keeps its line and what it has carried in its one cache line, and credits,
 //! faults and rare counters in tables of their own.
 //!
+//! What a link layer adds to a packet, and what it repairs, is in `link_layer/`.
+//!
 //! # Not modelled
-//! Repair on the link: a packet that is lost stays lost, and its credit returns.
+//! Repair of a packet that a fault has lost: it stays lost, and its credit returns.
 
 use crate::credit::Credits;
 use crate::fault::{Fate, Fault, FaultCounts};
+use crate::link_layer::{LayerCounts, LayerKind, LayerState, LinkLayer, OnLine};
 use crate::packet::Packet;
+use crate::parameters::Speedup;
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_topo::{Attachment, LinkClass};
@@ -37,6 +41,16 @@ pub struct LinkParameters {
     pub framing: Bytes,
     /// Of the logic in the switch behind the link that deals with a packet before it asks for an output.
     pub routing: Span,
+    /// Link layer.
+    pub layer: LinkLayer,
+}
+
+impl LinkParameters {
+    /// Bytes that the line carries for a packet with header, payload and footer of `packet`: on average,
+    /// where gaps make up for rounding.
+    pub fn bytes_on_line(&self, packet: Bytes) -> Bytes {
+        self.layer.average_on_line(packet, self.framing)
+    }
 }
 
 /// The beginning of a link.
@@ -67,6 +81,8 @@ pub struct LinkReport {
     pub stalled: Span,
     /// Packets of these that it has lost or corrupted.
     pub faults: FaultCounts,
+    /// Repetition and FEC of its link layer.
+    pub layer: LayerCounts,
 }
 
 /// Time per byte on a line, exactly: shared by all links of a kind.
@@ -93,6 +109,17 @@ impl LineRate {
         })
     }
 
+    /// The rate of something that is faster by `speedup`. `None`: its time per byte is not exact in 64 bits.
+    pub(crate) fn sped_up(&self, speedup: Speedup) -> Option<LineRate> {
+        let numerator = u128::from(self.numerator) * 1_000;
+        let denominator = u128::from(self.denominator) * u128::from(speedup.thousandths());
+        let common = gcd(numerator, denominator);
+        Some(LineRate {
+            numerator: u64::try_from(numerator / common).ok()?,
+            denominator: u64::try_from(denominator / common).ok()?,
+        })
+    }
+
     /// A line on which nothing takes time.
     pub const INSTANT: LineRate = LineRate { numerator: 0, denominator: 1 };
 
@@ -100,6 +127,12 @@ impl LineRate {
     #[inline]
     pub fn span(&self, data: Bytes) -> Span {
         Span::from_ps(self.exact(data, 0).0)
+    }
+
+    /// Whole pieces of `piece` that pass from the beginning of time until `time`.
+    pub(crate) fn pieces_until(&self, time: Time, piece: Bytes) -> u64 {
+        let units = u128::from(time.as_ps()) * u128::from(self.denominator);
+        u64::try_from(units / (u128::from(self.numerator) * u128::from(piece.get()))).unwrap_or(u64::MAX)
     }
 
     /// Whether bytes take less time than on `other`.
@@ -176,19 +209,53 @@ impl Line {
 }
 
 /// One kind of link, made ready for the hot path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LinkKind {
     pub(crate) rate: LineRate,
     pub(crate) latency: Span,
     /// Of the routing logic behind it, which a packet passes after the latency. A credit does not.
     pub(crate) routing: Span,
     pub(crate) framing: Bytes,
+    /// Of that, what is rounded up to words with the packet.
+    pub(crate) framed: Bytes,
+    /// A packet takes the way of the link layer if one of these bits is set in the count of its bytes and
+    /// `framed`.
+    pub(crate) special: u64,
+    /// The link layer; `None`: packets go onto the line as they are.
+    pub(crate) layer: Option<Box<LayerKind>>,
 }
 
 impl LinkKind {
-    /// Time during which packets of `overhead` bytes besides their payload, and framing, occupy the line.
-    pub(crate) fn line_time(&self, carried: Carried, overhead: Bytes) -> Span {
-        self.rate.span(Bytes::new(carried.payload) + (overhead + self.framing) * carried.packets)
+    /// Whether a packet goes onto the line as it is.
+    #[inline(always)]
+    pub(crate) fn takes_as_is(&self, packet: Bytes) -> bool {
+        (packet + self.framed).get() & self.special == 0
+    }
+
+    /// The longest time that a packet takes on the idle line.
+    #[inline]
+    pub(crate) fn longest(&self, packet: Bytes) -> Span {
+        let bytes = match &self.layer {
+            None => packet + self.framing,
+            Some(kind) => kind.layer.most_on_line(packet, self.framing),
+        };
+        self.rate.span(bytes)
+    }
+
+    /// The shortest.
+    pub(crate) fn shortest(&self, packet: Bytes) -> Span {
+        let bytes = match &self.layer {
+            None => packet + self.framing,
+            Some(kind) => kind.layer.least_on_line(packet, self.framing),
+        };
+        self.rate.span(bytes)
+    }
+
+    /// Time during which packets of `overhead` bytes besides their payload, and framing, occupy the line, and
+    /// `extra` bytes of its layer.
+    pub(crate) fn line_time(&self, carried: Carried, overhead: Bytes, extra: i64) -> Span {
+        let bytes = Bytes::new(carried.payload) + (overhead + self.framing) * carried.packets;
+        self.rate.span(Bytes::new(bytes.get().saturating_add_signed(extra)))
     }
 }
 
@@ -248,6 +315,8 @@ pub(crate) struct Sender<'a> {
     pub(crate) acknowledgements: &'a mut u64,
     /// `None`: the link never fails.
     pub(crate) fault: Option<&'a mut Fault>,
+    /// `None`: the link's layer adds nothing to the packet.
+    pub(crate) layer: Option<&'a mut LayerState>,
 }
 
 /// Bytes of a packet (header, payload and footer), and the units of credit that it takes in a buffer.
@@ -267,10 +336,16 @@ pub(crate) struct Earliest {
 /// A packet that has been sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
-    /// Time at which its head is on the line.
+    /// Time at which its head had come to the line.
+    pub(crate) came: Time,
+    /// Time at which its head is on the line, in the attempt that comes through.
     pub(crate) began: Time,
-    /// Time at which its tail has left the line, which is then free.
+    /// Time at which its tail has left the line.
     pub(crate) ended: Time,
+    /// Time at which its tail has left the line for the first time, and with it the sender's buffer.
+    pub(crate) left: Time,
+    /// Time from which the line can take another packet.
+    pub(crate) free: Time,
     /// From the line to where the packet asks for its next output: latency and routing logic.
     pub(crate) latency: Span,
     /// Of that, the latency alone.
@@ -282,11 +357,17 @@ impl Sender<'_> {
     /// Sends a packet as soon as the line is free. There must be credits for it.
     #[inline(always)]
     pub(crate) fn send(self, packet: &Packet, size: Size, earliest: Earliest) -> Sent {
-        let Sender { kind, line, credits, carried, acknowledgements, fault } = self;
-        let began = earliest.head.max(line.busy_until());
-        line.send(&kind.rate, began, size.bytes + kind.framing);
-        line.hold(earliest.tail);
-        let ended = line.busy_until();
+        let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
+        let OnLine { began, ended, left, free, is_bad } = match layer.zip(kind.layer.as_deref()) {
+            Some((state, layer)) => state.carry(layer, line, size.bytes, earliest),
+            None => {
+                let began = earliest.head.max(line.busy_until());
+                line.send(&kind.rate, began, size.bytes + kind.framing);
+                line.hold(earliest.tail);
+                let ended = line.busy_until();
+                OnLine { began, ended, left: ended, free: ended, is_bad: false }
+            }
+        };
         credits.spend(size.room);
         carried.packets += 1;
         carried.payload += u64::from(packet.bytes);
@@ -295,8 +376,11 @@ impl Sender<'_> {
         }
         let latency = kind.latency + kind.routing;
         let tail = ended + latency;
-        let fate = fault.map_or(Fate::Arrives, |fault| fault.strike(tail));
-        Sent { began, ended, latency, wire: kind.latency, fate }
+        let mut fate = fault.map_or(Fate::Arrives, |fault| fault.strike(tail));
+        if is_bad && fate == Fate::Arrives {
+            fate = Fate::Corrupted;
+        }
+        Sent { came: earliest.head, began, ended, left, free, latency, wire: kind.latency, fate }
     }
 }
 
@@ -338,21 +422,25 @@ pub(crate) struct SenderState<'a> {
     pub(crate) carried: Carried,
     pub(crate) stalled: Span,
     pub(crate) fault: Option<&'a Fault>,
+    pub(crate) layer: Option<&'a LayerState>,
 }
 
 impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
-        let SenderState { kind, class, carried, stalled, fault } = self;
+        let SenderState { kind, class, carried, stalled, fault, layer } = self;
+        let mut faults = fault.map_or(FaultCounts::default(), |fault| fault.counts);
+        faults.corrupted += layer.map_or(0, LayerState::corrupted);
         LinkReport {
             from,
             to,
             class,
             packets: carried.packets,
             payload: Bytes::new(carried.payload),
-            busy: kind.line_time(carried, overhead),
+            busy: kind.line_time(carried, overhead, layer.map_or(0, LayerState::extra)),
             stalled,
-            faults: fault.map_or(FaultCounts::default(), |fault| fault.counts),
+            faults,
+            layer: layer.map_or(LayerCounts::default(), LayerState::counts),
         }
     }
 }

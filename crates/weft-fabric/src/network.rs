@@ -24,6 +24,7 @@ use crate::interface::{
     Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
 };
 use crate::link::{Earliest, LinkEnd, LinkReport, Sent};
+use crate::link_layer::LayerState;
 use crate::packet::{Age, Packet};
 use crate::switch::{Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     pub fn injection_span(&self, endpoint: EndpointId, payload: Bytes) -> Span {
         let (switch, port) = self.topology.attachment(endpoint);
         let link = self.constants.link(self.topology.link_class(switch, port));
-        link.rate.span(payload + self.constants.format.overhead() + link.framing)
+        link.longest(payload + self.constants.format.overhead())
     }
 
     /// Counters of each direction of each link, from when they were last reset until `now`, the
@@ -156,6 +157,9 @@ impl<N: Interface> Site<N> {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
         let mut counts = FaultCounts::default();
         injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
+        let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
+        let layers = layers.chain(&self.switch.ports().layers);
+        counts.corrupted += layers.map(LayerState::all_corrupted).sum::<u64>();
         counts
     }
 
@@ -381,7 +385,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         if sent.fate == Fate::Lost {
             endpoint.expect_credit(sent.credit_back(), 0, size.room);
         }
-        let next = sent.ended.max(endpoint.interface.next_injection(sent.ended, &self.interface));
+        let next = sent.free.max(endpoint.interface.next_injection(sent.free, &self.interface));
         context.schedule_injection(&mut endpoint.next_injection, next);
     }
 
@@ -458,8 +462,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         if packet.is_watched() {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
-            let Sent { began, ended, .. } = sent;
-            let times = Instants { came, ready: came, could: came, began, ended, free: ended };
+            let Sent { began, ended, free, .. } = sent;
+            let times = Instants { came, ready: came, could: came, crossed: began, began, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         if sent.fate != Fate::Lost {

@@ -2,6 +2,7 @@
 
 use crate::traffic_class::TrafficClasses;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use weft_topo::LaneChoice;
 use weft_units::{BitRate, Bytes, Clock, Span};
 
@@ -70,6 +71,41 @@ pub enum SwitchKind {
     VirtualOutputQueued,
     /// Queues at the outputs only, behind a crossbar with a speed-up of the number of ports.
     OutputQueued,
+    /// A queue per input, virtual channel and output, a crossbar with this speed-up, and a buffer per output.
+    CombinedInputOutput(Speedup),
+}
+
+/// The rate of a crossbar's ports as a multiple of the rate of the fastest line: 1 or more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Speedup(u32);
+
+impl Speedup {
+    /// The largest in thousandths: more than the ports of any switch would be of no use.
+    const MAX_THOUSANDTHS: u32 = 4_096_000;
+
+    /// A speed-up in thousandths. `None`: it is below 1 or above 4,096.
+    pub const fn from_thousandths(thousandths: u32) -> Option<Speedup> {
+        if 1_000 <= thousandths && thousandths <= Speedup::MAX_THOUSANDTHS {
+            Some(Speedup(thousandths))
+        } else {
+            None
+        }
+    }
+
+    /// The speed-up in thousandths.
+    pub fn thousandths(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Speedup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0 / 1_000, self.0 % 1_000);
+        if rest == 0 {
+            return write!(f, "{whole}");
+        }
+        f.write_str(format!("{whole}.{rest:03}").trim_end_matches('0'))
+    }
 }
 
 /// The rule by which an output chooses among requests.
@@ -150,7 +186,8 @@ pub struct SwitchParameters {
     pub buffer_per: BufferPer,
     /// Unit in which room in buffers is counted.
     pub credit: CreditUnit,
-    /// Output buffer per port and virtual channel, for output queues only; `None`: unbounded.
+    /// Output buffer: per port and virtual channel of output queues, per port of combined queues. `None`:
+    /// unbounded.
     pub output_buffer: Option<Bytes>,
     /// Virtual channels of its links.
     pub channels: ChannelParameters,

@@ -1,18 +1,19 @@
 //! `[fabric]`, `[packet]`, `[links.…]`, `[switch]` and `[ideal]`: what carries the packets.
 
 use super::diagnostic::Problem;
+use super::link_layer::{FecName, LayerSections, ProtocolName};
 use super::read::{Entry, Reader, join, names, nearest, section};
 use super::source::Location;
 use super::traffic_classes::{self, RawTrafficClass};
 use super::value::{Cost, RateLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weft_fabric::LinkParameters;
 use weft_fabric::MAX_CHANNELS;
 use weft_fabric::parameters::{
     ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, Forwarding, IdealParameters,
-    PacketFormat, SwitchKind, SwitchParameters,
+    PacketFormat, Speedup, SwitchKind, SwitchParameters,
 };
+use weft_fabric::{ErrorRate, LinkParameters};
 use weft_topo::{ChannelPlan, GraphClass, LaneChoice};
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
@@ -51,14 +52,29 @@ section! {
 section! {
     /// One kind of link, per direction. Keys that are not given here are those of `[links.default]`.
     struct RawLink {
-        /// Bits per second on the line, coding included.
+        /// Bits per second on the line, coding included; of a lane where there are several, of the MAC for
+        /// Ethernet.
         rate: Option<Entry<BitRate>>,
+        /// Link layer: the other keys that are not given are as it says.
+        protocol: Option<Entry<ProtocolName>>,
+        /// Lanes of that rate; 1 where not given.
+        lanes: Option<Entry<u32>>,
         /// Line code, bits in and bits on the line.
         code: Option<Entry<LineCode>>,
         /// From the last stage of the sender to the first of the receiver.
         latency: Option<Entry<Span>>,
         /// Bytes on the line for every packet beside header, payload and footer.
         framing: Option<Entry<Bytes>>,
+        /// Whether the link sends again what has not come through; as the protocol says where not given.
+        replay: Option<Entry<bool>>,
+        /// Bytes on the line that may lack an answer; as many as a round trip needs where not given.
+        replay_buffer: Option<Entry<Bytes>>,
+        /// Wrong bits of 10^15; none where not given.
+        bit_errors: Option<Entry<ErrorRate>>,
+        /// Forward error correction; that of the rate where not given.
+        fec: Option<Entry<FecName>>,
+        /// Wrong symbols of FEC of 10^15 on the line; none where not given.
+        symbol_errors: Option<Entry<ErrorRate>>,
         /// Logic of the switch behind the link that deals with a packet before arbitration, a time or cycles
         /// of the switch's clock; none where not given.
         routing: Option<Entry<Cost>>,
@@ -69,7 +85,9 @@ section! {
     /// The switches.
     struct RawSwitch {
         /// The place where packets wait.
-        kind: Entry<SwitchKind>,
+        kind: Entry<SwitchName>,
+        /// Rate of the crossbar over that of the fastest link, where queues are combined.
+        speedup: Option<Entry<Speedup>>,
         /// The rule that says who goes first.
         arbiter: Entry<ArbiterName>,
         /// Iterations of iSLIP; 1 where not given.
@@ -90,7 +108,8 @@ section! {
         credit_unit: Entry<CreditName>,
         /// Size of a cell, where credits count cells.
         cell: Option<Entry<Bytes>>,
-        /// Output buffer per port and virtual channel of an output-queued switch; unbounded where not given.
+        /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
+        /// combined queues; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
         /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane for
         /// each where not given.
@@ -119,10 +138,20 @@ names!(BufferPer, "BufferPer", "an owner of a buffer", {
     Port = "port",
 });
 
-names!(SwitchKind, "SwitchKind", "a kind of switch", {
+/// The kinds of switch by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SwitchName {
+    InputQueued,
+    VirtualOutputQueued,
+    OutputQueued,
+    CombinedInputOutput,
+}
+
+names!(SwitchName, "SwitchKind", "a kind of switch", {
     InputQueued = "input-queued",
     VirtualOutputQueued = "virtual-output-queued",
     OutputQueued = "output-queued",
+    CombinedInputOutput = "combined-input-output",
 });
 
 /// The arbiters by their names in machine files.
@@ -214,7 +243,8 @@ pub(super) fn check(
     let links = match links {
         Some(links) => {
             let clock = switch.as_ref().map(|switch| switch.clock.value);
-            let sections = LinkSections { links, are_needed: is_packet, classes_are_set, clock };
+            let footer = packet.footer.value;
+            let sections = LinkSections { links, are_needed: is_packet, classes_are_set, clock, footer };
             Some(sections.check(link_classes, reader))
         }
         None if is_packet => {
@@ -358,6 +388,8 @@ struct LinkSections {
     classes_are_set: bool,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
+    /// Bytes of a packet's footer.
+    footer: Bytes,
 }
 
 impl LinkSections {
@@ -367,7 +399,10 @@ impl LinkSections {
         classes: Option<&[GraphClass]>,
         reader: &mut Reader<'_>,
     ) -> Option<BTreeMap<String, LinkParameters>> {
-        let (default, clock) = (self.links.remove("default"), self.clock);
+        for (section, link) in &mut self.links {
+            link.drop_what_is_left_behind(&join("links", section), reader);
+        }
+        let (default, clock, footer) = (self.links.remove("default"), self.clock, self.footer);
         let classes = classes?;
         let mut whole = Some(BTreeMap::new());
         for (class, link) in &self.links {
@@ -391,11 +426,12 @@ impl LinkSections {
             whole = None;
         }
         for GraphClass { name, section: class, rate, latency } in classes {
-            let link = ClassLink { class, own: self.links.get(class), default: default.as_ref(), clock };
+            let of_graph = (*rate, *latency);
+            let own = self.links.get(class);
+            let link = ClassLink { class, own, default: default.as_ref(), clock, footer, of_graph };
             match (link.check(self.are_needed, reader), &mut whole) {
                 (Some(link), Some(map)) => {
-                    let (rate, latency) = (rate.unwrap_or(link.rate), latency.unwrap_or(link.latency));
-                    map.insert(name.clone(), LinkParameters { rate, latency, ..link });
+                    map.insert(name.clone(), link);
                 }
                 _ => whole = None,
             }
@@ -418,6 +454,10 @@ struct ClassLink<'l> {
     default: Option<&'l RawLink>,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
+    /// Bytes of a packet's footer.
+    footer: Bytes,
+    /// Rate and latency that the file of a graph gives the class.
+    of_graph: (Option<BitRate>, Option<Span>),
 }
 
 impl<'l> ClassLink<'l> {
@@ -451,13 +491,17 @@ impl<'l> ClassLink<'l> {
     fn check(&self, are_needed: bool, reader: &mut Reader<'_>) -> Option<LinkParameters> {
         let class = self.class;
         let rate = self.pick(|link| link.rate.as_ref());
-        let code = self.pick(|link| link.code.as_ref());
+        let ClassLink { own, default, footer, .. } = *self;
+        let sections = LayerSections { class, own, default, footer };
+        let has_protocol = sections.rules().is_some();
         let latency = self.pick(|link| link.latency.as_ref());
-        let framing = self.pick(|link| link.framing.as_ref());
+        let (code, framing) = (sections.code(), sections.framing());
         let routing = self.routing(reader)?;
         let location = self.own.or(self.default).map_or(Location::new(0, 0..0), |link| link.location);
         if are_needed {
-            let present = [rate.is_some(), code.is_some(), latency.is_some(), framing.is_some()];
+            let (has_code, has_framing) = (code.is_some(), framing.is_some());
+            let present =
+                [rate.is_some(), has_protocol || has_code, latency.is_some(), has_protocol || has_framing];
             for (key, _) in
                 ["rate", "code", "latency", "framing"].iter().zip(present).filter(|(_, there)| !there)
             {
@@ -469,8 +513,9 @@ impl<'l> ClassLink<'l> {
                 reader.report(location, problem);
             }
         }
-        let (rate, code, latency, framing) = (rate?, code?, latency?, framing?);
-        if weft_fabric::LineRate::new(rate.value, code.value).is_none() {
+        let (rate, latency) = (rate?, latency?);
+        let layer = sections.check(rate, reader)?;
+        if weft_fabric::LineRate::new(rate.value, layer.code).is_none() {
             let problem = Problem::new(
                 format!("{} is not exact in 64 bits", rate.value),
                 "an odd rate",
@@ -488,9 +533,12 @@ impl<'l> ClassLink<'l> {
             reader.report(latency.location, problem);
             return None;
         }
-        let framing = at_most(framing, "framing", reader)?;
-        let (rate, code, latency) = (rate.value, code.value, latency.value);
-        Some(LinkParameters { rate, code, latency, framing, routing })
+        if let Some(framing) = framing {
+            at_most(framing, "framing", reader)?;
+        }
+        let (of_rate, of_latency) = self.of_graph;
+        let (rate, latency) = (of_rate.unwrap_or(rate.value), of_latency.unwrap_or(latency.value));
+        Some(layer.links(rate, latency, routing))
     }
 }
 
@@ -514,11 +562,30 @@ fn check_switch(raw: RawSwitch, payload: Option<Bytes>, reader: &mut Reader<'_>)
     let cell = cell.check(raw.cell, reader);
     let output = DependentKey {
         key: "output_buffer",
-        goes_with: "kind = \"output-queued\"",
-        is_used: raw.kind.value == SwitchKind::OutputQueued,
+        goes_with: "kind = \"combined-input-output\" or \"output-queued\"",
+        is_used: matches!(raw.kind.value, SwitchName::OutputQueued | SwitchName::CombinedInputOutput),
         chosen_at: raw.kind.location,
     };
     let output = output.check(raw.output_buffer, reader);
+    let speedup = DependentKey {
+        key: "speedup",
+        goes_with: "kind = \"combined-input-output\"",
+        is_used: raw.kind.value == SwitchName::CombinedInputOutput,
+        chosen_at: raw.kind.location,
+    };
+    let speedup = speedup.check(raw.speedup, reader);
+    let kind = match (raw.kind.value, speedup?) {
+        (SwitchName::InputQueued, _) => Some(SwitchKind::InputQueued),
+        (SwitchName::VirtualOutputQueued, _) => Some(SwitchKind::VirtualOutputQueued),
+        (SwitchName::OutputQueued, _) => Some(SwitchKind::OutputQueued),
+        (SwitchName::CombinedInputOutput, Some(speedup)) => {
+            Some(SwitchKind::CombinedInputOutput(speedup.value))
+        }
+        (SwitchName::CombinedInputOutput, None) => {
+            reader.missing(raw.location, "switch", "speedup");
+            None
+        }
+    };
     let credit = match (is_cells, cell?) {
         (false, _) => Some(CreditUnit::Bytes),
         (true, Some(cell)) => not_zero(&cell, "switch.cell", reader).map(CreditUnit::Cells),
@@ -559,7 +626,7 @@ fn check_switch(raw: RawSwitch, payload: Option<Bytes>, reader: &mut Reader<'_>)
         classes: classes?,
     };
     Some(SwitchParameters {
-        kind: raw.kind.value,
+        kind: kind?,
         arbiter,
         clock: raw.clock.value,
         pipeline_cycles: raw.pipeline_cycles.value,

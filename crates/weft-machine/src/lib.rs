@@ -22,6 +22,7 @@ mod fabric;
 mod faults;
 mod graph_file;
 mod interface;
+mod link_layer;
 mod messaging;
 mod queue_board;
 mod read;

@@ -143,6 +143,37 @@ fn blocks_are_exchanged_by_set() {
     assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::Islip(2));
     assert_eq!(switch.credit, weft_fabric::parameters::CreditUnit::Cells(weft_units::Bytes::new(64)));
     assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing here"));
+    let combined = ["switch.kind=combined-input-output", "switch.speedup=1.25", "switch.output_buffer=8K"];
+    let Fabric::Packet { switch, .. } = load("exanest", &combined).unwrap().fabric else { panic!("packets") };
+    let speedup = weft_fabric::parameters::Speedup::from_thousandths(1_250).unwrap();
+    assert_eq!(switch.kind, weft_fabric::parameters::SwitchKind::CombinedInputOutput(speedup));
+    assert_eq!(switch.output_buffer, Some(weft_units::Bytes::new(8192)));
+    let plain = ["switch.kind=input-queued"];
+    let machine = load("bxi3-fattree", &plain).unwrap();
+    assert!(machine.constants.iter().all(|constant| !constant.path.starts_with("switch.speedup")));
+}
+
+/// Catches a speed-up that no crossbar has, or that its kind of switch has no use for.
+#[test]
+fn a_speedup_is_refused_where_it_means_nothing() {
+    for (set, said) in [
+        ("switch.speedup=0.99", "`0.99` is not a speed-up"),
+        ("switch.speedup=0", "`0` is not a speed-up"),
+        ("switch.speedup=5000", "up to 4096 times"),
+        ("switch.speedup=1.0001", "more than three digits"),
+        ("switch.speedup=fast", "not a decimal number"),
+        ("switch.speedup=-2", "not a decimal number"),
+        ("switch.speedup=true", "this is not a speed-up"),
+    ] {
+        let found = refused("bxi3-fattree", set);
+        assert!(found.contains(said), "{set}: {found}");
+    }
+    for key in ["speedup=2", "output_buffer=64K"] {
+        let found = refused("exanest", &format!("switch.{key}"));
+        assert!(found.contains("means nothing here") && found.contains("combined-input-output"), "{found}");
+    }
+    let found = refused("exanest", "switch.kind=combined-input-output");
+    assert!(found.contains("speedup"), "{found}");
 }
 
 /// Catches virtual channels, lanes and classes that are read as others than the file says.

@@ -49,6 +49,15 @@ pub struct Totals {
     /// Packets that links corrupted.
     #[serde(default)]
     pub corrupted: u64,
+    /// Packets that link layers sent again.
+    #[serde(default)]
+    pub replayed: u64,
+    /// Code words that FEC corrected.
+    #[serde(default)]
+    pub corrected_codewords: u64,
+    /// Code words that FEC could not correct.
+    #[serde(default)]
+    pub uncorrected_codewords: u64,
 }
 
 /// The contents of a table's file.

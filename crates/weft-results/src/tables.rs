@@ -72,7 +72,7 @@ row! {
 row! {
     /// One direction of one link, from an endpoint or a switch to an endpoint or a switch. Links that
     /// leave endpoints come first, by endpoint; then those that leave switches, by switch and port.
-    LinkRow in "links" version 2
+    LinkRow in "links" version 3
         ordered by |row| {
             let from = match (row.from_endpoint, row.from_switch) {
                 (Some(endpoint), _) => u64::from(endpoint.0),
@@ -114,6 +114,12 @@ row! {
     dropped_dead: u64,
     /// Packets among them that it corrupted.
     corrupted: u64,
+    /// Packets that its link layer sent again, once per attempt that did not come through.
+    replayed: u64,
+    /// Code words with bytes of packets that FEC corrected.
+    corrected_codewords: u64,
+    /// Code words with bytes of packets that FEC could not correct.
+    uncorrected_codewords: u64,
 }
 
 row! {

@@ -84,6 +84,9 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
         dropped: 0,
         dropped_dead: 0,
         corrupted: 0,
+        replayed: 0,
+        corrected_codewords: 0,
+        uncorrected_codewords: 0,
     }
 }
 

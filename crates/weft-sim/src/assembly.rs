@@ -14,7 +14,7 @@ mod faults;
 
 pub use faults::{Faults, faults};
 
-use weft_fabric::parameters::{ChannelParameters, CreditUnit, IdealParameters};
+use weft_fabric::parameters::{ChannelParameters, CreditUnit, IdealParameters, SwitchKind};
 use weft_fabric::{BuildError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
@@ -103,8 +103,12 @@ impl AssemblyError {
     pub fn network(source: BuildError) -> AssemblyError {
         let key = match &source {
             BuildError::ZeroLatency(_) => "links",
+            BuildError::BufferTooSmall { buffer: "switch's output buffer", .. } => "switch.output_buffer",
             BuildError::BufferTooSmall { .. } => "switch.buffer",
+            BuildError::CrossbarNotExact { .. } => "switch.speedup",
             BuildError::LinkTooSlow { .. } => "packet.payload",
+            BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
+            BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
             BuildError::SwitchTooLarge { .. } => "topology",
             BuildError::PublishedTooOften { .. } => "queue_board.interval",
             BuildError::UnevenChannels(_) => "switch.virtual_channels",
@@ -305,8 +309,13 @@ pub fn message_time(machine: &Machine, link: &LinkParameters, bytes: Bytes) -> E
     const PS_PER_SECOND: u128 = 1_000_000_000_000;
     let format = &machine.packet;
     let packets = u128::from(bytes.div_ceil(format.payload).max(1));
-    let each = u128::from((format.header + format.footer + link.framing).get());
-    let bits = (u128::from(bytes.get()) + packets * each) * 8;
+    let on_line = |payload: u64| {
+        let packet = format.header + Bytes::new(payload) + format.footer;
+        u128::from(link.bytes_on_line(packet).get())
+    };
+    let largest = format.payload.get();
+    let last = bytes.get() - (packets as u64 - 1) * largest;
+    let bits = ((packets - 1) * on_line(largest) + on_line(last)) * 8;
     let code = link.code;
     ExactTime::new(
         bits.saturating_mul(u128::from(code.wire)).saturating_mul(PS_PER_SECOND),
@@ -327,6 +336,10 @@ const BYTES_PER_ENDPOINT: u64 = 400;
 /// Bytes of a port with its buffers, for each virtual channel and for all of them, as measured there.
 const BYTES_PER_CHANNEL: u64 = 24;
 const BYTES_PER_PORT: u64 = 96;
+/// Bytes of a queue for an input, a virtual channel and an output.
+const BYTES_PER_OUTPUT_QUEUE: u64 = 16;
+/// Bytes of a port's two sides of a crossbar with speed-up.
+const BYTES_PER_CROSSBAR_PORT: u64 = 80;
 /// Bytes of a switch beside its ports.
 const BYTES_PER_SWITCH: u64 = 512;
 /// Bytes of a packet in a buffer or on a link, with the events that move it. A busy network holds about
@@ -349,8 +362,16 @@ pub fn memory_estimate(machine: &Machine, bytes_per_endpoint_host: u64) -> Bytes
         Fabric::Packet { switch, .. } => {
             let needed = counts.virtual_channels.max(1).saturating_mul(switch.channels.classes.count());
             let virtual_channels = u64::from(switch.channels.total.unwrap_or(needed));
+            let (ports, switches) = (narrow(counts.ports), narrow(counts.switches));
+            let outputs = ports.div_ceil(switches.max(1));
+            let queues = product(virtual_channels * BYTES_PER_OUTPUT_QUEUE, outputs);
+            let of_kind = match switch.kind {
+                SwitchKind::InputQueued | SwitchKind::OutputQueued => 0,
+                SwitchKind::VirtualOutputQueued => queues,
+                SwitchKind::CombinedInputOutput(_) => queues.saturating_add(BYTES_PER_CROSSBAR_PORT),
+            };
             let port = BYTES_PER_PORT + BYTES_PER_PACKET + BYTES_PER_CHANNEL * virtual_channels;
-            sum(&[product(narrow(counts.ports), port), product(narrow(counts.switches), BYTES_PER_SWITCH)])
+            sum(&[product(ports, port.saturating_add(of_kind)), product(switches, BYTES_PER_SWITCH)])
         }
     };
     Bytes::new(sum(&[hosts, network, BYTES_ALWAYS]))

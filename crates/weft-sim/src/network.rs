@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
-use weft_fabric::{FaultCounts, Ideal, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck};
+use weft_fabric::{
+    FaultCounts, Ideal, LayerCounts, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck,
+};
 use weft_machine::{self as machine, Machine};
 use weft_nic::{BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
 use weft_topo::{Attachment, Layout, Topology};
@@ -42,6 +44,8 @@ pub struct LinkUse {
     pub stalled: Span,
     /// Which of the packets it lost or corrupted.
     pub faults: FaultCounts,
+    /// Repetition and FEC of its link layer.
+    pub layer: LayerCounts,
 }
 
 /// The packets that have crossed links.
@@ -54,6 +58,8 @@ pub struct Crossed {
     pub packets: u64,
     /// The packets that links lost and corrupted.
     pub faults: FaultCounts,
+    /// Repetition and FEC of their link layers.
+    pub layer: LayerCounts,
 }
 
 impl std::ops::AddAssign for Crossed {
@@ -61,6 +67,7 @@ impl std::ops::AddAssign for Crossed {
         self.packet_hops += other.packet_hops;
         self.packets += other.packets;
         self.faults += other.faults;
+        self.layer += other.layer;
     }
 }
 
@@ -349,6 +356,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 busy: link.busy,
                 stalled: link.stalled,
                 faults: link.faults,
+                layer: link.layer,
             }
         };
         let is_injection = |link: &weft_fabric::LinkReport| matches!(link.from, LinkEnd::Endpoint(_));
@@ -362,10 +370,10 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     fn crossed(&self) -> Crossed {
         let mut crossed = Crossed::default();
         for link in self.links() {
-            let faults = link.faults;
+            let (faults, layer) = (link.faults, link.layer);
             let left = link.packets - faults.lost();
             let packets = if matches!(link.to, Attachment::Endpoint(_)) { left } else { 0 };
-            crossed += Crossed { packet_hops: link.packets, packets, faults };
+            crossed += Crossed { packet_hops: link.packets, packets, faults, layer };
         }
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
         crossed.packet_hops -= acknowledgements;
@@ -413,6 +421,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 busy: self.rate.map_or(Span::ZERO, |rate| rate.span(payload)),
                 stalled: Span::ZERO,
                 faults: FaultCounts::default(),
+                layer: LayerCounts::default(),
             });
         }
     }
@@ -421,7 +430,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
         let sent = self.simulation.sites().flat_map(|(_, site)| site.sent());
         let packets: u64 = sent.map(|(_, packets, _)| packets).sum();
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
-        Crossed { packet_hops: packets - acknowledgements, packets, faults: FaultCounts::default() }
+        Crossed { packet_hops: packets - acknowledgements, packets, ..Crossed::default() }
     }
 
     fn buffered(&self) -> usize {

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Simulation;
 use weft_fabric::parameters::*;
-use weft_fabric::{LinkParameters, Network, NetworkParameters};
+use weft_fabric::{LinkLayer, LinkParameters, Network, NetworkParameters};
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{
     Address, AtSwitch, Attachment, Channel, LinkClass, LocalView, NextHop, Ranked, RouteState, Routing,
@@ -164,6 +164,7 @@ where
         latency: Span::from_ns(20),
         framing: nothing,
         routing: Span::ZERO,
+        layer: LinkLayer::PLAIN,
     };
     let switch = SwitchParameters {
         kind: SwitchKind::VirtualOutputQueued,

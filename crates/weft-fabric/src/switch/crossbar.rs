@@ -1,5 +1,6 @@
-//! A switch with buffers at its inputs and a crossbar without speed-up: each input reads one packet at
-//! a time, each output takes one at a time.
+//! A switch with buffers at its inputs and a crossbar: each input reads one packet at a time, each output
+//! takes one at a time. A packet crosses as its output's line sends it, or faster where outputs have
+//! [buffers](super::combined) too.
 //!
 //! ```text
 //!   arrive ── route ──┬─► pass: alone, output and input free, credit there ───────────┐
@@ -15,7 +16,7 @@
 mod snapshot;
 
 use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
-use super::port::{Crossing, Ports};
+use super::port::{Crossing, Outputs, Ports};
 use super::starvation::{Grant, PassedOver, Starvation};
 use super::{BlockedHead, Sink, SwitchContext};
 use crate::arbiter::islip::Islip;
@@ -37,6 +38,8 @@ use weft_units::Time;
 pub(crate) trait InputBuffers {
     /// Whether a packet is routed when it arrives. If not, it is when it comes to the head of its queue.
     const ROUTES_ON_ARRIVAL: bool;
+    /// The outputs behind the crossbar.
+    type Outputs: Outputs;
     fn new(requests: usize, outputs: usize) -> Self;
     /// The queue of packets of `request` that can go to `output`.
     fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue;
@@ -133,6 +136,17 @@ impl<B: InputBuffers> Crossbar<B> {
         }
     }
 
+    /// The same, compiled on its own: in the loop of all kinds of switch it would cost the others registers.
+    #[inline(never)]
+    pub(crate) fn arrive_apart<T: Routing>(
+        &mut self,
+        packet: &Packet,
+        undisturbed_until: Time,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        self.arrive(packet, undisturbed_until, context);
+    }
+
     /// Sends a packet that has just arrived by `from` and been routed on without queueing, if it is sure to
     /// win its output at the first clock edge at which it can. Does what queueing and arbitration would do at
     /// that edge.
@@ -167,7 +181,8 @@ impl<B: InputBuffers> Crossbar<B> {
             }
         }
         self.ports.ports[output].turn = request as u16 + 1;
-        self.ports.transmit(&Crossing { edge, output, input: Some(from) }, arrived, context);
+        let crossing = Crossing { edge, output, input: Some(from) };
+        self.ports.transmit::<B::Outputs, _, _>(&crossing, arrived, context);
         true
     }
 
@@ -499,7 +514,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let next = queue.head;
         let from = constants.channels.channel(request);
         let crossing = Crossing { edge: now, output, input: Some(from) };
-        self.ports.transmit(&crossing, self.buffer.get(handle), context);
+        self.ports.transmit::<B::Outputs, _, _>(&crossing, self.buffer.get(handle), context);
         self.buffer.remove(handle);
         let words = self.words as usize;
         if next.is_none() || !B::ROUTES_ON_ARRIVAL {

@@ -12,6 +12,7 @@
 //! passed. Arbitration looks ahead by the pipeline latency, so that a busy line has no gaps.
 
 mod buffer;
+mod combined;
 mod crossbar;
 mod input_queued;
 mod output_queued;
@@ -19,6 +20,7 @@ mod port;
 mod starvation;
 mod virtual_output_queued;
 
+pub(crate) use combined::{Combined, CrossbarPace};
 pub(crate) use crossbar::Crossbar;
 pub(crate) use input_queued::InputQueued;
 pub(crate) use output_queued::OutputQueued;
@@ -66,11 +68,11 @@ pub(crate) struct BlockedHead {
 
 /// A switch of one of the kinds that a machine file can name.
 #[derive(Serialize, Deserialize)]
-#[expect(clippy::enum_variant_names, reason = "the textbook's names of the three kinds")]
 pub(crate) enum Switch {
     InputQueued(Crossbar<InputQueued>),
     VirtualOutputQueued(Crossbar<VirtualOutputQueued>),
     OutputQueued(OutputQueued),
+    Combined(Crossbar<Combined>),
 }
 
 macro_rules! each {
@@ -79,6 +81,7 @@ macro_rules! each {
             Switch::InputQueued($switch) => $body,
             Switch::VirtualOutputQueued($switch) => $body,
             Switch::OutputQueued($switch) => $body,
+            Switch::Combined($switch) => $body,
         }
     };
 }
@@ -119,6 +122,7 @@ impl Switch {
             Switch::InputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
             Switch::VirtualOutputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
             Switch::OutputQueued(switch) => switch.arrive(packet, context),
+            Switch::Combined(switch) => switch.arrive_apart(packet, undisturbed_until, context),
         }
     }
 

@@ -7,7 +7,7 @@
 //! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
 use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
-use super::port::{Crossing, Ports};
+use super::port::{BareOutputs, Crossing, Ports};
 use super::{BlockedHead, Sink, SwitchContext};
 use crate::arbiter::weighted_round_robin::Head;
 use crate::arbiter::{ArbiterState, age, next_from, round_robin};
@@ -281,7 +281,8 @@ impl OutputQueued {
         self.outputs[output].packets -= 1;
         self.outputs[output].turn = ((u32::from(vc) + 1) % constants.vcs) as u8;
         // Its credit went back when it moved.
-        self.ports.transmit(&Crossing { edge: now, output, input: None }, buffered, context);
+        let crossing = Crossing { edge: now, output, input: None };
+        self.ports.transmit::<BareOutputs, _, _>(&crossing, buffered, context);
         self.buffer.remove(handle);
     }
 

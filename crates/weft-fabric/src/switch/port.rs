@@ -12,9 +12,11 @@
 //!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
 //! ```
 //! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
-//! gives the credit for its room back to the previous sender.
+//! gives the credit for its room back to the previous sender. Where outputs have [buffers](super::combined),
+//! the packet is through the crossbar sooner, and they are occupied no longer than that.
 
 use super::buffer::Buffered;
+use super::combined::{CrossbarPort, Passage};
 use super::{Sink, SwitchContext};
 use crate::board::Board;
 use crate::channel::{Channel, Channels};
@@ -23,6 +25,7 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
+use crate::link_layer::LayerState;
 use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
@@ -100,6 +103,8 @@ pub(crate) struct Ports {
     pub(crate) address: Address,
     /// Faults of the links of the outputs; empty where none fails.
     pub(crate) faults: Box<[Fault]>,
+    /// Link layers of the outputs; empty where none adds to packets.
+    pub(crate) layers: Box<[LayerState]>,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
     /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
@@ -115,6 +120,28 @@ pub(crate) struct Ports {
     /// Turns that the routing has taken. They begin with the switch's number, so that not all switches begin
     /// with the same way.
     turns: u32,
+    /// By port, where outputs have buffers; else empty.
+    crossbar: Box<[CrossbarPort]>,
+}
+
+/// The outputs of a crossbar.
+pub(crate) trait Outputs {
+    /// Whether packets wait for their line behind the crossbar.
+    const ARE_BUFFERED: bool;
+}
+
+/// Outputs without buffers: a packet crosses as its line sends it.
+pub(crate) struct BareOutputs;
+
+impl Outputs for BareOutputs {
+    const ARE_BUFFERED: bool = false;
+}
+
+/// Outputs with buffers.
+pub(crate) struct BufferedOutputs;
+
+impl Outputs for BufferedOutputs {
+    const ARE_BUFFERED: bool = true;
 }
 
 /// A packet's way through the crossbar: a grant that is carried out.
@@ -199,13 +226,21 @@ impl Ports {
             switch,
             address,
             faults: Box::default(),
+            layers: Box::default(),
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
             dice,
             turns: switch.0,
+            crossbar: Box::default(),
         }
+    }
+
+    /// The same ports with buffers at the outputs.
+    pub(crate) fn with_output_buffers(self) -> Ports {
+        let crossbar = self.ports.iter().map(|_| CrossbarPort::default()).collect();
+        Ports { crossbar, ..self }
     }
 
     /// The link of an output, to be reported at `now`.
@@ -222,6 +257,7 @@ impl Ports {
             carried: port.carried,
             stalled: self.stalls[output].total(port.stalls, now),
             fault: self.faults.get(output),
+            layer: self.layers.get(output),
         }
     }
 
@@ -234,6 +270,7 @@ impl Ports {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.acknowledgements = 0;
         self.faults.iter_mut().for_each(Fault::reset);
+        self.layers.iter_mut().for_each(LayerState::reset);
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
     }
@@ -437,7 +474,7 @@ impl Ports {
             (_, mode) => {
                 let packet = &buffered.packet;
                 let link = constants.link(self.ports[usize::from(packet.channel().port)].class);
-                let span = link.rate.span(constants.packet_bytes(packet) + link.framing);
+                let span = link.longest(constants.packet_bytes(packet));
                 if span >= packet.stretch() {
                     Time::ZERO
                 } else if mode == FasterLink::Store {
@@ -451,35 +488,39 @@ impl Ports {
 
     /// Sends a packet that has won: through the crossbar and over the link, with its credit back.
     #[inline(always)]
-    pub(crate) fn transmit<T, S: Sink>(
+    pub(crate) fn transmit<O: Outputs, T, S: Sink>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
         context: &mut SwitchContext<'_, T, S>,
     ) {
         // Apart, so that what few runs ask for takes no registers from the others.
-        if buffered.packet.is_watched() || !self.faults.is_empty() || context.constants.keeps_ages {
-            self.transmit_with_care(crossing, buffered, context.constants, context.sink);
+        let packet = &buffered.packet;
+        let kind = context.constants.link(self.ports[crossing.output].class);
+        let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
+        if packet.is_watched() || !as_is || !self.faults.is_empty() || context.constants.keeps_ages {
+            self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
         } else {
-            self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
+            self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched, may be lost or carries its age.
+    /// The same for a packet that is watched, that may be lost, that carries its age, or to which the link layer
+    /// adds something.
     #[inline(never)]
-    fn transmit_with_care(
+    fn transmit_with_care<O: Outputs>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
-        self.transmit_packet::<true>(crossing, buffered, constants, sink);
+        self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched, and the link may fail.
+    /// `CARE`: the packet may be watched, the link may fail, and its layer may add something.
     #[inline(always)]
-    fn transmit_packet<const CARE: bool>(
+    fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
@@ -491,8 +532,15 @@ impl Ports {
         let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
         let through = constants.through_pipeline(crossing.edge);
         let pipeline = through - crossing.edge;
+        let passage = O::ARE_BUFFERED.then(|| {
+            let whole = (size.bytes, buffered.tail());
+            CrossbarPort::cross(&mut self.crossbar, crossing, whole, &constants.crossbar)
+        });
+        let head = passage
+            .as_ref()
+            .map_or(through, |passage| constants.crossbar.head(passage, crossing.edge, pipeline));
         // The tail cannot leave before it has come.
-        let earliest = Earliest { head: through, tail: buffered.tail() + pipeline };
+        let earliest = Earliest { head, tail: buffered.tail() + pipeline };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
         let sender = Sender {
@@ -502,10 +550,22 @@ impl Ports {
             carried: &mut port.carried,
             acknowledgements: &mut self.acknowledgements,
             fault: if CARE { self.faults.get_mut(crossing.output) } else { None },
+            layer: if CARE { self.layers.get_mut(crossing.output) } else { None },
         };
         let sent = sender.send(packet, size, earliest);
-        let next = next_grant(crossing.edge, sent.ended - pipeline, constants);
-        port.output_ready = next;
+        // The input is free when the tail has left it for the crossbar, and the room in its buffer too.
+        let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
+        let input_ready = next_grant(crossing.edge, left, constants);
+        let is_free_later = CARE && sent.free > sent.left;
+        port.output_ready = if O::ARE_BUFFERED {
+            let output = &mut self.crossbar[crossing.output];
+            let free = output.fill(size.bytes, sent.free, pipeline, constants);
+            next_grant(crossing.edge, free, constants)
+        } else if is_free_later {
+            next_grant(crossing.edge, sent.free - pipeline, constants)
+        } else {
+            input_ready
+        };
         port.waiting -= size.bytes.get() as u32;
         if port.stalls {
             port.stalls = false;
@@ -518,9 +578,8 @@ impl Ports {
         }
         if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
-            input.input_ready = next;
-            // The buffer's room is free when the tail has left it for the crossbar.
-            let back = sent.ended - pipeline + constants.link(input.class).latency;
+            input.input_ready = input_ready;
+            let back = left + constants.link(input.class).latency;
             sink.credit(input.peer, from.vc, size.room, back);
         }
         if CARE && sent.fate == Fate::Lost {
@@ -552,8 +611,10 @@ impl Ports {
         let came = buffered.head;
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
-        let Sent { began, ended, .. } = *sent;
-        HopRecord::new(&buffered.packet, link, Instants { came, ready, could, began, ended, free: ended })
+        let Sent { began, ended, free, .. } = *sent;
+        let crossed = if self.crossbar.is_empty() { began } else { sent.came };
+        let instants = Instants { came, ready, could, crossed, began, ended, free };
+        HopRecord::new(&buffered.packet, link, instants)
     }
 
     /// The link of an output has lost a packet: its credit returns.
@@ -584,6 +645,7 @@ mod tests {
     use crate::link::{LineRate, LinkKind};
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
+    use crate::switch::CrossbarPace;
     use weft_topo::{Attachment, ChannelPlan, LaneChoice};
     use weft_units::{Bytes, Clock, EndpointId, Span};
 
@@ -609,6 +671,9 @@ mod tests {
             latency: Span::ZERO,
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            framed: Bytes::ZERO,
+            special: 0,
+            layer: None,
         };
         let constants = Constants {
             links: vec![link],
@@ -634,11 +699,13 @@ mod tests {
             vcs: 1,
             channels: Channels::new(1),
             buffer: 64,
+            largest: Bytes::new(64),
             largest_room: 64,
             cuts_through: true,
             passes: true,
             block_mask: 0,
             board: Board::NONE,
+            crossbar: CrossbarPace::INSTANT,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));
@@ -659,7 +726,7 @@ mod tests {
             let sink = &mut Nowhere;
             let mut context = SwitchContext { now: Time::ZERO, topology: &(), constants: &constants, sink };
             let crossing = Crossing { edge: Time::ZERO, output: 0, input: None };
-            ports.transmit(&crossing, &buffered, &mut context);
+            ports.transmit::<BareOutputs, _, _>(&crossing, &buffered, &mut context);
             assert_eq!(counted(&ports), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
         }
         ports.reset_counters(Time::ZERO);

@@ -1,6 +1,6 @@
 //! A real deadlock, found and reported as a circle of buffers that is one.
 
-use crate::machines::{ARBITERS, plain, torus};
+use crate::machines::{ARBITERS, combined, plain, torus};
 use crate::scripted::{Machine, Planned, Script, take_arrivals, until};
 use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::SwitchKind;
@@ -43,6 +43,8 @@ fn a_ring_without_datelines_deadlocks_and_the_circle_is_one() {
         (SwitchKind::InputQueued, None),
         (SwitchKind::VirtualOutputQueued, None),
         (SwitchKind::OutputQueued, Some(Bytes::new(288))),
+        (combined(2_000), Some(Bytes::new(288))),
+        (combined(2_000), None),
     ];
     for sizes in [&[5][..], &[8], &[6, 4]] {
         for (kind, output_buffer) in kinds {
@@ -132,6 +134,8 @@ fn with_datelines_the_same_pressure_ends() {
         (SwitchKind::VirtualOutputQueued, None),
         (SwitchKind::OutputQueued, None),
         (SwitchKind::OutputQueued, Some(Bytes::new(288))),
+        (combined(2_000), None),
+        (combined(2_000), Some(Bytes::new(288))),
     ];
     for sizes in [&[4][..], &[5], &[6, 4]] {
         for (kind, output_buffer) in kinds {

@@ -3,9 +3,12 @@
 use crate::scripted::{Machine, Planned, Script};
 use weft_engine::Stream;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
+    SwitchParameters,
 };
-use weft_fabric::{LinkParameters, TrafficClass, TrafficClasses, TrafficKind};
+use weft_fabric::{
+    LinkLayer, LinkParameters, LinkProtocol, ReplayParameters, TrafficClass, TrafficClasses, TrafficKind,
+};
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyParameters,
     DragonflyRouting, DragonflySize, Exanest, ExanestOrder, Family, GlobalLinks, GraphRouting,
@@ -14,8 +17,13 @@ use weft_topo::{
 };
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
-pub const KINDS: [SwitchKind; 3] =
-    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued];
+/// Combined queues with a speed-up in thousandths.
+pub const fn combined(thousandths: u32) -> SwitchKind {
+    SwitchKind::CombinedInputOutput(Speedup::from_thousandths(thousandths).unwrap())
+}
+
+pub const KINDS: [SwitchKind; 4] =
+    [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued, combined(1_500)];
 pub const ARBITERS: [ArbiterKind; 6] = [
     ArbiterKind::RoundRobin,
     ArbiterKind::Random,
@@ -59,7 +67,22 @@ pub fn link(megabits: u64, code: LineCode, latency_ps: u64, framing: u64) -> Lin
         latency: Span::from_ps(latency_ps),
         framing: Bytes::new(framing),
         routing: Span::ZERO,
+        layer: LinkLayer::PLAIN,
     }
+}
+
+/// Links of a protocol at 16 Gb/s per lane and 100 ns, whose packets have footers that hold a check sequence.
+pub fn layered(protocol: LinkProtocol, lanes: u32) -> LinkParameters {
+    let rules = protocol.rules();
+    let layer = LinkLayer {
+        word: rules.word.max(rules.lane_word * u64::from(lanes)),
+        framed: rules.framing,
+        smallest: rules.smallest,
+        gap: rules.gap,
+        replay: rules.replays.then_some(ReplayParameters { buffer: None }),
+        ..LinkLayer::PLAIN
+    };
+    LinkParameters { layer, ..link(16_000 * u64::from(lanes), rules.code, 100_000, rules.framing.get()) }
 }
 
 /// A machine of equal 16 Gb/s links and switches at 150 MHz with buffers for `packets` whole packets.

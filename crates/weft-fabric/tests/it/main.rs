@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod arbiters;
+mod combined;
 mod deadlock;
 mod fairness;
 mod faults;
 mod ideal;
+mod link_layers;
 mod links;
 mod machines;
 mod properties;

@@ -2,7 +2,8 @@
 //! conserved at all times and home at the end, and nothing stands still where the proof holds.
 
 use crate::machines::{
-    ARBITERS, KINDS, Load, classes, dragonfly, exanest, link, random_script, star, torus, tree, ugal,
+    ARBITERS, KINDS, Load, classes, combined, dragonfly, exanest, layered, link, random_script, star, torus,
+    tree, ugal,
 };
 use crate::scripted::{Machine, Script, block_of, take_arrivals, until};
 use proptest::prelude::*;
@@ -12,7 +13,9 @@ use weft_fabric::parameters::{
     ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind,
     SwitchParameters,
 };
-use weft_fabric::{TrafficClasses, check_credits, stuck};
+use weft_fabric::{
+    ErrorRate, LinkParameters, LinkProtocol, ReplayParameters, TrafficClasses, check_credits, stuck,
+};
 use weft_topo::{Ascent, LaneChoice, Layout, Routing, Topology, TopologyParameters, prove};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
 
@@ -41,13 +44,21 @@ fn any_family() -> impl Strategy<Value = Layout> {
     prop::sample::select(examples.filter(is_small).filter(is_proved).collect::<Vec<_>>())
 }
 
+/// Any kind of switch, with any speed-up.
+fn kinds() -> impl Strategy<Value = SwitchKind> {
+    prop_oneof![
+        3 => prop::sample::select(&KINDS[..3]),
+        2 => prop_oneof![Just(1_000), Just(2_000), 1_000u32..5_000, Just(4_096_000)].prop_map(combined),
+    ]
+}
+
 /// Switches of any kind whose buffers hold one packet or a little more.
 fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
     let unit = prop_oneof![
         Just(CreditUnit::Bytes),
         (1u64..100).prop_map(|cell| CreditUnit::Cells(Bytes::new(cell)))
     ];
-    let shape = (0usize..3, 0usize..ARBITERS.len(), 1_000_000u64..2_000_000_000, 0u32..5);
+    let shape = (kinds(), 0usize..ARBITERS.len(), 1_000_000u64..2_000_000_000, 0u32..5);
     let flow = (any::<bool>(), 0usize..3, unit, 0u64..3 * largest, prop::option::of(0u64..2 * largest));
     (shape, flow, channels()).prop_map(move |((kind, arbiter, hertz, cycles), flow, channels)| {
         let (store, faster, unit, spare, output) = flow;
@@ -56,7 +67,7 @@ fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
             CreditUnit::Cells(cell) => Bytes::new(largest).div_ceil(cell) * cell.get(),
         };
         SwitchParameters {
-            kind: KINDS[kind],
+            kind,
             arbiter: ARBITERS[arbiter],
             clock: Clock::from_hertz(hertz).unwrap(),
             pipeline_cycles: cycles,
@@ -88,6 +99,19 @@ fn channels() -> impl Strategy<Value = ChannelParameters> {
     })
 }
 
+/// The same link with the layer of some protocol, which may meet bit errors, and repeat with little room.
+fn with_a_layer(plain: LinkParameters, packet: Bytes, dice: &mut Stream) -> LinkParameters {
+    let protocol = LinkProtocol::ALL[dice.below(5) as usize];
+    let mut link = layered(protocol, 1 + dice.below(4));
+    link.layer.bit_errors = ErrorRate::new([0, 20_000_000_000][dice.below(2) as usize]).unwrap();
+    if link.layer.replay.is_some() && dice.below(2) == 0 {
+        let largest = link.layer.most_on_line(packet, link.framing);
+        let buffer = Some(largest * u64::from(1 + dice.below(3)));
+        link.layer.replay = Some(ReplayParameters { buffer });
+    }
+    LinkParameters { layer: link.layer, framing: link.framing, ..plain }
+}
+
 /// Any machine of [`layouts`] with links of any rate; overhead may be nothing, so that packets may be
 /// of no length at all.
 fn machines() -> impl Strategy<Value = Machine> {
@@ -103,12 +127,14 @@ fn machines() -> impl Strategy<Value = Machine> {
             (layouts(), Just(format), switches(largest.get()), any::<u64>())
         })
         .prop_map(|(layout, format, switch, seed)| {
+            let whole = format.header + format.footer + format.payload;
             let mut dice = Stream::new(seed, 0, 55);
             let mut class = |_| {
                 let code = [LineCode::NONE, LineCode::B64_66, LineCode::B8_10][dice.below(3) as usize];
                 let rate =
                     [1_000, 10_000, 16_000, u64::from(100 + dice.below(50_000))][dice.below(4) as usize];
-                link(rate, code, 1 + u64::from(dice.below(300_000)), u64::from(dice.below(20)))
+                let plain = link(rate, code, 1 + u64::from(dice.below(300_000)), u64::from(dice.below(20)));
+                if dice.below(2) == 0 { plain } else { with_a_layer(plain, whole, &mut dice) }
             };
             let links = (0..layout.link_classes().len()).map(&mut class).collect();
             // Lanes as drawn, as far as a link may have so many.

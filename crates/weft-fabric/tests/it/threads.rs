@@ -1,8 +1,8 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
 use crate::machines::{
-    Load, NO_BIAS, classes, dragonfly, dragonfly_routed, exanest, link, megafly_routed, plain, random_script,
-    slim_fly, star, torus, tree, tree_routed, ugal,
+    Load, NO_BIAS, classes, combined, dragonfly, dragonfly_routed, exanest, link, megafly_routed, plain,
+    random_script, slim_fly, star, torus, tree, tree_routed, ugal,
 };
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
@@ -44,6 +44,8 @@ fn machines() -> Vec<(Machine, usize)> {
         make(megafly_routed(spines), VirtualOutputQueued, ArbiterKind::Random, 3),
         make(tree_routed(TreeRouting::Adaptive), InputQueued, ArbiterKind::RoundRobin, 2),
         make(slim_fly(GraphRouting::UgalL { ugal_threshold }), InputQueued, ArbiterKind::RoundRobin, 1),
+        make(ugal(2, 8, 4, 33), combined(1_500), ArbiterKind::RoundRobin, 5),
+        make(torus(&[24, 24], true, 1, true), combined(2_000), ArbiterKind::Islip(2), 8),
     ];
     // Lanes and classes beyond what the routings need.
     let by_size = classes(&[(Some(64), 1, 300), (None, 0, 900)]);
@@ -81,6 +83,7 @@ fn machines() -> Vec<(Machine, usize)> {
     machines[2].0.switch.faster_link = FasterLink::Delay;
     machines[5].0.switch.credit = CreditUnit::Cells(Bytes::new(64));
     machines[5].0.switch.buffer = Bytes::new(5 * 64);
+    machines[7].0.switch.output_buffer = Some(Bytes::new(700));
     machines
 }
 

@@ -7,7 +7,7 @@ use weft_engine::{InitialState, Payload, Progress, Simulation};
 use weft_fabric::parameters::{
     ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{FaultParameters, LinkEnd, LinkParameters, Network, NetworkParameters};
+use weft_fabric::{FaultParameters, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters};
 use weft_nic::gvas::Pdid;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
@@ -262,6 +262,7 @@ fn build(
         latency: Span::from_ns(100),
         framing: Bytes::ZERO,
         routing: Span::ZERO,
+        layer: LinkLayer::PLAIN,
     };
     let links = vec![link; weft_topo::Topology::link_classes(&layout).len()];
     let switch = SwitchParameters {

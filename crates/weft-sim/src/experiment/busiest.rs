@@ -78,6 +78,7 @@ mod tests {
             busy: Span::from_ps(busy_ps),
             stalled: Span::ZERO,
             faults: FaultCounts::default(),
+            layer: weft_fabric::LayerCounts::default(),
         }
     }
 

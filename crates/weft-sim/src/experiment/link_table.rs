@@ -49,6 +49,9 @@ pub(crate) fn write_links<H: Host>(
             dropped: link.faults.dropped,
             dropped_dead: link.faults.dead,
             corrupted: link.faults.corrupted,
+            replayed: link.layer.replayed,
+            corrected_codewords: link.layer.corrected_codewords,
+            uncorrected_codewords: link.layer.uncorrected_codewords,
         });
     });
     outcome

@@ -70,6 +70,9 @@ pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.dropped += crossed.faults.dropped;
     totals.dropped_dead += crossed.faults.dead;
     totals.corrupted += crossed.faults.corrupted;
+    totals.replayed += crossed.layer.replayed;
+    totals.corrected_codewords += crossed.layer.corrected_codewords;
+    totals.uncorrected_codewords += crossed.layer.uncorrected_codewords;
 }
 
 /// The conclusion of a run in which nothing moves any more.
