@@ -170,11 +170,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
                 }
             }
         }
-        let lookahead = lookahead(&constants, &used, &names)?.with_notice(notice(
-            &self.switch,
-            &constants.format,
-            &constants.links,
-        ));
+        let lookahead = lookahead(&constants, &used, &names)?.with_notice(notice(&constants));
         publishing.map_or(Ok(()), |publishing| publishing.check(lookahead.span()))
     }
 
