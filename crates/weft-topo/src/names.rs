@@ -60,7 +60,7 @@ pub(crate) fn switch(topology: &(impl Topology + ?Sized), name: &str) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Star, Torus};
+    use crate::{Dimension, Star, Torus};
 
     #[test]
     fn numbers_are_names_where_there_are_no_others() {
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!([star.switch("switch 0"), star.switch("switch 1")], [Some(SwitchId(0)), None]);
         assert_eq!(star.endpoint_name(EndpointId(7)), "7");
         // One endpoint at each switch, without a name: `switch of 1` reads as half a sentence.
-        let torus = Torus::new(&[3]).unwrap();
+        let torus = Torus::new(&[Dimension { size: 3, wrap: true }], 1).unwrap();
         assert_eq!(torus.switch_name(SwitchId(1)), "switch 1");
         assert_eq!(["switch 1", "switch of 1"].map(|name| torus.switch(name)), [Some(SwitchId(1)); 2]);
     }
