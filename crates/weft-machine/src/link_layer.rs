@@ -405,7 +405,7 @@ mod tests {
     /// links inside the card keep theirs.
     #[test]
     fn one_set_swaps_the_link_layer() {
-        let shipped = load("communication-ip", &[]).unwrap();
+        let shipped = load("communication-ip", &[] as &[&str]).unwrap();
         let [bus, line] = ["endpoint", "x"].map(|class| links(&shipped, class));
         assert_eq!((bus.layer, line.layer.word.get(), line.framing.get()), (LinkLayer::PLAIN, 16, 1));
         assert_eq!(line.rate, BitRate::from_bits_per_second(20_625_000_000));
@@ -433,7 +433,7 @@ mod tests {
     /// exanest.
     #[test]
     fn keys_beside_a_protocol_hold() {
-        let exanest = load("exanest", &[]).unwrap();
+        let exanest = load("exanest", &[] as &[&str]).unwrap();
         let x = links(&exanest, "x");
         assert_eq!((x.framing.get(), x.layer.framed, x.layer.word.get()), (99, Bytes::ZERO, 16));
         assert_eq!(links(&exanest, "qfdb").layer.word.get(), 16);
@@ -461,7 +461,7 @@ mod tests {
         let slower = load("bxi3-fattree", &["links.default.rate=10Gb/s"]).unwrap();
         assert_eq!(links(&slower, "tree").layer.fec, None);
         // Times of code words are part of what the machines' latencies were before.
-        let bxi3 = links(&load("bxi3-fattree", &[]).unwrap(), "tree");
+        let bxi3 = links(&load("bxi3-fattree", &[] as &[&str]).unwrap(), "tree");
         assert_eq!((bxi3.latency.as_ps(), bxi3.layer.fec), (125_000, Some(Fec::Rs544)));
     }
 

@@ -25,8 +25,9 @@ impl Readable for Priority {
     const NAME: &'static str = "Priority";
 
     fn read(value: &Value) -> Result<Priority, Problem> {
-        let problem =
-            |label: String| Problem::new("this is not a priority", label, "write 0 or more; the larger goes first");
+        let problem = |label: String| {
+            Problem::new("this is not a priority", label, "write 0 or more; the larger goes first")
+        };
         match value {
             Value::Integer(integer) => {
                 u32::try_from(*integer).map(Priority).map_err(|_| problem(format!("{integer}")))

@@ -7,7 +7,9 @@ use weft_engine::{InitialState, Payload, Progress, Simulation};
 use weft_fabric::parameters::{
     ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{FaultParameters, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters};
+use weft_fabric::{
+    FaultParameters, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters, OffTimes,
+};
 use weft_nic::gvas::Pdid;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
@@ -286,10 +288,10 @@ fn build(
         <ExanetNic<Scripted> as Nic<Scripted>>::new(Scripted { endpoint: e.0 }, e, shared)
     })
     .unwrap();
-    initial.model.inject_faults(&mut initial.sites, 5, |from, _, _| match (from, faults.off_at) {
+    initial.model.inject_faults(&mut initial.sites, 5, |from, _, _| match from {
         // Only one link dies.
-        (LinkEnd::Endpoint(EndpointId(1)), _) | (_, None) => faults,
-        _ => FaultParameters { off_at: None, ..faults },
+        LinkEnd::Endpoint(EndpointId(1)) => faults.clone(),
+        _ => FaultParameters { off: OffTimes::NEVER, ..faults.clone() },
     });
     initial
 }
