@@ -1,7 +1,7 @@
 //! Whether standard output was closed when weft was started (`>&-`).
 //!
-//! Rust opens `/dev/null` in place of a closed standard descriptor before `main`, so that a report would be lost
-//! without a word. The look is taken before that.
+//! Rust opens `/dev/null` in place of a closed standard descriptor before `main`, so that a report would be
+//! lost without a word. The look is taken before that.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,5 +1,6 @@
 //! Ctrl-C, and what a batch system or `timeout` sends (SIGTERM, SIGHUP): the first asks the run to end at its
-//! next virtual epoch, or ends the process where nothing has been simulated yet; the second ends the process. Under `nohup` SIGHUP stays ignored.
+//! next virtual epoch, or ends the process where nothing has been simulated yet; the second ends the process.
+//! Under `nohup` SIGHUP stays ignored.
 
 use crate::exit::Failure;
 use crate::standard_error::say;

@@ -8,7 +8,8 @@ use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
-/// Spaces before the rest of a line that is too long for the terminal, behind those that the line begins with.
+/// Spaces before the rest of a line that is too long for the terminal, behind those that the line begins
+/// with.
 const HANGING: usize = 4;
 /// The narrowest terminal for which lines are broken.
 const NARROWEST: usize = 20;

@@ -27,8 +27,8 @@ fn links_are_named_as_faults_take_them() {
     }
 }
 
-/// Catches a switch whose failure is not said before the run, not counted, or loses more than it must; tables that
-/// are not used; and rows that depend on threads.
+/// Catches a switch whose failure is not said before the run, not counted, or loses more than it must; tables
+/// that are not used; and rows that depend on threads.
 #[test]
 fn a_switch_that_fails_and_comes_back_costs_what_it_must() {
     let outage = "faults=[{of=\"switch 40\", off_at=\"20us\", on_at=\"40us\"}]";

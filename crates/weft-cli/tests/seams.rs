@@ -292,7 +292,8 @@ fn errors_of_a_machine_name_its_folder() {
     }
 }
 
-/// Catches a report that is lost with status 0, since Rust puts /dev/null in the place of a closed descriptor.
+/// Catches a report that is lost with status 0, since Rust puts /dev/null in the place of a closed
+/// descriptor.
 #[test]
 fn a_closed_standard_output_is_told() {
     let shell = |command: &str, words: &[&str]| {

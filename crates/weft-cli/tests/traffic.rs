@@ -43,8 +43,8 @@ fn a_row_says_which_block_is_the_limit() {
     }
 }
 
-/// Catches a switch of `bxi3-fattree` that loses what its crossbar should pass: it accepts all of uniform traffic
-/// that is offered, where plain input queues block at the heads of their queues.
+/// Catches a switch of `bxi3-fattree` that loses what its crossbar should pass: it accepts all of uniform
+/// traffic that is offered, where plain input queues block at the heads of their queues.
 #[test]
 fn combined_queues_accept_what_input_queues_block() {
     let accepted = |more: &str| {

@@ -20,7 +20,7 @@ pub(crate) struct Constants {
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
     pub(crate) vcs: u32,
-    /// What the virtual channels are for.
+    /// The uses of the virtual channels.
     pub(crate) plan: ChannelPlan,
     /// Whether they are the routing's, and no others.
     pub(crate) plain_channels: bool,

@@ -1,5 +1,5 @@
-//! Faults of links: packets lost, corrupted, duplicated or delayed by chance, and links that are off for a time
-//! or for good.
+//! Faults of links: packets lost, corrupted, duplicated or delayed by chance, and links that are off for a
+//! time or for good.
 //!
 //! ```text
 //!  line ══ packet ══► off while it was on the link? ──yes──► dropped: dead link
@@ -7,8 +7,8 @@
 //!                              follows it) · reordered (it comes late) · whole
 //!
 //!  off       ▁▁▁▁████████▁▁▁▁▁▁███▁▁▁▁▁
-//!  packets   ├─a─┤ ├─b─┤ ├─c─┤   ├─d─┤       head on the line to tail at the far end: a and d arrive, b and c
-//!            ok    lost  lost    ok          do not
+//!  packets   ├─a─┤ ├─b─┤ ├─c─┤   ├─d─┤       head on the line to tail at the far end: a and d
+//!            ok    lost  lost    ok          arrive, b and c do not
 //! ```
 //! A dropped packet has been on the line. Its room in the buffer that it never reached is given back to the
 //! sender when the far end could have said so, a link's latency after its tail was due, so that credits stay
@@ -16,8 +16,8 @@
 //! loses them all: whatever waits for it drains. A switch that is off is one all of whose links are off.
 //!
 //! A copy occupies the line and the buffer behind it like any packet; where that has no room for it, none is
-//! made. A reordered packet arrives later by its own time on the line and that of the largest packet: a packet
-//! that follows it closely overtakes it.
+//! made. A reordered packet arrives later by its own time on the line and that of the largest packet: a
+//! packet that follows it closely overtakes it.
 //!
 //! # Not modelled
 //! Bits: a corrupted packet keeps its route, and whoever receives it finds out. Repair of what is lost here
@@ -113,7 +113,7 @@ pub struct FaultParameters {
     pub duplicate: u32,
     /// Of a million packets so many may be overtaken by the next.
     pub reorder: u32,
-    /// When it loses everything.
+    /// The times during which it loses everything.
     pub off: OffTimes,
 }
 
@@ -228,8 +228,8 @@ impl Fault {
         }
     }
 
-    /// A copy has been put on the link, from `head` to `tail`. Whether it arrives: nothing but time may strike
-    /// it, so that no packet is copied for ever.
+    /// A copy has been put on the link, from `head` to `tail`. Whether it arrives: nothing but time may
+    /// strike it, so that no packet is copied for ever.
     pub(crate) fn copy(&mut self, head: Time, tail: Time) -> Fate {
         self.counts.duplicated += 1;
         if self.parameters.off.meet(head, tail) {
@@ -333,8 +333,8 @@ mod tests {
     }
 
     proptest! {
-        /// Catches stretches that are merged wrongly, and packets that slip through at an edge of one: compared
-        /// with a table that says of every instant whether the link is off.
+        /// Catches stretches that are merged wrongly, and packets that slip through at an edge of one:
+        /// compared with a table that says of every instant whether the link is off.
         #[test]
         fn off_times_are_the_instants_of_their_stretches(
             given in prop::collection::vec((0u64..60, 0u64..12, any::<bool>()), 0..8),
@@ -351,7 +351,8 @@ mod tests {
             // Few stay off, so that most cases have gaps.
             let given = given.iter().map(|&(from, length, ends)| stretches(from, length, ends || from < 40));
             let first = OffTimes::new(given.collect());
-            let second = OffTimes::new(other.iter().map(|&(from, length)| stretches(from, length, true)).collect());
+            let others = other.iter().map(|&(from, length)| stretches(from, length, true));
+            let second = OffTimes::new(others.collect());
             let off = first.or(second);
             prop_assert!(off.stretches().windows(2).all(|pair| pair[0].until < pair[1].from));
             prop_assert!(off.stretches().iter().all(|stretch| stretch.from < stretch.until));

@@ -7,8 +7,8 @@
 //! ```
 //! The interface is asked for packets of the classes whose places are free ([`InterfaceContext::admits`]), so
 //! that a packet without credit keeps no other class from going. A class has as many places as lanes: among
-//! its packets those of one lane stay in order. Whoever can go is chosen as in a switch: by strict priority, in
-//! the ratio of weights, or else the first that came. With one channel none of this exists: see
+//! its packets those of one lane stay in order. Whoever can go is chosen as in a switch: by strict priority,
+//! in the ratio of weights, or else the first that came. With one channel none of this exists: see
 //! [`Endpoint`](crate::endpoint::Endpoint).
 //!
 //! [`InterfaceContext::admits`]: crate::InterfaceContext::admits
@@ -27,7 +27,7 @@ use weft_units::Time;
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Staged {
     pub(crate) packet: Packet,
-    /// When.
+    /// The time of that.
     pub(crate) came: Time,
     /// The traffic class.
     class: u8,
@@ -95,7 +95,8 @@ impl InjectionChannels {
         plan.channel(class, lane, 0)
     }
 
-    /// Takes the packet that goes now, with its channel. All credits that have returned must have been counted.
+    /// Takes the packet that goes now, with its channel. All credits that have returned must have been
+    /// counted.
     pub(crate) fn take(&mut self, constants: &Constants) -> Option<(Staged, u8)> {
         let plan = &constants.plan;
         // By channel, or by class where lanes are chosen here: the first in its order, if it has credit.

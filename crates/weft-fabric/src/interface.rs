@@ -209,10 +209,11 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.directory.places.len()
     }
 
-    /// Whether [`Interface::inject`] may hand over a packet of this label, part and payload now: whether there
-    /// is a place for its traffic class. An interface that has packets of several classes asks for each, and
-    /// answers [`Injection::Nothing`] where it may hand over none of those that are ready: it is asked again when
-    /// that changes. A packet that is handed over unasked holds up all classes until it has gone.
+    /// Whether [`Interface::inject`] may hand over a packet of this label, part and payload now: whether
+    /// there is a place for its traffic class. An interface that has packets of several classes asks for
+    /// each, and answers [`Injection::Nothing`] where it may hand over none of those that are ready: it is
+    /// asked again when that changes. A packet that is handed over unasked holds up all classes until it has
+    /// gone.
     #[inline]
     pub fn admits(&self, label: PacketLabel, part: Part, bytes: u32) -> bool {
         let Admission { classes, places } = self.admission;

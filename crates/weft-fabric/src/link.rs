@@ -416,8 +416,8 @@ impl Sent {
         self.ended + self.latency
     }
 
-    /// The same packet where it is held up, so that one of up to `largest` on the line that follows it closely
-    /// overtakes it.
+    /// The same packet where it is held up, so that one of up to `largest` on the line that follows it
+    /// closely overtakes it.
     pub(crate) fn held_up(self, largest: Span) -> Sent {
         let by = (self.ended - self.began) + largest;
         Sent { began: self.began + by, ended: self.ended + by, ..self }

@@ -406,8 +406,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         context.schedule_injection(&mut endpoint.next_injection, next);
     }
 
-    /// The same where the link has several channels to inject on: fills the places of the traffic classes from
-    /// the interface, then sends one of their packets. The line is free.
+    /// The same where the link has several channels to inject on: fills the places of the traffic classes
+    /// from the interface, then sends one of their packets. The line is free.
     #[inline(never)]
     fn inject_on_channels(
         &self,

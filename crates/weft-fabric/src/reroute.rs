@@ -7,15 +7,15 @@
 //! ```
 //! All switches change over at one instant, a reaction time after the links. The tables of every set of links
 //! that are off together are computed before the run ([`weft_topo::UpDownTables`]). Where none are in force,
-//! the machine's own routing routes; what it had written into a packet is erased where tables route, so that it
-//! begins anew afterwards.
+//! the machine's own routing routes; what it had written into a packet is erased where tables route, so that
+//! it begins anew afterwards.
 //!
 //! A packet whose destination no link leads to any more is dropped by the next switch that it comes to.
 //!
 //! # Not modelled
-//! How switches learn of failures: messages of a subnet manager or of a protocol take no bandwidth, and all of
-//! them have come after the reaction time. Packets that are on their way when routes change may turn from the
-//! way down to a way up, which the proof of freedom from deadlock does not cover.
+//! How switches learn of failures: messages of a subnet manager or of a protocol take no bandwidth, and all
+//! of them have come after the reaction time. Packets that are on their way when routes change may turn from
+//! the way down to a way up, which the proof of freedom from deadlock does not cover.
 //!
 //! # Source
 //! Schroeder et al., Autonet: a high-speed, self-configuring local area network using point-to-point links,

@@ -59,8 +59,8 @@ pub(super) fn check_reroute(
         (Some(_), Some(after)) => Some(Some(after.value)),
         (None, None) => Some(None),
         (Some(entry), None) => {
-            let help = "write fabric.reroute_after as well: the time that switches or their manager take to notice, \
-                        such as 10us";
+            let help = "write fabric.reroute_after as well: the time that switches or their manager take to \
+                        notice, such as 10us";
             let problem = Problem::new("rerouting needs a reaction time", "no fabric.reroute_after", help);
             reader.report(if entry.location.is_set() { entry.location } else { location }, problem);
             None
@@ -161,8 +161,8 @@ section! {
         /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
         /// combined queues; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
-        /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane for
-        /// each where not given.
+        /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane
+        /// for each where not given.
         virtual_channels: Option<Entry<u32>>,
         /// The way that packets take one of several lanes: `flow` where not given.
         lane: Option<Entry<LaneChoice>>,
@@ -366,7 +366,8 @@ fn check_channels(
         Ok(plan) if plan.total() <= MAX_CHANNELS => return Some(plan.total()),
         Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),
         Err(_) => format!(
-            "{} virtual channels cannot be shared evenly: the routing needs {of_routing} for each of {} traffic classes",
+            "{} virtual channels cannot be shared evenly: the routing needs {of_routing} for each \
+             of {} traffic classes",
             total.unwrap_or(0),
             classes.count()
         ),

@@ -60,7 +60,7 @@ pub enum FaultyLinks {
     Between(String, String),
 }
 
-/// When the links of a rule are off.
+/// The times at which the links of a rule are off.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Outage {
     /// Never.
@@ -98,7 +98,7 @@ pub struct FaultRule {
     pub duplicate: u32,
     /// Of a million packets so many may be overtaken by the next.
     pub reorder: u32,
-    /// When they lose everything.
+    /// The times at which they lose everything.
     pub outage: Outage,
 }
 
@@ -208,7 +208,7 @@ struct OutageKeys<'i> {
 }
 
 impl OutageKeys<'_> {
-    /// When the links of a rule are off. `None`: a problem was reported.
+    /// The times at which the links of a rule are off. `None`: a problem was reported.
     fn check(&self, links: &LinkChoice<'_>, reader: &mut Reader<'_>) -> Option<Outage> {
         let random = [self.mean_time_to_failure, self.mean_time_to_repair, self.until];
         let once = [self.off_at, self.on_at];
@@ -258,8 +258,8 @@ impl OutageKeys<'_> {
         let until = optional::<Span>(self.until, reader)?;
         let (Some(mean_time_to_failure), Some(mean_time_to_repair), Some(until)) = (failure, repair, until)
         else {
-            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time from which on \
-                        nothing fails any more, such as the length of the run";
+            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time from which \
+                        on nothing fails any more, such as the length of the run";
             reader.report(location, Problem::new("random failures need three times", "not all given", help));
             return None;
         };
@@ -366,8 +366,8 @@ impl fmt::Display for FaultRule {
             Outage::Once { off_at, on_at: Some(on_at) } => write!(f, ", off at {off_at}, on at {on_at}"),
             Outage::Random { mean_time_to_failure, mean_time_to_repair, until } => write!(
                 f,
-                ", failing after {mean_time_to_failure} and repaired after {mean_time_to_repair} in the mean, until \
-                 {until}"
+                ", failing after {mean_time_to_failure} and repaired after {mean_time_to_repair} in the mean, \
+                 until {until}"
             ),
             Outage::Schedule(outages) => write!(f, ", {} times off by schedule", outages.len()),
         }
@@ -404,7 +404,8 @@ impl JsonSchema for FaultRule {
         properties.insert("schedule".to_owned(), text("A file of times at which links are off."));
         json_schema!({
             "type": "object",
-            "description": "Links that lose, corrupt, duplicate or reorder packets, or are off for a time or for good.",
+            "description":
+                "Links that lose, corrupt, duplicate or reorder packets, or are off for a time or for good.",
             "properties": properties,
             "additionalProperties": false,
         })

@@ -139,8 +139,8 @@ pub struct Machine {
     /// Groups of endpoints to which switches copy packets.
     #[serde(default)]
     pub multicast: Vec<GroupRule>,
-    /// From when a link fails or comes back to when switches route by tables over what is left; `None`: routes do
-    /// not change.
+    /// From when a link fails or comes back to when switches route by tables over what is left; `None`:
+    /// routes do not change.
     #[serde(default)]
     pub reroute_after: Option<Span>,
     /// The network interface.

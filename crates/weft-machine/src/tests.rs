@@ -194,7 +194,8 @@ fn virtual_channels_and_classes_are_read() {
     assert_eq!(channels.classes.all()[1].up_to, Some(weft_units::Bytes::new(64)));
 }
 
-/// Catches channels, classes and arbiters that do not fit together and are taken, or refused without the mend.
+/// Catches channels, classes and arbiters that do not fit together and are taken, or refused without the
+/// mend.
 #[test]
 fn channels_and_classes_that_do_not_fit_are_refused() {
     let refused = |sets: &[&str]| load("communication-ip", sets).unwrap_err().to_string();

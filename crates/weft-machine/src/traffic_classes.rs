@@ -41,7 +41,8 @@ impl Readable for Priority {
     }
 
     fn schema() -> serde_json::Value {
-        json!({ "type": "integer", "minimum": 0, "description": "The larger goes first under strict priority." })
+        let description = "The larger goes first under strict priority.";
+        json!({ "type": "integer", "minimum": 0, "description": description })
     }
 }
 

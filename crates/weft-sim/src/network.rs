@@ -104,8 +104,8 @@ pub trait SimulatedNetwork<H: Host> {
         let any = faults.lost() + faults.corrupted > 0 && self.buffered() == 0;
         any.then(|| {
             format!(
-                "{} packets were lost by chance, {} on dead links, {} were cut off from their destination, and {} \
-                 were corrupted; what the interface did not repair is missing, and ranks wait for it",
+                "{} packets were lost by chance, {} on dead links, {} were cut off from their destination, \
+                 and {} were corrupted; what the interface did not repair is missing, and ranks wait for it",
                 faults.dropped, faults.dead, faults.unreachable, faults.corrupted
             )
         })

@@ -48,8 +48,8 @@ pub struct ChannelPlan {
 /// A number of virtual channels that a routing and the traffic classes cannot use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "{total} virtual channels cannot be shared evenly: {classes} traffic classes need {routing} each for their \
-     routing; write a multiple of {}, such as {}",
+    "{total} virtual channels cannot be shared evenly: {classes} traffic classes need {routing} each for \
+     their routing; write a multiple of {}, such as {}",
     .routing * .classes,
     (.routing * .classes) * (.total / (.routing * .classes) + 1)
 )]

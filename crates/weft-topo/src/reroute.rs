@@ -8,18 +8,18 @@
 //!   low    s3   s4
 //! ```
 //! The order of switches decides how good the routes are. Where some switches have no endpoints, as in trees,
-//! those farther from endpoints are higher, so that all switches of the top level are roots and a tree keeps its
-//! routes. Among equals the one nearer to a root is higher: the first of the highest switches of each connected
-//! part. Where that order leaves two switches that are joined without a legal path, as after failures that leave
-//! two leaves of a tree no common spine, the distance from the root alone decides: its tree of shortest paths
-//! then serves every pair.
+//! those farther from endpoints are higher, so that all switches of the top level are roots and a tree keeps
+//! its routes. Among equals the one nearer to a root is higher: the first of the highest switches of each
+//! connected part. Where that order leaves two switches that are joined without a legal path, as after
+//! failures that leave two leaves of a tree no common spine, the distance from the root alone decides: its
+//! tree of shortest paths then serves every pair.
 //!
-//! A table has the length of the shortest legal path from each switch to each, for packets that may still go up
-//! and for those that may not. The ports that a packet may take are those that shorten it.
+//! A table has the length of the shortest legal path from each switch to each, for packets that may still go
+//! up and for those that may not. The ports that a packet may take are those that shorten it.
 //!
 //! # Source
-//! Schroeder et al., Autonet: a high-speed, self-configuring local area network using point-to-point links, IEEE
-//! JSAC 9(8), 1991, section 5. Autonet orders switches by their distance from one root alone.
+//! Schroeder et al., Autonet: a high-speed, self-configuring local area network using point-to-point links,
+//! IEEE JSAC 9(8), 1991, section 5. Autonet orders switches by their distance from one root alone.
 
 use crate::proof::{Channel, Ranked};
 use crate::traits::{
@@ -262,8 +262,8 @@ impl UpDownTables {
 
     /// The ports that a packet at a switch may take towards an endpoint.
     ///
-    /// A packet that has come down and for which only ways up are left, because routes have changed meanwhile, may
-    /// go up again.
+    /// A packet that has come down and for which only ways up are left, because routes have changed
+    /// meanwhile, may go up again.
     pub fn ports<'a>(&'a self, wiring: &'a Wiring, at: AtSwitch, to: EndpointId) -> LegalPorts<'a> {
         let (home, port) = wiring.home(to);
         if home == at.switch {
@@ -333,8 +333,8 @@ impl LegalPorts<'_> {
         }
     }
 
-    /// The one that an endpoint and the switch choose between them: endpoints are spread evenly, and all packets
-    /// for one endpoint take the same.
+    /// The one that an endpoint and the switch choose between them: endpoints are spread evenly, and all
+    /// packets for one endpoint take the same.
     pub fn of_destination(&self, endpoint: EndpointId) -> Option<PortId> {
         let ways = match &self.choice {
             Choice::Only(port) => return Some(*port),

@@ -47,7 +47,7 @@ pub struct OneMachine {
     format: FormatOptions,
 }
 
-/// What to list the names of.
+/// The things whose names are listed.
 #[derive(Args)]
 pub struct NamesOptions {
     #[command(flatten)]

@@ -1,8 +1,8 @@
 //! Age: the oldest packet first, counted since its interface handed it over.
 //!
-//! Round robin at each output shares the output among inputs, not among sources: where flows of one source and
-//! of a hundred meet, that source gets half. The oldest packet first gives every source the same, whatever
-//! way its packets come by (the parking-lot problem). Of packets of one age the first in turn goes.
+//! Round robin at each output shares the output among inputs, not among sources: where flows of one source
+//! and of a hundred meet, that source gets half. The oldest packet first gives every source the same,
+//! whatever way its packets come by (the parking-lot problem). Of packets of one age the first in turn goes.
 //!
 //! # Source
 //! Abts and Weisser, "Age-Based Packet Arbitration in Large-Radix k-ary n-cubes", SC 2007; the parking-lot

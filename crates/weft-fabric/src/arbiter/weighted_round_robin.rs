@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   class  weight   deficit
-//!     0     3000 ── += 3000 at its visit, −= bytes of each packet ──► goes on while the deficit covers a packet
+//!     0     3000 ── += 3000 at its visit, −= bytes of each packet ──► goes on while it covers a packet
 //!     1     1000 ── += 1000 …                                          then the next class is visited
 //! ```
 //! Deficit round robin. A class that is visited gets its weight as credit in bytes, and sends as long as that
@@ -18,7 +18,7 @@ use super::RequestGroups;
 use crate::traffic_class::MAX_CLASSES;
 use serde::{Deserialize, Serialize};
 
-/// What a class has for an output.
+/// The request that a class has for an output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Head {
     /// No packet.
@@ -124,7 +124,8 @@ mod tests {
         /// whatever sizes, none is ever further from its share than a round and a packet.
         #[test]
         fn backlogged_classes_share_by_bytes(
-            weights in prop::collection::vec(1u64..5_000, 1..8), sizes in prop::collection::vec(1u64..4_000, 8),
+            weights in prop::collection::vec(1u64..5_000, 1..8),
+            sizes in prop::collection::vec(1u64..4_000, 8),
             choices in 1usize..2_000,
         ) {
             let groups = groups(&weights);

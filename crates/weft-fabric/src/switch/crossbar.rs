@@ -462,7 +462,7 @@ impl<B: InputBuffers> Crossbar<B> {
         }
     }
 
-    /// What a traffic class has for an output, from a turn on.
+    /// The request that a traffic class has for an output, from a turn on.
     fn head_of_class(
         &self,
         (output, class, turn): (usize, usize, usize),

@@ -574,8 +574,8 @@ impl Ports {
         }
     }
 
-    /// The same for a packet that is watched, that is a copy, that may be lost, that carries its age, or to which the
-    /// link layer adds something.
+    /// The same for a packet that is watched, that is a copy, that may be lost, that carries its age, or to
+    /// which the link layer adds something.
     #[inline(never)]
     fn transmit_with_care<O: Outputs>(
         &mut self,

@@ -14,10 +14,10 @@
 //! for it.
 //!
 //! Who is passed over depends on the arbiter. Round robin, random choice and age pass over any request (age:
-//! the oldest of those whose inputs are busy). Strict priority passes over those of at least the priority of the
-//! one that goes, and a grant of a higher one ends the reservation: a low priority never holds up a higher.
-//! Weighted round robin passes over those of the same class alone, and its reservations outlast the turns of
-//! other classes. iSLIP has no need of it: it matches inputs and outputs together.
+//! the oldest of those whose inputs are busy). Strict priority passes over those of at least the priority of
+//! the one that goes, and a grant of a higher one ends the reservation: a low priority never holds up a
+//! higher. Weighted round robin passes over those of the same class alone, and its reservations outlast the
+//! turns of other classes. iSLIP has no need of it: it matches inputs and outputs together.
 //!
 //! # Source
 //! None: the documents name no rule. The number is an assumption.

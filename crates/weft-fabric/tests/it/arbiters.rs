@@ -86,9 +86,10 @@ fn weights_share_an_output_by_bytes() {
     }
 }
 
-/// Catches age that does not bound what round robin does not: on a line of switches whose endpoints all send to
-/// the last one, round robin halves the share at each hop. Age is counted from when the interface hands over a
-/// packet, so that those from far away, which have been longer on their way, get more, up to a few times.
+/// Catches age that does not bound what round robin does not: on a line of switches whose endpoints all send
+/// to the last one, round robin halves the share at each hop. Age is counted from when the interface hands
+/// over a packet, so that those from far away, which have been longer on their way, get more, up to a few
+/// times.
 #[test]
 fn age_mends_the_parking_lot() {
     for kind in [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued] {
@@ -115,7 +116,8 @@ fn age_mends_the_parking_lot() {
     }
 }
 
-/// Every endpoint of a torus sends to random others as fast as it can: packets that have arrived after a while.
+/// Every endpoint of a torus sends to random others as fast as it can: packets that have arrived after a
+/// while.
 fn saturated(total: Option<u32>, lane: LaneChoice, kind: SwitchKind) -> usize {
     let mut machine: Machine = plain(torus(&[6, 6], true, 1, true), kind, 4);
     machine.switch.channels = ChannelParameters { total, lane, ..ChannelParameters::default() };

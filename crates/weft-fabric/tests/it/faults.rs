@@ -68,7 +68,10 @@ proptest! {
         let faults = FaultParameters { drop, corrupt, ..Default::default() };
         let mut run = begin(&machine, &script, 1, |from, _, _| match from {
             // One link is off from some time on, and every other one loses packets.
-            LinkEnd::Endpoint(EndpointId(1)) => FaultParameters { off: off.map_or(OffTimes::NEVER, |off| OffTimes::after(Time::from_ps(off))), ..faults.clone() },
+            LinkEnd::Endpoint(EndpointId(1)) => {
+                let off = off.map_or(OffTimes::NEVER, |off| OffTimes::after(Time::from_ps(off)));
+                FaultParameters { off, ..faults.clone() }
+            }
             _ => faults.clone(),
         });
         let arrived = checked(&mut run);
@@ -187,9 +190,9 @@ fn begin_outages(
     initial
 }
 
-/// Catches packets and credits that links take along when they fail or that a change of routes loses, tables that
-/// depend on threads or on a snapshot, and a routing that cannot go on where tables have left a packet: on every
-/// family of topologies.
+/// Catches packets and credits that links take along when they fail or that a change of routes loses, tables
+/// that depend on threads or on a snapshot, and a routing that cannot go on where tables have left a packet:
+/// on every family of topologies.
 #[test]
 fn failures_that_come_and_go_conserve_packets_and_credits() {
     for parameters in TopologyParameters::examples() {
@@ -237,8 +240,8 @@ fn layout_kind(parameters: &TopologyParameters) -> usize {
     format!("{parameters:?}").len() % KINDS.len()
 }
 
-/// Catches tables that no packet takes, and a reaction that is too late: with tables in force at once, a tree loses
-/// only what is on the dead link when it fails.
+/// Catches tables that no packet takes, and a reaction that is too late: with tables in force at once, a tree
+/// loses only what is on the dead link when it fails.
 #[test]
 fn tables_save_what_the_routing_would_lose() {
     let machine = plain(tree(3, 3, Ascent::DModK), KINDS[1], 3);
@@ -289,7 +292,8 @@ fn a_link_that_comes_back_carries_at_full_rate() {
     }
 }
 
-/// Catches a copy that is not counted, takes no room, or is copied again; and a late packet that nothing overtakes.
+/// Catches a copy that is not counted, takes no room, or is copied again; and a late packet that nothing
+/// overtakes.
 #[test]
 fn copies_arrive_and_late_packets_are_overtaken() {
     for kind in KINDS {

@@ -90,7 +90,9 @@ fn channels() -> impl Strategy<Value = ChannelParameters> {
         1 => (0u8..2, 1u32..2_000).prop_map(|(priority, weight)| {
             classes(&[(Some(16), priority, weight), (None, 1 - priority, 300)])
         }),
-        1 => (1u32..2_000).prop_map(|weight| classes(&[(Some(8), 2, weight), (Some(64), 1, 500), (None, 0, 70)])),
+        1 => (1u32..2_000).prop_map(|weight| {
+            classes(&[(Some(8), 2, weight), (Some(64), 1, 500), (None, 0, 70)])
+        }),
     ];
     (1u32..4, any::<bool>(), classes).prop_map(|(lanes, room, classes)| ChannelParameters {
         total: Some(lanes),

@@ -81,8 +81,8 @@ fn parse(name: &str, text: &str) -> Result<Vec<ScheduledOutage>, Problem> {
 /// The outage of a line.
 fn outage(fields: &[String], place: &str) -> Result<ScheduledOutage, Problem> {
     let [from, to, off, on] = fields else {
-        let help = "write four fields: a link's ends, when it fails and when it comes back; `to` and `on_at` may be \
-                    empty";
+        let help = "write four fields: a link's ends, when it fails and when it comes back; `to` and `on_at` \
+                    may be empty";
         return Err(Problem::new(format!("{place}: a line has {} fields", fields.len()), "", help));
     };
     let time = |text: &str| {

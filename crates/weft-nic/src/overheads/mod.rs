@@ -221,8 +221,8 @@ impl Outgoing {
 }
 
 impl Transmit {
-    /// The place of the next message whose packet is admitted: of the first `channels` the next in turn, or else
-    /// the first behind them that has been posted.
+    /// The place of the next message whose packet is admitted: of the first `channels` the next in turn, or
+    /// else the first behind them that has been posted.
     fn next_admitted(&self, now: Time, channels: usize, admits: impl Fn(&Outgoing) -> bool) -> Option<usize> {
         let turn = self.turn as usize;
         let in_turn = (0..channels).map(|step| (turn + step) % channels);
@@ -309,8 +309,8 @@ impl<H: Host> OverheadsNic<H> {
         begin.max(offer.saturating_add(parameters.send_message)).saturating_add(parameters.message_gap)
     }
 
-    /// Takes the next packet of the message whose turn it is. `admits`: whether the network takes a packet of a
-    /// part and payload now; messages whose packets it does not take are left out.
+    /// Takes the next packet of the message whose turn it is. `admits`: whether the network takes a packet of
+    /// a part and payload now; messages whose packets it does not take are left out.
     fn next_of_queue(
         &mut self,
         now: Time,

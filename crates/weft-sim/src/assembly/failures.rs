@@ -1,9 +1,9 @@
-//! What failures leave of a machine, and when: states, cuts, and the tables of rerouting.
+//! The machine that failures leave, by time: states, cuts, and the tables of rerouting.
 //!
 //! ```text
 //!   links off   ────┤ a ├──┤ a,b ├─┤ b ├──────┤ c ├───────►  virtual time
 //!   states           1      2       3          4             each set of links that are off together
-//!   tables           A      AB      B          C             one per set; a set that returns has its own again
+//!   tables           A      AB      B          C             one per set; one that returns has its own again
 //! ```
 
 use super::faults::Faults;
@@ -24,7 +24,7 @@ const NAMED: usize = 8;
 /// A stretch of time during which the same links are off.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailureState {
-    /// When.
+    /// The stretch of time.
     pub stretch: Stretch,
     /// The ports of the links.
     pub dead: Dead,
@@ -32,7 +32,7 @@ pub struct FailureState {
     pub cut_off: Vec<Vec<EndpointId>>,
 }
 
-/// What failures leave of a machine.
+/// The machine that failures leave, by time.
 pub struct Failures {
     /// The graph.
     pub wiring: Wiring,
@@ -83,8 +83,8 @@ impl Failures {
         Failures { wiring, states, is_cut_short: false }
     }
 
-    /// The tables of every set of links that are off together, and when they are in force: `after` the links have
-    /// changed.
+    /// The tables of every set of links that are off together, and when they are in force: `after` the links
+    /// have changed.
     ///
     /// # Errors
     /// More tables than there is room for; endpoints that are cut off for good.
@@ -212,8 +212,8 @@ impl AssemblyError {
     /// The message of [`AssemblyError::Tables`].
     pub(super) fn tables(states: usize, needed: Bytes, limit: Bytes) -> String {
         format!(
-            "fabric.reroute: the tables of {states} sets of failed links take {}, and at most {} are allowed; let fewer \
-             links fail, or a shorter time (`until`), or use a smaller machine",
+            "fabric.reroute: the tables of {states} sets of failed links take {}, and at most {} are allowed; let \
+             fewer links fail, or a shorter time (`until`), or use a smaller machine",
             gigabytes(needed),
             gigabytes(limit)
         )
@@ -238,7 +238,8 @@ mod tests {
     #[test]
     fn states_and_cuts_follow_the_links() {
         let rules = "faults=[{of=\"switch 0\", off_at=\"20us\", on_at=\"40us\"}, \
-                     {of=\"endpoint 0\", off_at=\"30us\", on_at=\"50us\"}, {of=\"endpoint 1\", off_at=\"60us\"}]";
+                     {of=\"endpoint 0\", off_at=\"30us\", on_at=\"50us\"}, \
+                     {of=\"endpoint 1\", off_at=\"60us\"}]";
         let (_, layout, failures) = failures_of(&[rules]);
         let failures = failures.unwrap();
         let at = |us| Time::ZERO + Span::from_us(us);
@@ -257,7 +258,8 @@ mod tests {
         assert!(lines[3].starts_with("from 60us on, for good, 1 of"), "{}", lines[3]);
     }
 
-    /// Catches tables that are in force at other times, that are made twice, and a cut for good that is not refused.
+    /// Catches tables that are in force at other times, that are made twice, and a cut for good that is not
+    /// refused.
     #[test]
     fn tables_follow_the_states_after_the_reaction_time() {
         let reroute = ["fabric.reroute=up-down", "fabric.reroute_after=2us"];

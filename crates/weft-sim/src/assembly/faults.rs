@@ -4,9 +4,9 @@
 //!   [[faults]] ──► names resolved ──► chances of each link
 //!   schedule   ──►                    times at which it is off: written, or drawn from the seed
 //! ```
-//! Random times have a stream of their own for each rule and link, or for each rule and end where a rule names an
-//! end: all links of a switch that fails fail together. They are drawn as a link is asked for, in integers
-//! ([`weft_engine::exponential`]).
+//! Random times have a stream of their own for each rule and link, or for each rule and end where a rule
+//! names an end: all links of a switch that fails fail together. They are drawn as a link is asked for, in
+//! integers ([`weft_engine::exponential`]).
 
 use super::AssemblyError;
 use weft_engine::{Stream, exponential::exponential};
@@ -76,7 +76,7 @@ pub struct Faults {
 #[derive(Clone, Debug)]
 struct Rule {
     selection: Selection,
-    /// Its chances, and the times that are written.
+    /// The chances, and the times that are written.
     parameters: FaultParameters,
     random: Option<Random>,
 }
@@ -141,8 +141,8 @@ impl Faults {
     }
 }
 
-/// A number of an end of its own; that of a switch's port, where there is one. Ports come before endpoints, so
-/// that both ends of an endpoint's link give its switch's port.
+/// A number of an end of its own; that of a switch's port, where there is one. Ports come before endpoints,
+/// so that both ends of an endpoint's link give its switch's port.
 fn number(side: Side) -> u64 {
     let port = |switch: SwitchId, port: u32| u64::from(switch.0) << 32 | u64::from(port);
     match side {
@@ -157,8 +157,8 @@ fn number(side: Side) -> u64 {
 /// The faults of a machine, where random failures are drawn from `seed`; `None`: nothing fails.
 ///
 /// # Errors
-/// A rule that names an end which the machine does not have, or two ends that no link joins; more random failures
-/// than can be kept; packets copied where the interface would take a copy for another packet.
+/// A rule that names an end which the machine does not have, or two ends that no link joins; more random
+/// failures than can be kept; packets copied where the interface would take a copy for another packet.
 pub fn faults(machine: &Machine, layout: &Layout, seed: u64) -> Result<Option<Faults>, AssemblyError> {
     let mut rules = Vec::new();
     for (number, rule) in (0..).zip(&machine.faults) {
@@ -328,8 +328,8 @@ mod tests {
         assert!(error.contains("mean times"), "{error}");
     }
 
-    /// Catches a link of which one direction fails at other times than the other, links of a switch that do not
-    /// fail together, links that fail alike, and times that do not depend on the seed.
+    /// Catches a link of which one direction fails at other times than the other, links of a switch that do
+    /// not fail together, links that fail alike, and times that do not depend on the seed.
     #[test]
     fn random_failures_concern_both_directions() {
         let random = "mean_time_to_failure=\"50us\", mean_time_to_repair=\"10us\", until=\"2ms\"";

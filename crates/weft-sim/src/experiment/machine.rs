@@ -117,7 +117,7 @@ pub struct MachineCheck {
     pub endpoint_proof: Vec<String>,
     /// How endpoints treat the classes of messages; empty on the ideal network.
     pub message_classes: Vec<MessageClassLine>,
-    /// What the failures of links leave of the machine; `None`: none is ever off.
+    /// The machine that failures of links leave; `None`: none is ever off.
     pub failures: Option<FailureCheck>,
     /// The values that are not known of the hardware.
     pub assumed: Vec<MachineValue>,
@@ -127,7 +127,7 @@ pub struct MachineCheck {
     pub proof_time_s: f64,
 }
 
-/// What failures leave of a machine, in [`MachineCheck`].
+/// The machine that failures leave, in [`MachineCheck`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FailureCheck {
     /// Stretches of time during which the same links are off.
@@ -484,8 +484,8 @@ fn check_failures(
     let (count, are_free) = (reroutes.tables.len(), proof.is_empty());
     if are_free {
         proof.push(format!(
-            "up*/down* tables of {count} sets of failed links: all {turns} turns raise the channel's rank; packets on \
-             their way when routes change are not covered"
+            "up*/down* tables of {count} sets of failed links: all {turns} turns raise the channel's rank; packets \
+             on their way when routes change are not covered"
         ));
     }
     Ok((Some(FailureCheck { states, cuts, tables: Some(count as u64), proof }), are_free))

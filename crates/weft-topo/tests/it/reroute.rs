@@ -79,10 +79,14 @@ fn examples() -> Vec<Layout> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Catches tables that lead over dead links, in circles or nowhere although links are left, and ones whose
-    /// turns close a circle of waiting: on every family, with any links dead.
+    /// Catches tables that lead over dead links, in circles or nowhere although links are left, and ones
+    /// whose turns close a circle of waiting: on every family, with any links dead.
     #[test]
-    fn what_is_joined_is_served(which in any::<prop::sample::Index>(), share in 0u32..60, seed in any::<u64>()) {
+    fn what_is_joined_is_served(
+        which in any::<prop::sample::Index>(),
+        share in 0u32..60,
+        seed in any::<u64>(),
+    ) {
         let examples = examples();
         let layout = &examples[which.index(examples.len())];
         prop_assume!(layout.switches() <= 400);
@@ -106,7 +110,8 @@ proptest! {
             if !alive(from) || !alive(to) {
                 continue;
             }
-            let links = walk(layout, (&wiring, &tables, &dead), (from, to), |n| random.below(n as u32) as usize);
+            let draw = |n| random.below(n as u32) as usize;
+            let links = walk(layout, (&wiring, &tables, &dead), (from, to), draw);
             prop_assert_eq!(links.is_some(), of[from.index()] == of[to.index()], "{} to {}", from, to);
             prop_assert_eq!(links.is_some(), tables.lead(&wiring, layout.attachment(from).0, to));
         }
