@@ -258,8 +258,8 @@ impl OutageKeys<'_> {
         let until = optional::<Span>(self.until, reader)?;
         let (Some(mean_time_to_failure), Some(mean_time_to_repair), Some(until)) = (failure, repair, until)
         else {
-            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time from which \
-                        on nothing fails any more, such as the length of the run";
+            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time \
+                        from which on nothing fails any more, such as the length of the run";
             reader.report(location, Problem::new("random failures need three times", "not all given", help));
             return None;
         };
@@ -366,8 +366,8 @@ impl fmt::Display for FaultRule {
             Outage::Once { off_at, on_at: Some(on_at) } => write!(f, ", off at {off_at}, on at {on_at}"),
             Outage::Random { mean_time_to_failure, mean_time_to_repair, until } => write!(
                 f,
-                ", failing after {mean_time_to_failure} and repaired after {mean_time_to_repair} in the mean, \
-                 until {until}"
+                ", failing after {mean_time_to_failure} and repaired after {mean_time_to_repair} in the \
+                 mean, until {until}"
             ),
             Outage::Schedule(outages) => write!(f, ", {} times off by schedule", outages.len()),
         }

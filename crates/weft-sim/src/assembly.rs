@@ -83,8 +83,8 @@ pub enum AssemblyError {
     Replication(GroupError),
     /// Copies of packets at an interface that would take one for another packet.
     #[error(
-        "faults.{number}.duplicate: the interface `overheads` numbers no packets, and would count a copy as the \
-         next packet of its message; set nic.model=exanet, or leave out duplicate"
+        "faults.{number}.duplicate: the interface `overheads` numbers no packets, and would count a \
+         copy as the next packet of its message; set nic.model=exanet, or leave out duplicate"
     )]
     Duplicates {
         /// Which rule, counted from 0.
@@ -92,8 +92,8 @@ pub enum AssemblyError {
     },
     /// More random failures than can be kept.
     #[error(
-        "faults.{number}: about {expected} failures are to be drawn, at most {limit} can be; write longer mean \
-         times, an earlier `until`, or fewer links"
+        "faults.{number}: about {expected} failures are to be drawn, at most {limit} can be; write \
+         longer mean times, an earlier `until`, or fewer links"
     )]
     TooManyFailures {
         /// Which rule, counted from 0.

@@ -212,8 +212,8 @@ impl AssemblyError {
     /// The message of [`AssemblyError::Tables`].
     pub(super) fn tables(states: usize, needed: Bytes, limit: Bytes) -> String {
         format!(
-            "fabric.reroute: the tables of {states} sets of failed links take {}, and at most {} are allowed; let \
-             fewer links fail, or a shorter time (`until`), or use a smaller machine",
+            "fabric.reroute: the tables of {states} sets of failed links take {}, and at most {} are \
+             allowed; let fewer links fail, or a shorter time (`until`), or use a smaller machine",
             gigabytes(needed),
             gigabytes(limit)
         )

@@ -484,8 +484,8 @@ fn check_failures(
     let (count, are_free) = (reroutes.tables.len(), proof.is_empty());
     if are_free {
         proof.push(format!(
-            "up*/down* tables of {count} sets of failed links: all {turns} turns raise the channel's rank; packets \
-             on their way when routes change are not covered"
+            "up*/down* tables of {count} sets of failed links: all {turns} turns raise the channel's \
+             rank; packets on their way when routes change are not covered"
         ));
     }
     Ok((Some(FailureCheck { states, cuts, tables: Some(count as u64), proof }), are_free))
