@@ -10,9 +10,10 @@ use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, FasterLink, FlowControl, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use crate::switch::{Crossbar, OutputQueued, Peer, Port, Ports, Switch};
+use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
+use crate::switch::{Crossbar, Gauges, OutputQueued, Peer, Port, Ports, Switch};
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
@@ -55,6 +56,21 @@ pub enum BuildError {
         /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
     },
+    /// A buffer that does not hold the head-room of a pause and a packet.
+    #[error(
+        "an input buffer of {room} does not hold the head-room of {headroom} behind a `{class}` link and a \
+         packet of {packet}"
+    )]
+    HeadroomTooLarge {
+        /// The kind of link.
+        class: String,
+        /// The buffer of a virtual channel.
+        room: Bytes,
+        /// The head-room.
+        headroom: Bytes,
+        /// Bytes of the largest packet, as it counts in the buffer.
+        packet: Bytes,
+    },
     /// A packet takes longer on a link than the model can say.
     #[error(
         "a packet of {packet} takes more than 4 ms on a `{class}` link; use smaller packets or a faster link"
@@ -94,7 +110,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         (0..topology.switches()).for_each(|switch| builder.add_switch(SwitchId(switch), seed));
         let Builder { sites, events, places, used_between_switches, .. } = builder;
         let lookahead = lookahead(&constants, &used_between_switches, &topology.link_classes())?
-            .with_notice(notice(&switch, &constants.format, &constants.links));
+            .with_notice(notice(&switch, &constants));
         let directory = Directory::new(places, lookahead.span());
         let model = Network { topology, constants, directory, interface };
         Ok(InitialState { model, sites, events, lookahead })
@@ -120,6 +136,19 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         lookahead(&constants, &used, &names).map(drop)
     }
 
+    /// The head-room that input buffers behind each kind of links need so that pauses lose nothing, by class.
+    /// Empty where nothing pauses, or a link is too slow for the model.
+    pub fn headroom(&self) -> Vec<(&str, Headroom)> {
+        let NetworkParameters { layout, format, switch, .. } = self;
+        let FlowControl::Pause(pause) = &switch.flow_control else { return Vec::new() };
+        let largest = format.overhead() + format.payload;
+        let names = layout.link_classes();
+        let kinds = self.links.iter().zip(&names).map(|(link, class)| link_kind(link, class, largest));
+        let Ok(links) = kinds.collect::<Result<Vec<LinkKind>, _>>() else { return Vec::new() };
+        let rule = HeadroomRule { switch, format, links: &links, vcs: layout.virtual_channels() };
+        names.into_iter().zip(links.iter().map(|link| rule.of(link, pause))).collect()
+    }
+
     /// The constants of the network, if its parameters fit together.
     fn constants(&self) -> Result<Constants, BuildError> {
         let NetworkParameters { layout, format, switch, .. } = self;
@@ -129,7 +158,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let buffer = switch.buffer_of_channel(vcs);
         check_buffers(switch, buffer, largest)?;
         let names = layout.link_classes();
-        let links = self.links.iter().zip(names);
+        let links = self.links.iter().zip(&names);
         let links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
         let ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
@@ -138,14 +167,32 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         }
         let cuts_through =
             switch.forwarding == Forwarding::VirtualCutThrough && switch.faster_link == FasterLink::Bubble;
+        let units = switch.credit.held_by(buffer);
+        let thresholds = match &switch.flow_control {
+            FlowControl::Credits | FlowControl::Drop => Vec::new(),
+            FlowControl::Pause(pause) => {
+                let rule = HeadroomRule { switch, format, links: &links, vcs };
+                let of_class = links.iter().zip(&names).map(|(link, class)| {
+                    rule.thresholds(link, pause, units).ok_or_else(|| BuildError::HeadroomTooLarge {
+                        class: (*class).to_owned(),
+                        room: buffer,
+                        headroom: rule.kept(link, pause),
+                        packet: switch.credit.bytes(largest_room),
+                    })
+                });
+                of_class.collect::<Result<_, _>>()?
+            }
+        };
         Ok(Constants {
             links,
             format: *format,
             switch: *switch,
             vcs,
             channels: Channels::new(vcs),
-            buffer: switch.credit.held_by(buffer),
+            buffer: units,
             largest_room,
+            thresholds,
+            has_credits: switch.flow_control == FlowControl::Credits,
             cuts_through,
             passes: cuts_through && switch.arbiter == ArbiterKind::RoundRobin,
         })
@@ -226,7 +273,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 Attachment::Switch(other, other_port) => {
                     self.used_between_switches[usize::from(class.0)] = true;
                     let peer = Peer::Switch { site: other.0, port: other_port.0 as u16 };
-                    (peer, Credits::new(self.constants.buffer))
+                    (peer, self.credits())
                 }
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
@@ -240,15 +287,24 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
             credits.extend(std::iter::repeat_n(of_channel, channels.of_ports(1)));
         }
         let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
-        let ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        if !self.constants.has_credits {
+            ports.gauges = Some(Box::new(Gauges::new(count, channels.of_ports(count))));
+            ports.takes_care = true;
+        }
         let switch = self.switch(ports);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
+    }
+
+    /// The credits with which the sender to an input buffer begins.
+    fn credits(&self) -> Credits {
+        if self.constants.has_credits { Credits::new(self.constants.buffer) } else { Credits::UNLIMITED }
     }
 
     /// An endpoint, which begins if its interface is active.
     fn endpoint(&mut self, id: EndpointId, place: EndpointPlace) -> Endpoint<N> {
         self.places[id.index()] = place;
-        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.constants.buffer);
+        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.credits());
         if endpoint.interface.is_active() {
             self.events.push(place.event(EventKind::Start, Time::ZERO, Wire::Start));
         }
@@ -271,14 +327,25 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
 
 /// Time between the grant that makes a packet or a credit leave a switch, and its leaving. The packet has the
 /// pipeline before it, and its credit at least the shortest packet's time on the fastest line. A switch with
-/// output queues gives credits at once.
-fn notice(switch: &SwitchParameters, format: &PacketFormat, links: &[LinkKind]) -> Span {
+/// output queues gives credits at once. A pause frame is known its own time before it has left, and the
+/// response time before it counts.
+fn notice(switch: &SwitchParameters, constants: &Constants) -> Span {
+    let Constants { format, links, .. } = constants;
     if switch.kind == SwitchKind::OutputQueued {
         return Span::ZERO;
     }
     let shortest = |link: &LinkKind| link.rate.span(format.overhead() + link.framing);
     let on_line = links.iter().map(shortest).min().unwrap_or(Span::ZERO);
     let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles));
+    let on_line = match &switch.flow_control {
+        FlowControl::Credits => on_line,
+        FlowControl::Drop => Span::MAX,
+        FlowControl::Pause(pause) => {
+            let frame = |link: &LinkKind| link.rate.span(PAUSE_FRAME + link.framing);
+            let frame = links.iter().map(frame).min().unwrap_or(Span::ZERO);
+            frame + constants.pause_known_after(pause)
+        }
+    };
     // Both are rounded up, once per packet or clock edge.
     Span::from_ps(pipeline.min(on_line).as_ps().saturating_sub(1))
 }
@@ -315,6 +382,7 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 Fault::new(parameters, Stream::new(seed, link, PURPOSE_LINK_FAULTS))
             });
             let of_port: Vec<Fault> = of_port.collect();
+            ports.takes_care |= of_port.iter().any(|fault| !fault.is_none());
             ports.faults =
                 if of_port.iter().any(|fault| !fault.is_none()) { of_port.into() } else { Box::default() };
         }

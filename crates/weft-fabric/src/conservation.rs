@@ -46,10 +46,11 @@ impl fmt::Display for Census {
         write!(
             f,
             "{supplied} were supplied and {} are accounted for: {delivered} delivered, {} lost by chance, \
-             {} on dead links, {buffered} in buffers, {on_links} on links",
+             {} on dead links, {} where buffers were full, {buffered} in buffers, {on_links} on links",
             self.accounted(),
             faults.dropped,
-            faults.dead
+            faults.dead,
+            faults.full
         )
     }
 }
@@ -102,13 +103,24 @@ pub enum NotConserved {
         /// Credits that there are.
         capacity: u64,
     },
+    /// The fill of a buffer, as its switch counts it.
+    #[error("the fill of a buffer is not conserved: {buffer} counts {counted}, and its packets take {found}")]
+    Fill {
+        /// The buffer.
+        buffer: String,
+        /// Units of credit that the switch counts.
+        counted: u64,
+        /// Units that the packets in it take, and those that are leaving it.
+        found: u64,
+    },
     /// Packets of the whole network.
     #[error("packets are not conserved: {0}")]
     Packets(Census),
 }
 
 /// Checks that on every link between switches and from every endpoint the credits of the sender, those
-/// on their way back, the packets on the wire and those in the buffer add up to the buffer.
+/// on their way back, the packets on the wire and those in the buffer add up to the buffer. Under pause and
+/// drop: that what a switch counts as held in a buffer is there, or is leaving it.
 ///
 /// # Errors
 /// The first link on which they do not.
@@ -118,6 +130,9 @@ where
     N: Interface,
 {
     let Network { constants, .. } = simulation.model();
+    if !constants.has_credits {
+        return check_fill(simulation);
+    }
     let capacity = u64::from(constants.buffer);
     let mut accounted = Accounted::default();
     let mut switches: Vec<&Ports> = Vec::new();
@@ -159,6 +174,29 @@ where
         }
         None => Ok(()),
     }
+}
+
+/// The check of [`check_credits`] where switches count what their buffers hold.
+fn check_fill<T, N>(simulation: &Simulation<Network<T, N>>) -> Result<(), NotConserved>
+where
+    T: Topology + Routing + Sync,
+    N: Interface,
+{
+    let channels = simulation.model().constants.channels;
+    for (SiteId(site), state) in simulation.sites() {
+        let held = state.switch.ports().gauges.iter().flat_map(|gauges| gauges.held());
+        let mut fill: Vec<(u64, u64)> =
+            held.map(|(counted, leaving)| (counted.into(), leaving.into())).collect();
+        for (channel, room) in state.switch.occupancy(channels) {
+            fill[channels.number(channel)].1 += u64::from(room);
+        }
+        let wrong = fill.into_iter().enumerate().find(|(_, (counted, found))| counted != found);
+        if let Some((number, (counted, found))) = wrong {
+            let buffer = InputBuffer { switch: SwitchId(site), channel: channels.channel(number) };
+            return Err(NotConserved::Fill { buffer: buffer.to_string(), counted, found });
+        }
+    }
+    Ok(())
 }
 
 /// Credits that are accounted for, by the input buffer that they stand for.
@@ -261,6 +299,7 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                flow_control: crate::parameters::FlowControl::Credits,
             },
             seed: 1,
         };

@@ -4,6 +4,7 @@ use crate::channel::Channels;
 use crate::link::{LinkKind, Size};
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
+use crate::pause::Thresholds;
 use weft_topo::LinkClass;
 use weft_units::{Bytes, Time};
 
@@ -21,6 +22,10 @@ pub(crate) struct Constants {
     pub(crate) buffer: u32,
     /// Room that the largest packet takes, in the same unit.
     pub(crate) largest_room: u32,
+    /// Under pause: the marks of an input buffer by class of the link that leads to it.
+    pub(crate) thresholds: Vec<Thresholds>,
+    /// Whether senders count credits. If not, a switch counts what its buffers hold.
+    pub(crate) has_credits: bool,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one

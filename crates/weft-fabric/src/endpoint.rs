@@ -12,9 +12,10 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
 use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
 use crate::packet::Packet;
+use crate::pause::{Pause, Paused};
 use serde::{Deserialize, Serialize};
 use weft_topo::LinkClass;
-use weft_units::{EndpointId, Time};
+use weft_units::{EndpointId, Span, Time};
 
 /// The only channel of an endpoint's link, as the endpoint numbers it.
 const CHANNEL: Channel = Channel { port: 0, vc: 0 };
@@ -40,6 +41,8 @@ pub(crate) struct Endpoint<N> {
     acknowledgements: u64,
     /// Stalls for lack of credits: one is running while a packet is staged.
     pub(crate) stall: Stall,
+    /// Pauses that the switch has asked for; `None`: it never has.
+    paused: Option<Box<Paused>>,
     /// Packets that the interface has received since the run began.
     pub(crate) received: u64,
     /// Their payload in bytes.
@@ -47,13 +50,13 @@ pub(crate) struct Endpoint<N> {
 }
 
 impl<N> Endpoint<N> {
-    /// An endpoint whose switch has an input buffer of `room`.
-    pub(crate) fn new(id: EndpointId, interface: N, room: u32) -> Endpoint<N> {
+    /// An endpoint that begins with these credits for its switch's input buffer.
+    pub(crate) fn new(id: EndpointId, interface: N, credits: Credits) -> Endpoint<N> {
         Endpoint {
             id,
             interface,
             line: Line::default(),
-            credits: Credits::new(room),
+            credits,
             returning: ReturningCredits::default(),
             next_injection: Time::NEVER,
             staged: None,
@@ -62,6 +65,7 @@ impl<N> Endpoint<N> {
             carried: Carried::default(),
             acknowledgements: 0,
             stall: Stall::default(),
+            paused: None,
             received: 0,
             received_payload: 0,
         }
@@ -77,6 +81,20 @@ impl<N> Endpoint<N> {
     #[inline]
     pub(crate) fn expect_credit(&mut self, time: Time, amount: u32) {
         self.returning.push(time, Credit { channel: CHANNEL, amount });
+    }
+
+    /// A lost packet's credit returns, where it has spent one.
+    #[cold]
+    pub(crate) fn expect_credit_of_lost(&mut self, time: Time, amount: u32) {
+        if !self.credits.is_unlimited() {
+            self.expect_credit(time, amount);
+        }
+    }
+
+    /// A pause frame takes effect at `now`.
+    pub(crate) fn obey(&mut self, pause: Pause, now: Time) {
+        self.credits = if pause.stops { Credits::PAUSED } else { Credits::UNLIMITED };
+        self.paused.get_or_insert_default().obey(pause.stops, now);
     }
 
     /// Whether there are credits for a packet that takes `room` at `now`.
@@ -126,6 +144,9 @@ impl<N> Endpoint<N> {
             class,
             carried: self.carried,
             stalled: self.stall.total(self.staged.is_some(), now),
+            paused: self.paused.as_ref().map_or(Span::ZERO, |paused| paused.total(now)),
+            obeyed: self.paused.as_ref().map_or(0, |paused| paused.frames()),
+            frames: 0,
             fault: self.fault.as_deref(),
         }
     }
@@ -139,6 +160,7 @@ impl<N> Endpoint<N> {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
+        self.paused.iter_mut().for_each(|paused| paused.reset(now));
         self.fault.iter_mut().for_each(|fault| fault.reset());
     }
 

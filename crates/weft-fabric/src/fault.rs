@@ -45,6 +45,9 @@ pub struct FaultCounts {
     pub dropped: u64,
     /// Lost because the link was off.
     pub dead: u64,
+    /// Lost because the buffer behind the link was full: at its tail under drop; under pause, because the
+    /// head-room was too small.
+    pub full: u64,
     /// Corrupted; they travelled on.
     pub corrupted: u64,
 }
@@ -52,7 +55,7 @@ pub struct FaultCounts {
 impl FaultCounts {
     /// Packets that went no further.
     pub fn lost(&self) -> u64 {
-        self.dropped + self.dead
+        self.dropped + self.dead + self.full
     }
 }
 
@@ -60,6 +63,7 @@ impl std::ops::AddAssign for FaultCounts {
     fn add_assign(&mut self, other: FaultCounts) {
         self.dropped += other.dropped;
         self.dead += other.dead;
+        self.full += other.full;
         self.corrupted += other.corrupted;
     }
 }

@@ -48,6 +48,7 @@ mod link;
 mod network;
 mod packet;
 pub mod parameters;
+mod pause;
 mod switch;
 
 pub use build::{BuildError, NetworkParameters};
@@ -60,5 +61,6 @@ pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};
 pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
 pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
-pub use network::{Network, Site};
+pub use network::{Network, Overrun, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use pause::{Headroom, Pause};

@@ -17,6 +17,7 @@
 use crate::credit::Credits;
 use crate::fault::{Fate, Fault, FaultCounts};
 use crate::packet::Packet;
+use crate::pause::PAUSE_FRAME;
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_topo::{Attachment, LinkClass};
@@ -61,11 +62,18 @@ pub struct LinkReport {
     pub packets: u64,
     /// Payload.
     pub payload: Bytes,
-    /// Time during which the line was busy with bits.
+    /// Time during which the line was busy with bits, those of pause frames included.
     pub busy: Span,
-    /// Time during which a packet could have gone but for credits.
+    /// Time during which a packet could have gone but for credits or a pause.
     pub stalled: Span,
-    /// Packets of these that it has lost or corrupted.
+    /// Time during which the sender of a virtual channel was paused.
+    pub paused: Span,
+    /// Pause frames that its sender has obeyed.
+    pub pause_frames: u64,
+    /// The most that one virtual channel's buffer behind it has held. Counted under pause and drop; zero
+    /// under credits, and where it leads to an endpoint.
+    pub most_held: Bytes,
+    /// Packets of these that it has lost or corrupted, or that found no room behind it.
     pub faults: FaultCounts,
 }
 
@@ -100,6 +108,13 @@ impl LineRate {
     #[inline]
     pub fn span(&self, data: Bytes) -> Span {
         Span::from_ps(self.exact(data, 0).0)
+    }
+
+    /// Bytes that a line carries in a time, begun ones included.
+    pub(crate) fn bytes_in(&self, span: Span) -> Bytes {
+        let bytes = u128::from(span.as_ps()) * u128::from(self.denominator);
+        let bytes = bytes.div_ceil(u128::from(self.numerator).max(1));
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
     /// Whether bytes take less time than on `other`.
@@ -335,21 +350,30 @@ pub(crate) struct SenderState<'a> {
     pub(crate) class: LinkClass,
     pub(crate) carried: Carried,
     pub(crate) stalled: Span,
+    pub(crate) paused: Span,
+    /// Pause frames that the sender has obeyed.
+    pub(crate) obeyed: u64,
+    /// Pause frames that the line has carried.
+    pub(crate) frames: u64,
     pub(crate) fault: Option<&'a Fault>,
 }
 
 impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
-        let SenderState { kind, class, carried, stalled, fault } = self;
+        let SenderState { kind, class, carried, stalled, paused, obeyed, frames, fault } = self;
+        let of_frames = kind.rate.span((PAUSE_FRAME + kind.framing) * frames);
         LinkReport {
             from,
             to,
             class,
             packets: carried.packets,
             payload: Bytes::new(carried.payload),
-            busy: kind.line_time(carried, overhead),
+            busy: kind.line_time(carried, overhead) + of_frames,
             stalled,
+            paused,
+            pause_frames: obeyed,
+            most_held: Bytes::ZERO,
             faults: fault.map_or(FaultCounts::default(), |fault| fault.counts),
         }
     }

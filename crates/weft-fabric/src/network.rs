@@ -24,11 +24,15 @@ use crate::interface::{
 };
 use crate::link::{Earliest, LinkEnd, LinkReport, Sent};
 use crate::packet::Packet;
-use crate::switch::{Peer, Sink, Switch, SwitchContext};
+use crate::pause::Pause;
+use crate::parameters::FlowControl;
+use crate::switch::{Filled, Gauges, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Model, SiteId, prefetch};
+use std::collections::BTreeMap;
+use std::fmt;
+use weft_engine::{Context, Event, Model, Simulation, SiteId, prefetch};
 use weft_topo::{Attachment, Routing, Topology};
-use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
+use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time, VcId};
 
 /// The packet network: all that its sites share.
 pub struct Network<T, N: Interface> {
@@ -111,6 +115,74 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     }
 }
 
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Counters of each direction of each link, site by site, as of [`Network::links_of`], with what the
+    /// buffers behind them have counted.
+    pub fn links(simulation: &Simulation<Network<T, N>>) -> impl Iterator<Item = LinkReport> {
+        let (network, now) = (simulation.model(), simulation.now());
+        let Constants { channels, switch, .. } = &network.constants;
+        // Empty under credits.
+        let mut behind: BTreeMap<(SwitchId, PortId), Filled> = BTreeMap::new();
+        for (SiteId(site), state) in simulation.sites() {
+            let ports = state.switch.ports();
+            for gauges in &ports.gauges {
+                for port in 0..ports.ports.len() {
+                    let filled = gauges.filled(channels.of_port(port));
+                    behind.insert((SwitchId(site), PortId(port as u32)), filled);
+                }
+            }
+        }
+        let all = simulation.sites().flat_map(move |(id, site)| network.links_of(id, site, now));
+        all.map(move |mut link| {
+            if let Attachment::Switch(to, port) = link.to
+                && let Some(filled) = behind.get(&(to, port))
+            {
+                link.most_held = switch.credit.bytes(filled.most);
+                link.faults.full = filled.lost;
+            }
+            link
+        })
+    }
+
+    /// The first input buffer, by switch and channel, that has lost a packet although its sender was to
+    /// pause: its head-room is too small. `None`: none has, or nothing pauses.
+    pub fn overrun(simulation: &Simulation<Network<T, N>>) -> Option<Overrun> {
+        let Network { constants, .. } = simulation.model();
+        if !matches!(constants.switch.flow_control, FlowControl::Pause(_)) {
+            return None;
+        }
+        simulation.sites().find_map(|(SiteId(site), state)| {
+            let (number, packets) = state.switch.ports().gauges.as_deref()?.first_loss()?;
+            let Channel { port, vc } = constants.channels.channel(number);
+            Some(Overrun { switch: SwitchId(site), port: PortId(port.into()), vc: VcId(vc.into()), packets })
+        })
+    }
+}
+
+/// An input buffer that has lost packets under pause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overrun {
+    /// The switch.
+    pub switch: SwitchId,
+    /// The port that the packets came by.
+    pub port: PortId,
+    /// The virtual channel.
+    pub vc: VcId,
+    /// Packets that found no room.
+    pub packets: u64,
+}
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Overrun { switch, port, vc, packets } = self;
+        write!(
+            f,
+            "the input buffer of switch {switch}, port {port}, virtual channel {vc}, was full although its \
+             sender was to pause: {packets} packets lost; its head-room is too small"
+        )
+    }
+}
+
 impl<N: Interface> Site<N> {
     /// The interfaces of its endpoints.
     pub fn interfaces(&self) -> impl Iterator<Item = (EndpointId, &N)> {
@@ -157,6 +229,7 @@ impl<N: Interface> Site<N> {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
         let mut counts = FaultCounts::default();
         injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
+        counts.full = self.switch.ports().gauges.as_deref().map_or(0, Gauges::lost);
         counts
     }
 
@@ -214,6 +287,17 @@ impl<N: Interface> Sink for Departures<'_, '_, N> {
     }
 
     #[cold]
+    fn pause(&mut self, peer: Peer, (vc, stops): (u8, bool), at: Time) {
+        let (site, entity, port) = match peer {
+            Peer::Switch { site, port } => (SiteId(site), Entity::Switch, port),
+            Peer::Endpoint(index) => (self.events.site(), Entity::Endpoint(index), 0),
+            Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
+        };
+        let payload = Wire::Pause(Pause { channel: Channel { port, vc }, stops });
+        self.events.send(Event { time: at, site, order: entity.order(EventKind::Pause), payload });
+    }
+
+    #[cold]
     fn hop(&mut self, hop: HopRecord) {
         N::hop(self.output, &hop);
     }
@@ -235,7 +319,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     ) {
         match Entity::of(event.order) {
             Entity::Switch => {
-                let Wire::Packet(packet) = &event.payload else { unreachable!("switches get packets only") };
+                let Wire::Packet(packet) = &event.payload else {
+                    return self.obey(site, &event.payload, context.now());
+                };
                 let (now, undisturbed_until) = (context.now(), context.undisturbed_until());
                 let Network { topology, constants, .. } = self;
                 let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
@@ -292,6 +378,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Handles what comes to a switch and is not a packet.
+    #[cold]
+    fn obey(&self, site: &mut Site<N>, event: &Wire<N::Timer, N::Announcement>, now: Time) {
+        let Wire::Pause(pause) = event else { unreachable!("switches get packets and pauses only") };
+        site.switch.ports_mut().obey(*pause, now, &self.constants);
+    }
+
     /// Handles an event of one of the endpoints, by its place in the site. On its own: most events are a
     /// switch's, whose short way must not pay for what interfaces do.
     #[inline(never)]
@@ -303,6 +396,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         events: &mut Context<'_, Wire<N::Timer, N::Announcement>, Credit>,
     ) {
         let endpoint = &mut site.endpoints[index as usize];
+        if let Wire::Pause(pause) = event {
+            endpoint.obey(*pause, events.now());
+            if endpoint.staged.is_some() && !pause.stops {
+                let place = EndpointPlace { site: events.site(), index };
+                schedule_injection(&mut endpoint.next_injection, events.now(), place, events);
+            }
+            return;
+        }
         let (id, directory) = (endpoint.id, &self.directory);
         let mut context =
             InterfaceContext { endpoint: id, index, directory, events, output, injection_requested: false };
@@ -348,7 +449,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         endpoint.stall.end(now);
         let sent = self.put_on_link(endpoint, packet, (port, came), context);
         if sent.fate == Fate::Lost {
-            endpoint.expect_credit(sent.credit_back(), size.room);
+            endpoint.expect_credit_of_lost(sent.credit_back(), size.room);
         }
         let next = sent.ended.max(endpoint.interface.next_injection(sent.ended, &self.interface));
         context.schedule_injection(&mut endpoint.next_injection, next);

@@ -110,6 +110,31 @@ pub enum BufferPer {
     Port,
 }
 
+/// The way in which a receiver keeps its senders from overrunning its input buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FlowControl {
+    /// A sender counts the room that is left, and gets back what becomes free.
+    Credits,
+    /// A receiver whose buffer fills has the sender pause. A packet that finds no room is lost.
+    Pause(PauseParameters),
+    /// A sender knows nothing of the buffer. A packet that finds no room is lost.
+    Drop,
+}
+
+/// Pause frames of each virtual channel, as in priority flow control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PauseParameters {
+    /// Room kept for what still comes after a sender has been asked to pause, per input and virtual channel.
+    /// `None`: as much as [can come](crate::Headroom), for each kind of links its own.
+    pub headroom: Option<Bytes>,
+    /// Bytes that must leave below the mark at which a sender pauses before it may go on. `None`: the
+    /// largest packet.
+    pub hysteresis: Option<Bytes>,
+    /// From a pause frame's arrival until its receiver begins no more packets. Packets that are in the
+    /// pipeline of a switch by then still go.
+    pub response: Span,
+}
+
 /// A switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchParameters {
@@ -133,6 +158,8 @@ pub struct SwitchParameters {
     pub credit: CreditUnit,
     /// Output buffer per port and virtual channel, for output queues only; `None`: unbounded.
     pub output_buffer: Option<Bytes>,
+    /// The way in which its input buffers are kept from overflowing.
+    pub flow_control: FlowControl,
 }
 
 impl SwitchParameters {

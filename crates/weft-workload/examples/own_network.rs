@@ -176,6 +176,7 @@ where
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
     };
     let interface = OverheadsParameters {
         send_message: Span::from_ns(50),

@@ -13,6 +13,7 @@
 
 mod buffer;
 mod crossbar;
+mod gauge;
 mod input_queued;
 mod output_queued;
 mod port;
@@ -20,6 +21,7 @@ mod starvation;
 mod virtual_output_queued;
 
 pub(crate) use crossbar::Crossbar;
+pub(crate) use gauge::{Filled, Gauges};
 pub(crate) use input_queued::InputQueued;
 pub(crate) use output_queued::OutputQueued;
 pub(crate) use port::{Peer, Port, Ports};
@@ -41,6 +43,9 @@ pub(crate) trait Sink {
     /// Room in the input buffer of a virtual channel has become free; `peer`, which sends there, learns of it
     /// at `at`.
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
+    /// A virtual channel's input buffer fills or empties: `peer`, which sends there, stops or goes on from
+    /// `at` on.
+    fn pause(&mut self, peer: Peer, command: (u8, bool), at: Time);
     /// A watched packet has been put on a link.
     fn hop(&mut self, hop: HopRecord);
 }
@@ -115,6 +120,9 @@ impl Switch {
         undisturbed_until: Time,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
+        if !context.constants.has_credits && !self.ports_mut().admit(packet, context) {
+            return;
+        }
         match self {
             Switch::InputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
             Switch::VirtualOutputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
@@ -126,6 +134,9 @@ impl Switch {
     #[inline]
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         each!(self, switch => switch.decide(context));
+        if !context.constants.has_credits {
+            self.ports_mut().resume_senders(context);
+        }
     }
 
     /// Packets that it holds.

@@ -180,8 +180,14 @@ impl OutputQueued {
         let buffered = self.buffer.get(moved);
         let from = constants.channels.channel(channel);
         let port = &self.ports.ports[usize::from(from.port)];
-        let at = buffered.tail().max(now) + constants.link(port.class).latency;
-        context.sink.credit(port.peer, from.vc, buffered.room, at);
+        let left = buffered.tail().max(now);
+        let at = left + constants.link(port.class).latency;
+        if constants.has_credits {
+            context.sink.credit(port.peer, from.vc, buffered.room, at);
+        } else {
+            let room = buffered.room;
+            self.ports.expect_departure(from, room, left, constants);
+        }
         true
     }
 

@@ -15,6 +15,7 @@
 //! gives the credit for its room back to the previous sender.
 
 use super::buffer::Buffered;
+use super::gauge::Gauges;
 use super::{Sink, SwitchContext};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
@@ -99,6 +100,10 @@ pub(crate) struct Ports {
     pub(crate) address: Address,
     /// Faults of the links of the outputs; empty where none fails.
     pub(crate) faults: Box<[Fault]>,
+    /// The fill of the input buffers, where senders do not count credits.
+    pub(crate) gauges: Option<Box<Gauges>>,
+    /// Whether its packets are sent with care: a link may fail, or senders do not count credits.
+    pub(crate) takes_care: bool,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
     /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
@@ -170,6 +175,8 @@ impl Ports {
             switch,
             address,
             faults: Box::default(),
+            gauges: None,
+            takes_care: false,
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
@@ -186,11 +193,15 @@ impl Ports {
         now: Time,
     ) -> SenderState<'a> {
         let port = &self.ports[output];
+        let (paused, obeyed, frames) = self.pauses(output, now);
         SenderState {
             kind: constants.link(port.class),
             class: port.class,
             carried: port.carried,
             stalled: self.stalls[output].total(port.stalls, now),
+            paused,
+            obeyed,
+            frames,
             fault: self.faults.get(output),
         }
     }
@@ -206,6 +217,7 @@ impl Ports {
         self.faults.iter_mut().for_each(Fault::reset);
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
+        self.gauges.iter_mut().for_each(|gauges| gauges.reset_counters(now));
     }
 
     /// Asks for the memory that every hop touches.
@@ -292,7 +304,7 @@ impl Ports {
 
     /// Makes sure that the requests of an output are looked at by `edge`.
     #[inline]
-    fn look_no_later_than(&mut self, output: usize, edge: Time) {
+    pub(crate) fn look_no_later_than(&mut self, output: usize, edge: Time) {
         self.look_at[output] = self.look_at[output].min(edge);
         self.awaited[output / 64] |= 1 << (output % 64);
         self.decision = self.decision.min(edge);
@@ -391,7 +403,7 @@ impl Ports {
         context: &mut SwitchContext<'_, T, S>,
     ) {
         // Apart, so that what few runs ask for takes no registers from the others.
-        if buffered.packet.watch || !self.faults.is_empty() {
+        if buffered.packet.watch || self.takes_care {
             self.transmit_with_care(crossing, buffered, context.constants, context.sink);
         } else {
             self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
@@ -410,7 +422,7 @@ impl Ports {
         self.transmit_packet::<true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched, and the link may fail.
+    /// `CARE`: the packet may be watched, the link may fail, and senders may not count credits.
     #[inline(always)]
     fn transmit_packet<const CARE: bool>(
         &mut self,
@@ -453,8 +465,12 @@ impl Ports {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = next;
             // The buffer's room is free when the tail has left it for the crossbar.
-            let back = sent.ended - pipeline + constants.link(input.class).latency;
-            sink.credit(input.peer, from.vc, size.room, back);
+            let left = sent.ended - pipeline;
+            if CARE && !constants.has_credits {
+                self.expect_departure(from, size.room, left, constants);
+            } else {
+                sink.credit(input.peer, from.vc, size.room, left + constants.link(input.class).latency);
+            }
         }
         if CARE && sent.fate == Fate::Lost {
             return self.lose(crossing.output, buffered, &sent, constants);
@@ -490,7 +506,7 @@ impl Ports {
     #[cold]
     fn lose(&mut self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) {
         let channel = buffered.packet.channel();
-        if !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
+        if constants.has_credits && !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
             let credit = Credit { channel, amount: buffered.room };
             self.expect_credit(sent.credit_back(), credit, constants);
         }
@@ -527,6 +543,7 @@ mod tests {
     impl Sink for Nowhere {
         fn packet(&mut self, _: Peer, _: Packet, _: &Sent) {}
         fn credit(&mut self, _: Peer, _: u8, _: u32, _: Time) {}
+        fn pause(&mut self, _: Peer, _: (u8, bool), _: Time) {}
         fn hop(&mut self, _: HopRecord) {}
     }
 
@@ -553,11 +570,14 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                flow_control: crate::parameters::FlowControl::Credits,
             },
             vcs: 1,
             channels: Channels::new(1),
             buffer: 64,
             largest_room: 64,
+            thresholds: Vec::new(),
+            has_credits: true,
             cuts_through: true,
             passes: true,
         };

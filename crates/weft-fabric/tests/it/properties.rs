@@ -61,6 +61,7 @@ fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
             forwarding: if store { Forwarding::StoreAndForward } else { Forwarding::VirtualCutThrough },
             faster_link: [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store][faster],
             buffer_per: BufferPer::Channel,
+            flow_control: weft_fabric::parameters::FlowControl::Credits,
             buffer: Bytes::new(whole + spare.saturating_sub(largest)),
             credit: unit,
             output_buffer: output.map(|spare| Bytes::new(largest + spare)),

@@ -289,6 +289,7 @@ fn build_hosts(
             forwarding: Forwarding::VirtualCutThrough,
             faster_link: FasterLink::Bubble,
             buffer_per: BufferPer::Channel,
+            flow_control: weft_fabric::parameters::FlowControl::Credits,
             buffer: Bytes::new(4096),
             credit: CreditUnit::Bytes,
             output_buffer: None,

@@ -275,6 +275,7 @@ fn build(
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
     };
     let (header, footer) = (Bytes::new(16), Bytes::new(16));
     let format = PacketFormat { header, footer, payload: parameters.rdma.send.cut.cell };
