@@ -125,7 +125,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let mut behind: BTreeMap<(SwitchId, PortId), Filled> = BTreeMap::new();
         for (SiteId(site), state) in simulation.sites() {
             let ports = state.switch.ports();
-            for gauges in &ports.gauges {
+            if let Some(gauges) = &ports.gauges {
                 for port in 0..ports.ports.len() {
                     let filled = gauges.filled(channels.of_port(port));
                     behind.insert((SwitchId(site), PortId(port as u32)), filled);
@@ -356,7 +356,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         // Credits are counted when they are needed, which depends on which packets have passed without
         // queueing.
         let last = Time::from_ps(before.as_ps().saturating_sub(1));
-        site.switch.ports_mut().collect_all_credits(last, &self.constants);
+        let ports = site.switch.ports_mut();
+        ports.collect_all_credits(last, &self.constants);
+        ports.gauges.iter_mut().for_each(|gauges| gauges.work_off(last));
     }
 
     #[inline]

@@ -46,11 +46,31 @@ struct Departure {
     room: u32,
 }
 
+/// Departures in a snapshot: sorted, because their order in memory depends on which packets passed.
+mod in_order {
+    use super::{BinaryHeap, Departure, Reverse};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        departures: &BinaryHeap<Reverse<Departure>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        departures.clone().into_sorted_vec().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BinaryHeap<Reverse<Departure>>, D::Error> {
+        Vec::deserialize(deserializer).map(BinaryHeap::from)
+    }
+}
+
 /// The gauges of a switch, and the pauses of its outputs.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Gauges {
     /// By number of the input's channel.
     inputs: Box<[Gauge]>,
+    #[serde(with = "in_order")]
     departures: BinaryHeap<Reverse<Departure>>,
     /// A bit for each input channel whose sender has been asked to pause, by number.
     asked: Box<[u64]>,
@@ -85,7 +105,7 @@ impl Gauges {
     }
 
     /// Takes off what has left by `now`.
-    fn work_off(&mut self, now: Time) {
+    pub(crate) fn work_off(&mut self, now: Time) {
         while let Some(Reverse(departure)) = self.departures.peek()
             && departure.time <= now
         {

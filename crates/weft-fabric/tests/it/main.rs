@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod deadlock;
+mod drop;
 mod fairness;
 mod faults;
 mod ideal;
 mod links;
 mod machines;
+mod pause;
 mod properties;
 mod scripted;
 mod threads;

@@ -9,9 +9,10 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, CreditUnit, FasterLink, FlowControl, Forwarding, PacketFormat, PauseParameters,
+    SwitchKind, SwitchParameters,
 };
-use weft_fabric::{check_credits, stuck};
+use weft_fabric::{Network, check_credits, stuck};
 use weft_topo::{Ascent, Layout, Routing, Topology, TopologyParameters, prove};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
 
@@ -61,7 +62,7 @@ fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
             forwarding: if store { Forwarding::StoreAndForward } else { Forwarding::VirtualCutThrough },
             faster_link: [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store][faster],
             buffer_per: BufferPer::Channel,
-            flow_control: weft_fabric::parameters::FlowControl::Credits,
+            flow_control: FlowControl::Credits,
             buffer: Bytes::new(whole + spare.saturating_sub(largest)),
             credit: unit,
             output_buffer: output.map(|spare| Bytes::new(largest + spare)),
@@ -92,7 +93,15 @@ fn machines() -> impl Strategy<Value = Machine> {
                 link(rate, code, 1 + u64::from(dice.below(300_000)), u64::from(dice.below(20)))
             };
             let links = (0..layout.link_classes().len()).map(&mut class).collect();
-            Machine { layout, format, links, switch, seed }
+            let mut machine = Machine { layout, format, links, switch, seed };
+            if dice.below(2) == 0 {
+                let response = Span::from_ps(u64::from(dice.below(500_000)));
+                let hysteresis = (dice.below(2) == 0).then(|| Bytes::new(u64::from(dice.below(3_000))));
+                let pause = PauseParameters { headroom: None, hysteresis, response };
+                machine.switch.flow_control = FlowControl::Pause(pause);
+                machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
+            }
+            machine
         })
 }
 
@@ -167,6 +176,7 @@ proptest! {
         // Nothing is pending or buffered, so that conserved credits are all at their senders.
         prop_assert_eq!(run.pending().count(), 0);
         prop_assert_eq!(check_credits(&run), Ok(()));
+        prop_assert_eq!(Network::overrun(&run), None);
         check_deliveries(&machine, &script, &mut run)?;
     }
 }
@@ -191,7 +201,9 @@ proptest! {
         for ((id, one), (_, other)) in passing.sites().zip(queueing.sites()) {
             let links = passing.model().links_of(id, one, Time::NEVER);
             for (one, other) in links.zip(queueing.model().links_of(id, other, Time::NEVER)) {
-                let [one, other] = [one, other].map(|link| (link.packets, link.busy, link.stalled));
+                let [one, other] = [one, other].map(|link| {
+                    (link.packets, link.busy, link.stalled, link.paused, link.pause_frames)
+                });
                 prop_assert_eq!(one, other);
             }
         }

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
-use weft_fabric::parameters::{PacketFormat, SwitchParameters};
+use weft_fabric::parameters::{CreditUnit, PacketFormat, SwitchParameters};
 use weft_fabric::{
     Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, LinkParameters,
     Network, NetworkParameters, Packet, Part,
 };
 use weft_topo::{Layout, Routing, Topology};
-use weft_units::{EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// A packet that an endpoint is to send, not before its time and in the order of the script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -117,15 +117,28 @@ pub struct Machine<T = Layout> {
 pub type Run<T = Layout> = Simulation<Network<T, Scripted>>;
 
 impl<T: Topology + Routing + Clone + Sync> Machine<T> {
-    pub fn build(&self, script: &Script) -> Result<InitialState<Network<T, Scripted>>, BuildError> {
-        let parameters = NetworkParameters {
+    fn parameters(&self) -> NetworkParameters<T> {
+        NetworkParameters {
             layout: self.layout.clone(),
             format: self.format,
             links: self.links.clone(),
             switch: self.switch,
             seed: self.seed,
-        };
-        Network::build(parameters, (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))
+        }
+    }
+
+    /// The largest head-room that a buffer of the machine needs under pause, in whole units of credit.
+    pub fn largest_headroom(&self) -> Bytes {
+        let parameters = self.parameters();
+        let bytes = parameters.headroom().into_iter().map(|(_, headroom)| headroom.bytes).max().unwrap();
+        match self.switch.credit {
+            CreditUnit::Bytes => bytes,
+            CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell) * cell.get()),
+        }
+    }
+
+    pub fn build(&self, script: &Script) -> Result<InitialState<Network<T, Scripted>>, BuildError> {
+        Network::build(self.parameters(), (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))
     }
 
     /// A run of `script` that is about to begin.
