@@ -192,6 +192,9 @@ proptest! {
         machine.switch.arbiter = ArbiterKind::RoundRobin;
         machine.switch.forwarding = Forwarding::VirtualCutThrough;
         machine.switch.faster_link = FasterLink::Bubble;
+        if machine.switch.flow_control != FlowControl::Credits {
+            machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
+        }
         let script = random_script(&machine.layout, largest_payload(&machine), load);
         let mut passing = machine.begin(&script, 1);
         let mut queueing = machine.begin_queueing(&script);
