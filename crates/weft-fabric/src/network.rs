@@ -24,8 +24,8 @@ use crate::interface::{
 };
 use crate::link::{Earliest, LinkEnd, LinkReport, Sent};
 use crate::packet::Packet;
-use crate::pause::Pause;
 use crate::parameters::FlowControl;
+use crate::pause::Pause;
 use crate::switch::{Filled, Gauges, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

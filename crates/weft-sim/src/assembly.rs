@@ -14,7 +14,7 @@ mod faults;
 
 pub use faults::{Faults, faults};
 
-use weft_fabric::parameters::{CreditUnit, IdealParameters};
+use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters};
 use weft_fabric::{BuildError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
@@ -103,7 +103,7 @@ impl AssemblyError {
     pub fn network(source: BuildError) -> AssemblyError {
         let key = match &source {
             BuildError::ZeroLatency(_) => "links",
-            BuildError::BufferTooSmall { .. } => "switch.buffer",
+            BuildError::BufferTooSmall { .. } | BuildError::HeadroomTooLarge { .. } => "switch.buffer",
             BuildError::LinkTooSlow { .. } => "packet.payload",
             BuildError::SwitchTooLarge { .. } => "topology",
         };
@@ -187,6 +187,9 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
     let mut sizes = vec![("packet.payload", machine.packet.payload)];
     if let Fabric::Packet { switch, .. } = &machine.fabric {
         sizes.push(("switch.buffer", switch.buffer));
+        if let FlowControl::Pause(pause) = switch.flow_control {
+            sizes.extend(pause.headroom.map(|headroom| ("switch.pause_headroom", headroom)));
+        }
         sizes.extend(switch.output_buffer.map(|buffer| ("switch.output_buffer", buffer)));
         if let CreditUnit::Cells(cell) = switch.credit {
             sizes.push(("switch.cell", cell));

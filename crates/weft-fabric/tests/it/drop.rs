@@ -15,8 +15,7 @@ fn what_is_lost_is_counted_where_it_was() {
         let mut machine = plain(torus(&[6], true, 2, false), kind, 2);
         machine.switch.flow_control = FlowControl::Drop;
         machine.switch.output_buffer = Some(Bytes::new(600));
-        let script =
-            random_script(&machine.layout, 256, Load { packets: 400, gap_ps: 100_000, seed: 3 });
+        let script = random_script(&machine.layout, 256, Load { packets: 400, gap_ps: 100_000, seed: 3 });
         let mut run = machine.begin(&script, 1);
         for step in 1..10 {
             until(&mut run, Time::ZERO + Span::from_us(step));

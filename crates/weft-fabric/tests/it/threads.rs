@@ -3,10 +3,10 @@
 use crate::machines::{Load, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal};
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
-use weft_fabric::{check_credits, check_packets};
 use weft_fabric::parameters::{
     ArbiterKind, CreditUnit, FasterLink, FlowControl, Forwarding, PauseParameters, SwitchKind,
 };
+use weft_fabric::{check_credits, check_packets};
 use weft_topo::{Ascent, Layout};
 use weft_units::{Bytes, Clock, LineCode, Span, Time};
 
@@ -40,7 +40,8 @@ fn machines() -> Vec<(Machine, usize)> {
     machines[2].0.links = vec![fast, fast, fast, slow, slow, slow];
     machines[2].0.switch.output_buffer = Some(Bytes::new(600));
     machines[2].0.switch.faster_link = FasterLink::Delay;
-    for (of, flow_control) in [(0, pause(0)), (1, pause(300_000)), (2, FlowControl::Drop), (5, pause(10_000))] {
+    for (of, flow_control) in [(0, pause(0)), (1, pause(300_000)), (2, FlowControl::Drop), (5, pause(10_000))]
+    {
         let (mut machine, partitions) = machines[of].clone();
         machine.switch.flow_control = flow_control;
         if flow_control != FlowControl::Drop {

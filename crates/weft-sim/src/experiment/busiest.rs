@@ -77,6 +77,9 @@ mod tests {
             payload: Bytes::new(1),
             busy: Span::from_ps(busy_ps),
             stalled: Span::ZERO,
+            paused: Span::ZERO,
+            pause_frames: 0,
+            most_held: Bytes::ZERO,
             faults: FaultCounts::default(),
         }
     }

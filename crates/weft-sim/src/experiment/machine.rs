@@ -9,6 +9,7 @@ pub use draw::draw;
 use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
 use serde::Serialize;
+use weft_fabric::parameters::FlowControl;
 use weft_machine::{
     Constant, Diagnostics, Fabric, Files, Machine, SHIPPED, check_text, check_with_files,
     list as shipped_machines,
@@ -95,6 +96,8 @@ pub struct MachineFigures {
     pub bisection_cut: String,
     /// Bounds of the common patterns.
     pub bounds: Vec<PatternBound>,
+    /// Head-room by kind of links; empty unless `fabric.flow_control` is `pause`.
+    pub headroom: Vec<HeadroomLine>,
     /// About the memory that simulating it under load takes.
     pub memory_estimate_bytes: u64,
     /// Every value with its source.
@@ -115,8 +118,74 @@ pub struct MachineCheck {
     pub endpoint_proof: Vec<String>,
     /// How endpoints treat the classes of messages; empty on the ideal network.
     pub message_classes: Vec<MessageClassLine>,
+    /// Head-room by kind of links; empty unless `fabric.flow_control` is `pause`.
+    pub headroom: Vec<HeadroomLine>,
     /// The values that are not known of the hardware.
     pub assumed: Vec<MachineValue>,
+}
+
+/// The head-room of the input buffers behind links of a kind, under pause.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HeadroomLine {
+    /// The kind of links.
+    pub class: String,
+    /// Longest wait of a pause frame for the reverse line.
+    pub wait_ns: f64,
+    /// Pause frames on the line.
+    pub frames_ns: f64,
+    /// Of the link, there and back.
+    pub propagation_ns: f64,
+    /// From the frame's arrival until the sender's line begins no more packets.
+    pub response_ns: f64,
+    /// What must fit after the mark at which the sender pauses, the last packet included.
+    pub needed_bytes: u64,
+    /// The head-room that the machine has.
+    pub kept_bytes: u64,
+}
+
+/// The head-room of each kind of links of a machine.
+fn headroom(machine: &Machine, layout: &Layout) -> Vec<HeadroomLine> {
+    let Ok(assembly::FabricParameters::Packet(parameters)) =
+        assembly::fabric_parameters(machine, layout.clone(), 0)
+    else {
+        return Vec::new();
+    };
+    let given = match parameters.switch.flow_control {
+        FlowControl::Pause(pause) => pause.headroom,
+        FlowControl::Credits | FlowControl::Drop => None,
+    };
+    let line = |(class, needed): (&str, weft_fabric::Headroom)| HeadroomLine {
+        class: class.to_owned(),
+        wait_ns: needed.wait.as_ns_f64(),
+        frames_ns: needed.frames.as_ns_f64(),
+        propagation_ns: needed.propagation.as_ns_f64(),
+        response_ns: needed.response.as_ns_f64(),
+        needed_bytes: needed.bytes.get(),
+        kept_bytes: given.unwrap_or(needed.bytes).get(),
+    };
+    parameters.headroom().into_iter().map(line).collect()
+}
+
+/// The proof that no packets wait for each other in a circle, or the circle, under the machine's flow control.
+fn channel_proof(machine: &Machine, layout: &Layout) -> Result<String, String> {
+    let Fabric::Packet { switch, .. } = &machine.fabric else { return Ok(String::new()) };
+    let of_channels = || prove(layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
+    match switch.flow_control {
+        FlowControl::Credits => of_channels(),
+        // A paused channel holds what waits for it, as one without credits does.
+        FlowControl::Pause(_) => {
+            let said = |text: String| {
+                format!(
+                    "{text}\nunder pause a channel that is told to stop holds its buffer, as one without credits does"
+                )
+            };
+            of_channels().map(said).map_err(said)
+        }
+        FlowControl::Drop => {
+            Ok("under drop no packet waits for a buffer behind a link: one that finds it full is lost"
+                .to_owned())
+        }
+    }
 }
 
 /// A class of messages in [`MachineCheck`].
@@ -298,6 +367,7 @@ pub fn show(
         bisection_links: figures.bisection.links,
         bisection_cut: figures.bisection.cut,
         bounds: figures.channel_loads.into_iter().map(bound).collect(),
+        headroom: headroom(&machine, &layout),
         memory_estimate_bytes: assembly::memory_estimate(&machine, 0).get(),
         values: machine.constants.iter().map(value).collect(),
         title: machine.title,
@@ -317,15 +387,24 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     if let Fabric::Ideal(_) = machine.fabric {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
-        let (machine, deadlock_free) = (machine.name, true);
-        return Ok(MachineCheck { machine, deadlock_free, proof, endpoint_proof, message_classes, assumed });
+        let (machine, deadlock_free, headroom) = (machine.name, true, Vec::new());
+        return Ok(MachineCheck {
+            machine,
+            deadlock_free,
+            proof,
+            endpoint_proof,
+            message_classes,
+            headroom,
+            assumed,
+        });
     }
     let classes = machine.nic.model().message_classes(layout.virtual_channels());
-    let channels = prove(&layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
+    let channels = channel_proof(&machine, &layout);
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let deadlock_free = channels.is_ok() && endpoints.is_ok();
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
     Ok(MachineCheck {
+        headroom: headroom(&machine, &layout),
         machine: machine.name,
         deadlock_free,
         proof: said(channels),

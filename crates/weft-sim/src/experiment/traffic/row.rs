@@ -46,6 +46,9 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         messages: runs.iter().map(|run| run.latency.count()).sum(),
         packet_hops: runs.iter().map(|run| run.crossed.packet_hops).sum(),
         packets_dropped: runs.iter().map(|run| run.crossed.faults.lost()).sum(),
+        packets_dropped_full: runs.iter().map(|run| run.crossed.faults.full).sum(),
+        paused_us: runs.iter().map(|run| run.pauses.time_us).sum(),
+        pause_frames: runs.iter().map(|run| run.pauses.frames).sum(),
         packets_delivered: runs.iter().map(|run| run.crossed.packets).sum(),
     }
 }
