@@ -62,7 +62,10 @@ fn a_headroom_that_is_too_small_ends_the_run_as_lost_data() {
 #[test]
 fn headrooms_that_do_not_fit_are_refused_and_proofs_say_what_they_prove() {
     let said = refused(&words("machine check ethernet-100g-spineleaf --set switch.pause_headroom=127K"));
-    assert!(said.contains("switch.pause_headroom=127K") && said.contains("write a smaller head-room"), "{said}");
+    assert!(
+        said.contains("switch.pause_headroom=127K") && said.contains("write a smaller head-room"),
+        "{said}"
+    );
     let said = refused(&words("machine check exanest --set fabric.flow_control=pause"));
     assert!(said.contains("switch.buffer") && said.contains("head-room"), "{said}");
     let proof = |flow: &str| {

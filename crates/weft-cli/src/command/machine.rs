@@ -13,6 +13,7 @@ use weft_sim::experiment::machine::{
     self, EndpointName, HeadroomLine, MachineCheck, MachineFigures, MachineValue, MessageClassLine,
     ShippedMachine,
 };
+use weft_units::Span;
 
 /// The subcommands of `weft machine`.
 #[derive(Subcommand)]
@@ -124,15 +125,15 @@ fn headroom_text(lines: &[HeadroomLine]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let ns = |time: f64| format!("{time:.1}");
+    let ns = |ps: u64| format!("{:.1}", Span::from_ps(ps).as_ns_f64());
     let rows = lines.iter().map(|line| {
         let is_short = line.kept_bytes < line.needed_bytes;
         [
             line.class.clone(),
-            ns(line.wait_ns),
-            ns(line.frames_ns),
-            ns(line.propagation_ns),
-            ns(line.response_ns),
+            ns(line.wait_ps),
+            ns(line.frames_ps),
+            ns(line.propagation_ps),
+            ns(line.response_ps),
             line.needed_bytes.to_string(),
             line.kept_bytes.to_string(),
             if is_short { "WARNING: too small, packets may be lost".to_owned() } else { String::new() },

@@ -125,18 +125,18 @@ pub struct MachineCheck {
 }
 
 /// The head-room of the input buffers behind links of a kind, under pause.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HeadroomLine {
     /// The kind of links.
     pub class: String,
     /// Longest wait of a pause frame for the reverse line.
-    pub wait_ns: f64,
+    pub wait_ps: u64,
     /// Pause frames on the line.
-    pub frames_ns: f64,
+    pub frames_ps: u64,
     /// Of the link, there and back.
-    pub propagation_ns: f64,
+    pub propagation_ps: u64,
     /// From the frame's arrival until the sender's line begins no more packets.
-    pub response_ns: f64,
+    pub response_ps: u64,
     /// What must fit after the mark at which the sender pauses, the last packet included.
     pub needed_bytes: u64,
     /// The head-room that the machine has.
@@ -156,10 +156,10 @@ fn headroom(machine: &Machine, layout: &Layout) -> Vec<HeadroomLine> {
     };
     let line = |(class, needed): (&str, weft_fabric::Headroom)| HeadroomLine {
         class: class.to_owned(),
-        wait_ns: needed.wait.as_ns_f64(),
-        frames_ns: needed.frames.as_ns_f64(),
-        propagation_ns: needed.propagation.as_ns_f64(),
-        response_ns: needed.response.as_ns_f64(),
+        wait_ps: needed.wait.as_ps(),
+        frames_ps: needed.frames.as_ps(),
+        propagation_ps: needed.propagation.as_ps(),
+        response_ps: needed.response.as_ps(),
         needed_bytes: needed.bytes.get(),
         kept_bytes: given.unwrap_or(needed.bytes).get(),
     };
