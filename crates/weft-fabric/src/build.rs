@@ -1,5 +1,6 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
+use crate::arbiter::{ArbiterState, RequestGroups};
 use crate::channel::Channels;
 use crate::constants::Constants;
 use crate::credit::Credits;
@@ -10,18 +11,23 @@ use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, FasterLink, FlowControl, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, FasterLink, FlowControl, Forwarding, PacketFormat, SwitchKind,
+    SwitchParameters,
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
 use crate::switch::{Crossbar, Gauges, OutputQueued, Peer, Port, Ports, Switch};
+use crate::traffic_class::TrafficClass;
+use std::collections::BTreeSet;
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
-use weft_topo::{Attachment, LinkClass, Routing, Topology};
+use weft_topo::{Attachment, ChannelPlan, LinkClass, Routing, Topology, UnevenChannels};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 /// Most ports of a switch: what the packet header has bits for.
 const MAX_PORTS: u32 = 4096;
-/// Most virtual channels of a link.
-pub(crate) const MAX_CHANNELS: u32 = 16;
+/// Most virtual channels of a link: a set of them is a word.
+pub const MAX_CHANNELS: u32 = 64;
+/// Most virtual channels of a switch, over all its ports: they are numbered in 16 bits.
+const MAX_CHANNELS_OF_SWITCH: u64 = 1 << 16;
 
 /// Parameters of a packet network.
 pub struct NetworkParameters<T> {
@@ -84,7 +90,8 @@ pub enum BuildError {
     /// More ports or virtual channels than the packet header has bits for.
     #[error(
         "a switch has {ports} ports and {channels} virtual channels; at most {MAX_PORTS} and \
-         {MAX_CHANNELS} are supported"
+         {MAX_CHANNELS} are supported, and fewer than {MAX_CHANNELS_OF_SWITCH} of all ports together, where \
+         those of a port count as the next power of two"
     )]
     SwitchTooLarge {
         /// Ports.
@@ -92,6 +99,9 @@ pub enum BuildError {
         /// Virtual channels.
         channels: u32,
     },
+    /// A number of virtual channels that routing and traffic classes cannot share.
+    #[error(transparent)]
+    UnevenChannels(#[from] UnevenChannels),
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
@@ -145,8 +155,18 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let names = layout.link_classes();
         let kinds = self.links.iter().zip(&names).map(|(link, class)| link_kind(link, class, largest));
         let Ok(links) = kinds.collect::<Result<Vec<LinkKind>, _>>() else { return Vec::new() };
-        let rule = HeadroomRule { switch, format, links: &links, vcs: layout.virtual_channels() };
+        let Ok(plan) = self.plan() else { return Vec::new() };
+        let rule = HeadroomRule { switch, format, links: &links, vcs: plan.total() };
         names.into_iter().zip(links.iter().map(|link| rule.of(link, pause))).collect()
+    }
+
+    /// The virtual channels of its links.
+    ///
+    /// # Errors
+    /// A number that the routing and the traffic classes cannot share.
+    pub fn plan(&self) -> Result<ChannelPlan, UnevenChannels> {
+        let ChannelParameters { total, lane, classes } = self.switch.channels;
+        ChannelPlan::new(total, self.layout.virtual_channels(), classes.count(), lane)
     }
 
     /// The constants of the network, if its parameters fit together.
@@ -154,7 +174,8 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let NetworkParameters { layout, format, switch, .. } = self;
         let largest = format.overhead() + format.payload;
         let largest_room = switch.credit.taken_by(largest);
-        let vcs = layout.virtual_channels();
+        let plan = self.plan()?;
+        let vcs = plan.total();
         let buffer = switch.buffer_of_channel(vcs);
         check_buffers(switch, buffer, largest)?;
         let names = layout.link_classes();
@@ -162,7 +183,8 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
         let ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
-        if ports > MAX_PORTS || vcs > MAX_CHANNELS {
+        let numbers = u64::from(ports) * u64::from(vcs.next_power_of_two());
+        if ports > MAX_PORTS || vcs > MAX_CHANNELS || numbers >= MAX_CHANNELS_OF_SWITCH {
             return Err(BuildError::SwitchTooLarge { ports, channels: vcs });
         }
         let cuts_through =
@@ -188,15 +210,41 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             format: *format,
             switch: *switch,
             vcs,
+            plain_channels: plan.is_plain(),
+            mixes_lanes: plan.mixes_lanes(),
+            groups: request_groups(switch, &plan),
+            keeps_ages: switch.arbiter == ArbiterKind::Age,
+            plan,
             channels: Channels::new(vcs),
             buffer: units,
             largest_room,
             thresholds,
             has_credits: switch.flow_control == FlowControl::Credits,
             cuts_through,
-            passes: cuts_through && switch.arbiter == ArbiterKind::RoundRobin,
+            passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
         })
     }
+}
+
+/// The groups of requests that the arbiter of a switch tells apart: priorities from the highest down, or
+/// traffic classes.
+fn request_groups(switch: &SwitchParameters, plan: &ChannelPlan) -> RequestGroups {
+    let classes = switch.channels.classes;
+    let channels = |class: u32| plan.of_class(class).fold(0u64, |bits, vc| bits | 1 << vc.min(63));
+    let by_class: Vec<(u64, &TrafficClass)> = (0..).map(channels).zip(classes.all()).collect();
+    let groups = match switch.arbiter {
+        ArbiterKind::StrictPriority => {
+            let priorities: BTreeSet<u8> = classes.all().iter().map(|class| class.priority).collect();
+            let of = |priority| by_class.iter().filter(move |(_, class)| class.priority == priority);
+            let channels = |priority| of(priority).fold(0, |bits, (channels, _)| bits | channels);
+            priorities.iter().rev().map(|&priority| (channels(priority), 1)).collect()
+        }
+        ArbiterKind::WeightedRoundRobin => {
+            by_class.iter().map(|(channels, class)| (*channels, class.weight.into())).collect()
+        }
+        _ => Vec::new(),
+    };
+    RequestGroups::new(plan.total(), groups)
 }
 
 /// The lookahead between switches that are joined by links of the classes in `used`.
@@ -273,7 +321,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 Attachment::Switch(other, other_port) => {
                     self.used_between_switches[usize::from(class.0)] = true;
                     let peer = Peer::Switch { site: other.0, port: other_port.0 as u16 };
-                    (peer, self.credits())
+                    (peer, self.constants.initial_credits())
                 }
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
@@ -292,19 +340,15 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
             ports.gauges = Some(Box::new(Gauges::new(count, channels.of_ports(count))));
             ports.takes_care = true;
         }
+        ports.takes_care |= self.constants.keeps_ages;
         let switch = self.switch(ports);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
-    }
-
-    /// The credits with which the sender to an input buffer begins.
-    fn credits(&self) -> Credits {
-        if self.constants.has_credits { Credits::new(self.constants.buffer) } else { Credits::UNLIMITED }
     }
 
     /// An endpoint, which begins if its interface is active.
     fn endpoint(&mut self, id: EndpointId, place: EndpointPlace) -> Endpoint<N> {
         self.places[id.index()] = place;
-        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.credits());
+        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.constants);
         if endpoint.interface.is_active() {
             self.events.push(place.event(EventKind::Start, Time::ZERO, Wire::Start));
         }
@@ -315,12 +359,13 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
     fn switch(&self, ports: Ports) -> Switch {
         let SwitchParameters { kind, arbiter, .. } = self.constants.switch;
         let channels = self.constants.channels;
+        let state = ArbiterState::new(arbiter, ports.ports.len(), &self.constants.groups);
         match kind {
-            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, arbiter, channels)),
+            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, state, channels)),
             SwitchKind::VirtualOutputQueued => {
-                Switch::VirtualOutputQueued(Crossbar::new(ports, arbiter, channels))
+                Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
             }
-            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, channels)),
+            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, state, channels)),
         }
     }
 }

@@ -146,7 +146,9 @@ where
             }
         }
         for (endpoint, port) in state.endpoints_with_ports() {
-            accounted.add(SwitchId(site), Channel { port, vc: 0 }, endpoint.all_credits());
+            for vc in constants.injection_channels() {
+                accounted.add(SwitchId(site), Channel { port, vc }, endpoint.all_credits(vc));
+            }
         }
         for (channel, room) in state.switch.occupancy(constants.channels) {
             accounted.add(SwitchId(site), channel, room.into());
@@ -225,7 +227,8 @@ mod tests {
     use crate::network::Site;
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{
-        ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+        ArbiterKind, CreditUnit, FasterLink, FlowControl, Forwarding, PacketFormat, SwitchKind,
+        SwitchParameters,
     };
     use serde::{Deserialize, Serialize};
     use std::sync::atomic::AtomicBool;
@@ -276,7 +279,7 @@ mod tests {
     }
 
     /// Four endpoints that send to endpoint 0 at once, cut off in the middle.
-    fn incast() -> Simulation<Network<Layout, Burst>> {
+    fn incast(flow_control: FlowControl) -> Simulation<Network<Layout, Burst>> {
         let link = LinkParameters {
             rate: BitRate::from_gigabits(10),
             code: LineCode::NONE,
@@ -299,7 +302,8 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
-                flow_control: crate::parameters::FlowControl::Credits,
+                flow_control,
+                channels: crate::parameters::ChannelParameters::default(),
             },
             seed: 1,
         };
@@ -313,7 +317,7 @@ mod tests {
     /// Each way in which a packet can get lost or made, done on purpose.
     #[test]
     fn a_miscount_is_found() {
-        let run = incast();
+        let run = incast(FlowControl::Credits);
         let whole = census(&run);
         assert!(whole.delivered > 0 && whole.buffered > 0 && whole.on_links > 0, "{whole}");
         assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
@@ -325,13 +329,21 @@ mod tests {
             |site| site.lose_a_buffered_packet(),
         ];
         for (number, damage) in damages.into_iter().enumerate() {
-            let mut run = incast();
+            let mut run = incast(FlowControl::Credits);
             run.sites_mut().for_each(|(_, site)| damage(site));
             let error = check_packets(&run).expect_err(&format!("damage {number} was not seen")).to_string();
             assert!(error.starts_with("packets are not conserved: "), "{error}");
         }
-        let mut run = incast();
+        let mut run = incast(FlowControl::Credits);
         run.sites_mut().for_each(|(_, site)| site.endpoints[1].forge_credit());
         assert!(matches!(check_credits(&run), Err(NotConserved::Credits { .. })));
+        let mut run = incast(FlowControl::Drop);
+        assert!(census(&run).faults.full > 0);
+        assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
+        let gauges = |(_, site): (SiteId, &mut Site<Burst>)| {
+            site.switch.ports_mut().gauges.iter_mut().for_each(|gauges| gauges.forge());
+        };
+        run.sites_mut().for_each(gauges);
+        assert!(matches!(check_credits(&run), Err(NotConserved::Fill { .. })));
     }
 }

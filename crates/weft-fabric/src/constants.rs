@@ -1,11 +1,13 @@
 //! The constants of a packet network: links, packet format, switches.
 
+use crate::arbiter::RequestGroups;
 use crate::channel::Channels;
+use crate::credit::Credits;
 use crate::link::{LinkKind, Size};
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
 use crate::pause::Thresholds;
-use weft_topo::LinkClass;
+use weft_topo::{ChannelPlan, LinkClass};
 use weft_units::{Bytes, Time};
 
 /// The constants that all switches and endpoints of a packet network share.
@@ -16,6 +18,16 @@ pub(crate) struct Constants {
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
     pub(crate) vcs: u32,
+    /// What the virtual channels are for.
+    pub(crate) plan: ChannelPlan,
+    /// Whether they are the routing's, and no others.
+    pub(crate) plain_channels: bool,
+    /// Whether packets choose a lane at each hop.
+    pub(crate) mixes_lanes: bool,
+    /// Priorities or traffic classes, where the arbiter tells them apart.
+    pub(crate) groups: RequestGroups,
+    /// Whether packets carry their age.
+    pub(crate) keeps_ages: bool,
     /// The numbers of a switch's channels.
     pub(crate) channels: Channels,
     /// Room of an input buffer per virtual channel, in units of credit.
@@ -34,6 +46,16 @@ pub(crate) struct Constants {
 }
 
 impl Constants {
+    /// The virtual channels on which endpoints inject.
+    pub(crate) fn injection_channels(&self) -> impl Iterator<Item = u8> {
+        (0..self.vcs as u8).step_by(self.plan.routing as usize)
+    }
+
+    /// The credits with which the sender to an input buffer begins.
+    pub(crate) fn initial_credits(&self) -> Credits {
+        if self.has_credits { Credits::new(self.buffer) } else { Credits::UNLIMITED }
+    }
+
     /// The links of a class.
     #[inline(always)]
     pub(crate) fn link(&self, class: LinkClass) -> &LinkKind {

@@ -94,7 +94,7 @@ where
             }
             waiting.push(line);
         }
-        for endpoint in state.endpoints.iter().filter(|e| e.staged.is_some()) {
+        for endpoint in state.endpoints.iter().filter(|e| e.waiting() > 0) {
             waiting.push(format!("endpoint {}: waits to inject", endpoint.id));
         }
     }

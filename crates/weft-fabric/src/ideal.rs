@@ -10,7 +10,7 @@
 use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
 use crate::hop::{Crossed, HopRecord, Instants};
-use crate::interface::{Directory, EndpointPlace, Injection, Interface, InterfaceContext};
+use crate::interface::{Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext};
 use crate::link::{Carried, Line, LineRate, LinkEnd};
 use crate::packet::Packet;
 use crate::parameters::IdealParameters;
@@ -135,7 +135,7 @@ impl<N: Interface> Ideal<N> {
         endpoint.carried.payload += u64::from(packet.bytes);
         endpoint.acknowledgements += u64::from(packet.label.is_acknowledgement());
         packet.hops = 1;
-        if packet.watch {
+        if packet.is_watched() {
             let free = endpoint.line.busy_until();
             let from = LinkEnd::Endpoint(packet.source);
             let link = Crossed { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };
@@ -195,8 +195,15 @@ impl<N: Interface> Model for Ideal<N> {
         };
         let endpoint = &mut site.endpoints[index as usize];
         let (id, directory, events) = (endpoint.id, &self.directory, context);
-        let mut context =
-            InterfaceContext { endpoint: id, index, directory, events, output, injection_requested: false };
+        let mut context = InterfaceContext {
+            endpoint: id,
+            index,
+            directory,
+            events,
+            output,
+            injection_requested: false,
+            admission: Admission::ALL,
+        };
         let IdealEndpoint { interface, next_injection, .. } = endpoint;
         context.hand(&event.payload, interface, next_injection, &self.interface);
         if context.injection_requested {

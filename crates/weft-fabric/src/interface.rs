@@ -1,9 +1,11 @@
 //! The network interface behind an endpoint, as the fabric sees it.
 
+use crate::constants::Constants;
 use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
-use crate::packet::Packet;
+use crate::packet::{Packet, PacketLabel, Part};
+use crate::traffic_class::TrafficClasses;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_engine::{Context, Event, Payload, SiteId};
@@ -145,6 +147,29 @@ pub struct InterfaceContext<'a, 'b, N: Interface> {
     pub(crate) output: &'a mut N::Output,
     /// Whether the fabric is to look for a packet to inject before this instant is over.
     pub(crate) injection_requested: bool,
+    /// The packets that may be handed over.
+    pub(crate) admission: Admission<'a>,
+}
+
+/// The traffic classes of which an interface may hand over packets.
+#[derive(Clone, Copy)]
+pub(crate) struct Admission<'a> {
+    /// `None`: there is one, and it may.
+    classes: Option<&'a TrafficClasses>,
+    /// A bit for each that may.
+    pub(crate) places: u8,
+}
+
+impl<'a> Admission<'a> {
+    /// All packets.
+    pub(crate) const ALL: Admission<'static> = Admission { classes: None, places: u8::MAX };
+
+    /// All packets of a network with these constants.
+    #[inline]
+    pub(crate) fn of(constants: &'a Constants) -> Admission<'a> {
+        let classes = (!constants.plain_channels).then_some(&constants.switch.channels.classes);
+        Admission { classes, places: u8::MAX }
+    }
 }
 
 impl<N: Interface> InterfaceContext<'_, '_, N> {
@@ -164,6 +189,25 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     #[inline]
     pub fn endpoints(&self) -> usize {
         self.directory.places.len()
+    }
+
+    /// Whether [`Interface::inject`] may hand over a packet of this label, part and payload now: whether there
+    /// is a place for its traffic class. An interface that has packets of several classes asks for each, and
+    /// answers [`Injection::Nothing`] where it may hand over none of those that are ready: it is asked again when
+    /// that changes. A packet that is handed over unasked holds up all classes until it has gone.
+    #[inline]
+    pub fn admits(&self, label: PacketLabel, part: Part, bytes: u32) -> bool {
+        let Admission { classes, places } = self.admission;
+        let has_place = |classes: &TrafficClasses| {
+            places >> classes.find(label.is_acknowledgement(), part == Part::Whole, bytes) & 1 == 1
+        };
+        classes.is_none_or(has_place)
+    }
+
+    /// Whether it may hand over packets of every kind.
+    #[inline]
+    pub fn admits_all(&self) -> bool {
+        self.admission.classes.is_none_or(|classes| self.admission.places.trailing_ones() >= classes.count())
     }
 
     /// The destination of the interface's reports.

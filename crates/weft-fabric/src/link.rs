@@ -339,7 +339,9 @@ impl Sent {
         packet.stretch = (self.ended - self.began).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
         if MAY_FAIL {
-            packet.bad |= self.fate == Fate::Corrupted;
+            if self.fate == Fate::Corrupted {
+                packet.corrupt();
+            }
         }
     }
 }

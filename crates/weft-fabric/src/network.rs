@@ -20,10 +20,10 @@ use crate::event::{Entity, EventKind, Wire};
 use crate::fault::{Fate, FaultCounts};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::interface::{
-    Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
+    Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
 };
 use crate::link::{Earliest, LinkEnd, LinkReport, Sent};
-use crate::packet::Packet;
+use crate::packet::{Age, Packet};
 use crate::parameters::FlowControl;
 use crate::pause::Pause;
 use crate::switch::{Filled, Gauges, Peer, Sink, Switch, SwitchContext};
@@ -209,14 +209,12 @@ impl<N: Interface> Site<N> {
 
     /// Whether one of its endpoints waits for a credit that is known to come.
     pub fn expects_credits(&self) -> bool {
-        self.endpoints
-            .iter()
-            .any(|endpoint| endpoint.staged.is_some() && endpoint.next_credit() < Time::NEVER)
+        self.endpoints.iter().any(|endpoint| endpoint.waiting() > 0 && endpoint.next_credit() < Time::NEVER)
     }
 
     /// Packets in its buffers, those at endpoints that wait for credits included.
     pub fn buffered(&self) -> usize {
-        self.switch.packets() + self.endpoints.iter().filter(|e| e.staged.is_some()).count()
+        self.switch.packets() + self.endpoints.iter().map(Endpoint::waiting).sum::<usize>()
     }
 
     /// Payload bytes that its endpoints have received since the run began.
@@ -276,8 +274,8 @@ impl<N: Interface> Sink for Departures<'_, '_, N> {
             }
             Peer::Endpoint(index) => {
                 let endpoint = &mut self.endpoints[index as usize];
-                endpoint.expect_credit(at, amount);
-                if endpoint.staged.is_some() {
+                endpoint.expect_credit(at, vc, amount);
+                if endpoint.waiting() > 0 {
                     let place = EndpointPlace { site: self.events.site(), index };
                     schedule_injection(&mut endpoint.next_injection, at, place, self.events);
                 }
@@ -400,15 +398,23 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let endpoint = &mut site.endpoints[index as usize];
         if let Wire::Pause(pause) = event {
             endpoint.obey(*pause, events.now());
-            if endpoint.staged.is_some() && !pause.stops {
+            if endpoint.waiting() > 0 && !pause.stops {
                 let place = EndpointPlace { site: events.site(), index };
                 schedule_injection(&mut endpoint.next_injection, events.now(), place, events);
             }
             return;
         }
         let (id, directory) = (endpoint.id, &self.directory);
-        let mut context =
-            InterfaceContext { endpoint: id, index, directory, events, output, injection_requested: false };
+        let (injection_requested, admission) = (false, Admission::of(&self.constants));
+        let mut context = InterfaceContext {
+            endpoint: id,
+            index,
+            directory,
+            events,
+            output,
+            injection_requested,
+            admission,
+        };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
             endpoint.received_payload += u64::from(packet.bytes);
@@ -427,6 +433,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let free = endpoint.line_free();
         if free > now {
             return context.schedule_injection(&mut endpoint.next_injection, free);
+        }
+        if endpoint.channels.is_some() {
+            return self.inject_on_channels(endpoint, port, context);
         }
         let (packet, came) = match endpoint.staged.take() {
             Some(staged) => (staged, endpoint.stall.since()),
@@ -449,30 +458,85 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return context.schedule_injection(&mut endpoint.next_injection, next);
         }
         endpoint.stall.end(now);
-        let sent = self.put_on_link(endpoint, packet, (port, came), context);
+        let sent = self.put_on_link(endpoint, packet, (Channel { port, vc: 0 }, came), context);
         if sent.fate == Fate::Lost {
-            endpoint.expect_credit_of_lost(sent.credit_back(), size.room);
+            endpoint.expect_credit_of_lost(sent.credit_back(), 0, size.room);
         }
         let next = sent.ended.max(endpoint.interface.next_injection(sent.ended, &self.interface));
         context.schedule_injection(&mut endpoint.next_injection, next);
     }
 
-    /// Sends a packet, which the interface handed over at `came`, to a port of the switch.
+    /// The same where the link has several channels to inject on: fills the places of the traffic classes from
+    /// the interface, then sends one of their packets. The line is free.
+    #[inline(never)]
+    fn inject_on_channels(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        port: u16,
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        let (now, constants) = (context.now(), &self.constants);
+        endpoint.collect_credits(now);
+        let Some(mut channels) = endpoint.channels.take() else { return };
+        let mut ask_at = Time::NEVER;
+        while let Some(places) = channels.free_places(&constants.plan).filter(|places| *places != 0) {
+            context.admission.places = places;
+            match endpoint.interface.inject(&self.interface, context) {
+                Injection::Packet(packet) => {
+                    endpoint.supplied += 1;
+                    channels.stage(packet, now, constants);
+                }
+                Injection::NotBefore(time) => {
+                    ask_at = time;
+                    break;
+                }
+                Injection::Nothing => break,
+            }
+        }
+        let taken = channels.take(constants);
+        let waits = channels.staged() > 0;
+        let stalled = std::mem::replace(&mut channels.stalls, taken.is_none() && waits);
+        match (stalled, channels.stalls) {
+            (false, true) => endpoint.stall.begin(now),
+            (true, false) => endpoint.stall.end(now),
+            _ => {}
+        }
+        endpoint.channels = Some(channels);
+        let next = match taken {
+            Some((staged, vc)) => {
+                let size = constants.size(&staged.packet);
+                let channel = Channel { port, vc };
+                let sent = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
+                if sent.fate == Fate::Lost {
+                    endpoint.expect_credit_of_lost(sent.credit_back(), vc, size.room);
+                }
+                match waits {
+                    true => sent.ended,
+                    false => sent.ended.max(endpoint.interface.next_injection(sent.ended, &self.interface)),
+                }
+            }
+            None if waits => endpoint.next_credit().min(ask_at),
+            None => ask_at,
+        };
+        context.schedule_injection(&mut endpoint.next_injection, next);
+    }
+
+    /// Sends a packet, which the interface handed over at `came`, to a channel of a port of the switch.
     #[inline]
     fn put_on_link(
         &self,
         endpoint: &mut Endpoint<N>,
         mut packet: Packet,
-        (port, came): (u16, Time),
+        (channel, came): (Channel, Time),
         context: &mut InterfaceContext<'_, '_, N>,
     ) -> Sent {
         let (now, site) = (context.now(), context.events.site());
-        let class = self.topology.link_class(SwitchId(site.0), PortId(port.into()));
+        let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
         let earliest = Earliest { head: now, tail: now };
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
-        let sent = endpoint.sender(kind).send(&packet, size, earliest);
-        if packet.watch {
+        let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);
+        if packet.is_watched() {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
             let Sent { began, ended, .. } = sent;
@@ -481,8 +545,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         if sent.fate != Fate::Lost {
             packet.address = self.topology.endpoint_address(packet.destination);
-            packet.set_channel(Channel { port, vc: 0 });
+            packet.set_channel(channel);
             packet.hops = 0;
+            if self.constants.keeps_ages {
+                packet.age = Age::default().after(sent.head() - came);
+            }
             sent.stamp::<true>(&mut packet);
             let order = Entity::Switch.order(EventKind::Packet);
             context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });

@@ -1,6 +1,8 @@
 //! Parameters of packets, switches and the ideal network: what a machine file says, checked and in units.
 
+use crate::traffic_class::TrafficClasses;
 use serde::{Deserialize, Serialize};
+use weft_topo::LaneChoice;
 use weft_units::{BitRate, Bytes, Clock, Span};
 
 /// Bytes of every packet.
@@ -79,6 +81,12 @@ pub enum ArbiterKind {
     Random,
     /// iSLIP with a number of iterations (McKeown 1999).
     Islip(u32),
+    /// The oldest packet first (Abts and Weisser 2007).
+    Age,
+    /// The traffic class of the highest priority first.
+    StrictPriority,
+    /// Traffic classes in the ratio of their weights, by bytes (Shreedhar and Varghese 1996).
+    WeightedRoundRobin,
 }
 
 /// The condition on which a packet may leave a switch.
@@ -135,6 +143,17 @@ pub struct PauseParameters {
     pub response: Span,
 }
 
+/// The virtual channels of links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ChannelParameters {
+    /// Virtual channels of a link; `None`: as many as the routing needs for each traffic class.
+    pub total: Option<u32>,
+    /// How packets take one of several lanes.
+    pub lane: LaneChoice,
+    /// The traffic classes.
+    pub classes: TrafficClasses,
+}
+
 /// A switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchParameters {
@@ -160,6 +179,8 @@ pub struct SwitchParameters {
     pub output_buffer: Option<Bytes>,
     /// The way in which its input buffers are kept from overflowing.
     pub flow_control: FlowControl,
+    /// Virtual channels of its links.
+    pub channels: ChannelParameters,
 }
 
 impl SwitchParameters {

@@ -3,15 +3,17 @@
 use super::diagnostic::Problem;
 use super::read::{Entry, Reader, join, names, nearest, section};
 use super::source::Location;
+use super::traffic_classes::{self, RawTrafficClass};
 use super::value::{Cost, RateLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::LinkParameters;
+use weft_fabric::MAX_CHANNELS;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, FlowControl, Forwarding, IdealParameters, PacketFormat,
-    PauseParameters, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding,
+    IdealParameters, PacketFormat, PauseParameters, SwitchKind, SwitchParameters,
 };
-use weft_topo::GraphClass;
+use weft_topo::{ChannelPlan, GraphClass, LaneChoice};
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
 section! {
@@ -114,6 +116,13 @@ section! {
         /// From the arrival of a pause frame until its receiver begins no more packets; at once where not given.
         /// Packets in the pipeline of a switch still go.
         pause_response: Option<Entry<Span>>,
+        /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane for
+        /// each where not given.
+        virtual_channels: Option<Entry<u32>>,
+        /// The way that packets take one of several lanes: `flow` where not given.
+        lane: Option<Entry<LaneChoice>>,
+        /// Packets that have virtual channels of their own; all share them where not given.
+        classes: Option<Vec<RawTrafficClass>>,
     }
 }
 
@@ -146,12 +155,23 @@ pub(super) enum ArbiterName {
     RoundRobin,
     Random,
     Islip,
+    Age,
+    StrictPriority,
+    WeightedRoundRobin,
 }
+
+names!(LaneChoice, "LaneChoice", "a way to take a lane", {
+    Flow = "flow",
+    Room = "room",
+});
 
 names!(ArbiterName, "Arbiter", "an arbiter", {
     RoundRobin = "round-robin",
     Random = "random",
     Islip = "islip",
+    Age = "age",
+    StrictPriority = "strict-priority",
+    WeightedRoundRobin = "weighted-round-robin",
 });
 
 names!(Forwarding, "Forwarding", "a way of forwarding", {
@@ -198,6 +218,8 @@ pub(super) struct RawFabricSections {
     pub links: Option<BTreeMap<String, RawLink>>,
     pub switch: Option<RawSwitch>,
     pub ideal: Option<RawIdeal>,
+    /// Virtual channels that the routing needs; `None`: the topology is not known.
+    pub routing_channels: Option<u32>,
     /// Of the file, for what is missing from it.
     pub location: Location,
 }
@@ -210,7 +232,7 @@ pub(super) fn check(
     classes_are_set: bool,
     reader: &mut Reader<'_>,
 ) -> Option<(PacketFormat, Fabric)> {
-    let RawFabricSections { fabric, packet, links, switch, ideal, location } = raw;
+    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location } = raw;
     let format = check_packet(&packet, reader);
     let is_packet = fabric.kind.value == FabricKind::Packet;
     let links = match links {
@@ -227,8 +249,12 @@ pub(super) fn check(
     };
     let buffer_of = switch.as_ref().map(|switch| switch.buffer.location);
     let headroom_of = switch.as_ref().and_then(|switch| switch.pause_headroom.as_ref().map(|e| e.location));
-    let flow = ChosenFlow::of(&fabric);
-    let switch = switch.map(|switch| check_switch(switch, &flow, reader));
+    let channels_at = switch.as_ref().and_then(|switch| Some(switch.virtual_channels.as_ref()?.location));
+    let context = SwitchReading {
+        flow: ChosenFlow::of(&fabric),
+        payload: format.as_ref().map(|format| format.payload),
+    };
+    let switch = switch.map(|switch| check_switch(switch, &context, reader));
     let ideal = ideal.map(|ideal| IdealParameters {
         latency: ideal.latency.value,
         gap: ideal.gap.value,
@@ -255,11 +281,19 @@ pub(super) fn check(
         CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell).saturating_mul(cell.get())),
     };
     let takes = in_credits(whole);
-    if takes > switch.buffer {
+    let channels = match routing_channels {
+        Some(of_routing) => check_channels(&switch, of_routing, channels_at.unwrap_or(location), reader)?,
+        None => 1,
+    };
+    let parts = if switch.buffer_per == BufferPer::Port { u64::from(channels) } else { 1 };
+    let takes_all = Bytes::new(takes.get().saturating_mul(parts));
+    if takes_all > switch.buffer {
+        let of_each =
+            if parts > 1 { format!(" for each of {parts} virtual channels") } else { String::new() };
         let problem = Problem::new(
-            format!("a buffer of {} cannot hold a whole packet", switch.buffer),
+            format!("a buffer of {} cannot hold a whole packet{of_each}", switch.buffer),
             format!("the largest packet takes {takes}"),
-            format!("write buffer = \"{takes}\" or more, or make packet.payload smaller"),
+            format!("write buffer = \"{takes_all}\" or more, or make packet.payload smaller"),
         );
         reader.report(buffer_of.unwrap_or(location), problem);
         return None;
@@ -327,6 +361,37 @@ struct PauseEntries {
     headroom: Option<Entry<Bytes>>,
     hysteresis: Option<Entry<Bytes>>,
     response: Option<Entry<Span>>,
+}
+
+/// The virtual channels of a link, of which a routing needs `of_routing` for each lane of each class.
+fn check_channels(
+    switch: &SwitchParameters,
+    of_routing: u32,
+    at: Location,
+    reader: &mut Reader<'_>,
+) -> Option<u32> {
+    let ChannelParameters { total, lane, classes } = switch.channels;
+    let needed = of_routing.max(1).saturating_mul(classes.count());
+    let fitting = MAX_CHANNELS / needed;
+    let reason = match ChannelPlan::new(total, of_routing, classes.count(), lane) {
+        Ok(plan) if plan.total() <= MAX_CHANNELS => return Some(plan.total()),
+        Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),
+        Err(_) => format!(
+            "{} virtual channels cannot be shared evenly: the routing needs {of_routing} for each of {} traffic classes",
+            total.unwrap_or(0),
+            classes.count()
+        ),
+    };
+    let label = format!("not a multiple of {needed} up to {MAX_CHANNELS}");
+    let help = match fitting {
+        0 => "take fewer traffic classes, or a routing that needs fewer virtual channels".to_owned(),
+        _ => {
+            let fit: Vec<String> = (1..=fitting.min(4)).map(|lanes| (lanes * needed).to_string()).collect();
+            format!("write virtual_channels = {}, or another multiple of {needed}", fit.join(", "))
+        }
+    };
+    reader.report(at, Problem::new(reason, label, help));
+    None
 }
 
 /// Sizes above this are slips of the unit; sums of them stay far from 64 bits.
@@ -520,7 +585,20 @@ impl<'l> ClassLink<'l> {
     }
 }
 
-fn check_switch(raw: RawSwitch, flow: &ChosenFlow, reader: &mut Reader<'_>) -> Option<SwitchParameters> {
+/// What the checks of `[switch]` need of other sections.
+struct SwitchReading {
+    flow: ChosenFlow,
+    /// The largest payload; `None`: it is not valid.
+    payload: Option<Bytes>,
+}
+
+fn check_switch(
+    raw: RawSwitch,
+    context: &SwitchReading,
+    reader: &mut Reader<'_>,
+) -> Option<SwitchParameters> {
+    let SwitchReading { flow, payload } = context;
+    let payload = *payload;
     let buffer = not_zero(&raw.buffer, "switch.buffer", reader);
     // Left behind in the file while a `--set` tries another arbiter, unit or kind of switch.
     let iterations = DependentKey {
@@ -564,13 +642,35 @@ fn check_switch(raw: RawSwitch, flow: &ChosenFlow, reader: &mut Reader<'_>) -> O
         None => None,
     };
     let iterations = iterations?.map_or(1, |entry| entry.value);
+    let arbiter = match raw.arbiter.value {
+        ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
+        ArbiterName::Random => ArbiterKind::Random,
+        ArbiterName::Islip => ArbiterKind::Islip(iterations),
+        ArbiterName::Age => ArbiterKind::Age,
+        ArbiterName::StrictPriority => ArbiterKind::StrictPriority,
+        ArbiterName::WeightedRoundRobin => ArbiterKind::WeightedRoundRobin,
+    };
+    let lane = DependentKey {
+        key: "lane",
+        goes_with: "virtual_channels = … with several lanes",
+        is_used: raw.virtual_channels.is_some(),
+        chosen_at: raw.virtual_channels.as_ref().map_or(raw.location, |entry| entry.location),
+    };
+    let lane = lane.check(raw.lane, reader);
+    let classes = traffic_classes::check(
+        raw.classes.unwrap_or_default(),
+        (arbiter, raw.arbiter.location),
+        payload,
+        reader,
+    );
+    let channels = ChannelParameters {
+        total: raw.virtual_channels.as_ref().map(|entry| entry.value),
+        lane: lane?.map_or(LaneChoice::Flow, |entry| entry.value),
+        classes: classes?,
+    };
     Some(SwitchParameters {
         kind: raw.kind.value,
-        arbiter: match raw.arbiter.value {
-            ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
-            ArbiterName::Random => ArbiterKind::Random,
-            ArbiterName::Islip => ArbiterKind::Islip(iterations),
-        },
+        arbiter,
         clock: raw.clock.value,
         pipeline_cycles: raw.pipeline_cycles.value,
         forwarding: raw.forwarding.value,
@@ -580,6 +680,7 @@ fn check_switch(raw: RawSwitch, flow: &ChosenFlow, reader: &mut Reader<'_>) -> O
         credit: credit?,
         output_buffer,
         flow_control: flow_control?,
+        channels,
     })
 }
 

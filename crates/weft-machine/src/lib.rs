@@ -32,6 +32,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod traffic_classes;
 mod value;
 
 pub use constant::{Constant, Kind};
@@ -327,6 +328,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         links: raw.links,
         switch: raw.switch,
         ideal: raw.ideal,
+        routing_channels: topology.as_ref().map(|topology| topology.parameters.counts().virtual_channels),
         location: raw.location,
     };
     let fabric = fabric::check(sections, link_classes.as_deref(), shape_is_set, reader);

@@ -145,6 +145,67 @@ fn blocks_are_exchanged_by_set() {
     assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing here"));
 }
 
+/// Catches virtual channels, lanes and classes that are read as others than the file says.
+#[test]
+fn virtual_channels_and_classes_are_read() {
+    let classes = r#"switch.classes=[{name="answers",of="acknowledgements",priority=2,weight=100},
+        {name="small",of="data",up_to="64",priority=1,weight=200},{name="rest",priority=0,weight=4096}]"#;
+    let sets =
+        ["switch.virtual_channels=12", "switch.lane=room", classes, "switch.arbiter=weighted-round-robin"];
+    let Fabric::Packet { switch, .. } = load("communication-ip", &sets).unwrap().fabric else {
+        panic!("packets are the default")
+    };
+    let channels = switch.channels;
+    assert_eq!((channels.total, channels.lane), (Some(12), weft_topo::LaneChoice::Room));
+    assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::WeightedRoundRobin);
+    let all: Vec<_> = channels.classes.all().iter().map(|class| (class.priority, class.weight)).collect();
+    assert_eq!(all, [(2, 100), (1, 200), (0, 4096)]);
+    assert_eq!(channels.classes.all()[1].up_to, Some(weft_units::Bytes::new(64)));
+}
+
+/// Catches channels, classes and arbiters that do not fit together and are taken, or refused without the mend.
+#[test]
+fn channels_and_classes_that_do_not_fit_are_refused() {
+    let refused = |sets: &[&str]| load("communication-ip", sets).unwrap_err().to_string();
+    let table = |classes: &str| format!("switch.classes=[{classes}]");
+    for (sets, expected) in [
+        (
+            vec!["switch.virtual_channels=3".to_owned()],
+            "write virtual_channels = 2, 4, 6, 8, or another multiple",
+        ),
+        (vec!["switch.virtual_channels=0".to_owned()], "0 virtual channels cannot be shared evenly"),
+        (vec!["switch.virtual_channels=66".to_owned()], "a link has at most 64"),
+        (vec!["switch.lane=room".to_owned()], "`switch.lane` means nothing here"),
+        (
+            vec!["switch.arbiter=strict-priority".to_owned()],
+            "tells traffic classes apart, and there is only one",
+        ),
+        (
+            vec![table(r#"{name="a",up_to="8"},{name="b",priority=2}"#)],
+            "class `b` has a priority beyond the 2 classes",
+        ),
+        (vec![table(r#"{name="a",up_to="8",weight=0},{name="b"}"#)], "class `a` has a weight of 0"),
+        (vec![table(r#"{name="a",up_to="1G"},{name="b"}"#)], "which are several packets"),
+        (vec![table(r#"{name="a",of="data"}"#)], "no traffic class takes all acknowledgements"),
+        (vec![table(r#"{name="a"},{name="b",of="data"}"#)], "class `b` gets no packets: `a` takes them all"),
+        (
+            vec![
+                table(r#"{name="a",up_to="8"},{name="b"}"#),
+                "switch.arbiter=weighted-round-robin".to_owned(),
+            ],
+            "class `a` has no `weight`",
+        ),
+        (
+            vec!["switch.buffer_per=port".to_owned(), "switch.virtual_channels=64".to_owned()],
+            "for each of 64 virtual channels",
+        ),
+    ] {
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        let error = refused(&sets);
+        assert!(error.contains(expected), "{sets:?}: {error}");
+    }
+}
+
 /// Catches a size or a name of a link class on which machine files and topologies disagree.
 #[test]
 fn sizes_and_link_classes_are_those_of_the_topologies() {

@@ -14,12 +14,12 @@ mod faults;
 
 pub use faults::{Faults, faults};
 
-use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters};
+use weft_fabric::parameters::{ChannelParameters, CreditUnit, FlowControl, IdealParameters};
 use weft_fabric::{BuildError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
 use weft_results::available_memory;
-use weft_topo::{Layout, SizeError, Topology as _, TopologyParameters};
+use weft_topo::{ChannelPlan, Layout, Routing as _, SizeError, Topology as _, TopologyParameters};
 use weft_units::{Bytes, EndpointId, Span};
 
 /// A machine that is well formed and cannot be simulated. Every message names the key of the machine file
@@ -106,6 +106,7 @@ impl AssemblyError {
             BuildError::BufferTooSmall { .. } | BuildError::HeadroomTooLarge { .. } => "switch.buffer",
             BuildError::LinkTooSlow { .. } => "packet.payload",
             BuildError::SwitchTooLarge { .. } => "topology",
+            BuildError::UnevenChannels(_) => "switch.virtual_channels",
         };
         AssemblyError::Network { key, source }
     }
@@ -199,6 +200,17 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
         Some((key, value)) => Err(AssemblyError::TooLarge { key, value, limit }),
         None => Ok(()),
     }
+}
+
+/// The virtual channels of a machine's links; `None` on the ideal network, which has none.
+///
+/// # Errors
+/// A number of channels that routing and traffic classes cannot share.
+pub fn channel_plan(machine: &Machine, layout: &Layout) -> Result<Option<ChannelPlan>, AssemblyError> {
+    let Fabric::Packet { switch, .. } = &machine.fabric else { return Ok(None) };
+    let ChannelParameters { total, lane, classes } = switch.channels;
+    let plan = ChannelPlan::new(total, layout.virtual_channels(), classes.count(), lane);
+    plan.map(Some).map_err(|uneven| AssemblyError::network(uneven.into()))
 }
 
 /// Checks that the interface of an endpoint serves so many ranks.
@@ -336,8 +348,9 @@ pub fn memory_estimate(machine: &Machine, bytes_per_endpoint_host: u64) -> Bytes
     let hosts = product(endpoints, BYTES_PER_ENDPOINT.saturating_add(bytes_per_endpoint_host));
     let network = match &machine.fabric {
         Fabric::Ideal(_) => product(endpoints, BYTES_PER_PACKET),
-        Fabric::Packet { .. } => {
-            let virtual_channels = u64::from(counts.virtual_channels);
+        Fabric::Packet { switch, .. } => {
+            let needed = counts.virtual_channels.max(1).saturating_mul(switch.channels.classes.count());
+            let virtual_channels = u64::from(switch.channels.total.unwrap_or(needed));
             let port = BYTES_PER_PORT + BYTES_PER_PACKET + BYTES_PER_CHANNEL * virtual_channels;
             sum(&[product(narrow(counts.ports), port), product(narrow(counts.switches), BYTES_PER_SWITCH)])
         }

@@ -33,6 +33,7 @@
 //! schema of machine files, the page of the book on them, and the tests of every topology are made of that
 //! list. `examples/own_topology` is such a folder.
 
+mod channel_plan;
 mod choice;
 mod dragonfly;
 mod drawing;
@@ -57,6 +58,7 @@ mod torus;
 mod traits;
 mod tree;
 
+pub use channel_plan::{ChannelPlan, LaneChoice, UnevenChannels, WithChannels};
 pub use dragonfly::{
     Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyPar, DragonflyParameters, DragonflyRouting,
     DragonflySize, DragonflyValiant, GlobalLinks, Ugal,

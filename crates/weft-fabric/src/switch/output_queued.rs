@@ -9,10 +9,12 @@
 use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
 use super::port::{Crossing, Ports};
 use super::{BlockedHead, Sink, SwitchContext};
-use crate::arbiter::{next_from, round_robin};
+use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::{ArbiterState, age, next_from, round_robin};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::packet::Packet;
+use crate::parameters::ArbiterKind;
 use serde::{Deserialize, Serialize};
 use weft_topo::Routing;
 use weft_units::Time;
@@ -46,10 +48,12 @@ pub(crate) struct OutputQueued {
     /// Bytes of packets in each of them.
     filled: Vec<u64>,
     outputs: Vec<Output>,
+    /// The memory of the lines' arbiters, where a turn is not enough.
+    arbiter: Option<Box<ArbiterState>>,
 }
 
 impl OutputQueued {
-    pub(crate) fn new(ports: Ports, numbers: Channels) -> OutputQueued {
+    pub(crate) fn new(ports: Ports, arbiter: Option<Box<ArbiterState>>, numbers: Channels) -> OutputQueued {
         let outputs = ports.ports.len();
         let channels = numbers.of_ports(outputs);
         OutputQueued {
@@ -62,6 +66,7 @@ impl OutputQueued {
             filled: vec![0; channels],
             outputs: (0..outputs).map(|_| Output { packets: 0, turn: 0 }).collect(),
             buffer: PacketBuffer::new(),
+            arbiter,
             ports,
         }
     }
@@ -105,7 +110,13 @@ impl OutputQueued {
                 continue;
             }
             self.ports.collect_credits(output, now, constants);
-            match self.choose(output, now, constants) {
+            let choice = match constants.switch.arbiter {
+                ArbiterKind::RoundRobin | ArbiterKind::Random | ArbiterKind::Islip(_) => {
+                    self.choose(output, now, constants)
+                }
+                kind => self.choose_by(kind, output, now, constants),
+            };
+            match choice {
                 Choice::Send(vc) => {
                     self.send(output, vc, context);
                     freed = true;
@@ -214,6 +225,56 @@ impl OutputQueued {
             }
         }
         choice
+    }
+
+    /// The same for arbiters that look at packets and classes.
+    #[inline(never)]
+    fn choose_by(&mut self, kind: ArbiterKind, output: usize, now: Time, constants: &Constants) -> Choice {
+        let mut arbiter = self.arbiter.take();
+        let mut survey = Choice::LacksCredit;
+        let head = |vc: usize| {
+            let channel = constants.channels.at(output, vc as u8);
+            (channel, self.buffer.get(self.queues[channel].head))
+        };
+        let is_filled = |&vc: &usize| !self.queues[constants.channels.at(output, vc as u8)].is_empty();
+        let filled = (0..constants.vcs as usize).filter(is_filled).fold(0u64, |bits, vc| bits | 1 << vc);
+        let mut can_go = |vc: usize| {
+            let (channel, buffered) = head(vc);
+            if !self.ports.credits[channel].cover(buffered.room) {
+                return false;
+            }
+            let not_before = self.ports.not_before(buffered, constants);
+            if not_before > now && !matches!(survey, Choice::NotBefore(earlier) if earlier <= not_before) {
+                survey = Choice::NotBefore(not_before);
+            }
+            not_before <= now
+        };
+        let groups = &constants.groups;
+        let chosen = match (kind, arbiter.as_deref_mut()) {
+            (ArbiterKind::StrictPriority, Some(ArbiterState::StrictPriority(priorities))) => {
+                priorities.choose(output, &[filled], groups, can_go)
+            }
+            (ArbiterKind::WeightedRoundRobin, Some(ArbiterState::WeightedRoundRobin(weights))) => weights
+                .choose(output, groups, |class, turn| {
+                    match round_robin::choose(&[filled], turn, |vc| groups.holds(class, vc) && can_go(vc)) {
+                        Some(request) => {
+                            let bytes = constants.packet_bytes(&head(request).1.packet).get();
+                            Head::Packet { request, bytes }
+                        }
+                        None if groups.any(class, &[filled]) => Head::Blocked,
+                        None => Head::Empty,
+                    }
+                }),
+            _ => {
+                let age = |vc: usize| {
+                    let buffered = head(vc).1;
+                    buffered.packet.age.exact_after(now.saturating_since(buffered.head))
+                };
+                age::choose(&[filled], self.outputs[output].turn.into(), can_go, age)
+            }
+        };
+        self.arbiter = arbiter;
+        chosen.map_or(survey, |vc| Choice::Send(vc as u8))
     }
 
     /// Sends the first packet of a virtual channel of an output.

@@ -245,11 +245,13 @@ impl Ports {
         context: &SwitchContext<'_, T, S>,
     ) {
         let SwitchContext { constants, topology, now, .. } = *context;
+        let came = u32::from(from.vc);
+        let of_routing = if constants.plain_channels { came } else { constants.plan.of_routing(came) };
         let position = AtSwitch {
             switch: self.switch,
             address: self.address,
             port: PortId(from.port.into()),
-            vc: VcId(from.vc.into()),
+            vc: VcId(of_routing),
         };
         let mut view = Queues {
             now,
@@ -264,8 +266,29 @@ impl Ports {
         let packet = &mut buffered.packet;
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
-        packet.set_channel(Channel { port: port.0 as u16, vc: vc.0 as u8 });
+        let mut vc = came - of_routing + vc.0;
+        if constants.mixes_lanes {
+            vc = self.lane_with_room(port, vc, now, constants);
+        }
+        let packet = &mut buffered.packet;
+        packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// The channel of the lane of the same class with most room behind an output, from that of `vc` on.
+    #[inline(never)]
+    fn lane_with_room(&self, port: PortId, vc: u32, now: Time, constants: &Constants) -> u32 {
+        let (plan, output) = (&constants.plan, port.index());
+        let room = |vc: u32| {
+            let returned = self
+                .returning
+                .of(output)
+                .filter(|(time, credit)| *time <= now && u32::from(credit.channel.vc) == vc);
+            let credits = self.credits[constants.channels.at(output, vc as u8)].units();
+            u64::from(credits) + returned.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
+        };
+        let others = (1..plan.lanes).map(|step| plan.in_lane(vc, (plan.lane(vc) + step) % plan.lanes));
+        others.fold(vc, |most, other| if room(other) > room(most) { other } else { most })
     }
 
     /// A credit will return at `time`, which lies in the window that begins at `start`.
@@ -403,14 +426,14 @@ impl Ports {
         context: &mut SwitchContext<'_, T, S>,
     ) {
         // Apart, so that what few runs ask for takes no registers from the others.
-        if buffered.packet.watch || self.takes_care {
+        if buffered.packet.is_watched() || self.takes_care {
             self.transmit_with_care(crossing, buffered, context.constants, context.sink);
         } else {
             self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched or may be lost.
+    /// The same for a packet that is watched, may be lost or carries its age.
     #[inline(never)]
     fn transmit_with_care(
         &mut self,
@@ -458,7 +481,7 @@ impl Ports {
             self.stalling -= 1;
         }
         let peer = port.peer;
-        if CARE && packet.watch {
+        if CARE && packet.is_watched() {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
         if let Some(from) = crossing.input {
@@ -477,6 +500,9 @@ impl Ports {
         }
         let mut packet = *packet;
         sent.stamp::<CARE>(&mut packet);
+        if CARE && constants.keeps_ages {
+            packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
+        }
         sink.packet(peer, packet, &sent);
     }
 
@@ -526,10 +552,11 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arbiter::RequestGroups;
     use crate::link::{LineRate, LinkKind};
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
-    use weft_topo::Attachment;
+    use weft_topo::{Attachment, ChannelPlan, LaneChoice};
     use weft_units::{Bytes, Clock, EndpointId, Span};
 
     /// Catches a field that pushes a port over a cache line.
@@ -571,7 +598,13 @@ mod tests {
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
                 flow_control: crate::parameters::FlowControl::Credits,
+                channels: crate::parameters::ChannelParameters::default(),
             },
+            plan: ChannelPlan::new(None, 1, 1, LaneChoice::Flow).unwrap(),
+            plain_channels: true,
+            mixes_lanes: false,
+            groups: RequestGroups::new(1, Vec::new()),
+            keeps_ages: false,
             vcs: 1,
             channels: Channels::new(1),
             buffer: 64,

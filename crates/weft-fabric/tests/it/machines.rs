@@ -2,10 +2,10 @@
 
 use crate::scripted::{Machine, Planned, Script};
 use weft_engine::Stream;
-use weft_fabric::LinkParameters;
 use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
+use weft_fabric::{LinkParameters, TrafficClass, TrafficClasses, TrafficKind};
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflySize, Exanest,
     ExanestOrder, GlobalLinks, KaryTree, Layout, Star, StarRouting, Topology, Torus, Ugal, UpDown,
@@ -14,7 +14,14 @@ use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
 pub const KINDS: [SwitchKind; 3] =
     [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued];
-pub const ARBITERS: [ArbiterKind; 3] = [ArbiterKind::RoundRobin, ArbiterKind::Random, ArbiterKind::Islip(2)];
+pub const ARBITERS: [ArbiterKind; 6] = [
+    ArbiterKind::RoundRobin,
+    ArbiterKind::Random,
+    ArbiterKind::Islip(2),
+    ArbiterKind::Age,
+    ArbiterKind::StrictPriority,
+    ArbiterKind::WeightedRoundRobin,
+];
 
 pub fn torus(sizes: &[u64], wrap: bool, concentration: u64, datelines: bool) -> Layout {
     let dimensions: Vec<_> = sizes.iter().map(|&size| Dimension { size, wrap }).collect();
@@ -69,12 +76,24 @@ pub fn plain(layout: Layout, kind: SwitchKind, packets: u64) -> Machine {
             faster_link: FasterLink::Bubble,
             buffer_per: BufferPer::Channel,
             flow_control: weft_fabric::parameters::FlowControl::Credits,
+            channels: weft_fabric::parameters::ChannelParameters::default(),
             buffer: Bytes::new(packets * 288),
             credit: CreditUnit::Bytes,
             output_buffer: None,
         },
         seed: 1,
     }
+}
+
+/// Classes of packets by size: (most payload, priority, weight), the last of all others.
+pub fn classes(by_size: &[(Option<u64>, u8, u32)]) -> TrafficClasses {
+    let class = |&(up_to, priority, weight): &(Option<u64>, u8, u32)| TrafficClass {
+        kind: TrafficKind::All,
+        up_to: up_to.map(Bytes::new),
+        priority,
+        weight,
+    };
+    TrafficClasses::new(&by_size.iter().map(class).collect::<Vec<_>>()).unwrap()
 }
 
 /// Packets of random size from every endpoint to random reachable others.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod arbiters;
 mod deadlock;
 mod drop;
 mod fairness;

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
-use weft_fabric::parameters::{CreditUnit, PacketFormat, SwitchParameters};
+use weft_fabric::parameters::{ChannelParameters, CreditUnit, PacketFormat, SwitchParameters};
 use weft_fabric::{
     Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, LinkParameters,
-    Network, NetworkParameters, Packet, Part,
+    Network, NetworkParameters, Packet, Part, TrafficClass,
 };
-use weft_topo::{Layout, Routing, Topology};
+use weft_topo::{ChannelPlan, Layout, Routing, Topology};
 use weft_units::{Bytes, EndpointId, Time};
 
 /// A packet that an endpoint is to send, not before its time and in the order of the script.
@@ -139,6 +139,18 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
 
     pub fn build(&self, script: &Script) -> Result<InitialState<Network<T, Scripted>>, BuildError> {
         Network::build(self.parameters(), (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))
+    }
+
+    /// The virtual channels of its links.
+    pub fn plan(&self) -> ChannelPlan {
+        let ChannelParameters { total, lane, classes } = self.switch.channels;
+        ChannelPlan::new(total, self.layout.virtual_channels(), classes.count(), lane).unwrap()
+    }
+
+    /// Traffic class of a packet of so many bytes.
+    pub fn class_of(&self, bytes: u32) -> usize {
+        let takes = |class: &TrafficClass| class.up_to.is_none_or(|most| u64::from(bytes) <= most.get());
+        self.switch.channels.classes.all().iter().position(takes).unwrap()
     }
 
     /// A run of `script` that is about to begin.

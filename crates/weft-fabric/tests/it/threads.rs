@@ -1,13 +1,16 @@
 //! The same run on any number of threads, cut by epochs, saved and resumed.
 
-use crate::machines::{Load, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal};
+use crate::machines::{
+    Load, classes, dragonfly, exanest, link, plain, random_script, star, torus, tree, ugal,
+};
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, FlowControl, Forwarding, PauseParameters, SwitchKind,
+    ArbiterKind, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding, PauseParameters,
+    SwitchKind,
 };
 use weft_fabric::{check_credits, check_packets};
-use weft_topo::{Ascent, Layout};
+use weft_topo::{Ascent, LaneChoice, Layout};
 use weft_units::{Bytes, Clock, LineCode, Span, Time};
 
 fn pause(response_ps: u64) -> FlowControl {
@@ -33,6 +36,33 @@ fn machines() -> Vec<(Machine, usize)> {
         make(ugal(2, 8, 4, 33), VirtualOutputQueued, ArbiterKind::RoundRobin, 5),
         make(star(64), VirtualOutputQueued, ArbiterKind::Random, 1),
     ];
+    // Lanes and classes beyond what the routings need.
+    let by_size = classes(&[(Some(64), 1, 300), (None, 0, 900)]);
+    let channels = |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size };
+    let kinds = [
+        (torus(&[4, 5], true, 1, true), InputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 8),
+        (
+            torus(&[4, 5], true, 1, true),
+            VirtualOutputQueued,
+            ArbiterKind::WeightedRoundRobin,
+            LaneChoice::Room,
+            12,
+        ),
+        (ugal(1, 4, 2, 9), InputQueued, ArbiterKind::Age, LaneChoice::Room, 6),
+        (exanest(4), OutputQueued, ArbiterKind::Age, LaneChoice::Room, 8),
+        (torus(&[4, 5], true, 1, true), OutputQueued, ArbiterKind::WeightedRoundRobin, LaneChoice::Flow, 4),
+        (tree(3, 3, Ascent::Random), OutputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 4),
+    ];
+    for (layout, kind, arbiter, lane, total) in kinds {
+        let (mut machine, _) = make(layout, kind, arbiter, 0);
+        machine.switch.channels = channels(total, lane);
+        if kind == OutputQueued {
+            machine.switch.output_buffer = Some(Bytes::new(600));
+        }
+        let script = vec![Vec::new(); weft_topo::Topology::endpoints(&machine.layout) as usize];
+        let partitions = machine.begin(&script, 8).partitions();
+        machines.push((machine, partitions));
+    }
     machines[1].0.switch.forwarding = Forwarding::StoreAndForward;
     machines[1].0.switch.clock = Clock::from_hertz(200_000_000).unwrap();
     let (fast, slow) =

@@ -276,6 +276,7 @@ fn build(
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
         flow_control: weft_fabric::parameters::FlowControl::Credits,
+        channels: weft_fabric::parameters::ChannelParameters::default(),
     };
     let (header, footer) = (Bytes::new(16), Bytes::new(16));
     let format = PacketFormat { header, footer, payload: parameters.rdma.send.cut.cell };

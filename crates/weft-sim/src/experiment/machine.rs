@@ -16,7 +16,8 @@ use weft_machine::{
 };
 use weft_results::AssumedConstant;
 use weft_topo::{
-    ClassUse, Layout, PatternLoad, Routing, Topology as _, figures_with_progress, prove, prove_classes,
+    ChannelPlan, ClassUse, Layout, MessageClass, PatternLoad, Topology as _, WithChannels,
+    figures_with_progress, prove, prove_classes,
 };
 use weft_units::{Bytes, EndpointId};
 
@@ -167,10 +168,15 @@ fn headroom(machine: &Machine, layout: &Layout) -> Vec<HeadroomLine> {
 }
 
 /// The proof that no packets wait for each other in a circle, or the circle, under the machine's flow control.
-fn channel_proof(machine: &Machine, layout: &Layout) -> Result<String, String> {
-    let Fabric::Packet { switch, .. } = &machine.fabric else { return Ok(String::new()) };
-    let of_channels = || prove(layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
-    match switch.flow_control {
+fn channel_proof(flow_control: FlowControl, layout: &Layout, plan: ChannelPlan) -> Result<String, String> {
+    let of_channels = || {
+        let proved = match plan.is_plain() {
+            true => prove(layout),
+            false => prove(&WithChannels { layout, plan }),
+        };
+        proved.map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string())
+    };
+    match flow_control {
         FlowControl::Credits => of_channels(),
         // A paused channel holds what waits for it, as one without credits does.
         FlowControl::Pause(_) => {
@@ -384,7 +390,8 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     assembly::check(&machine, &layout).map_err(ExperimentError::input)?;
     let lines = |text: String| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
     let assumed = machine.doubtful().map(value).collect();
-    if let Fabric::Ideal(_) = machine.fabric {
+    let plan = assembly::channel_plan(&machine, &layout).map_err(ExperimentError::input)?;
+    let (Fabric::Packet { switch, .. }, Some(plan)) = (&machine.fabric, plan) else {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
         let (machine, deadlock_free, headroom) = (machine.name, true, Vec::new());
@@ -397,9 +404,14 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
             headroom,
             assumed,
         });
+    };
+    let mut classes = machine.nic.model().message_classes(plan.total());
+    for known in &mut classes.0 {
+        let is_acknowledgement = matches!(known.class, MessageClass::Ack | MessageClass::Nack);
+        let of_kind = switch.channels.classes.of_kind(is_acknowledgement);
+        known.virtual_channels = of_kind.flat_map(|class| plan.of_class(class)).collect();
     }
-    let classes = machine.nic.model().message_classes(layout.virtual_channels());
-    let channels = channel_proof(&machine, &layout);
+    let channels = channel_proof(switch.flow_control, &layout, plan);
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let deadlock_free = channels.is_ok() && endpoints.is_ok();
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
