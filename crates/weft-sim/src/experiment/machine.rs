@@ -138,7 +138,7 @@ pub struct HeadroomLine {
     pub propagation_ps: u64,
     /// From the frame's arrival until the sender's line begins no more packets.
     pub response_ps: u64,
-    /// What must fit after the mark at which the sender pauses, the last packet included.
+    /// Bytes that must fit after the mark at which the sender pauses, the last packet included.
     pub needed_bytes: u64,
     /// The head-room that the machine has.
     pub kept_bytes: u64,
@@ -167,7 +167,7 @@ fn headroom(machine: &Machine, layout: &Layout) -> Vec<HeadroomLine> {
     parameters.headroom().into_iter().map(line).collect()
 }
 
-/// The proof that no packets wait for each other in a circle, or the circle, under the machine's flow control.
+/// The proof that no packets wait for each other in a circle, or the circle, under a flow control.
 fn channel_proof(flow_control: FlowControl, layout: &Layout, plan: ChannelPlan) -> Result<String, String> {
     let of_channels = || {
         let proved = match plan.is_plain() {
@@ -182,7 +182,8 @@ fn channel_proof(flow_control: FlowControl, layout: &Layout, plan: ChannelPlan) 
         FlowControl::Pause(_) => {
             let said = |text: String| {
                 format!(
-                    "{text}\nunder pause a channel that is told to stop holds its buffer, as one without credits does"
+                    "{text}\nunder pause a channel that is told to stop holds its buffer, as one without \
+                     credits does"
                 )
             };
             of_channels().map(said).map_err(said)
