@@ -62,7 +62,7 @@ pub struct Headroom {
     pub response: Span,
     /// The largest packet, which may begin at the last instant, as it counts in the buffer.
     pub last: Bytes,
-    /// What may come in these times at full rate, and the last packet.
+    /// Bytes that may come in these times at full rate, and the last packet.
     pub bytes: Bytes,
 }
 

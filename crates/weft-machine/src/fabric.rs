@@ -108,13 +108,14 @@ section! {
         cell: Option<Entry<Bytes>>,
         /// Output buffer per port and virtual channel of an output-queued switch; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
-        /// Part of an input buffer that is kept for what still comes after the sender has been asked to pause;
-        /// as much as can come where not given.
+        /// Part of an input buffer kept for what still comes after its sender has been asked to pause; as much
+        /// as can come where not given.
         pause_headroom: Option<Entry<Bytes>>,
-        /// Bytes below the mark at which the sender pauses until it goes on; the largest packet where not given.
+        /// Bytes from the mark at which the sender pauses down to where it goes on; the largest packet where
+        /// not given.
         pause_hysteresis: Option<Entry<Bytes>>,
-        /// From the arrival of a pause frame until its receiver begins no more packets; at once where not given.
-        /// Packets in the pipeline of a switch still go.
+        /// From the arrival of a pause frame until its receiver begins no more packets, those in the pipeline
+        /// of a switch excepted; at once where not given.
         pause_response: Option<Entry<Span>>,
         /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane for
         /// each where not given.
@@ -585,7 +586,7 @@ impl<'l> ClassLink<'l> {
     }
 }
 
-/// What the checks of `[switch]` need of other sections.
+/// The values of other sections that the checks of `[switch]` need.
 struct SwitchReading {
     flow: ChosenFlow,
     /// The largest payload; `None`: it is not valid.

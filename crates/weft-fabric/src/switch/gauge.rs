@@ -8,7 +8,7 @@
 //!   granted ─► tail leaves the buffer at a known time: Departure ─► held shrinks ─► XON ─► pause frame
 //! ```
 //! The time at which a packet leaves is known when it is granted its output. Departures stand in a heap. They
-//! are worked off when a packet arrives and at decisions. Under credits there are no gauges: the sender counts.
+//! are worked off when a packet arrives and at decisions. Under credits there are none: the sender counts.
 
 use super::port::Ports;
 use super::{Sink, SwitchContext};
