@@ -11,7 +11,8 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-const INCAST: &str = "traffic -m ethernet-100g-spineleaf --pattern incast --load 0.5 --time 60us --check \
+const INCAST: &str = "traffic -m ethernet-100g-spineleaf --set topology.leaves=4 --set topology.spines=2 --set \
+                      topology.endpoints_per_leaf=8 --pattern incast --load 0.5 --time 40us --check \
                       --quiet --json";
 
 fn row(sets: &str, threads: u32) -> Value {
