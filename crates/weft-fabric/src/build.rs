@@ -14,10 +14,12 @@ use crate::link_layer::{LayerKind, LayerState, Load};
 use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, FasterLink, Forwarding, PacketFormat, Speedup, SwitchKind,
+    ArbiterKind, BufferPer, ChannelParameters, FasterLink, FlowControl, Forwarding, PacketFormat, Speedup,
+    SwitchKind,
     SwitchParameters,
 };
-use crate::switch::{Crossbar, CrossbarPace, OutputQueued, Peer, Port, Ports, Switch};
+use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
+use crate::switch::{Crossbar, CrossbarPace, Gauges, OutputQueued, Peer, Port, Ports, Switch};
 use crate::traffic_class::TrafficClass;
 use std::collections::BTreeSet;
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
@@ -63,6 +65,30 @@ pub enum BuildError {
         room: Bytes,
         /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
+    },
+    /// A buffer that does not hold the head-room of a pause and a packet.
+    #[error(
+        "an input buffer of {room} does not hold the head-room of {headroom} behind a `{class}` link and a \
+         packet of {packet}"
+    )]
+    HeadroomTooLarge {
+        /// The kind of link.
+        class: String,
+        /// The buffer of a virtual channel.
+        room: Bytes,
+        /// The head-room.
+        headroom: Bytes,
+        /// Bytes of the largest packet, as it counts in the buffer.
+        packet: Bytes,
+    },
+    /// Pauses where the head-room of a buffer has no bound that is known.
+    #[error(
+        "pause is not modelled {with}; set fabric.flow_control=credits, or switch.kind=output-queued and \
+         links without replay"
+    )]
+    PauseWithoutBound {
+        /// The reason.
+        with: &'static str,
     },
     /// A packet takes longer on a link than the model can say.
     #[error(
@@ -175,6 +201,20 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         publishing.map_or(Ok(()), |publishing| publishing.check(lookahead.span()))
     }
 
+    /// The head-room that input buffers behind each kind of links need so that pauses lose nothing, by class.
+    /// Empty where nothing pauses, or a link is too slow for the model.
+    pub fn headroom(&self) -> Vec<(&str, Headroom)> {
+        let NetworkParameters { layout, format, switch, .. } = self;
+        let FlowControl::Pause(pause) = &switch.flow_control else { return Vec::new() };
+        let largest = format.overhead() + format.payload;
+        let names = layout.link_classes();
+        let kinds = self.links.iter().zip(&names).map(|(link, class)| link_kind(link, class, largest));
+        let Ok(links) = kinds.collect::<Result<Vec<LinkKind>, _>>() else { return Vec::new() };
+        let Ok(plan) = self.plan() else { return Vec::new() };
+        let rule = HeadroomRule { switch, format, links: &links, vcs: plan.total() };
+        names.into_iter().zip(links.iter().map(|link| rule.of(link, pause))).collect()
+    }
+
     /// The virtual channels of its links.
     ///
     /// # Errors
@@ -194,7 +234,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let buffer = switch.buffer_of_channel(vcs);
         check_buffers(switch, buffer, largest)?;
         let names = layout.link_classes();
-        let links = self.links.iter().zip(names);
+        let links = self.links.iter().zip(&names);
         let links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
         let crossbar = match switch.kind {
@@ -211,6 +251,30 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         }
         let cuts_through =
             switch.forwarding == Forwarding::VirtualCutThrough && switch.faster_link == FasterLink::Bubble;
+        let units = switch.credit.held_by(buffer);
+        let thresholds = match &switch.flow_control {
+            FlowControl::Credits | FlowControl::Drop => Vec::new(),
+            FlowControl::Pause(_) if matches!(switch.kind, SwitchKind::CombinedInputOutput(_)) => {
+                let with = "with combined queues, whose output buffers still send after a pause";
+                return Err(BuildError::PauseWithoutBound { with });
+            }
+            FlowControl::Pause(_) if self.links.iter().any(|link| link.layer.replay.is_some()) => {
+                let with = "on links that repeat packets, which keep a pause frame waiting";
+                return Err(BuildError::PauseWithoutBound { with });
+            }
+            FlowControl::Pause(pause) => {
+                let rule = HeadroomRule { switch, format, links: &links, vcs };
+                let of_class = links.iter().zip(&names).map(|(link, class)| {
+                    rule.thresholds(link, pause, units).ok_or_else(|| BuildError::HeadroomTooLarge {
+                        class: (*class).to_owned(),
+                        room: buffer,
+                        headroom: rule.kept(link, pause),
+                        packet: switch.credit.bytes(largest_room),
+                    })
+                });
+                of_class.collect::<Result<_, _>>()?
+            }
+        };
         Ok(Constants {
             links,
             format: *format,
@@ -222,9 +286,11 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             keeps_ages: switch.arbiter == ArbiterKind::Age,
             plan,
             channels: Channels::new(vcs),
-            buffer: switch.credit.held_by(buffer),
+            buffer: units,
             largest,
             largest_room,
+            thresholds,
+            has_credits: switch.flow_control == FlowControl::Credits,
             cuts_through,
             passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
             crossbar,
@@ -396,7 +462,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 Attachment::Switch(other, other_port) => {
                     self.used_between_switches[usize::from(class.0)] = true;
                     let peer = Peer::Switch { site: other.0, port: other_port.0 as u16 };
-                    (peer, Credits::new(self.constants.buffer))
+                    (peer, self.constants.initial_credits())
                 }
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
@@ -419,6 +485,11 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
         if layers.iter().any(Option::is_some) {
             ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
         }
+        if !self.constants.has_credits {
+            ports.gauges = Some(Box::new(Gauges::new(count, channels.of_ports(count))));
+            ports.takes_care = true;
+        }
+        ports.takes_care |= self.constants.keeps_ages;
         let switch = self.switch(ports);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
     }
@@ -458,7 +529,8 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
 
 /// Time between the grant that makes a packet or a credit leave a switch, and its leaving. The packet has the
 /// pipeline before it, and its credit at least the shortest packet's time on the fastest line or through the
-/// crossbar. A switch with output queues gives credits at once.
+/// crossbar. A switch with output queues gives credits at once. A pause frame is known its own time before it
+/// has left, and the response time before it counts.
 fn notice(constants: &Constants) -> Span {
     let Constants { switch, format, links, crossbar, .. } = constants;
     let on_line = |link: &LinkKind| link.shortest(format.overhead());
@@ -470,6 +542,15 @@ fn notice(constants: &Constants) -> Span {
         SwitchKind::OutputQueued => return Span::ZERO,
     };
     let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles));
+    let leaving = match &switch.flow_control {
+        FlowControl::Credits => leaving,
+        FlowControl::Drop => Span::MAX,
+        FlowControl::Pause(pause) => {
+            let frame = |link: &LinkKind| link.rate.span(PAUSE_FRAME + link.framing);
+            let frame = links.iter().map(frame).min().unwrap_or(Span::ZERO);
+            frame + constants.pause_known_after(pause)
+        }
+    };
     // Both are rounded up, once per packet or clock edge.
     Span::from_ps(pipeline.min(leaving).as_ps().saturating_sub(1))
 }
@@ -508,6 +589,7 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 Fault::new(parameters, Stream::new(seed, link, PURPOSE_LINK_FAULTS))
             });
             let of_port: Vec<Fault> = of_port.collect();
+            ports.takes_care |= of_port.iter().any(|fault| !fault.is_none());
             ports.faults =
                 if of_port.iter().any(|fault| !fault.is_none()) { of_port.into() } else { Box::default() };
         }

@@ -59,12 +59,14 @@ impl fmt::Display for Census {
         write!(
             f,
             ", {} copied by links, and {} are accounted for: {delivered} delivered, {} lost by chance, \
-             {} on dead links, {} cut off from their destination, {buffered} in buffers, {on_links} on links",
+             {} on dead links, {} cut off from their destination, {} where buffers were full, {buffered} in \
+             buffers, {on_links} on links",
             faults.duplicated,
             self.accounted(),
             faults.dropped,
             faults.dead,
-            faults.unreachable
+            faults.unreachable,
+            faults.full
         )
     }
 }
@@ -119,13 +121,24 @@ pub enum NotConserved {
         /// Credits that there are.
         capacity: u64,
     },
+    /// The fill of a buffer, as its switch counts it.
+    #[error("the fill of a buffer is not conserved: {buffer} counts {counted}, and its packets take {found}")]
+    Fill {
+        /// The buffer.
+        buffer: String,
+        /// Units of credit that the switch counts.
+        counted: u64,
+        /// Units that the packets in it take, and those that are leaving it.
+        found: u64,
+    },
     /// Packets of the whole network.
     #[error("packets are not conserved: {0}")]
     Packets(Census),
 }
 
 /// Checks that on every link between switches and from every endpoint the credits of the sender, those
-/// on their way back, the packets on the wire and those in the buffer add up to the buffer.
+/// on their way back, the packets on the wire and those in the buffer add up to the buffer. Under pause and
+/// drop: that what a switch counts as held in a buffer is there, or is leaving it.
 ///
 /// # Errors
 /// The first link on which they do not.
@@ -135,6 +148,9 @@ where
     N: Interface,
 {
     let Network { constants, .. } = simulation.model();
+    if !constants.has_credits {
+        return check_fill(simulation);
+    }
     let capacity = u64::from(constants.buffer);
     let mut accounted = Accounted::default();
     let mut switches: Vec<&Ports> = Vec::new();
@@ -180,6 +196,29 @@ where
     }
 }
 
+/// The check of [`check_credits`] where switches count what their buffers hold.
+fn check_fill<T, N>(simulation: &Simulation<Network<T, N>>) -> Result<(), NotConserved>
+where
+    T: Topology + Routing + Sync,
+    N: Interface,
+{
+    let channels = simulation.model().constants.channels;
+    for (SiteId(site), state) in simulation.sites() {
+        let held = state.switch.ports().gauges.iter().flat_map(|gauges| gauges.held());
+        let mut fill: Vec<(u64, u64)> =
+            held.map(|(counted, leaving)| (counted.into(), leaving.into())).collect();
+        for (channel, room) in state.switch.occupancy(channels) {
+            fill[channels.number(channel)].1 += u64::from(room);
+        }
+        let wrong = fill.into_iter().enumerate().find(|(_, (counted, found))| counted != found);
+        if let Some((number, (counted, found))) = wrong {
+            let buffer = InputBuffer { switch: SwitchId(site), channel: channels.channel(number) };
+            return Err(NotConserved::Fill { buffer: buffer.to_string(), counted, found });
+        }
+    }
+    Ok(())
+}
+
 /// Credits that are accounted for, by the input buffer that they stand for.
 #[derive(Default)]
 struct Accounted(BTreeMap<InputBuffer, u64>);
@@ -206,7 +245,8 @@ mod tests {
     use crate::network::Site;
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{
-        ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+        ArbiterKind, CreditUnit, FasterLink, FlowControl, Forwarding, PacketFormat, SwitchKind,
+        SwitchParameters,
     };
     use serde::{Deserialize, Serialize};
     use std::sync::atomic::AtomicBool;
@@ -257,7 +297,7 @@ mod tests {
     }
 
     /// Four endpoints that send to endpoint 0 at once, cut off in the middle.
-    fn incast() -> Simulation<Network<Layout, Burst>> {
+    fn incast(flow_control: FlowControl) -> Simulation<Network<Layout, Burst>> {
         let link = LinkParameters {
             rate: BitRate::from_gigabits(10),
             code: LineCode::NONE,
@@ -281,6 +321,7 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                flow_control,
                 channels: crate::parameters::ChannelParameters::default(),
             },
             seed: 1,
@@ -295,7 +336,7 @@ mod tests {
     /// Each way in which a packet can get lost or made, done on purpose.
     #[test]
     fn a_miscount_is_found() {
-        let run = incast();
+        let run = incast(FlowControl::Credits);
         let whole = census(&run);
         assert!(whole.delivered > 0 && whole.buffered > 0 && whole.on_links > 0, "{whole}");
         assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
@@ -307,13 +348,21 @@ mod tests {
             |site| site.lose_a_buffered_packet(),
         ];
         for (number, damage) in damages.into_iter().enumerate() {
-            let mut run = incast();
+            let mut run = incast(FlowControl::Credits);
             run.sites_mut().for_each(|(_, site)| damage(site));
             let error = check_packets(&run).expect_err(&format!("damage {number} was not seen")).to_string();
             assert!(error.starts_with("packets are not conserved: "), "{error}");
         }
-        let mut run = incast();
+        let mut run = incast(FlowControl::Credits);
         run.sites_mut().for_each(|(_, site)| site.endpoints[1].forge_credit());
         assert!(matches!(check_credits(&run), Err(NotConserved::Credits { .. })));
+        let mut run = incast(FlowControl::Drop);
+        assert!(census(&run).faults.full > 0);
+        assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
+        let gauges = |(_, site): (SiteId, &mut Site<Burst>)| {
+            site.switch.ports_mut().gauges.iter_mut().for_each(|gauges| gauges.forge());
+        };
+        run.sites_mut().for_each(gauges);
+        assert!(matches!(check_credits(&run), Err(NotConserved::Fill { .. })));
     }
 }

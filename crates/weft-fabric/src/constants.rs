@@ -3,10 +3,12 @@
 use crate::arbiter::RequestGroups;
 use crate::board::Board;
 use crate::channel::Channels;
+use crate::credit::Credits;
 use crate::link::{LinkKind, Size};
 use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
+use crate::pause::Thresholds;
 use crate::reroute::Reroutes;
 use crate::switch::CrossbarPace;
 use weft_topo::{ChannelPlan, LinkClass};
@@ -38,6 +40,10 @@ pub(crate) struct Constants {
     pub(crate) largest: Bytes,
     /// Room that it takes, in units of credit.
     pub(crate) largest_room: u32,
+    /// Under pause: the marks of an input buffer by class of the link that leads to it.
+    pub(crate) thresholds: Vec<Thresholds>,
+    /// Whether senders count credits. If not, a switch counts what its buffers hold.
+    pub(crate) has_credits: bool,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one
@@ -59,6 +65,11 @@ impl Constants {
     /// The virtual channels on which endpoints inject.
     pub(crate) fn injection_channels(&self) -> impl Iterator<Item = u8> {
         (0..self.vcs as u8).step_by(self.plan.routing as usize)
+    }
+
+    /// The credits with which the sender to an input buffer begins.
+    pub(crate) fn initial_credits(&self) -> Credits {
+        if self.has_credits { Credits::new(self.buffer) } else { Credits::UNLIMITED }
     }
 
     /// The links of a class.

@@ -14,9 +14,10 @@ use crate::injection::InjectionChannels;
 use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
+use crate::pause::{Pause, Paused};
 use serde::{Deserialize, Serialize};
 use weft_topo::LinkClass;
-use weft_units::{EndpointId, Time};
+use weft_units::{EndpointId, Span, Time};
 
 /// The only port of an endpoint, as it numbers it.
 const PORT: u16 = 0;
@@ -46,6 +47,8 @@ pub(crate) struct Endpoint<N> {
     acknowledgements: u64,
     /// Stalls for lack of credits: one is running while a packet is staged.
     pub(crate) stall: Stall,
+    /// Pauses that the switch has asked for; `None`: it never has.
+    paused: Option<Box<Paused>>,
     /// Packets that the interface has received since the run began.
     pub(crate) received: u64,
     /// Their payload in bytes.
@@ -59,7 +62,7 @@ impl<N> Endpoint<N> {
             id,
             interface,
             line: Line::default(),
-            credits: Credits::new(constants.buffer),
+            credits: constants.initial_credits(),
             returning: ReturningCredits::default(),
             next_injection: Time::NEVER,
             staged: None,
@@ -70,6 +73,7 @@ impl<N> Endpoint<N> {
             carried: Carried::default(),
             acknowledgements: 0,
             stall: Stall::default(),
+            paused: None,
             received: 0,
             received_payload: 0,
         }
@@ -117,6 +121,24 @@ impl<N> Endpoint<N> {
     #[inline]
     fn credits_of(&self, vc: u8) -> Credits {
         self.channels.as_ref().map_or(self.credits, |channels| channels.credits[usize::from(vc)])
+    }
+
+    /// A lost packet's credit returns, where it has spent one.
+    #[cold]
+    pub(crate) fn expect_credit_of_lost(&mut self, time: Time, vc: u8, amount: u32) {
+        if !self.credits_of(vc).is_unlimited() {
+            self.expect_credit(time, vc, amount);
+        }
+    }
+
+    /// A pause frame takes effect at `now`.
+    pub(crate) fn obey(&mut self, pause: Pause, now: Time) {
+        let credits = if pause.stops { Credits::PAUSED } else { Credits::UNLIMITED };
+        match &mut self.channels {
+            Some(channels) => channels.credits[usize::from(pause.channel.vc)] = credits,
+            None => self.credits = credits,
+        }
+        self.paused.get_or_insert_default().obey(pause.stops, now);
     }
 
     /// Whether there are credits for a packet that takes `room` at `now`.
@@ -171,6 +193,9 @@ impl<N> Endpoint<N> {
             class,
             carried: self.carried,
             stalled: self.stall.total(self.stalls(), now),
+            paused: self.paused.as_ref().map_or(Span::ZERO, |paused| paused.total(now)),
+            obeyed: self.paused.as_ref().map_or(0, |paused| paused.frames()),
+            frames: 0,
             fault: self.fault.as_deref(),
             layer: self.layer.as_deref(),
             now,
@@ -193,6 +218,7 @@ impl<N> Endpoint<N> {
         self.stall.reset(now);
         self.fault.iter_mut().for_each(|fault| fault.reset(now));
         self.layer.iter_mut().for_each(|layer| layer.reset());
+        self.paused.iter_mut().for_each(|paused| paused.reset(now));
     }
 
     /// Finds a credit that nobody has given, for the tests of checks.

@@ -133,6 +133,9 @@ pub struct FaultCounts {
     pub dead: u64,
     /// Lost in a switch from which no link led towards their destination.
     pub unreachable: u64,
+    /// Lost because the buffer behind the link was full: at its tail under drop; under pause, because the
+    /// head-room was too small.
+    pub full: u64,
     /// Corrupted; they travelled on.
     pub corrupted: u64,
     /// Copies that were made.
@@ -144,7 +147,7 @@ pub struct FaultCounts {
 impl FaultCounts {
     /// Packets that went no further.
     pub fn lost(&self) -> u64 {
-        self.dropped + self.dead + self.unreachable
+        self.dropped + self.dead + self.unreachable + self.full
     }
 
     /// Whether every packet arrived once, whole and in its turn.
@@ -158,6 +161,7 @@ impl std::ops::AddAssign for FaultCounts {
         self.dropped += other.dropped;
         self.dead += other.dead;
         self.unreachable += other.unreachable;
+        self.full += other.full;
         self.corrupted += other.corrupted;
         self.duplicated += other.duplicated;
         self.reordered += other.reordered;

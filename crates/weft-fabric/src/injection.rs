@@ -49,7 +49,7 @@ impl InjectionChannels {
     /// The channels of an endpoint; `None`: there is one.
     pub(crate) fn new(constants: &Constants) -> Option<Box<InjectionChannels>> {
         let channels = || InjectionChannels {
-            credits: vec![Credits::new(constants.buffer); constants.vcs as usize].into(),
+            credits: vec![constants.initial_credits(); constants.vcs as usize].into(),
             staged: VecDeque::new(),
             stalls: false,
             arbiter: ArbiterState::new(constants.switch.arbiter, 1, &constants.groups),

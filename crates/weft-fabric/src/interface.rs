@@ -291,6 +291,7 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
                 }
             }
             Wire::Start => interface.start(parameters, self),
+            Wire::Pause(_) => unreachable!("the fabric's own"),
             Wire::Timer(timer) => interface.timer(*timer, parameters, self),
             Wire::Announcement { from, message, what } => {
                 let announced = Announced { from: *from, message: *message, content: *what };

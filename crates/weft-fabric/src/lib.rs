@@ -57,6 +57,7 @@ mod multicast;
 mod network;
 mod packet;
 pub mod parameters;
+mod pause;
 mod reroute;
 mod switch;
 mod traffic_class;
@@ -77,7 +78,8 @@ pub use link_layer::{
     ReplayParameters,
 };
 pub use multicast::{GroupError, GroupMembers, MulticastGroup};
-pub use network::{Network, Site};
+pub use network::{Network, Overrun, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use pause::{Headroom, Pause};
 pub use reroute::{InForce, Reroutes};
 pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};

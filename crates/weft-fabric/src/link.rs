@@ -21,6 +21,7 @@ use crate::fault::{Fate, Fault, FaultCounts};
 use crate::link_layer::{LayerCounts, LayerKind, LayerState, LinkLayer, OnLine};
 use crate::packet::Packet;
 use crate::parameters::Speedup;
+use crate::pause::PAUSE_FRAME;
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_topo::{Attachment, LinkClass};
@@ -75,11 +76,18 @@ pub struct LinkReport {
     pub packets: u64,
     /// Payload.
     pub payload: Bytes,
-    /// Time during which the line was busy with bits.
+    /// Time during which the line was busy with bits, those of pause frames included.
     pub busy: Span,
-    /// Time during which a packet could have gone but for credits.
+    /// Time during which a packet could have gone but for credits or a pause.
     pub stalled: Span,
-    /// Packets of these to which it did something.
+    /// Time during which the sender of a virtual channel was paused.
+    pub paused: Span,
+    /// Pause frames that its sender has obeyed.
+    pub pause_frames: u64,
+    /// The most that one virtual channel's buffer behind it has held. Counted under pause and drop; zero
+    /// under credits, and where it leads to an endpoint.
+    pub most_held: Bytes,
+    /// Packets of these to which it did something, or that found no room behind it.
     pub faults: FaultCounts,
     /// Repetition and FEC of its link layer.
     pub layer: LayerCounts,
@@ -135,6 +143,13 @@ impl LineRate {
     pub(crate) fn pieces_until(&self, time: Time, piece: Bytes) -> u64 {
         let units = u128::from(time.as_ps()) * u128::from(self.denominator);
         u64::try_from(units / (u128::from(self.numerator) * u128::from(piece.get()))).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes that a line carries in a time, begun ones included.
+    pub(crate) fn bytes_in(&self, span: Span) -> Bytes {
+        let bytes = u128::from(span.as_ps()) * u128::from(self.denominator);
+        let bytes = bytes.div_ceil(u128::from(self.numerator).max(1));
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
     /// Whether bytes take less time than on `other`.
@@ -246,11 +261,15 @@ impl LinkKind {
 
     /// The shortest.
     pub(crate) fn shortest(&self, packet: Bytes) -> Span {
-        let bytes = match &self.layer {
+        self.rate.span(self.least_on_line(packet))
+    }
+
+    /// The fewest bytes that the line carries for a packet.
+    pub(crate) fn least_on_line(&self, packet: Bytes) -> Bytes {
+        match &self.layer {
             None => packet + self.framing,
             Some(kind) => kind.layer.least_on_line(packet, self.framing),
-        };
-        self.rate.span(bytes)
+        }
     }
 
     /// Time during which packets of `overhead` bytes besides their payload, and framing, occupy the line, and
@@ -447,6 +466,11 @@ pub(crate) struct SenderState<'a> {
     pub(crate) class: LinkClass,
     pub(crate) carried: Carried,
     pub(crate) stalled: Span,
+    pub(crate) paused: Span,
+    /// Pause frames that the sender has obeyed.
+    pub(crate) obeyed: u64,
+    /// Pause frames that the line has carried.
+    pub(crate) frames: u64,
     pub(crate) fault: Option<&'a Fault>,
     pub(crate) layer: Option<&'a LayerState>,
     pub(crate) now: Time,
@@ -455,17 +479,21 @@ pub(crate) struct SenderState<'a> {
 impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
-        let SenderState { kind, class, carried, stalled, fault, layer, now } = self;
+        let SenderState { kind, class, carried, stalled, paused, obeyed, frames, fault, layer, now } = self;
         let mut faults = fault.map_or(FaultCounts::default(), |fault| fault.counts);
         faults.corrupted += layer.map_or(0, LayerState::corrupted);
+        let of_frames = kind.rate.span((PAUSE_FRAME + kind.framing) * frames);
         LinkReport {
             from,
             to,
             class,
             packets: carried.packets,
             payload: Bytes::new(carried.payload),
-            busy: kind.line_time(carried, overhead, layer.map_or(0, LayerState::extra)),
+            busy: kind.line_time(carried, overhead, layer.map_or(0, LayerState::extra)) + of_frames,
             stalled,
+            paused,
+            pause_frames: obeyed,
+            most_held: Bytes::ZERO,
             faults,
             layer: layer.map_or(LayerCounts::default(), LayerState::counts),
             off: fault.map_or(Span::ZERO, |fault| fault.time_off(now)),

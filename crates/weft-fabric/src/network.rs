@@ -26,12 +26,16 @@ use crate::interface::{
 use crate::link::{Earliest, LinkEnd, LinkKind, LinkReport, Sent, Size};
 use crate::link_layer::LayerState;
 use crate::packet::{Age, Packet};
+use crate::parameters::FlowControl;
+use crate::pause::Pause;
 use crate::reroute::Reroutes;
-use crate::switch::{Peer, Sink, Switch, SwitchContext};
+use crate::switch::{Filled, Gauges, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Model, Pulses, SiteId, prefetch};
+use std::collections::BTreeMap;
+use std::fmt;
+use weft_engine::{Context, Event, Model, Pulses, Simulation, SiteId, prefetch};
 use weft_topo::{Attachment, Routing, Topology};
-use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
+use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time, VcId};
 
 /// The packet network: all that its sites share.
 pub struct Network<T, N: Interface> {
@@ -119,6 +123,74 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     }
 }
 
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Counters of each direction of each link, site by site, as of [`Network::links_of`], with what the
+    /// buffers behind them have counted.
+    pub fn links(simulation: &Simulation<Network<T, N>>) -> impl Iterator<Item = LinkReport> {
+        let (network, now) = (simulation.model(), simulation.now());
+        let Constants { channels, switch, .. } = &network.constants;
+        // Empty under credits.
+        let mut behind: BTreeMap<(SwitchId, PortId), Filled> = BTreeMap::new();
+        for (SiteId(site), state) in simulation.sites() {
+            let ports = state.switch.ports();
+            if let Some(gauges) = &ports.gauges {
+                for port in 0..ports.ports.len() {
+                    let filled = gauges.filled(channels.of_port(port));
+                    behind.insert((SwitchId(site), PortId(port as u32)), filled);
+                }
+            }
+        }
+        let all = simulation.sites().flat_map(move |(id, site)| network.links_of(id, site, now));
+        all.map(move |mut link| {
+            if let Attachment::Switch(to, port) = link.to
+                && let Some(filled) = behind.get(&(to, port))
+            {
+                link.most_held = switch.credit.bytes(filled.most);
+                link.faults.full = filled.lost;
+            }
+            link
+        })
+    }
+
+    /// The first input buffer, by switch and channel, that has lost a packet although its sender was to
+    /// pause: its head-room is too small. `None`: none has, or nothing pauses.
+    pub fn overrun(simulation: &Simulation<Network<T, N>>) -> Option<Overrun> {
+        let Network { constants, .. } = simulation.model();
+        if !matches!(constants.switch.flow_control, FlowControl::Pause(_)) {
+            return None;
+        }
+        simulation.sites().find_map(|(SiteId(site), state)| {
+            let (number, packets) = state.switch.ports().gauges.as_deref()?.first_loss()?;
+            let Channel { port, vc } = constants.channels.channel(number);
+            Some(Overrun { switch: SwitchId(site), port: PortId(port.into()), vc: VcId(vc.into()), packets })
+        })
+    }
+}
+
+/// An input buffer that has lost packets under pause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overrun {
+    /// The switch.
+    pub switch: SwitchId,
+    /// The port that the packets came by.
+    pub port: PortId,
+    /// The virtual channel.
+    pub vc: VcId,
+    /// Packets that found no room.
+    pub packets: u64,
+}
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Overrun { switch, port, vc, packets } = self;
+        write!(
+            f,
+            "the input buffer of switch {switch}, port {port}, virtual channel {vc}, was full although its \
+             sender was to pause: {packets} packets lost; its head-room is too small"
+        )
+    }
+}
+
 impl<N: Interface> Site<N> {
     /// The interfaces of its endpoints.
     pub fn interfaces(&self) -> impl Iterator<Item = (EndpointId, &N)> {
@@ -174,6 +246,7 @@ impl<N: Interface> Site<N> {
         let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
         let layers = layers.chain(&self.switch.ports().layers);
         counts.corrupted += layers.map(LayerState::all_corrupted).sum::<u64>();
+        counts.full = self.switch.ports().gauges.as_deref().map_or(0, Gauges::lost);
         counts
     }
 
@@ -231,6 +304,17 @@ impl<N: Interface> Sink for Departures<'_, '_, N> {
     }
 
     #[cold]
+    fn pause(&mut self, peer: Peer, (vc, stops): (u8, bool), at: Time) {
+        let (site, entity, port) = match peer {
+            Peer::Switch { site, port } => (SiteId(site), Entity::Switch, port),
+            Peer::Endpoint(index) => (self.events.site(), Entity::Endpoint(index), 0),
+            Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
+        };
+        let payload = Wire::Pause(Pause { channel: Channel { port, vc }, stops });
+        self.events.send(Event { time: at, site, order: entity.order(EventKind::Pause), payload });
+    }
+
+    #[cold]
     fn hop(&mut self, hop: HopRecord) {
         N::hop(self.output, &hop);
     }
@@ -252,7 +336,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     ) {
         match Entity::of(event.order) {
             Entity::Switch => {
-                let Wire::Packet(packet) = &event.payload else { unreachable!("switches get packets only") };
+                let Wire::Packet(packet) = &event.payload else {
+                    return self.obey(site, &event.payload, context.now());
+                };
                 let (now, undisturbed_until) = (context.now(), context.undisturbed_until());
                 let Network { topology, constants, .. } = self;
                 let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
@@ -293,7 +379,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         // Credits are counted when they are needed, which depends on which packets have passed without
         // queueing.
         let last = Time::from_ps(before.as_ps().saturating_sub(1));
-        site.switch.ports_mut().collect_all_credits(last, &self.constants);
+        let ports = site.switch.ports_mut();
+        ports.collect_all_credits(last, &self.constants);
+        ports.gauges.iter_mut().for_each(|gauges| gauges.work_off(last));
     }
 
     fn pulses(&self) -> Option<Pulses> {
@@ -336,6 +424,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Handles what comes to a switch and is not a packet.
+    #[cold]
+    fn obey(&self, site: &mut Site<N>, event: &Wire<N::Timer, N::Announcement>, now: Time) {
+        let Wire::Pause(pause) = event else { unreachable!("switches get packets and pauses only") };
+        site.switch.ports_mut().obey(*pause, now, &self.constants);
+    }
+
     /// Handles an event of one of the endpoints, by its place in the site. On its own: most events are a
     /// switch's, whose short way must not pay for what interfaces do.
     #[inline(never)]
@@ -347,6 +442,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         events: &mut Context<'_, Wire<N::Timer, N::Announcement>, Credit>,
     ) {
         let endpoint = &mut site.endpoints[index as usize];
+        if let Wire::Pause(pause) = event {
+            endpoint.obey(*pause, events.now());
+            if endpoint.waiting() > 0 && !pause.stops {
+                let place = EndpointPlace { site: events.site(), index };
+                schedule_injection(&mut endpoint.next_injection, events.now(), place, events);
+            }
+            return;
+        }
         let (id, directory) = (endpoint.id, &self.directory);
         let (injection_requested, admission) = (false, Admission::of(&self.constants));
         let mut context = InterfaceContext {
@@ -508,7 +611,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> Time {
         let vc = packet.channel().vc;
         match sent.fate {
-            Fate::Lost => endpoint.expect_credit(sent.credit_back(), vc, size.room),
+            Fate::Lost => endpoint.expect_credit_of_lost(sent.credit_back(), vc, size.room),
             Fate::Reordered => depart(packet, &sent.held_up(self.constants.largest_span(kind)), context),
             _ => depart(packet, sent, context),
         }
@@ -518,7 +621,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         endpoint.count_credits(context.now());
         let Some(copy) = endpoint.sender(kind, vc).copy(&packet, size, sent) else { return sent.free };
         match copy.fate {
-            Fate::Lost => endpoint.expect_credit(copy.credit_back(), vc, size.room),
+            Fate::Lost => endpoint.expect_credit_of_lost(copy.credit_back(), vc, size.room),
             _ => depart(packet, &copy, context),
         }
         copy.free

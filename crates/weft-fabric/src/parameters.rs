@@ -154,6 +154,31 @@ pub enum BufferPer {
     Port,
 }
 
+/// The way in which a receiver keeps its senders from overrunning its input buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FlowControl {
+    /// A sender counts the room that is left, and gets back what becomes free.
+    Credits,
+    /// A receiver whose buffer fills has the sender pause. A packet that finds no room is lost.
+    Pause(PauseParameters),
+    /// A sender knows nothing of the buffer. A packet that finds no room is lost.
+    Drop,
+}
+
+/// Pause frames of each virtual channel, as in priority flow control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PauseParameters {
+    /// Room kept for what still comes after a sender has been asked to pause, per input and virtual channel.
+    /// `None`: as much as [can come](crate::Headroom), for each kind of links its own.
+    pub headroom: Option<Bytes>,
+    /// Bytes that must leave below the mark at which a sender pauses before it may go on. `None`: the
+    /// largest packet.
+    pub hysteresis: Option<Bytes>,
+    /// From a pause frame's arrival until its receiver begins no more packets. Packets that are in the
+    /// pipeline of a switch by then still go.
+    pub response: Span,
+}
+
 /// The virtual channels of links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ChannelParameters {
@@ -189,6 +214,8 @@ pub struct SwitchParameters {
     /// Output buffer: per port and virtual channel of output queues, per port of combined queues. `None`:
     /// unbounded.
     pub output_buffer: Option<Bytes>,
+    /// The way in which its input buffers are kept from overflowing.
+    pub flow_control: FlowControl,
     /// Virtual channels of its links.
     pub channels: ChannelParameters,
 }

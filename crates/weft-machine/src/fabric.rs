@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::MAX_CHANNELS;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, Forwarding, IdealParameters,
-    PacketFormat, Speedup, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding,
+    IdealParameters, PacketFormat, PauseParameters, Speedup, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{ErrorRate, LinkParameters};
 use weft_topo::{ChannelPlan, GraphClass, LaneChoice};
@@ -22,6 +22,8 @@ section! {
     struct RawFabric {
         /// `packet`: links and switches; `ideal`: LogGP without queues.
         kind: Entry<FabricKind>,
+        /// The way in which input buffers are kept from overflowing; `credits` where not given.
+        flow_control: Option<Entry<FlowName>>,
         /// The way that packets take while links are off: `none`, that of the routing, which is usual, or
         /// `up-down`, by tables over what is left.
         reroute: Option<Entry<RerouteName>>,
@@ -85,6 +87,20 @@ pub(super) enum FabricKind {
 names!(FabricKind, "Fabric", "a model of the fabric", {
     Packet = "packet",
     Ideal = "ideal",
+});
+
+/// The kinds of flow control by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FlowName {
+    Credits,
+    Pause,
+    Drop,
+}
+
+names!(FlowName, "FlowControl", "a kind of flow control", {
+    Credits = "credits",
+    Pause = "pause",
+    Drop = "drop",
 });
 
 section! {
@@ -161,6 +177,15 @@ section! {
         /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
         /// combined queues; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
+        /// Part of an input buffer kept for what still comes after its sender has been asked to pause; as much
+        /// as can come where not given.
+        pause_headroom: Option<Entry<Bytes>>,
+        /// Bytes from the mark at which the sender pauses down to where it goes on; the largest packet where
+        /// not given.
+        pause_hysteresis: Option<Entry<Bytes>>,
+        /// From the arrival of a pause frame until its receiver begins no more packets, those in the pipeline
+        /// of a switch excepted; at once where not given.
+        pause_response: Option<Entry<Span>>,
         /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane
         /// for each where not given.
         virtual_channels: Option<Entry<u32>>,
@@ -304,9 +329,13 @@ pub(super) fn check(
         None => None,
     };
     let buffer_of = switch.as_ref().map(|switch| switch.buffer.location);
+    let headroom_of = switch.as_ref().and_then(|switch| switch.pause_headroom.as_ref().map(|e| e.location));
     let channels_at = switch.as_ref().and_then(|switch| Some(switch.virtual_channels.as_ref()?.location));
-    let payload = format.as_ref().map(|format| format.payload);
-    let switch = switch.map(|switch| check_switch(switch, payload, reader));
+    let context = SwitchReading {
+        flow: ChosenFlow::of(&fabric),
+        payload: format.as_ref().map(|format| format.payload),
+    };
+    let switch = switch.map(|switch| check_switch(switch, &context, reader));
     let ideal = ideal.map(|ideal| IdealParameters {
         latency: ideal.latency.value,
         gap: ideal.gap.value,
@@ -328,10 +357,11 @@ pub(super) fn check(
     }
     let (links, switch) = (links??, switch??);
     let whole = format.header + format.footer + format.payload;
-    let takes = match switch.credit {
-        CreditUnit::Bytes => whole,
-        CreditUnit::Cells(cell) => Bytes::new(whole.div_ceil(cell).saturating_mul(cell.get())),
+    let in_credits = |bytes: Bytes| match switch.credit {
+        CreditUnit::Bytes => bytes,
+        CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell).saturating_mul(cell.get())),
     };
+    let takes = in_credits(whole);
     let channels = match routing_channels {
         Some(of_routing) => check_channels(&switch, of_routing, channels_at.unwrap_or(location), reader)?,
         None => 1,
@@ -349,7 +379,69 @@ pub(super) fn check(
         reader.report(buffer_of.unwrap_or(location), problem);
         return None;
     }
+    if let FlowControl::Pause(PauseParameters { headroom: Some(headroom), .. }) = switch.flow_control {
+        let least = in_credits(headroom) + takes;
+        if least > switch.buffer {
+            let problem = Problem::new(
+                format!("a head-room of {headroom} does not fit in a buffer of {}", switch.buffer),
+                format!("the largest packet takes {takes} besides"),
+                format!("write a smaller head-room, or buffer = \"{least}\" or more"),
+            );
+            reader.report(headroom_of.unwrap_or(location), problem);
+            return None;
+        }
+    }
     Some((format, Fabric::Packet { links, switch }))
+}
+
+/// The flow control that a machine has.
+struct ChosenFlow {
+    name: FlowName,
+    /// The place where it is written, or the section where it is not.
+    location: Location,
+}
+
+impl ChosenFlow {
+    fn of(fabric: &RawFabric) -> ChosenFlow {
+        match &fabric.flow_control {
+            Some(entry) => ChosenFlow { name: entry.value, location: entry.location },
+            None => ChosenFlow { name: FlowName::Credits, location: fabric.location },
+        }
+    }
+
+    /// The flow control with its parameters. `None`: a problem was reported.
+    fn check(&self, raw: PauseEntries, reader: &mut Reader<'_>) -> Option<FlowControl> {
+        let dependent = |key| DependentKey {
+            key,
+            goes_with: "fabric.flow_control = \"pause\"",
+            is_used: self.name == FlowName::Pause,
+            chosen_at: self.location,
+        };
+        let headroom = dependent("pause_headroom").check(raw.headroom, reader);
+        let hysteresis = dependent("pause_hysteresis").check(raw.hysteresis, reader);
+        let response = dependent("pause_response").check(raw.response, reader);
+        let headroom = match headroom? {
+            Some(entry) => Some(at_most(&entry, "switch.pause_headroom", reader)?),
+            None => None,
+        };
+        let hysteresis = match hysteresis? {
+            Some(entry) => Some(at_most(&entry, "switch.pause_hysteresis", reader)?),
+            None => None,
+        };
+        let response = response?.map_or(Span::ZERO, |entry| entry.value);
+        Some(match self.name {
+            FlowName::Credits => FlowControl::Credits,
+            FlowName::Pause => FlowControl::Pause(PauseParameters { headroom, hysteresis, response }),
+            FlowName::Drop => FlowControl::Drop,
+        })
+    }
+}
+
+/// The keys of `[switch]` that pauses have.
+struct PauseEntries {
+    headroom: Option<Entry<Bytes>>,
+    hysteresis: Option<Entry<Bytes>>,
+    response: Option<Entry<Span>>,
 }
 
 /// The virtual channels of a link, of which a routing needs `of_routing` for each lane of each class.
@@ -593,7 +685,20 @@ impl<'l> ClassLink<'l> {
     }
 }
 
-fn check_switch(raw: RawSwitch, payload: Option<Bytes>, reader: &mut Reader<'_>) -> Option<SwitchParameters> {
+/// The values of other sections that the checks of `[switch]` need.
+struct SwitchReading {
+    flow: ChosenFlow,
+    /// The largest payload; `None`: it is not valid.
+    payload: Option<Bytes>,
+}
+
+fn check_switch(
+    raw: RawSwitch,
+    context: &SwitchReading,
+    reader: &mut Reader<'_>,
+) -> Option<SwitchParameters> {
+    let SwitchReading { flow, payload } = context;
+    let payload = *payload;
     let buffer = not_zero(&raw.buffer, "switch.buffer", reader);
     // Left behind in the file while a `--set` tries another arbiter, unit or kind of switch.
     let iterations = DependentKey {
@@ -637,6 +742,12 @@ fn check_switch(raw: RawSwitch, payload: Option<Bytes>, reader: &mut Reader<'_>)
             None
         }
     };
+    let pause = PauseEntries {
+        headroom: raw.pause_headroom,
+        hysteresis: raw.pause_hysteresis,
+        response: raw.pause_response,
+    };
+    let flow_control = flow.check(pause, reader);
     let credit = match (is_cells, cell?) {
         (false, _) => Some(CreditUnit::Bytes),
         (true, Some(cell)) => not_zero(&cell, "switch.cell", reader).map(CreditUnit::Cells),
@@ -687,6 +798,7 @@ fn check_switch(raw: RawSwitch, payload: Option<Bytes>, reader: &mut Reader<'_>)
         buffer_per: raw.buffer_per.map_or(BufferPer::Channel, |entry| entry.value),
         credit: credit?,
         output_buffer,
+        flow_control: flow_control?,
         channels,
     })
 }

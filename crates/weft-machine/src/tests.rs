@@ -536,6 +536,9 @@ fn errors_in_what_fits_together() {
         refused("exanest", "topology={kind=\"tree\",down=[4,4,8],up=[2,4],parallel=[1,3]}"),
         refused("exanest", "topology={kind=\"tree\",down=[4,4,8],up=[4]}"),
         refused("exanest", "links.endpoint.routing=3 cycles"),
+        refused("exanest", "switch.pause_headroom=1K"),
+        refused("exanest", "fabric.flow_control=pfc"),
+        refused("ethernet-100g-spineleaf", "switch.pause_headroom=125K"),
     ]));
 }
 

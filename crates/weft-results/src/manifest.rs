@@ -46,6 +46,9 @@ pub struct Totals {
     /// Packets that were lost on links that were off.
     #[serde(default)]
     pub dropped_dead: u64,
+    /// Packets that found a buffer full.
+    #[serde(default)]
+    pub dropped_full: u64,
     /// Packets that links corrupted.
     #[serde(default)]
     pub corrupted: u64,

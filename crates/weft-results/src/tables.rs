@@ -108,10 +108,18 @@ row! {
     utilization: f64,
     /// Time in which a packet stood ready for it while the buffer behind it was full.
     stall_ps: Span,
+    /// Time in which the sender of one of its virtual channels was paused.
+    paused_ps: Span,
+    /// Pause frames that told its sender to stop or to go on.
+    pause_frames: u64,
+    /// The most that one virtual channel's buffer behind it has held, under pause and drop; 0 under credits.
+    most_held_bytes: Bytes,
     /// Packets among them that it lost by chance.
     dropped: u64,
     /// Packets among them that it lost because it was off.
     dropped_dead: u64,
+    /// Packets among them that found the buffer behind it full.
+    dropped_full: u64,
     /// Packets among them that it corrupted.
     corrupted: u64,
     /// Packets that its link layer sent again, once per attempt that did not come through.

@@ -18,7 +18,7 @@ pub use failures::{FailureState, Failures, failures};
 pub use faults::{Faults, faults};
 pub use groups::{MachineGroup, groups, machine_groups};
 
-use weft_fabric::parameters::{ChannelParameters, CreditUnit, IdealParameters, SwitchKind};
+use weft_fabric::parameters::{ChannelParameters, CreditUnit, FlowControl, IdealParameters, SwitchKind};
 use weft_fabric::{BuildError, GroupError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
@@ -163,9 +163,10 @@ impl AssemblyError {
         let key = match &source {
             BuildError::ZeroLatency(_) => "links",
             BuildError::BufferTooSmall { buffer: "switch's output buffer", .. } => "switch.output_buffer",
-            BuildError::BufferTooSmall { .. } => "switch.buffer",
+            BuildError::BufferTooSmall { .. } | BuildError::HeadroomTooLarge { .. } => "switch.buffer",
             BuildError::CrossbarNotExact { .. } => "switch.speedup",
             BuildError::LinkTooSlow { .. } => "packet.payload",
+            BuildError::PauseWithoutBound { .. } => "fabric.flow_control",
             BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
             BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
             BuildError::SwitchTooLarge { .. } => "topology",
@@ -257,6 +258,9 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
     let mut sizes = vec![("packet.payload", machine.packet.payload)];
     if let Fabric::Packet { switch, .. } = &machine.fabric {
         sizes.push(("switch.buffer", switch.buffer));
+        if let FlowControl::Pause(pause) = switch.flow_control {
+            sizes.extend(pause.headroom.map(|headroom| ("switch.pause_headroom", headroom)));
+        }
         sizes.extend(switch.output_buffer.map(|buffer| ("switch.output_buffer", buffer)));
         if let CreditUnit::Cells(cell) = switch.credit {
             sizes.push(("switch.cell", cell));

@@ -42,6 +42,12 @@ pub struct LinkUse {
     pub busy: Span,
     /// Time in which a packet stood ready while the buffer behind it was full.
     pub stalled: Span,
+    /// Time in which the sender of a virtual channel was paused.
+    pub paused: Span,
+    /// Pause frames that its sender has obeyed.
+    pub pause_frames: u64,
+    /// The most that one virtual channel's buffer behind it has held; zero under credits.
+    pub most_held: Bytes,
     /// The packets to which it did something.
     pub faults: FaultCounts,
     /// Repetition and FEC of its link layer.
@@ -104,9 +110,10 @@ pub trait SimulatedNetwork<H: Host> {
         let any = faults.lost() + faults.corrupted > 0 && self.buffered() == 0;
         any.then(|| {
             format!(
-                "{} packets were lost by chance, {} on dead links, {} were cut off from their destination, \
-                 and {} were corrupted; what the interface did not repair is missing, and ranks wait for it",
-                faults.dropped, faults.dead, faults.unreachable, faults.corrupted
+                "{} packets were lost by chance, {} on dead links, {} where buffers were full, {} were cut off from \
+                 their destination, and {} were corrupted; what the interface did not repair is missing, and \
+                 ranks wait for it",
+                faults.dropped, faults.dead, faults.full, faults.unreachable, faults.corrupted
             )
         })
     }
@@ -153,6 +160,9 @@ pub trait SimulatedNetwork<H: Host> {
     /// How the run ends if no packet in the network can ever move again: with the circle of buffers that
     /// wait for each other, or all that waits. `None`: packets move, or there are none.
     fn stuck(&self) -> Option<Stuck>;
+
+    /// The buffer that has lost a packet although its sender was to pause, as a line. `None`: there is none.
+    fn overrun(&self) -> Option<String>;
 
     /// Checks that no packet and no credit is lost.
     ///
@@ -347,14 +357,13 @@ struct PacketNetwork<H: Host, N: Nic<H>> {
 
 impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
     fn links(&self) -> impl Iterator<Item = weft_fabric::LinkReport> {
-        let now = self.simulation.now();
-        self.simulation.sites().flat_map(move |(id, site)| self.simulation.model().links_of(id, site, now))
+        Network::links(&self.simulation)
     }
 
     /// Whether anything that could free a buffer is on its way.
     fn moves(&self) -> bool {
         let decides = |site| <Network<Layout, N> as Model>::decision(site) < Time::NEVER;
-        let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_));
+        let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_) | Wire::Pause(_));
         self.simulation.sites().any(|(_, site)| decides(site) || site.expects_credits())
             || self.simulation.pending_notes().next().is_some()
             || self.simulation.pending().any(|event| frees(&event.payload))
@@ -383,6 +392,9 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 payload: link.payload,
                 busy: link.busy,
                 stalled: link.stalled,
+                paused: link.paused,
+                pause_frames: link.pause_frames,
+                most_held: link.most_held,
                 faults: link.faults,
                 layer: link.layer,
                 off: link.off,
@@ -423,6 +435,10 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
         if self.moves() { None } else { stuck(&self.simulation) }
     }
 
+    fn overrun(&self) -> Option<String> {
+        Network::overrun(&self.simulation).map(|overrun| overrun.to_string())
+    }
+
     fn check(&self) -> Result<(), LostData> {
         let checked = check_credits(&self.simulation).and_then(|()| check_packets(&self.simulation));
         checked.map_err(|error| LostData(error.to_string()))
@@ -455,6 +471,9 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 payload,
                 busy: self.rate.map_or(Span::ZERO, |rate| rate.span(payload)),
                 stalled: Span::ZERO,
+                paused: Span::ZERO,
+                pause_frames: 0,
+                most_held: Bytes::ZERO,
                 faults: FaultCounts::default(),
                 layer: LayerCounts::default(),
                 off: Span::ZERO,
@@ -474,6 +493,10 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
     }
 
     fn stuck(&self) -> Option<Stuck> {
+        None
+    }
+
+    fn overrun(&self) -> Option<String> {
         None
     }
 

@@ -177,6 +177,7 @@ where
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
         channels: weft_fabric::parameters::ChannelParameters::default(),
     };
     let interface = OverheadsParameters {

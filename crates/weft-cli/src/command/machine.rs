@@ -10,9 +10,10 @@ use crate::output;
 use crate::progress::Bar;
 use clap::{Args, Subcommand};
 use weft_sim::experiment::machine::{
-    self, EndpointName, LinkName, MachineCheck, MachineFigures, MachineValue, MessageClassLine,
+    self, EndpointName, HeadroomLine, LinkName, MachineCheck, MachineFigures, MachineValue, MessageClassLine,
     ShippedMachine,
 };
+use weft_units::Span;
 
 /// The subcommands of `weft machine`.
 #[derive(Subcommand)]
@@ -127,7 +128,41 @@ fn figures_text(figures: &MachineFigures) -> String {
         [bound.pattern.clone(), max_load, bound.undefined.clone().unwrap_or_default()]
     });
     let bounds = output::table(["pattern", "channel-load bound", ""], [false, true, false], bounds);
-    format!("{head}\n{bounds}\n{}", values_text(&figures.values))
+    let headroom = headroom_text(&figures.headroom);
+    format!("{head}\n{bounds}\n{headroom}{}", values_text(&figures.values))
+}
+
+/// The head-room of each kind of links, with a warning where the machine keeps less than it needs.
+fn headroom_text(lines: &[HeadroomLine]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let ns = |ps: u64| format!("{:.1}", Span::from_ps(ps).as_ns_f64());
+    let rows = lines.iter().map(|line| {
+        let is_short = line.kept_bytes < line.needed_bytes;
+        [
+            line.class.clone(),
+            ns(line.wait_ps),
+            ns(line.frames_ps),
+            ns(line.propagation_ps),
+            ns(line.response_ps),
+            line.needed_bytes.to_string(),
+            line.kept_bytes.to_string(),
+            if is_short { "WARNING: too small, packets may be lost".to_owned() } else { String::new() },
+        ]
+    });
+    let heads = [
+        "links",
+        "wait (ns)",
+        "frames (ns)",
+        "propagation (ns)",
+        "response (ns)",
+        "head-room needed (B)",
+        "kept (B)",
+        "",
+    ];
+    let table = output::table(heads, [false, true, true, true, true, true, true, false], rows);
+    format!("{table}\n")
 }
 
 fn values_text(values: &[MachineValue]) -> String {
@@ -191,7 +226,8 @@ fn check_text(check: &MachineCheck) -> String {
         let lines = failures.proof.iter().chain(&failures.cuts).map(|line| format!("  {line}\n"));
         format!("{states}:\n{}", lines.collect::<String>())
     });
-    format!("{}: {verdict}\n{proof}{failures}{classes}{assumed}", check.machine)
+    let headroom = headroom_text(&check.headroom);
+    format!("{}: {verdict}\n{proof}{failures}{classes}{headroom}{assumed}", check.machine)
 }
 
 fn classes_text(classes: &[MessageClassLine]) -> String {

@@ -215,7 +215,13 @@ fn remarks(row: &TrafficRow) -> String {
     }
     if lost > 0 {
         let share = percent(lost as f64 / (lost + delivered) as f64);
-        text += &format!("{of}: links lost {lost} packets ({share})\n");
+        text += &match row.packets_dropped_full {
+            0 => format!("{of}: links lost {lost} packets ({share})\n"),
+            full => format!("{of}: links lost {lost} packets ({share}), {full} of them in full buffers\n"),
+        };
+    }
+    if row.pause_frames > 0 {
+        text += &format!("{of}: links were paused for {:.1} us in all\n", row.paused_us);
     }
     text
 }

@@ -14,6 +14,7 @@
 mod buffer;
 mod combined;
 mod crossbar;
+mod gauge;
 mod input_queued;
 mod output_queued;
 mod port;
@@ -23,6 +24,7 @@ mod virtual_output_queued;
 
 pub(crate) use combined::{Combined, CrossbarPace};
 pub(crate) use crossbar::Crossbar;
+pub(crate) use gauge::{Filled, Gauges};
 pub(crate) use input_queued::InputQueued;
 pub(crate) use output_queued::OutputQueued;
 pub(crate) use port::{Peer, Port, Ports};
@@ -45,6 +47,9 @@ pub(crate) trait Sink {
     /// Room in the input buffer of a virtual channel has become free; `peer`, which sends there, learns of it
     /// at `at`.
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
+    /// A virtual channel's input buffer fills or empties: `peer`, which sends there, stops or goes on from
+    /// `at` on.
+    fn pause(&mut self, peer: Peer, command: (u8, bool), at: Time);
     /// A watched packet has been put on a link.
     fn hop(&mut self, hop: HopRecord);
 }
@@ -120,6 +125,9 @@ impl Switch {
         undisturbed_until: Time,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
+        if !context.constants.has_credits && !self.ports_mut().admit(packet, context) {
+            return;
+        }
         if packet.is_multicast() {
             return self.replicate(packet, context);
         }
@@ -135,6 +143,9 @@ impl Switch {
     #[inline]
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         each!(self, switch => switch.decide(context));
+        if !context.constants.has_credits {
+            self.ports_mut().resume_senders(context);
+        }
     }
 
     /// The switch with as many inputs as its ports are now. It must be empty.

@@ -214,7 +214,12 @@ impl OutputQueued {
         let from = constants.channels.channel(channel);
         let port = &self.ports.ports[usize::from(from.port)];
         let at = tail + constants.link(port.class).latency;
-        context.sink.credit(port.peer, from.vc, buffered.room, at);
+        if constants.has_credits {
+            context.sink.credit(port.peer, from.vc, buffered.room, at);
+        } else {
+            let room = buffered.room;
+            self.ports.expect_departure(from, room, tail, constants);
+        }
         true
     }
 

@@ -17,6 +17,7 @@
 
 use super::buffer::Buffered;
 use super::combined::{CrossbarPort, Passage};
+use super::gauge::Gauges;
 use super::replication;
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
@@ -132,6 +133,10 @@ pub(crate) struct Ports {
     pub(crate) layers: Box<[LayerState]>,
     /// Packets that its tables of failures concerned.
     pub(crate) detours: Detours,
+    /// The fill of the input buffers, where senders do not count credits.
+    pub(crate) gauges: Option<Box<Gauges>>,
+    /// Whether its packets are sent with care: a link may fail, or senders do not count credits.
+    pub(crate) takes_care: bool,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
     /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
@@ -257,6 +262,8 @@ impl Ports {
             faults: Box::default(),
             layers: Box::default(),
             detours: Detours::default(),
+            gauges: None,
+            takes_care: false,
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
@@ -287,11 +294,15 @@ impl Ports {
         now: Time,
     ) -> SenderState<'a> {
         let port = &self.ports[output];
+        let (paused, obeyed, frames) = self.pauses(output, now);
         SenderState {
             kind: constants.link(port.class),
             class: port.class,
             carried: port.carried,
             stalled: self.stalls[output].total(port.stalls, now),
+            paused,
+            obeyed,
+            frames,
             fault: self.faults.get(output),
             layer: self.layers.get(output),
             now,
@@ -311,6 +322,7 @@ impl Ports {
         self.detours.reset();
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
+        self.gauges.iter_mut().for_each(|gauges| gauges.reset_counters(now));
     }
 
     /// Asks for the memory that every hop touches.
@@ -422,6 +434,9 @@ impl Ports {
     pub(crate) fn discard<T, S: Sink>(&mut self, packet: &Packet, context: &mut SwitchContext<'_, T, S>) {
         let SwitchContext { now, constants, .. } = *context;
         self.detours.cut_off += 1;
+        if !constants.has_credits {
+            return;
+        }
         let from = packet.channel();
         let input = &self.ports[usize::from(from.port)];
         let back = now + packet.stretch() + constants.link(input.class).latency;
@@ -464,7 +479,7 @@ impl Ports {
 
     /// Makes sure that the requests of an output are looked at by `edge`.
     #[inline]
-    fn look_no_later_than(&mut self, output: usize, edge: Time) {
+    pub(crate) fn look_no_later_than(&mut self, output: usize, edge: Time) {
         self.look_at[output] = self.look_at[output].min(edge);
         self.awaited[output / 64] |= 1 << (output % 64);
         self.decision = self.decision.min(edge);
@@ -567,7 +582,7 @@ impl Ports {
         let kind = context.constants.link(self.ports[crossing.output].class);
         let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
         let is_plain = as_is && !packet.is_watched() && !packet.is_multicast();
-        if !is_plain || !self.faults.is_empty() || context.constants.keeps_ages {
+        if !is_plain || self.takes_care {
             self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
         } else {
             self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
@@ -587,7 +602,8 @@ impl Ports {
         self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched or a copy, the link may fail, and its layer may add something.
+    /// `CARE`: the packet may be watched or a copy, the link may fail, its layer may add something, and senders
+    /// may not count credits.
     #[inline(always)]
     fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
@@ -670,8 +686,11 @@ impl Ports {
         } else if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = input_ready;
-            let back = left + constants.link(input.class).latency;
-            sink.credit(input.peer, from.vc, size.room, back);
+            if CARE && !constants.has_credits {
+                self.expect_departure(from, size.room, left, constants);
+            } else {
+                sink.credit(input.peer, from.vc, size.room, left + constants.link(input.class).latency);
+            }
         }
         if CARE && sent.fate != Fate::Arrives {
             return self.hand_over(crossing.output, buffered, (sent, copy), (constants, sink));
@@ -745,7 +764,7 @@ impl Ports {
     #[cold]
     fn lose(&mut self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) {
         let channel = buffered.packet.channel();
-        if !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
+        if constants.has_credits && !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
             let credit = Credit { channel, amount: buffered.room };
             self.expect_credit(sent.credit_back(), credit, constants);
         }
@@ -785,6 +804,7 @@ mod tests {
     impl Sink for Nowhere {
         fn packet(&mut self, _: Peer, _: Packet, _: &Sent) {}
         fn credit(&mut self, _: Peer, _: u8, _: u32, _: Time) {}
+        fn pause(&mut self, _: Peer, _: (u8, bool), _: Time) {}
         fn hop(&mut self, _: HopRecord) {}
     }
 
@@ -814,6 +834,7 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                flow_control: crate::parameters::FlowControl::Credits,
                 channels: crate::parameters::ChannelParameters::default(),
             },
             plan: ChannelPlan::new(None, 1, 1, LaneChoice::Flow).unwrap(),
@@ -826,6 +847,8 @@ mod tests {
             buffer: 64,
             largest: Bytes::new(64),
             largest_room: 64,
+            thresholds: Vec::new(),
+            has_credits: true,
             cuts_through: true,
             passes: true,
             crossbar: CrossbarPace::INSTANT,

@@ -139,6 +139,9 @@ impl Ports {
     ) {
         let replication = self.replication.as_mut().expect("a switch that copies");
         if let Some(Held { from, room, free, .. }) = replication.release(place_of(copy), at) {
+            if !constants.has_credits {
+                return self.expect_departure(from, room, free, constants);
+            }
             let input = &self.ports[usize::from(from.port)];
             sink.credit(input.peer, from.vc, room, free + constants.link(input.class).latency);
         }

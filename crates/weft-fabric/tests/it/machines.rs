@@ -100,6 +100,7 @@ pub fn plain(layout: Layout, kind: SwitchKind, packets: u64) -> Machine {
             forwarding: Forwarding::VirtualCutThrough,
             faster_link: FasterLink::Bubble,
             buffer_per: BufferPer::Channel,
+            flow_control: weft_fabric::parameters::FlowControl::Credits,
             channels: weft_fabric::parameters::ChannelParameters::default(),
             buffer: Bytes::new(packets * 288),
             credit: CreditUnit::Bytes,

@@ -5,6 +5,7 @@
 mod arbiters;
 mod combined;
 mod deadlock;
+mod drop;
 mod fairness;
 mod faults;
 mod ideal;
@@ -12,6 +13,7 @@ mod link_layers;
 mod links;
 mod machines;
 mod multicast;
+mod pause;
 mod properties;
 mod scripted;
 mod threads;

@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::{Progress, Stream};
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding, PacketFormat,
+    PauseParameters, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{
-    ErrorRate, LinkParameters, LinkProtocol, ReplayParameters, TrafficClasses, check_credits, stuck,
+    ErrorRate, LinkParameters, LinkProtocol, Network, ReplayParameters, TrafficClasses, check_credits, stuck,
 };
 use weft_topo::{Ascent, LaneChoice, Layout, Routing, Topology, TopologyParameters, prove};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
@@ -74,6 +74,7 @@ fn switches(largest: u64) -> impl Strategy<Value = SwitchParameters> {
             forwarding: if store { Forwarding::StoreAndForward } else { Forwarding::VirtualCutThrough },
             faster_link: [FasterLink::Bubble, FasterLink::Delay, FasterLink::Store][faster],
             buffer_per: BufferPer::Channel,
+            flow_control: FlowControl::Credits,
             channels,
             buffer: Bytes::new(whole + spare.saturating_sub(largest)),
             credit: unit,
@@ -144,7 +145,15 @@ pub fn machines() -> impl Strategy<Value = Machine> {
             let total = switch.channels.total.map(|lanes| needed * lanes.min(64 / needed));
             let switch =
                 SwitchParameters { channels: ChannelParameters { total, ..switch.channels }, ..switch };
-            Machine { layout, format, links, switch, seed }
+            let mut machine = Machine { layout, format, links, switch, seed };
+            if dice.below(2) == 0 {
+                let response = Span::from_ps(u64::from(dice.below(500_000)));
+                let hysteresis = (dice.below(2) == 0).then(|| Bytes::new(u64::from(dice.below(3_000))));
+                let pause = PauseParameters { headroom: None, hysteresis, response };
+                machine.switch.flow_control = FlowControl::Pause(pause);
+                machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
+            }
+            machine
         })
 }
 
@@ -224,6 +233,7 @@ proptest! {
         // Nothing is pending or buffered, so that conserved credits are all at their senders.
         prop_assert_eq!(run.pending().count(), 0);
         prop_assert_eq!(check_credits(&run), Ok(()));
+        prop_assert_eq!(Network::overrun(&run), None);
         check_deliveries(&machine, &script, &mut run)?;
     }
 }
@@ -239,6 +249,9 @@ proptest! {
         machine.switch.arbiter = ArbiterKind::RoundRobin;
         machine.switch.forwarding = Forwarding::VirtualCutThrough;
         machine.switch.faster_link = FasterLink::Bubble;
+        if machine.switch.flow_control != FlowControl::Credits {
+            machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
+        }
         let script = random_script(&machine.layout, largest_payload(&machine), load);
         let mut passing = machine.begin(&script, 1);
         let mut queueing = machine.begin_queueing(&script);
@@ -248,7 +261,9 @@ proptest! {
         for ((id, one), (_, other)) in passing.sites().zip(queueing.sites()) {
             let links = passing.model().links_of(id, one, Time::NEVER);
             for (one, other) in links.zip(queueing.model().links_of(id, other, Time::NEVER)) {
-                let [one, other] = [one, other].map(|link| (link.packets, link.busy, link.stalled));
+                let [one, other] = [one, other].map(|link| {
+                    (link.packets, link.busy, link.stalled, link.paused, link.pause_frames)
+                });
                 prop_assert_eq!(one, other);
             }
         }

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
-use weft_fabric::parameters::{ChannelParameters, PacketFormat, SwitchParameters};
+use weft_fabric::parameters::{ChannelParameters, CreditUnit, PacketFormat, SwitchParameters};
 use weft_fabric::{
     Addressing, Announced, BuildError, GroupMembers, HeaderBits, Injection, Interface, InterfaceContext,
     LinkParameters, Network, NetworkParameters, Packet, Part, Publishing, TrafficClass,
 };
 use weft_topo::{ChannelPlan, Layout, Routing, Topology};
-use weft_units::{EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// A packet that an endpoint is to send, not before its time and in the order of the script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -123,14 +123,28 @@ pub struct Machine<T = Layout> {
 pub type Run<T = Layout> = Simulation<Network<T, Scripted>>;
 
 impl<T: Topology + Routing + Clone + Sync> Machine<T> {
-    pub fn build(&self, script: &Script) -> Result<InitialState<Network<T, Scripted>>, BuildError> {
-        let parameters = NetworkParameters {
+    fn parameters(&self) -> NetworkParameters<T> {
+        NetworkParameters {
             layout: self.layout.clone(),
             format: self.format,
             links: self.links.clone(),
             switch: self.switch,
             seed: self.seed,
-        };
+        }
+    }
+
+    /// The largest head-room that a buffer of the machine needs under pause, in whole units of credit.
+    pub fn largest_headroom(&self) -> Bytes {
+        let parameters = self.parameters();
+        let bytes = parameters.headroom().into_iter().map(|(_, headroom)| headroom.bytes).max().unwrap();
+        match self.switch.credit {
+            CreditUnit::Bytes => bytes,
+            CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell) * cell.get()),
+        }
+    }
+
+    pub fn build(&self, script: &Script) -> Result<InitialState<Network<T, Scripted>>, BuildError> {
+        let parameters = self.parameters();
         let publishes = self.layout.needs_published_queues();
         let mut initial =
             Network::build(parameters, (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))?;

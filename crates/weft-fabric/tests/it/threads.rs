@@ -6,15 +6,21 @@ use crate::machines::{
 };
 use crate::scripted::{Machine, take_arrivals, until};
 use weft_engine::{Progress, Stream};
-use weft_fabric::check_credits;
 use weft_fabric::parameters::{
-    ArbiterKind, ChannelParameters, CreditUnit, FasterLink, Forwarding, SwitchKind,
+    ArbiterKind, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding, PauseParameters,
+    SwitchKind,
 };
+use weft_fabric::{check_credits, check_packets};
 use weft_topo::{Ascent, DragonflyRouting, GraphRouting, LaneChoice, Layout, MegaflyRouting, TreeRouting};
 use weft_units::{Bytes, Clock, LineCode, Span, Time};
 
 /// Those of [`machines`] with an adaptive routing beside UGAL-L.
 const ADAPTIVE: std::ops::Range<usize> = 7..13;
+
+fn pause(response_ps: u64) -> FlowControl {
+    let response = Span::from_ps(response_ps);
+    FlowControl::Pause(PauseParameters { headroom: None, hysteresis: None, response })
+}
 
 /// Machines of up to 576 switches (engines cut them in blocks of 64), each with another switch, arbiter,
 /// flow control and mix of links, and how many partitions eight threads make of it.
@@ -81,6 +87,15 @@ fn machines() -> Vec<(Machine, usize)> {
     machines[2].0.links = vec![fast, fast, fast, slow, slow, slow];
     machines[2].0.switch.output_buffer = Some(Bytes::new(600));
     machines[2].0.switch.faster_link = FasterLink::Delay;
+    for (of, flow_control) in [(0, pause(0)), (1, pause(300_000)), (2, FlowControl::Drop), (5, pause(10_000))]
+    {
+        let (mut machine, partitions) = machines[of].clone();
+        machine.switch.flow_control = flow_control;
+        if flow_control != FlowControl::Drop {
+            machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
+        }
+        machines.push((machine, partitions));
+    }
     machines[5].0.switch.credit = CreditUnit::Cells(Bytes::new(64));
     machines[5].0.switch.buffer = Bytes::new(5 * 64);
     machines[7].0.switch.output_buffer = Some(Bytes::new(700));
@@ -96,7 +111,10 @@ fn threads_epochs_and_resumes_change_nothing() {
         let mut alone = machine.begin(&script, 1);
         assert_eq!(until(&mut alone, Time::NEVER), Progress::Dry);
         let expected = take_arrivals(&mut alone);
-        assert_eq!(expected.len(), script.iter().map(Vec::len).sum::<usize>());
+        let lost: u64 = alone.sites().map(|(_, site)| site.faults().full).sum();
+        let drops = machine.switch.flow_control == FlowControl::Drop;
+        assert!((lost > 0) == drops, "{lost} packets lost of machine {index}");
+        assert_eq!(expected.len() + lost as usize, script.iter().map(Vec::len).sum());
         let last = expected[expected.len() - 1].at.as_ps();
         let state = alone.save().unwrap();
         let mut dice = Stream::new(index as u64, 0, 0);
@@ -108,7 +126,7 @@ fn threads_epochs_and_resumes_change_nothing() {
                 let at = last / 8 * epoch + u64::from(dice.below(1_000_000));
                 until(&mut run, Time::from_ps(at));
                 arrived.extend(take_arrivals(&mut run));
-                assert_eq!(check_credits(&run), Ok(()));
+                assert_eq!((check_credits(&run), check_packets(&run)), (Ok(()), Ok(())));
                 let saved = run.save().unwrap();
                 run = machine.resume(&script, &saved, if epoch % 2 == 1 { next } else { threads });
             }

@@ -290,6 +290,7 @@ fn build_hosts(
             forwarding: Forwarding::VirtualCutThrough,
             faster_link: FasterLink::Bubble,
             buffer_per: BufferPer::Channel,
+            flow_control: weft_fabric::parameters::FlowControl::Credits,
             channels: weft_fabric::parameters::ChannelParameters::default(),
             buffer: Bytes::new(4096),
             credit: CreditUnit::Bytes,

@@ -278,6 +278,7 @@ fn build(
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
         channels: weft_fabric::parameters::ChannelParameters::default(),
     };
     let (header, footer) = (Bytes::new(16), Bytes::new(16));

@@ -10,13 +10,14 @@ pub use draw::draw;
 use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
 use serde::Serialize;
+use weft_fabric::parameters::FlowControl;
 use weft_machine::{
     Constant, Diagnostics, Fabric, Files, Machine, Outage, SHIPPED, check_text, check_with_files,
     list as shipped_machines,
 };
 use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
-    Attachment, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Topology as _, WithChannels,
+    Attachment, ChannelPlan, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Topology as _, WithChannels,
     figures_with_progress, prove, prove_classes,
 };
 use weft_units::{Bytes, EndpointId, PortId, SwitchId};
@@ -97,6 +98,8 @@ pub struct MachineFigures {
     pub bisection_cut: String,
     /// Bounds of the common patterns.
     pub bounds: Vec<PatternBound>,
+    /// Head-room by kind of links; empty unless `fabric.flow_control` is `pause`.
+    pub headroom: Vec<HeadroomLine>,
     /// About the memory that simulating it under load takes.
     pub memory_estimate_bytes: u64,
     /// Every value with its source.
@@ -119,6 +122,8 @@ pub struct MachineCheck {
     pub message_classes: Vec<MessageClassLine>,
     /// The machine that failures of links leave; `None`: none is ever off.
     pub failures: Option<FailureCheck>,
+    /// Head-room by kind of links; empty unless `fabric.flow_control` is `pause`.
+    pub headroom: Vec<HeadroomLine>,
     /// The values that are not known of the hardware.
     pub assumed: Vec<MachineValue>,
     /// Real time that reading the machine and building its layout took, with the tables of a graph.
@@ -138,6 +143,76 @@ pub struct FailureCheck {
     pub tables: Option<u64>,
     /// How each of these was shown to be free of deadlock, or its cycle.
     pub proof: Vec<String>,
+}
+
+/// The head-room of the input buffers behind links of a kind, under pause.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HeadroomLine {
+    /// The kind of links.
+    pub class: String,
+    /// Longest wait of a pause frame for the reverse line.
+    pub wait_ps: u64,
+    /// Pause frames on the line.
+    pub frames_ps: u64,
+    /// Of the link, there and back.
+    pub propagation_ps: u64,
+    /// From the frame's arrival until the sender's line begins no more packets.
+    pub response_ps: u64,
+    /// Bytes that must fit after the mark at which the sender pauses, the last packet included.
+    pub needed_bytes: u64,
+    /// The head-room that the machine has.
+    pub kept_bytes: u64,
+}
+
+/// The head-room of each kind of links of a machine.
+fn headroom(machine: &Machine, layout: &Layout) -> Vec<HeadroomLine> {
+    let Ok(assembly::FabricParameters::Packet(parameters)) =
+        assembly::fabric_parameters(machine, layout.clone(), 0)
+    else {
+        return Vec::new();
+    };
+    let given = match parameters.switch.flow_control {
+        FlowControl::Pause(pause) => pause.headroom,
+        FlowControl::Credits | FlowControl::Drop => None,
+    };
+    let line = |(class, needed): (&str, weft_fabric::Headroom)| HeadroomLine {
+        class: class.to_owned(),
+        wait_ps: needed.wait.as_ps(),
+        frames_ps: needed.frames.as_ps(),
+        propagation_ps: needed.propagation.as_ps(),
+        response_ps: needed.response.as_ps(),
+        needed_bytes: needed.bytes.get(),
+        kept_bytes: given.unwrap_or(needed.bytes).get(),
+    };
+    parameters.headroom().into_iter().map(line).collect()
+}
+
+/// The proof that no packets wait for each other in a circle, or the circle, under a flow control.
+fn channel_proof(flow_control: FlowControl, layout: &Layout, plan: ChannelPlan) -> Result<String, String> {
+    let of_channels = || {
+        let proved = match plan.is_plain() {
+            true => prove(layout),
+            false => prove(&WithChannels { layout, plan }),
+        };
+        proved.map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string())
+    };
+    match flow_control {
+        FlowControl::Credits => of_channels(),
+        // A paused channel holds what waits for it, as one without credits does.
+        FlowControl::Pause(_) => {
+            let said = |text: String| {
+                format!(
+                    "{text}\nunder pause a channel that is told to stop holds its buffer, as one without \
+                     credits does"
+                )
+            };
+            of_channels().map(said).map_err(said)
+        }
+        FlowControl::Drop => {
+            Ok("under drop no packet waits for a buffer behind a link: one that finds it full is lost"
+                .to_owned())
+        }
+    }
 }
 
 /// A class of messages in [`MachineCheck`].
@@ -392,6 +467,7 @@ pub fn show(
         bisection_links: figures.bisection.links,
         bisection_cut: figures.bisection.cut,
         bounds: figures.channel_loads.into_iter().map(bound).collect(),
+        headroom: headroom(&machine, &layout),
         memory_estimate_bytes: assembly::memory_estimate(&machine, 0).get(),
         values: machine.constants.iter().map(value).collect(),
         title: machine.title,
@@ -415,7 +491,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     let (Fabric::Packet { switch, .. }, Some(plan)) = (&machine.fabric, plan) else {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
-        let (machine, deadlock_free) = (machine.name, true);
+        let (machine, deadlock_free, headroom) = (machine.name, true, Vec::new());
         let failures = None;
         return Ok(MachineCheck {
             machine,
@@ -424,6 +500,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
             endpoint_proof,
             message_classes,
             failures,
+            headroom,
             assumed,
             build_time_s,
             proof_time_s: proving.seconds(),
@@ -436,17 +513,14 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
         known.virtual_channels = of_kind.flat_map(|class| plan.of_class(class)).collect();
     }
     let (failures, tables_are_free) = check_failures(&machine, &layout)?;
-    let proved = match plan.is_plain() {
-        true => prove(&layout),
-        false => prove(&WithChannels { layout: &layout, plan }),
-    };
-    let channels = proved.map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
+    let channels = channel_proof(switch.flow_control, &layout, plan);
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
     let (groups, trees_are_covered) =
         groups::prove_groups(&machine, &layout).map_err(ExperimentError::input)?;
     let deadlock_free = channels.is_ok() && endpoints.is_ok() && trees_are_covered && tables_are_free;
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
     Ok(MachineCheck {
+        headroom: headroom(&machine, &layout),
         machine: machine.name,
         deadlock_free,
         proof: said(channels).into_iter().chain(groups).collect(),

@@ -69,6 +69,7 @@ pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.packet_hops += crossed.packet_hops;
     totals.dropped += crossed.faults.dropped;
     totals.dropped_dead += crossed.faults.dead;
+    totals.dropped_full += crossed.faults.full;
     totals.corrupted += crossed.faults.corrupted;
     totals.replayed += crossed.layer.replayed;
     totals.corrected_codewords += crossed.layer.corrected_codewords;

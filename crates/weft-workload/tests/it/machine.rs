@@ -51,6 +51,7 @@ pub fn switch(kind: SwitchKind, arbiter: ArbiterKind, packets: u64) -> SwitchPar
         forwarding: Forwarding::VirtualCutThrough,
         faster_link: FasterLink::Bubble,
         buffer_per: BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
         channels: weft_fabric::parameters::ChannelParameters::default(),
         buffer: Bytes::new(packets * PACKET),
         credit: CreditUnit::Bytes,

@@ -230,6 +230,9 @@ impl RankRun {
         {
             return Ok(Step::Ended(Conclusion::new(Ending::LostData, lost.to_string())));
         }
+        if let Some(overrun) = self.network.overrun() {
+            return Ok(Step::Ended(Conclusion::new(Ending::LostData, overrun)));
+        }
         match progress {
             Progress::Dry => return Ok(Step::Ended(self.conclusion())),
             Progress::Interrupted => return Ok(Step::Ended(Ending::Interrupted.into())),

@@ -153,6 +153,16 @@ pub struct TrafficRow {
     /// Time in which links were off, each direction by itself, added up, warm-up included, over all seeds.
     #[serde(default)]
     pub links_off_us: f64,
+    /// Those of them that found a buffer full: under drop; under pause, where the head-room is too small.
+    #[serde(default)]
+    pub packets_dropped_full: u64,
+    /// Measured time in which senders of links were paused, the sum over all links and seeds; 0 unless
+    /// `fabric.flow_control` is `pause`.
+    #[serde(default)]
+    pub paused_us: f64,
+    /// Pause frames that senders have obeyed in the measured time, over all seeds.
+    #[serde(default)]
+    pub pause_frames: u64,
     /// Packets that came to an endpoint, warm-up included, over all seeds; for the report only.
     #[serde(skip)]
     pub packets_delivered: u64,
