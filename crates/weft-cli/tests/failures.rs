@@ -9,7 +9,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 const TREE: [&str; 9] =
-    ["traffic", "-m", "ib-qdr-fattree", "--pattern", "uniform", "--load", "0.3", "--time", "60us"];
+    ["traffic", "-m", "ethernet-100g-spineleaf", "--pattern", "uniform", "--load", "0.3", "--time", "60us"];
 
 /// Catches names of links that `[[faults]]` does not take.
 #[test]

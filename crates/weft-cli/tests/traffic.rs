@@ -461,7 +461,7 @@ fn what_cannot_be_run_is_refused_before_it_starts() {
         ("-m communication-ip --set topology.dims=[4000,4000,4000]", "endpoints"),
         ("-m exanest --set fabric.kind=ideal --set ideal.rate=unlimited --set ideal.gap=0ns", "ideal.rate"),
         ("-m exanest --warm-up 2000000s", "--warm-up"),
-        ("-m exanest --set packet.payload=2G --set switch.buffer=3G", "at most 1G"),
+        ("-m exanest --set packet.payload=2G --set switch.buffer=5G", "at most 1G"),
     ] {
         let said = traffic(more);
         assert!(said.contains(mend), "{more}: {said}");

@@ -15,8 +15,7 @@ use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
     ArbiterKind, BufferPer, ChannelParameters, FasterLink, FlowControl, Forwarding, PacketFormat, Speedup,
-    SwitchKind,
-    SwitchParameters,
+    SwitchKind, SwitchParameters,
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
 use crate::switch::{Crossbar, CrossbarPace, Gauges, OutputQueued, Peer, Port, Ports, Switch};

@@ -56,12 +56,14 @@ impl fmt::Display for Census {
         if *copied > 0 {
             write!(f, ", {copied} were copies")?;
         }
+        if faults.duplicated > 0 {
+            write!(f, ", {} copied by links", faults.duplicated)?;
+        }
         write!(
             f,
-            ", {} copied by links, and {} are accounted for: {delivered} delivered, {} lost by chance, \
+            " and {} are accounted for: {delivered} delivered, {} lost by chance, \
              {} on dead links, {} cut off from their destination, {} where buffers were full, {buffered} in \
              buffers, {on_links} on links",
-            faults.duplicated,
             self.accounted(),
             faults.dropped,
             faults.dead,

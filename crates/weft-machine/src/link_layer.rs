@@ -407,12 +407,13 @@ mod tests {
     fn one_set_swaps_the_link_layer() {
         let shipped = load("communication-ip", &[] as &[&str]).unwrap();
         let [bus, line] = ["endpoint", "x"].map(|class| links(&shipped, class));
-        assert_eq!((bus.layer, line.layer.word.get(), line.framing.get()), (LinkLayer::PLAIN, 16, 1));
+        assert_eq!((bus.layer, line.layer), (LinkLayer::PLAIN, LinkLayer::PLAIN));
         assert_eq!(line.rate, BitRate::from_bits_per_second(20_625_000_000));
         let same = ["links.default.protocol=aurora", "links.default.lanes=2"];
         let same = links(&load("communication-ip", &same).unwrap(), "x");
-        // Aurora has no replay of its own: the machine's Link Ctrl is left behind.
-        assert_eq!((same.rate, same.layer.word, same.layer.replay), (line.rate, line.layer.word, None));
+        // The rate is that of a lane. Aurora has no replay of its own.
+        assert_eq!(same.rate, BitRate::from_bits_per_second(41_250_000_000));
+        assert_eq!((same.layer.word.get(), same.layer.replay), (16, None));
         for (name, protocol) in
             ["exanet", "apelink", "aurora", "bxi2", "ethernet"].into_iter().zip(LinkProtocol::ALL)
         {
@@ -433,7 +434,9 @@ mod tests {
     /// exanest.
     #[test]
     fn keys_beside_a_protocol_hold() {
-        let exanest = load("exanest", &[] as &[&str]).unwrap();
+        let sets =
+            ["links.default.protocol=exanet", "links.default.framing=99", "links.router.protocol=none"];
+        let exanest = load("exanest", &sets).unwrap();
         let x = links(&exanest, "x");
         assert_eq!((x.framing.get(), x.layer.framed, x.layer.word.get()), (99, Bytes::ZERO, 16));
         assert_eq!(links(&exanest, "qfdb").layer.word.get(), 16);
@@ -458,18 +461,21 @@ mod tests {
         let fec = |rate: &str| ethernet(&[&format!("links.default.rate={rate}")]).layer.fec;
         assert_eq!(fec("400Gb/s"), Some(Fec::Rs544));
         assert_eq!(fec("10Gb/s"), None);
-        let slower = load("bxi3-fattree", &["links.default.rate=10Gb/s"]).unwrap();
+        let slower =
+            load("bxi3-fattree", &["links.default.protocol=ethernet", "links.default.rate=10Gb/s"]).unwrap();
         assert_eq!(links(&slower, "tree").layer.fec, None);
-        // Times of code words are part of what the machines' latencies were before.
-        let bxi3 = links(&load("bxi3-fattree", &[] as &[&str]).unwrap(), "tree");
-        assert_eq!((bxi3.latency.as_ps(), bxi3.layer.fec), (125_000, Some(Fec::Rs544)));
+        // The time of two code words adds to the latency of the file.
+        let bxi3 = load("bxi3-fattree", &["links.default.protocol=ethernet"]).unwrap();
+        let bxi3 = links(&bxi3, "tree");
+        assert_eq!((bxi3.latency.as_ps(), bxi3.layer.fec), (150_600, Some(Fec::Rs544)));
     }
 
     /// Catches keys that contradict each other and are taken all the same; each error names the mend.
     #[test]
     fn contradictions_are_refused() {
-        let slow = &["links.default.rate=10Gb/s", "links.default.fec=rs544"][..];
-        let error = load("bxi3-fattree", slow).unwrap_err().to_string();
+        let slow =
+            ["links.default.rate=10Gb/s", "links.default.fec=rs544", "links.default.protocol=ethernet"];
+        let error = load("bxi3-fattree", &slow).unwrap_err().to_string();
         assert!(error.contains("cannot carry RS(544,514) at 10Gb/s"), "{error}");
         for (machine, sets, said, mend) in [
             ("communication-ip", "links.default.lanes=5", "`aurora` has no 5 lanes", "lanes = 1 to 4"),
@@ -503,7 +509,12 @@ mod tests {
             ),
             ("exanest", "links.default.protocol=token-ring", "link layer", "exanet"),
         ] {
-            let error = load(machine, &[sets]).unwrap_err().to_string();
+            let protocol = match machine {
+                "bxi3-fattree" => vec!["links.default.protocol=ethernet"],
+                "communication-ip" => vec!["links.default.protocol=aurora"],
+                _ => vec![],
+            };
+            let error = load(machine, &[protocol, vec![sets]].concat()).unwrap_err().to_string();
             assert!(error.contains(said) && error.contains(mend), "{sets}: {error}");
         }
     }

@@ -184,9 +184,20 @@ impl OutputQueued {
         let SwitchContext { now, constants, .. } = *context;
         let words = self.words as usize;
         let requests = &mut self.requests[to * words..(to + 1) * words];
-        let Some(channel) = round_robin::choose(requests, self.turns[to].into(), |_| true) else {
-            return false;
+        let turn = usize::from(self.turns[to]);
+        let chosen = match constants.keeps_ages {
+            true => age::choose(
+                requests,
+                turn,
+                |_| true,
+                |channel| {
+                    let buffered = self.buffer.get(self.arrived[channel].head);
+                    buffered.packet.age.exact_after(now.saturating_since(buffered.head))
+                },
+            ),
+            false => round_robin::choose(requests, turn, |_| true),
         };
+        let Some(channel) = chosen else { return false };
         let bytes = constants.packet_bytes(&self.buffer.get(self.arrived[channel].head).packet).get();
         let limit = constants.switch.output_buffer.map_or(u64::MAX, |bytes| bytes.get());
         if self.filled[to] + bytes > limit {

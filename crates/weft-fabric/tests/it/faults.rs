@@ -10,6 +10,7 @@ use weft_fabric::{
 };
 use weft_topo::{
     Ascent, Attachment, Dead, Layout, LinkClass, Routing, Topology, TopologyParameters, UpDownTables, Wiring,
+    prove,
 };
 use weft_units::{EndpointId, PortId, Span, SwitchId, Time};
 
@@ -197,7 +198,8 @@ fn begin_outages(
 fn failures_that_come_and_go_conserve_packets_and_credits() {
     for parameters in TopologyParameters::examples() {
         let layout = parameters.build().unwrap();
-        if layout.switches() < 4 || layout.switches() > 100 {
+        // A ring without datelines deadlocks without any failure.
+        if layout.switches() < 4 || layout.switches() > 100 || prove(&layout).is_err() {
             continue;
         }
         let machine = plain(layout, KINDS[layout_kind(&parameters)], 3);
@@ -212,9 +214,7 @@ fn failures_that_come_and_go_conserve_packets_and_credits() {
             let mut alone = Simulation::new(begin_outages(&machine, &script, 1, around), 1);
             let mut expected = conserved(&mut alone);
             expected.sort_unstable();
-            if let Some(stuck) = stuck(&alone) {
-                println!("STUCK {after:?} {parameters:?} {}", format!("{stuck:?}").len());
-            }
+            assert!(stuck(&alone).is_none(), "{after:?} {parameters:?}: {:?}", stuck(&alone));
             let state = alone.save().unwrap();
             let counted = census(&alone);
             assert_eq!(counted.supplied, planned(&script));

@@ -361,9 +361,15 @@ impl Member {
     /// The next send of the present round: to whom, and what.
     fn next_send(&mut self) -> Option<(u32, Vec<Cell>)> {
         let round = self.rounds.get(self.round)?;
-        let mut sends = round.iter().filter_map(|step| match step {
-            RoundStep::Send { to, from, piece } => Some((*to, *from, *piece)),
-            _ => None,
+        let MemberPart { members, me, .. } = self.part;
+        // A multicast is a message to each of the others.
+        let mut sends = round.iter().flat_map(|step| match step {
+            RoundStep::Send { to, from, piece } => vec![(*to, *from, *piece)],
+            RoundStep::Multicast { piece } => {
+                let others = (0..members).filter(|&other| other != me);
+                others.map(|other| (other, RankBuffer::Data, *piece)).collect()
+            }
+            _ => Vec::new(),
         });
         let (to, from, piece) = sends.nth(self.sends)?;
         self.sends += 1;

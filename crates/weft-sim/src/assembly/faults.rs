@@ -256,13 +256,8 @@ fn end(name: &str, layout: &Layout) -> Result<End, String> {
 
 /// Whether a link joins two ends.
 fn joined(layout: &Layout, one: End, other: End) -> bool {
-    let (switch, other) = match (one, other) {
-        (End::Switch(switch) | End::Port(switch, _), other)
-        | (other, End::Switch(switch) | End::Port(switch, _)) => (switch, other),
-        (End::Endpoint(_), End::Endpoint(_)) => return false,
-    };
-    let own = if let End::Endpoint(_) = one { other } else { one };
-    let far = if let End::Endpoint(_) = one { one } else { other };
+    let (own, far) = if let End::Endpoint(_) = one { (other, one) } else { (one, other) };
+    let (End::Switch(switch) | End::Port(switch, _)) = own else { return false };
     (0..layout.ports(switch)).map(PortId).any(|port| {
         let there = match layout.peer(switch, port) {
             Attachment::Switch(there, port) => Side(End::Switch(there), Some(port)),
