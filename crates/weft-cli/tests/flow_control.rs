@@ -11,8 +11,8 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-const INCAST: &str = "traffic -m ethernet-100g-spineleaf --set topology.leaves=4 --set topology.spines=2 --set \
-                      topology.endpoints_per_leaf=8 --pattern incast --load 0.5 --time 40us --check \
+const INCAST: &str = "traffic -m ethernet-100g-spineleaf --set topology.leaves=4 --set topology.spines=2 \
+                      --set topology.endpoints_per_leaf=8 --pattern incast --load 0.5 --time 40us --check \
                       --quiet --json";
 
 fn row(sets: &str, threads: u32) -> Value {
@@ -58,8 +58,8 @@ fn a_headroom_that_is_too_small_ends_the_run_as_lost_data() {
     assert!(String::from_utf8(text).unwrap().contains("WARNING: too small"));
 }
 
-/// Catches a head-room that leaves no room for a packet and is taken, or refused without place and mend, and a
-/// proof that does not know the flow control.
+/// Catches a head-room that leaves no room for a packet and is taken, or refused without place and mend, and
+/// a proof that does not know the flow control.
 #[test]
 fn headrooms_that_do_not_fit_are_refused_and_proofs_say_what_they_prove() {
     let said = refused(&words("machine check ethernet-100g-spineleaf --set switch.pause_headroom=127K"));

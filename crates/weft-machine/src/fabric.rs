@@ -177,8 +177,8 @@ section! {
         /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
         /// combined queues; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
-        /// Part of an input buffer kept for what still comes after its sender has been asked to pause; as much
-        /// as can come where not given.
+        /// Part of an input buffer kept for what still comes after its sender has been asked to pause; as
+        /// much as can come where not given.
         pause_headroom: Option<Entry<Bytes>>,
         /// Bytes from the mark at which the sender pauses down to where it goes on; the largest packet where
         /// not given.

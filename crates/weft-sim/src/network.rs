@@ -110,9 +110,9 @@ pub trait SimulatedNetwork<H: Host> {
         let any = faults.lost() + faults.corrupted > 0 && self.buffered() == 0;
         any.then(|| {
             format!(
-                "{} packets were lost by chance, {} on dead links, {} where buffers were full, {} were cut off from \
-                 their destination, and {} were corrupted; what the interface did not repair is missing, and \
-                 ranks wait for it",
+                "{} packets were lost by chance, {} on dead links, {} where buffers were full, {} were cut \
+                 off from their destination, and {} were corrupted; what the interface did not repair is \
+                 missing, and ranks wait for it",
                 faults.dropped, faults.dead, faults.full, faults.unreachable, faults.corrupted
             )
         })

@@ -602,8 +602,8 @@ impl Ports {
         self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched or a copy, the link may fail, its layer may add something, and senders
-    /// may not count credits.
+    /// `CARE`: the packet may be watched or a copy, the link may fail, its layer may add something, and
+    /// senders may not count credits.
     #[inline(always)]
     fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
