@@ -24,7 +24,7 @@ pub enum MachineCommand {
     Show(OneMachine),
     /// Show the deadlock proof, and the values that no source gives
     Check(OneMachine),
-    /// List the endpoints by name, as --from, --to and mapping files write them; the links with --links
+    /// List the endpoints by name, as weft osu and mapping files write them; the links with --links
     Names(NamesOptions),
     /// Draw the switches and links as SVG; by groups, subtrees or layers above 1,000 switches
     Draw(draw::DrawOptions),

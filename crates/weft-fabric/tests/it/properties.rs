@@ -150,6 +150,11 @@ pub fn machines() -> impl Strategy<Value = Machine> {
                 let response = Span::from_ps(u64::from(dice.below(500_000)));
                 let hysteresis = (dice.below(2) == 0).then(|| Bytes::new(u64::from(dice.below(3_000))));
                 let pause = PauseParameters { headroom: None, hysteresis, response };
+                // Pause is not modelled there.
+                let repeats = machine.links.iter().any(|link| link.layer.replay.is_some());
+                if repeats || matches!(machine.switch.kind, SwitchKind::CombinedInputOutput(_)) {
+                    return machine;
+                }
                 machine.switch.flow_control = FlowControl::Pause(pause);
                 machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
             }
