@@ -33,7 +33,8 @@ fn links_are_named_as_faults_take_them() {
 fn a_switch_that_fails_and_comes_back_costs_what_it_must() {
     let outage = "faults=[{of=\"switch 40\", off_at=\"20us\", on_at=\"40us\"}]";
     let run = |more: &[&str]| {
-        let output = weft(&[&TREE[..], &["--warm-up", "10us", "--check", "--json", "--set", outage], more].concat());
+        let output =
+            weft(&[&TREE[..], &["--warm-up", "10us", "--check", "--json", "--set", outage], more].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["rows"][0].clone()
     };

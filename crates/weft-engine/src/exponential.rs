@@ -130,7 +130,8 @@ mod tests {
         for entity in 0..8 {
             let of_all = total(entity);
             // The standard deviation of the mean of n exponential times is their mean by the root of n.
-            let deviations = (of_all as f64 / draws as f64 / mean.as_ps() as f64 - 1.0) * (draws as f64).sqrt();
+            let deviations =
+                (of_all as f64 / draws as f64 / mean.as_ps() as f64 - 1.0) * (draws as f64).sqrt();
             assert!(deviations.abs() < 5.0, "stream {entity}: {deviations} standard deviations");
             assert_eq!(of_all, total(entity));
         }

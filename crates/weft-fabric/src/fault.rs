@@ -325,7 +325,8 @@ mod tests {
             Stretch { from: at(50), until: at(53) },
         ]);
         assert_eq!(off(twice.clone()), FaultCounts { dead: 13, ..Default::default() });
-        let mut fault = Fault::new(FaultParameters { off: twice, ..Default::default() }, Stream::new(1, 2, 3));
+        let mut fault =
+            Fault::new(FaultParameters { off: twice, ..Default::default() }, Stream::new(1, 2, 3));
         assert_eq!(fault.time_off(at(52)), Span::from_ps(12));
         fault.reset(at(15));
         assert_eq!(fault.time_off(at(52)), Span::from_ps(7));

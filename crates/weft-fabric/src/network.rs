@@ -168,7 +168,8 @@ impl<N: Interface> Site<N> {
     /// Packets that its links and those of its endpoints have lost, corrupted, … since the run began.
     pub fn faults(&self) -> FaultCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
-        let mut counts = FaultCounts { unreachable: self.switch.ports().detours.cut_off_in_all(), ..Default::default() };
+        let mut counts =
+            FaultCounts { unreachable: self.switch.ports().detours.cut_off_in_all(), ..Default::default() };
         injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
         counts
     }

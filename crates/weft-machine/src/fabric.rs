@@ -64,7 +64,8 @@ pub(super) fn check_reroute(
         }
         (None, Some(after)) => {
             let help = "write fabric.reroute = \"up-down\" as well, or leave it out";
-            let problem = Problem::new("`fabric.reroute_after` is for switches that reroute", "these do not", help);
+            let problem =
+                Problem::new("`fabric.reroute_after` is for switches that reroute", "these do not", help);
             reader.report(after.location, problem);
             None
         }

@@ -216,7 +216,8 @@ impl OutageKeys<'_> {
         let kinds = [first(&once), first(&random), self.schedule.map(|item| item.location)];
         let mut given = kinds.into_iter().flatten();
         if let (Some(_), Some(second)) = (given.next(), given.next()) {
-            let help = "keep off_at with on_at, or the mean times, or the schedule; another rule may have the other";
+            let help =
+                "keep off_at with on_at, or the mean times, or the schedule; another rule may have the other";
             reader.report(second, Problem::new("a rule says twice when its links are off", "", help));
             return None;
         }
@@ -243,7 +244,8 @@ impl OutageKeys<'_> {
             (Some(off_at), on_at, _) => Some(Outage::Once { off_at, on_at }),
             (None, Some(on), item) => {
                 let help = "write off_at as well: when the links fail";
-                let problem = Problem::new(format!("links come back at {on} and never fail"), "no off_at", help);
+                let problem =
+                    Problem::new(format!("links come back at {on} and never fail"), "no off_at", help);
                 item.map(|item| reader.report(item.location, problem));
                 None
             }
@@ -254,7 +256,8 @@ impl OutageKeys<'_> {
         let failure = optional::<Span>(self.mean_time_to_failure, reader)?;
         let repair = optional::<Span>(self.mean_time_to_repair, reader)?;
         let until = optional::<Span>(self.until, reader)?;
-        let (Some(mean_time_to_failure), Some(mean_time_to_repair), Some(until)) = (failure, repair, until) else {
+        let (Some(mean_time_to_failure), Some(mean_time_to_repair), Some(until)) = (failure, repair, until)
+        else {
             let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time from which on \
                         nothing fails any more, such as the length of the run";
             reader.report(location, Problem::new("random failures need three times", "not all given", help));

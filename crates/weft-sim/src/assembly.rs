@@ -88,7 +88,9 @@ pub enum AssemblyError {
         limit: u128,
     },
     /// Endpoints that no route can reach for the rest of the run.
-    #[error("fabric.reroute: {cut}; let the links come back (on_at), or leave out fabric.reroute to see what is lost")]
+    #[error(
+        "fabric.reroute: {cut}; let the links come back (on_at), or leave out fabric.reroute to see what is lost"
+    )]
     CutOff {
         /// When, and which.
         cut: String,
@@ -217,7 +219,8 @@ pub fn check(machine: &Machine, layout: &Layout) -> Result<(), AssemblyError> {
         parameters.check().map_err(AssemblyError::network)?;
     }
     let faults = faults(machine, layout, 1)?;
-    if let (Some(after), Some(failures)) = (machine.reroute_after, failures(faults.as_ref(), layout, machine)) {
+    if let (Some(after), Some(failures)) = (machine.reroute_after, failures(faults.as_ref(), layout, machine))
+    {
         failures.reroutes(layout, after)?;
     }
     protocol(machine, Wildcards::Recorded)?;

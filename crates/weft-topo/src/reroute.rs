@@ -55,10 +55,12 @@ impl Wiring {
     pub fn new(topology: &impl Topology) -> Wiring {
         let (mut first, mut behind) = (vec![0], Vec::new());
         for switch in (0..topology.switches()).map(SwitchId) {
-            behind.extend((0..topology.ports(switch)).map(|port| match topology.peer(switch, PortId(port)) {
-                Attachment::Switch(switch, port) => (switch.0, port.0),
-                Attachment::Endpoint(_) | Attachment::Nothing => (NONE, NONE),
-            }));
+            behind.extend((0..topology.ports(switch)).map(
+                |port| match topology.peer(switch, PortId(port)) {
+                    Attachment::Switch(switch, port) => (switch.0, port.0),
+                    Attachment::Endpoint(_) | Attachment::Nothing => (NONE, NONE),
+                },
+            ));
             first.push(behind.len() as u32);
         }
         let homes: Vec<_> =
@@ -100,7 +102,9 @@ impl Wiring {
     /// The switches behind the links of a switch that are not dead.
     fn neighbours<'a>(&'a self, switch: u32, dead: &'a Dead) -> impl Iterator<Item = u32> + 'a {
         let is_live = move |port| dead.is_empty() || !dead.contains(&(SwitchId(switch), PortId(port)));
-        self.ports(switch).filter(move |&(port, behind, _)| behind != NONE && is_live(port)).map(|(_, to, _)| to)
+        self.ports(switch)
+            .filter(move |&(port, behind, _)| behind != NONE && is_live(port))
+            .map(|(_, to, _)| to)
     }
 
     /// Links from each switch to the nearest of some; [`NONE`]: no path leads there.
@@ -192,7 +196,8 @@ impl UpDownTables {
         let mut order = vec![0; switches as usize];
         highest_first.iter().zip(0..).for_each(|(&switch, place)| order[switch as usize] = place);
         let is_live = |switch: u32| {
-            let live = move |(port, behind, _)| behind != NONE && !dead.contains(&(SwitchId(switch), PortId(port)));
+            let live =
+                move |(port, behind, _)| behind != NONE && !dead.contains(&(SwitchId(switch), PortId(port)));
             wiring.ports(switch).map(live)
         };
         let live = (0..switches).flat_map(is_live).collect();
@@ -309,7 +314,11 @@ impl Ways<'_> {
                 return false;
             }
             let rest = links - 1;
-            if tables.is_up(at.0, to) { !must_go_down && up[to as usize] == rest } else { down[to as usize] == rest }
+            if tables.is_up(at.0, to) {
+                !must_go_down && up[to as usize] == rest
+            } else {
+                down[to as usize] == rest
+            }
         };
         wiring.ports(at.0).filter(shortens).map(|(port, ..)| PortId(port))
     }
@@ -370,7 +379,8 @@ impl<'a, T: Topology> Rerouted<'a, T> {
     /// The topology, where `tables` route on its `wiring`.
     pub fn new(topology: &'a T, wiring: &'a Wiring, tables: &'a UpDownTables) -> Rerouted<'a, T> {
         let all = (0..topology.endpoints()).map(EndpointId);
-        let mut endpoints: Vec<_> = all.map(|endpoint| (topology.endpoint_address(endpoint), endpoint)).collect();
+        let mut endpoints: Vec<_> =
+            all.map(|endpoint| (topology.endpoint_address(endpoint), endpoint)).collect();
         endpoints.sort_by_key(|(address, _)| address.0);
         Rerouted { topology, wiring, tables, endpoints }
     }
@@ -405,7 +415,8 @@ impl<T: Topology> Ranked for Rerouted<'_, T> {
     /// Channels that lead up rise with their switch, those that lead down lie above and rise as it falls.
     fn rank(&self, channel: Channel) -> u64 {
         let (own, switches) = (self.tables.order[channel.switch.index()], self.wiring.switches());
-        let (behind, _) = self.wiring.behind[(self.wiring.first[channel.switch.index()] + channel.port.0) as usize];
+        let (behind, _) =
+            self.wiring.behind[(self.wiring.first[channel.switch.index()] + channel.port.0) as usize];
         if behind != NONE && self.tables.is_up(channel.switch.0, behind) {
             (switches - own).into()
         } else {

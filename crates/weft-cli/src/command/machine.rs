@@ -10,7 +10,8 @@ use crate::output;
 use crate::progress::Bar;
 use clap::{Args, Subcommand};
 use weft_sim::experiment::machine::{
-    self, EndpointName, LinkName, MachineCheck, MachineFigures, MachineValue, MessageClassLine, ShippedMachine,
+    self, EndpointName, LinkName, MachineCheck, MachineFigures, MachineValue, MessageClassLine,
+    ShippedMachine,
 };
 
 /// The subcommands of `weft machine`.
@@ -153,8 +154,7 @@ fn links(one: &OneMachine) -> Result<Status, Failure> {
         output::document(&serde_json::json!({ "command": "machine names --links", "rows": rows }))?;
     } else {
         let port = |port: Option<u32>| port.map_or("-".to_owned(), |port| port.to_string());
-        let row =
-            |row: LinkName| [row.from, row.to, port(row.from_port), port(row.to_port), row.class];
+        let row = |row: LinkName| [row.from, row.to, port(row.from_port), port(row.to_port), row.class];
         let columns = ["from", "to", "port", "port there", "class"];
         output::text(&output::table(columns, [false, false, true, true, false], rows.map(row)))?;
     }

@@ -4,7 +4,10 @@ use crate::machines::{KINDS, Load, exanest, plain, random_script, star, torus, t
 use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arrivals, until};
 use proptest::prelude::*;
 use weft_engine::{InitialState, Progress, Simulation};
-use weft_fabric::{FaultParameters, InForce, LinkEnd, LinkReport, Network, OffTimes, Reroutes, Stretch, census, check_credits, check_packets, stuck};
+use weft_fabric::{
+    FaultParameters, InForce, LinkEnd, LinkReport, Network, OffTimes, Reroutes, Stretch, census,
+    check_credits, check_packets, stuck,
+};
 use weft_topo::{
     Ascent, Attachment, Dead, Layout, LinkClass, Routing, Topology, TopologyParameters, UpDownTables, Wiring,
 };
@@ -206,7 +209,6 @@ fn failures_that_come_and_go_conserve_packets_and_credits() {
             let mut alone = Simulation::new(begin_outages(&machine, &script, 1, around), 1);
             let mut expected = conserved(&mut alone);
             expected.sort_unstable();
-            if let Some(stuck) = stuck(&alone) { println!("STUCK {after:?} {parameters:?} {}", format!("{stuck:?}").len()); }
             let state = alone.save().unwrap();
             let counted = census(&alone);
             assert_eq!(counted.supplied, planned(&script));
@@ -241,8 +243,7 @@ fn tables_save_what_the_routing_would_lose() {
     let (stretches, dead) = outages(&machine, |switch, port| switch.0 == 0 && port.0 == 4);
     assert_eq!(dead.len(), 2);
     let lost = |after| {
-        let mut run =
-            Simulation::new(begin_outages(&machine, &script, 1, (&stretches, &dead, after)), 1);
+        let mut run = Simulation::new(begin_outages(&machine, &script, 1, (&stretches, &dead, after)), 1);
         checked(&mut run);
         let rerouted: u64 = run.sites().map(|(_, site)| site.detours().0).sum();
         assert_eq!(rerouted > 0, after.is_some());
@@ -263,7 +264,8 @@ fn a_link_that_comes_back_carries_at_full_rate() {
             script[0].push(Planned { at: Time::from_ps(number * 100_000), to: EndpointId(4), bytes: 256 });
         }
         let x = LinkEnd::Port(SwitchId(4), PortId(1));
-        let off = OffTimes::new(vec![Stretch { from: Time::from_ps(1_000_000), until: Time::from_ps(3_000_000) }]);
+        let off =
+            OffTimes::new(vec![Stretch { from: Time::from_ps(1_000_000), until: Time::from_ps(3_000_000) }]);
         let mut whole = machine.arrivals(&script);
         whole.sort_by_key(|arrived| arrived.at);
         let mut run = begin(&machine, &script, 1, |from, _, _| FaultParameters {

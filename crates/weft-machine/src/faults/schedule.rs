@@ -98,7 +98,11 @@ fn outage(fields: &[String], place: &str) -> Result<ScheduledOutage, Problem> {
     let on_at = if on.is_empty() { None } else { Some(time(on)?) };
     if on_at.is_some_and(|on| on <= off_at) {
         let help = "let on_at be later than off_at, or leave it empty: the link then stays off";
-        return Err(Problem::new(format!("{place}: it comes back at {on}, before it fails at {off}"), "", help));
+        return Err(Problem::new(
+            format!("{place}: it comes back at {on}, before it fails at {off}"),
+            "",
+            help,
+        ));
     }
     let links = match to.as_str() {
         "" => FaultyLinks::Of(from.clone()),
@@ -141,7 +145,8 @@ mod tests {
     /// Catches a line that is read as another, and lines that are refused without their number.
     #[test]
     fn schedules_are_read_line_by_line() {
-        let text = "# our cluster in May\nfrom, to, off_at, on_at\n\nswitch 0,,20us,40us\nswitch 3, 17 ,25us,\n";
+        let text =
+            "# our cluster in May\nfrom, to, off_at, on_at\n\nswitch 0,,20us,40us\nswitch 3, 17 ,25us,\n";
         let outages = parse("may.csv", text).unwrap();
         let at = Span::from_us;
         assert_eq!(outages[0].links, FaultyLinks::Of("switch 0".to_owned()));
@@ -159,7 +164,8 @@ mod tests {
             ("0,,20us,30us\n0,,29us,40us\n", Some("may.csv:3: it fails at 29us while it is off")),
             ("0,1,30us,40us\n1,0,20us,\n", Some("may.csv:2: it fails at 30us while it is off")),
         ] {
-            let parsed = parse("may.csv", &format!("{head}{lines}")).map_err(|problem| problem.nowhere().to_string());
+            let parsed =
+                parse("may.csv", &format!("{head}{lines}")).map_err(|problem| problem.nowhere().to_string());
             match why {
                 None => assert!(parsed.is_ok(), "{lines}: {parsed:?}"),
                 Some(why) => assert!(parsed.clone().unwrap_err().contains(why), "{lines}: {parsed:?}"),

@@ -65,7 +65,11 @@ impl Failures {
                     Attachment::Endpoint(_) | Attachment::Nothing => None,
                 };
                 for end in [Some((switch, port)), far].into_iter().flatten() {
-                    if is_off { dead.insert(end) } else { dead.remove(&end) };
+                    if is_off {
+                        dead.insert(end)
+                    } else {
+                        dead.remove(&end)
+                    };
                 }
             }
             if states.len() == most {
@@ -134,7 +138,10 @@ impl Failures {
             lines.push(format!("and during {more} more times"));
         }
         if self.is_cut_short {
-            lines.push(format!("there are more than {} states of failed links: later ones were not looked at", MAX_STATES));
+            lines.push(format!(
+                "there are more than {} states of failed links: later ones were not looked at",
+                MAX_STATES
+            ));
         }
         lines
     }
@@ -187,10 +194,18 @@ fn describe(state: &FailureState, layout: &Layout) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let until = if until == Time::NEVER { " on, for good,".to_owned() } else { format!(" to {}", until - Time::ZERO) };
+    let until = if until == Time::NEVER {
+        " on, for good,".to_owned()
+    } else {
+        format!(" to {}", until - Time::ZERO)
+    };
     let are = if endpoints.len() == 1 { "is" } else { "are" };
     let (from, named) = (from - Time::ZERO, named.join(", "));
-    format!("from {from}{until} {} of {} endpoints {are} cut off from the others: {named}{more}", endpoints.len(), layout.endpoints())
+    format!(
+        "from {from}{until} {} of {} endpoints {are} cut off from the others: {named}{more}",
+        endpoints.len(),
+        layout.endpoints()
+    )
 }
 
 impl AssemblyError {
@@ -236,7 +251,8 @@ mod tests {
         assert_eq!(failures.states[0].cut_off.concat(), of_leaf);
         assert_eq!(failures.states[2].cut_off, [vec![EndpointId(0)]]);
         let lines = failures.cuts(&layout);
-        let expected = format!("from 40us to 50us 1 of {} endpoints is cut off from the others: 0", layout.endpoints());
+        let expected =
+            format!("from 40us to 50us 1 of {} endpoints is cut off from the others: 0", layout.endpoints());
         assert_eq!(lines[2], expected);
         assert!(lines[3].starts_with("from 60us on, for good, 1 of"), "{}", lines[3]);
     }
@@ -245,8 +261,12 @@ mod tests {
     #[test]
     fn tables_follow_the_states_after_the_reaction_time() {
         let reroute = ["fabric.reroute=up-down", "fabric.reroute_after=2us"];
-        let (one, other) = ("{of=\"switch 0 port 40\", off_at=\"20us\", on_at=\"40us\"}", "{of=\"switch 0 port 40\", off_at=\"60us\", on_at=\"61us\"}");
-        let rules = format!("faults=[{one}, {other}, {{of=\"endpoint 1\", off_at=\"30us\", on_at=\"35us\"}}]");
+        let (one, other) = (
+            "{of=\"switch 0 port 40\", off_at=\"20us\", on_at=\"40us\"}",
+            "{of=\"switch 0 port 40\", off_at=\"60us\", on_at=\"61us\"}",
+        );
+        let rules =
+            format!("faults=[{one}, {other}, {{of=\"endpoint 1\", off_at=\"30us\", on_at=\"35us\"}}]");
         let (machine, layout, failures) = failures_of(&[&rules, reroute[0], reroute[1]]);
         let reroutes = failures.unwrap().reroutes(&layout, machine.reroute_after.unwrap()).unwrap();
         assert_eq!(reroutes.tables.len(), 1, "the same link twice, and an endpoint's");

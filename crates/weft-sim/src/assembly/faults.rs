@@ -37,7 +37,9 @@ struct Side(End, Option<PortId>);
 impl Side {
     fn is(self, end: End) -> bool {
         match (end, self) {
-            (End::Port(switch, port), Side(End::Switch(own), Some(own_port))) => (switch, port) == (own, own_port),
+            (End::Port(switch, port), Side(End::Switch(own), Some(own_port))) => {
+                (switch, port) == (own, own_port)
+            }
             (end, Side(own, _)) => end == own,
         }
     }
@@ -144,7 +146,9 @@ impl Faults {
 fn number(side: Side) -> u64 {
     let port = |switch: SwitchId, port: u32| u64::from(switch.0) << 32 | u64::from(port);
     match side {
-        Side(End::Port(switch, number), _) | Side(End::Switch(switch), Some(number)) => port(switch, number.0),
+        Side(End::Port(switch, number), _) | Side(End::Switch(switch), Some(number)) => {
+            port(switch, number.0)
+        }
         Side(End::Switch(switch), None) => port(switch, u32::MAX),
         Side(End::Endpoint(endpoint), _) => 1 << 63 | u64::from(endpoint.0),
     }
@@ -166,11 +170,7 @@ pub fn faults(machine: &Machine, layout: &Layout, seed: u64) -> Result<Option<Fa
     Ok((!rules.is_empty()).then_some(Faults { rules, seed }))
 }
 
-fn resolve(
-    number: usize,
-    rule: &FaultRule,
-    layout: &Layout,
-) -> Result<Vec<Rule>, AssemblyError> {
+fn resolve(number: usize, rule: &FaultRule, layout: &Layout) -> Result<Vec<Rule>, AssemblyError> {
     let refused = |why: String| AssemblyError::Fault { number, why };
     let written = |off: Span, on: Option<Span>| {
         let until = on.map_or(Time::NEVER, |on| Time::ZERO + on);
@@ -257,9 +257,8 @@ fn end(name: &str, layout: &Layout) -> Result<End, String> {
 /// Whether a link joins two ends.
 fn joined(layout: &Layout, one: End, other: End) -> bool {
     let (switch, other) = match (one, other) {
-        (End::Switch(switch) | End::Port(switch, _), other) | (other, End::Switch(switch) | End::Port(switch, _)) => {
-            (switch, other)
-        }
+        (End::Switch(switch) | End::Port(switch, _), other)
+        | (other, End::Switch(switch) | End::Port(switch, _)) => (switch, other),
         (End::Endpoint(_), End::Endpoint(_)) => return false,
     };
     let own = if let End::Endpoint(_) = one { other } else { one };

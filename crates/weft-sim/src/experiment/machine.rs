@@ -15,7 +15,8 @@ use weft_machine::{
 };
 use weft_results::AssumedConstant;
 use weft_topo::{
-    Attachment, ClassUse, Layout, PatternLoad, Rerouted, Routing, Topology as _, figures_with_progress, prove, prove_classes,
+    Attachment, ClassUse, Layout, PatternLoad, Rerouted, Routing, Topology as _, figures_with_progress,
+    prove, prove_classes,
 };
 use weft_units::{Bytes, EndpointId, PortId, SwitchId};
 
@@ -191,7 +192,9 @@ pub struct LinkName {
 pub fn links(input: &MachineInput) -> Result<impl Iterator<Item = LinkName> + use<>, ExperimentError> {
     let (_, layout) = assembled(input)?;
     let layout = std::rc::Rc::new(layout);
-    let class = |layout: &Layout, switch, port| layout.link_classes()[usize::from(layout.link_class(switch, port).0)].to_owned();
+    let class = |layout: &Layout, switch, port| {
+        layout.link_classes()[usize::from(layout.link_class(switch, port).0)].to_owned()
+    };
     let of_endpoints = layout.clone();
     let endpoints = (0..layout.endpoints()).map(EndpointId).map(move |endpoint| {
         let (switch, port) = of_endpoints.attachment(endpoint);
@@ -434,9 +437,14 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
 
 /// The states of a machine's failures with the proofs of their tables, and whether all of these hold. Random
 /// failures are those of seed 1.
-fn check_failures(machine: &Machine, layout: &Layout) -> Result<(Option<FailureCheck>, bool), ExperimentError> {
+fn check_failures(
+    machine: &Machine,
+    layout: &Layout,
+) -> Result<(Option<FailureCheck>, bool), ExperimentError> {
     let faults = assembly::faults(machine, layout, 1).map_err(ExperimentError::input)?;
-    let Some(failures) = assembly::failures(faults.as_ref(), layout, machine) else { return Ok((None, true)) };
+    let Some(failures) = assembly::failures(faults.as_ref(), layout, machine) else {
+        return Ok((None, true));
+    };
     let (states, cuts) = (failures.states.len() as u64, failures.cuts(layout));
     let Some(after) = machine.reroute_after else {
         return Ok((Some(FailureCheck { states, cuts, tables: None, proof: Vec::new() }), true));

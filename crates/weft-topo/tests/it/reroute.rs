@@ -157,7 +157,9 @@ fn a_tree_keeps_its_routes() {
 /// Catches leaves that are joined only through a third one, which no order by levels serves.
 #[test]
 fn two_leaves_without_a_common_spine_are_served() {
-    let tree = TopologyParameters::examples().into_iter().find(|one| matches!(one, TopologyParameters::SpineLeaf(_)));
+    let tree = TopologyParameters::examples()
+        .into_iter()
+        .find(|one| matches!(one, TopologyParameters::SpineLeaf(_)));
     let layout = tree.unwrap().build().unwrap();
     let leaf = |endpoint: u32| layout.attachment(EndpointId(endpoint)).0;
     let (one, other) = (leaf(0), leaf(layout.endpoints() - 1));
@@ -170,7 +172,8 @@ fn two_leaves_without_a_common_spine_are_served() {
                 behind.push((port, spine, far));
             }
         }
-        let all: Vec<SwitchId> = behind.iter().map(|(_, spine, _)| *spine).collect::<BTreeSet<_>>().into_iter().collect();
+        let all: Vec<SwitchId> =
+            behind.iter().map(|(_, spine, _)| *spine).collect::<BTreeSet<_>>().into_iter().collect();
         spines.insert(all[keep]);
         for (port, spine, far) in behind.into_iter().filter(|(_, spine, _)| *spine != all[keep]) {
             dead.extend([(leaf, port), (spine, far)]);
@@ -181,6 +184,10 @@ fn two_leaves_without_a_common_spine_are_served() {
     let tables = UpDownTables::new(&wiring, &dead);
     prove(&Rerouted::new(&layout, &wiring, &tables)).unwrap();
     let ends = (EndpointId(0), EndpointId(layout.endpoints() - 1));
-    assert_eq!(walk(&layout, (&wiring, &tables, &dead), ends, |_| 0), Some(4), "leaf, spine, leaf, spine, leaf");
+    assert_eq!(
+        walk(&layout, (&wiring, &tables, &dead), ends, |_| 0),
+        Some(4),
+        "leaf, spine, leaf, spine, leaf"
+    );
     assert_eq!(wiring.islands(&dead).len(), 1);
 }
