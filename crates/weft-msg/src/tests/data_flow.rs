@@ -66,7 +66,7 @@ pub struct DataFlows {
 impl Observer for DataFlows {
     fn posted(&mut self, from: RankId, to: RankId, envelope: &Envelope) {
         match envelope.body {
-            Body::Eager { matching, .. } => {
+            Body::Eager { matching, .. } | Body::Multicast { matching } => {
                 let flow = self.called(matching);
                 self.flows[flow].posted(from, to, envelope);
             }
@@ -87,7 +87,7 @@ impl Observer for DataFlows {
     fn delivered(&mut self, to: RankId, envelope: &Envelope) {
         let from = envelope.source;
         let message = match envelope.body {
-            Body::Eager { matching, .. } => {
+            Body::Eager { matching, .. } | Body::Multicast { matching } => {
                 let flow = self.called(matching);
                 self.flows[flow].next_eager(from, to)
             }
@@ -146,7 +146,9 @@ impl DataFlow {
     /// The first message without announcement that has not arrived.
     fn next_eager(&mut self, from: RankId, to: RankId) -> Option<&mut Message> {
         let mut messages = self.messages(from, to);
-        messages.find(|message| !message.arrived && message.kind == EnvelopeKind::Eager)
+        messages.find(|message| {
+            !message.arrived && matches!(message.kind, EnvelopeKind::Eager | EnvelopeKind::Multicast)
+        })
     }
 
     /// The announced message whose data goes to this entry.
@@ -296,6 +298,13 @@ fn exchanges_blocks(kind: Collective) -> bool {
     matches!(kind, Collective::Alltoall | Collective::Alltoallv) || linear::is_neighbourhood(kind)
 }
 
+/// A step with a message of its own for each receiver.
+fn one_by_one(step: &RoundStep, part: &MemberPart) -> Vec<RoundStep> {
+    let RoundStep::Multicast { piece } = *step else { return vec![*step] };
+    let others = (0..part.members).filter(|member| *member != part.me);
+    others.map(|to| RoundStep::Send { to, from: RankBuffer::Data, piece }).collect()
+}
+
 impl Member {
     fn new(part: MemberPart, algorithm: Algorithm) -> Member {
         let (me, total) = (1u64 << part.me, part.layout().total());
@@ -341,7 +350,7 @@ impl Member {
         for round in 0..schedule.rounds(&part) {
             let mut steps = RoundSteps::default();
             schedule.round(&part, round, &mut steps);
-            let steps = steps.iter().copied();
+            let steps = steps.iter().flat_map(|step| one_by_one(step, &part));
             match rounds.last_mut() {
                 Some(before) if overlaps => before.extend(steps),
                 _ => rounds.push(steps.collect()),
