@@ -48,7 +48,7 @@ def weft(command: list[str], words: list[str]) -> dict:
 
 def machine_words(curve: dict, routing: str) -> list[str]:
     """The machine with one of its routings."""
-    sets = [*curve.get("sets", []), f"topology.routing={routing}"]
+    sets = [*curve["switch"], *curve.get("sets", []), f"topology.routing={routing}"]
     return [curve["machine"], *[word for value in sets for word in ("--set", value)]]
 
 

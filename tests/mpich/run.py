@@ -7,7 +7,10 @@ computer but without shared memory. One that does not pass there either says not
 failures.toml lists those that pass over tcp alone, with the reason of each; any other is an error, and so is
 a listed one that passes.
 
-Usage: MPICH_TESTS=PATH run.py [--weft "COMMAND"] [--timeout SECONDS] [--keep FOLDER] [FOLDER|TEST...]
+With --tcp FILE every test is run over tcp, those that pass under weft too: the share is then exactly that of
+what passes over tcp. The file keeps the outcomes, one line each; a test that it has is not run over tcp again.
+
+Usage: MPICH_TESTS=PATH run.py [--weft "COMMAND"] [--timeout SECONDS] [--keep FOLDER] [--tcp FILE] [FOLDER|TEST...]
 
 CONTRIBUTING.md says how the tests are fetched and built. Nothing of MPICH is in this tree.
 """
@@ -147,6 +150,29 @@ def passes(run: Run, test: Test) -> bool:
     return passed
 
 
+class OverTcp:
+    """Outcomes over tcp: those that a file has from an earlier run, and those that are found now."""
+
+    def __init__(self, run: Run, file: Path | None) -> None:
+        self.run = run
+        self.file = file
+        self.outcomes: dict[str, bool] = {}
+        if file and file.exists():
+            for line in file.read_text().splitlines():
+                outcome, name = line.split("\t")
+                self.outcomes[name] = outcome == "passes"
+
+    def passes(self, test: Test) -> bool:
+        """Whether a test passes; it is run where no outcome is kept."""
+        if test.name not in self.outcomes:
+            self.outcomes[test.name] = passes(self.run, test)
+            if self.file:
+                outcome = "passes" if self.outcomes[test.name] else "fails"
+                with self.file.open("a") as file:
+                    file.write(f"{outcome}\t{test.name}\n")
+        return self.outcomes[test.name]
+
+
 def skip(reason: str) -> None:
     """Says that nothing was run, to people and to tools/test.py."""
     line = f"skipped: MPICH's tests: {reason}"
@@ -164,6 +190,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=180, metavar="SECONDS")
     parser.add_argument("only", nargs="*", metavar="FOLDER|TEST")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="here goes what each test has printed")
+    parser.add_argument("--tcp", type=Path, metavar="FILE", help="outcomes over tcp are kept here")
     options = parser.parse_args()
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
@@ -177,7 +204,7 @@ def main() -> None:
     tcp = [str(VENV / "bin/mpiexec"), "-n", "{ranks}"]
     no_shared_memory = {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp"}
     under_weft = Run("weft", tests, weft, options.timeout, {}, options.keep)
-    over_tcp = Run("tcp", tests, tcp, options.timeout, no_shared_memory, options.keep)
+    over_tcp = OverTcp(Run("tcp", tests, tcp, options.timeout, no_shared_memory, options.keep), options.tcp)
     known = tomllib.loads((HERE / "failures.toml").read_text())
 
     everything = [test for folder in FOLDERS for test in read_list(tests, folder)]
@@ -186,29 +213,34 @@ def main() -> None:
         for test in everything
         if not options.only or test.folder in options.only or f"{test.folder}/{test.program}" in options.only
     ]
-    passed, failed, left_out, wrong = 0, [], [], []
+    passed, failed, left_out, wrong = [], [], [], []
     started = time.monotonic()
     for test in chosen:
         if passes(under_weft, test):
-            passed += 1
+            passed.append(test)
             if test.name in known:
                 wrong.append(f"{test.name}: passes, and failures.toml lists it")
             continue
-        if not passes(over_tcp, test):
+        if not over_tcp.passes(test):
             left_out.append(test.name)
             continue
         failed.append(test.name)
         print(f"fails: {test.name}: {known.get(test.name, 'not in failures.toml')}", flush=True)
         if test.name not in known:
             wrong.append(f"{test.name}: passes over tcp, not under weft")
-    compared = passed + len(failed)
-    share = passed / compared if compared else 0.0
+    weft_alone = [test.name for test in passed if options.tcp and not over_tcp.passes(test)]
+    passed_both = len(passed) - len(weft_alone)
+    compared = passed_both + len(failed)
+    share = passed_both / compared if compared else 0.0
     for name in left_out:
         print(f"left out, since it does not pass over tcp: {name}")
+    for name in weft_alone:
+        print(f"left out, since it passes under weft alone: {name}")
     for line in wrong:
         print(f"wrong: {line}")
     seconds = time.monotonic() - started
-    print(f"{passed} of {compared} pass ({share:.1%}), {len(left_out)} left out, {seconds:.0f} s")
+    left_out += weft_alone
+    print(f"{passed_both} of {compared} pass ({share:.1%}), {len(left_out)} left out, {seconds:.0f} s")
     sys.exit(1 if wrong or share < REQUIRED_SHARE else 0)
 
 

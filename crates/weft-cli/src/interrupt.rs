@@ -1,5 +1,6 @@
 //! Ctrl-C, and what a batch system or `timeout` sends (SIGTERM, SIGHUP): the first asks the run to end at its
-//! next virtual epoch, the second ends the process. Under `nohup` SIGHUP stays ignored.
+//! next virtual epoch, or ends the process where nothing has been simulated yet; the second ends the process.
+//! Under `nohup` SIGHUP stays ignored.
 
 use crate::exit::Failure;
 use crate::standard_error::say;
@@ -12,6 +13,10 @@ pub fn on_ctrl_c() -> Result<Interrupt, Failure> {
     let asked = interrupt.clone();
     ctrlc::set_handler(move || {
         if asked.request() {
+            std::process::exit(130);
+        }
+        if asked.is_preparing() {
+            say!("weft: interrupted before anything was simulated");
             std::process::exit(130);
         }
         say!("weft: ending the run; press Ctrl-C again to stop at once");

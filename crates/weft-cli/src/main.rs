@@ -6,8 +6,10 @@
 //!  exit status ◄── exit ◄── standard output ◄── JSON document or tables ◄────────────────┘
 //! ```
 //! One file per command under `command`; `exit` alone knows exit statuses; `output` alone writes to
-//! standard output, `standard_error` alone to standard error.
+//! standard output, `standard_error` alone to standard error; `closed` knows whether standard output was
+//! open.
 
+mod closed;
 mod command;
 mod exit;
 mod interrupt;

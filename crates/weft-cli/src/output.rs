@@ -1,14 +1,56 @@
 //! Standard output: one JSON document, or text and aligned tables. A reader that goes away (`| head`)
 //! ends the command quietly.
 
+use crate::closed;
 use crate::exit::Failure;
 use comfy_table::{CellAlignment, Table, presets};
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
-/// Writes text as it is.
+/// Spaces before the rest of a line that is too long for the terminal, behind those that the line begins
+/// with.
+const HANGING: usize = 4;
+/// The narrowest terminal for which lines are broken.
+const NARROWEST: usize = 20;
+
+/// Writes text. On a terminal, lines that are too long for it are broken between words; elsewhere, and in
+/// files, lines stay whole.
 pub fn text(text: &str) -> Result<(), Failure> {
-    write(|out| out.write_all(text.as_bytes()))
+    let broken = terminal_width().map(|width| broken(text, width));
+    write(|out| out.write_all(broken.as_deref().unwrap_or(text).as_bytes()))
+}
+
+/// Columns of the terminal that standard output goes to; `None`: it goes elsewhere.
+fn terminal_width() -> Option<usize> {
+    let out = io::stdout();
+    let columns = out.is_terminal().then(|| tcgetwinsize(&out).ok()).flatten()?.ws_col;
+    Some(usize::from(columns)).filter(|columns| *columns >= NARROWEST)
+}
+
+/// Text with lines of at most `width` characters: longer ones are broken between words, where they can be.
+fn broken(text: &str, width: usize) -> String {
+    let mut all = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let indent = line.chars().take_while(|sign| *sign == ' ').count();
+        let hanging = " ".repeat((indent + HANGING).min(width / 2));
+        let mut rest = line.trim_end_matches('\n').to_owned();
+        while rest.chars().count() > width {
+            let begins = rest.len() - rest.trim_start().len();
+            let end = rest.char_indices().nth(width + 1).map_or(rest.len(), |(at, _)| at);
+            // A word that is longer than the line stays whole.
+            let space = rest[begins..end].rfind(' ').or_else(|| rest[begins..].find(' '));
+            let Some(space) = space.map(|at| begins + at) else { break };
+            all += rest[..space].trim_end();
+            all.push('\n');
+            rest = hanging.clone() + rest[space..].trim_start();
+        }
+        all += &rest;
+        if line.ends_with('\n') {
+            all.push('\n');
+        }
+    }
+    all
 }
 
 /// Writes a JSON document.
@@ -19,6 +61,9 @@ pub fn document(document: &impl Serialize) -> Result<(), Failure> {
 }
 
 fn write(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    if closed::standard_output() {
+        return Err(Failure::not_kept("cannot write to standard output: it is closed"));
+    }
     let mut out = io::stdout().lock();
     write(&mut out).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::unread(),
@@ -71,5 +116,26 @@ pub fn thousands(value: f64) -> String {
     match units.into_iter().find(|(unit, _)| value >= *unit) {
         Some((unit, name)) => format!("{:.1} {name}", value / unit),
         None => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches words that the terminal breaks, words that are lost, and a loop without an end at one that is
+    /// longer than the line.
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(broken("aaaa bbbb cccc\nd\n", 9), "aaaa bbbb\n    cccc\nd\n");
+        assert_eq!(broken("  aaaa   bbbb", 8), "  aaaa\n    bbbb");
+        assert_eq!(broken("aaaaaaaaaaaaaaaa bb", 8), "aaaaaaaaaaaaaaaa\n    bb");
+        assert_eq!(broken("switch → endpoint", 8), "switch →\n    endpoint");
+        let text = "key   value   a source of many words that goes on and on, for longer than a line\n";
+        for width in NARROWEST..90 {
+            let broken = broken(text, width);
+            assert!(broken.lines().all(|line| line.chars().count() <= width), "{width}: {broken}");
+            assert!(broken.split_whitespace().eq(text.split_whitespace()), "{width}: {broken}");
+        }
     }
 }

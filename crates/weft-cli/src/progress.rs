@@ -34,6 +34,11 @@ impl ProgressListener for Bar {
         }
     }
 
+    fn warn(&self, warning: &str) {
+        // Also with --quiet: no progress, but something to know of the result.
+        self.bar.suspend(|| say!("weft: {warning}"));
+    }
+
     fn advance(&self, share: f64, doing: &str) {
         if share >= 1.0 {
             // Whatever comes behind the last step has the terminal for itself.

@@ -196,3 +196,28 @@ fn a_benchmark_is_explained_by_its_last_iteration() {
     assert_eq!(explained["runs"][0]["ranks"].as_array().unwrap().len(), 8);
     assert!(refused(&["explain", out, "--last", "1us", "--quiet"]).contains("leave --last out"));
 }
+
+/// Catches a size that is explained otherwise alone than among the others, and lists of another length.
+#[test]
+fn one_size_and_the_length_of_lists_can_be_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    json(&["osu", "latency", "-m", "exanest", "--sizes", "8:64", "-o", out, "--quiet", "--json"]);
+    let all = json(&["explain", out, "--quiet", "--json"]);
+    let one = json(&["explain", out, "--quiet", "--json", "--size", "32"]);
+    assert_eq!(all["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(one["runs"].as_array().unwrap().as_slice(), &all["runs"].as_array().unwrap()[2..3]);
+    let short = json(&["explain", out, "--quiet", "--json", "--size", "32", "--top", "3"]);
+    for list in ["places", "longest"] {
+        let first = |document: &Value, count: usize| -> Vec<Value> {
+            document["runs"][0][list].as_array().unwrap().iter().take(count).cloned().collect()
+        };
+        assert_eq!(first(&short, 10), first(&one, 3));
+    }
+    let error = refused(&["explain", out, "--size", "7"]);
+    assert!(error.contains("no such size; they have 8, 16, 32, 64"), "{error}");
+    let (_folder, replay) = replayed();
+    let error = refused(&["explain", replay.to_str().unwrap(), "--size", "8"]);
+    assert!(error.contains("only benchmarks have sizes"), "{error}");
+}

@@ -60,7 +60,7 @@ fn keys_are_explained() {
     for lines in [
         "# Header bytes. As in 256, 4K or 1M. Must be given.\nheader = { value = 16, kind = \"datasheet\"",
         "1 to 4, or a multiple of 4. A whole number. Must be given.\nmezzanines = ",
-        "# Bits per second on the line, coding included. As in 16Gb/s or 100Gb/s.\nrate = ",
+        "of the MAC for Ethernet. As\n# in 16Gb/s or 100Gb/s.\nrate = ",
         "# The machine in a few words. Must be given.\ntitle = \"mine\"\n",
         "# Which way packets go; `dimension-order` where not given. ",
     ] {

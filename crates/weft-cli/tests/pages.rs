@@ -33,6 +33,7 @@ fn pages_and_help_name_the_same_options() {
                 &["machine", "draw"],
                 &["machine", "diff"],
                 &["machine", "new"],
+                &["machine", "names"],
             ] as &[&[&str]],
         ),
         ("traffic", &[&["traffic"]]),

@@ -6,7 +6,7 @@ mod common;
 
 use common::{refused, weft};
 use std::fs::{self, OpenOptions};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -290,4 +290,41 @@ fn errors_of_a_machine_name_its_folder() {
         let error = refused(&with(words, &[text(&machine)]));
         assert!(error.contains(&format!("{}:", text(&machine))), "{error}");
     }
+}
+
+/// Catches a report that is lost with status 0, since Rust puts /dev/null in the place of a closed
+/// descriptor.
+#[test]
+fn a_closed_standard_output_is_told() {
+    let shell = |command: &str, words: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_weft");
+        Command::new("sh").args(["-c", command, program]).args(words).output().unwrap()
+    };
+    for words in [&TRAFFIC[..], &["machine", "list"], &["machine", "list", "--json"], &["--help"]] {
+        let output = shell("\"$0\" \"$@\" >&-", words);
+        let text = said(&output).1;
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {text}");
+        assert!(text.contains("cannot write to standard output: it is closed"), "{words:?}: {text}");
+        // One that is thrown away is not closed.
+        let output = shell("\"$0\" \"$@\" 1<>/dev/null", words);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", said(&output).1);
+    }
+}
+
+/// Catches Ctrl-C that is heard only when a machine of a million endpoints has been built.
+#[test]
+fn ctrl_c_ends_the_building_of_a_machine() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(["traffic", "-m", "communication-ip", "--set", "topology.dims=[100,100,100]"])
+        .args(["--load", "0.1", "--time", "1us"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    // The estimate is told before the network is built.
+    assert!(lines.any(|line| line.contains("of memory")));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(lines.any(|line| line.contains("interrupted before anything was simulated")));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

@@ -43,6 +43,21 @@ fn a_row_says_which_block_is_the_limit() {
     }
 }
 
+/// Catches a switch of `bxi3-fattree` that loses what its crossbar should pass: it accepts all of uniform
+/// traffic that is offered, where plain input queues block at the heads of their queues.
+#[test]
+fn combined_queues_accept_what_input_queues_block() {
+    let accepted = |more: &str| {
+        let case = "-m bxi3-fattree --set topology.k=8 --pattern uniform --layer fabric --load 0.9 --size 4K";
+        let row = row(&format!("{case} --time 50us --check {more}"));
+        row["accepted_load"].as_f64().unwrap()
+    };
+    let (combined, plain) = (accepted(""), accepted("--set switch.kind=input-queued"));
+    assert!(combined > 0.87, "{combined}");
+    assert!(plain < 0.7, "{plain}");
+    assert_eq!(combined, accepted("--threads 3"));
+}
+
 /// Catches a layer that is not past the interface: on the same fabric an interface that costs nothing accepts
 /// the same, also where the machine's own is the limit.
 #[test]
@@ -446,7 +461,7 @@ fn what_cannot_be_run_is_refused_before_it_starts() {
         ("-m communication-ip --set topology.dims=[4000,4000,4000]", "endpoints"),
         ("-m exanest --set fabric.kind=ideal --set ideal.rate=unlimited --set ideal.gap=0ns", "ideal.rate"),
         ("-m exanest --warm-up 2000000s", "--warm-up"),
-        ("-m exanest --set packet.payload=2G --set switch.buffer=3G", "at most 1G"),
+        ("-m exanest --set packet.payload=2G --set switch.buffer=5G", "at most 1G"),
     ] {
         let said = traffic(more);
         assert!(said.contains(mend), "{more}: {said}");

@@ -22,6 +22,7 @@
 mod barrier;
 mod by_site;
 mod event;
+pub mod exponential;
 mod initial;
 mod keys;
 mod lookahead;
@@ -36,7 +37,7 @@ mod threads;
 pub use event::{Event, Order, Payload, SiteId};
 pub use initial::InitialState;
 pub use lookahead::{Lookahead, ZeroLatencyCut};
-pub use model::{Context, Model};
+pub use model::{Context, Model, Pulses};
 pub use prefetch::prefetch;
 pub use random::{Stream, below};
 pub use simulation::{Progress, Simulation, SnapshotError};

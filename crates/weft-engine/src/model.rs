@@ -5,7 +5,16 @@ use crate::pending::{Note, PendingEvents};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BinaryHeap;
-use weft_units::Time;
+use weft_units::{Span, Time};
+
+/// Pulses: virtual times at which all sites stand still, so that the model may look at all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pulses {
+    /// Between two of them; they fall on its multiples, zero left out. Not zero.
+    pub interval: Span,
+    /// The last so many matter, at least one. Of pulses between which nothing happens, only these are made.
+    pub remembered: u64,
+}
 
 /// A model: read-only data shared by all sites, and what a site does with an event.
 pub trait Model: Sync + Sized {
@@ -66,6 +75,30 @@ pub trait Model: Sync + Sized {
         output: &mut Self::Output,
         context: &mut Context<'_, Self::Payload, Self::Note>,
     );
+
+    /// The times at which [`Model::pulse`] is called. `None`: never, and a run costs no more than without.
+    fn pulses(&self) -> Option<Pulses> {
+        None
+    }
+
+    /// A pulse: all that comes before `at` has been handled at every site, and nothing from `at` on. What
+    /// sites share may change here, and only here. A change of a site must not bring its decision forward.
+    fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Self::Site>)
+    where
+        Self: 'a,
+    {
+        let _ = (at, sites.count());
+    }
+
+    /// The part of what sites share that pulses change, as bytes of a snapshot.
+    fn save_shared(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Puts back what [`Model::save_shared`] gave, and says whether it can be of this model.
+    fn resume_shared(&mut self, saved: &[u8]) -> bool {
+        saved.is_empty()
+    }
 }
 
 /// The context in which a site handles an event or decides: it has the clock, and sends events and notes.

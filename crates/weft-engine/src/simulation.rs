@@ -12,7 +12,7 @@
 use crate::event::{Event, SiteId};
 use crate::initial::InitialState;
 use crate::lookahead::Windows;
-use crate::model::Model;
+use crate::model::{Model, Pulses};
 use crate::partition::Partition;
 use crate::pending::{BLOCK, BLOCK_SHIFT, Note, PendingEvents};
 use crate::threads::{self, Stretch, Task, WINDOWS_PER_STRETCH};
@@ -45,6 +45,9 @@ pub enum SnapshotError {
         /// Sites of the model.
         expected: usize,
     },
+    /// Shared state of sites, such as the queues that they publish, that is not of this model.
+    #[error("the snapshot does not have what the sites of this machine share; it is damaged")]
+    OtherShared,
     /// Something is pending at a site or a time where nothing can be.
     #[error(
         "the snapshot has something for site {} at {time}, of {sites} sites and from {now} on; it is damaged",
@@ -70,6 +73,8 @@ pub struct Simulation<M: Model> {
     windows: Windows,
     threads: usize,
     now: Time,
+    /// The number of the last pulse. Whenever a run stands, this is the last up to the present time.
+    pulse: u64,
     /// Whether virtual time stands where nothing is pending.
     stands_when_dry: bool,
 }
@@ -78,6 +83,8 @@ pub struct Simulation<M: Model> {
 #[derive(Serialize, Deserialize)]
 struct Snapshot<S, P, N> {
     now: Time,
+    /// See [`Model::save_shared`].
+    shared: Vec<u8>,
     sites: Vec<S>,
     events: Vec<Event<P>>,
     notes: Vec<Note<N>>,
@@ -109,6 +116,7 @@ impl<M: Model> Simulation<M> {
             windows,
             threads,
             now: Time::ZERO,
+            pulse: 0,
             stands_when_dry: false,
         };
         for event in events {
@@ -194,24 +202,71 @@ impl<M: Model> Simulation<M> {
     /// Handles every event before `until`, window by window, and stops early when nothing is pending or
     /// `interrupt` is raised.
     pub fn run_until(&mut self, until: Time, interrupt: &AtomicBool) -> Progress {
+        let pulses = self.model.pulses();
+        let progress = match pulses {
+            None => self.run_windows(until, interrupt, &mut (self.threads > 1)),
+            Some(pulses) => self.run_from_pulse_to_pulse(pulses, until, interrupt),
+        };
+        let passes = match progress {
+            Progress::Reached => true,
+            Progress::Dry => !self.stands_when_dry && until != Time::NEVER,
+            Progress::Interrupted => false,
+        };
+        if passes {
+            self.now = self.now.max(until);
+        }
+        if let Some(pulses) = pulses {
+            self.make_pulses(pulses);
+        }
+        progress
+    }
+
+    /// [`Simulation::run_windows`] with the pulses between.
+    fn run_from_pulse_to_pulse(&mut self, pulses: Pulses, until: Time, interrupt: &AtomicBool) -> Progress {
+        let interval = pulses.interval.as_ps();
         let mut threaded = self.threads > 1;
         loop {
-            let stretch =
-                if threaded { self.run_threads(until, interrupt) } else { self.run_alone(until, interrupt) };
-            match stretch {
-                Stretch::Ended(progress) => {
-                    let passes = match progress {
-                        Progress::Reached => true,
-                        Progress::Dry => !self.stands_when_dry && until != Time::NEVER,
-                        Progress::Interrupted => false,
-                    };
-                    if passes {
-                        self.now = self.now.max(until);
-                    }
-                    return progress;
+            let next_window = self.partitions.iter().filter_map(|p| p.pending.next_window()).min();
+            let Some(window) = next_window else { return Progress::Dry };
+            // Up to the last pulse before which nothing happens, or to the next.
+            let quiet_until = self.windows.start(window).max(self.now).min(until);
+            let number = (quiet_until.as_ps() / interval).max(self.pulse + 1);
+            let pulse = Time::from_ps(number.saturating_mul(interval));
+            if pulse > until {
+                return self.run_windows(until, interrupt, &mut threaded);
+            }
+            match self.run_windows(pulse, interrupt, &mut threaded) {
+                Progress::Reached => {
+                    self.now = self.now.max(pulse);
+                    self.make_pulses(pulses);
                 }
-                Stretch::Busy => threaded = self.threads > 1,
-                Stretch::Idle => threaded = false,
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Makes those of the pulses up to the present time that are still to be made and matter. Nothing has
+    /// happened between them.
+    fn make_pulses(&mut self, pulses: Pulses) {
+        let Pulses { interval, remembered } = pulses;
+        let last = self.now.as_ps() / interval.as_ps();
+        let first = (self.pulse + 1).max((last + 1).saturating_sub(remembered));
+        for number in first..=last {
+            let sites = self.partitions.iter_mut().flat_map(|p| &mut p.sites);
+            self.model.pulse(Time::from_ps(number * interval.as_ps()), sites);
+        }
+        self.pulse = last;
+    }
+
+    /// Handles every event before `until`, alone or with threads: to begin with as `threaded` says.
+    fn run_windows(&mut self, until: Time, interrupt: &AtomicBool, threaded: &mut bool) -> Progress {
+        loop {
+            let stretch =
+                if *threaded { self.run_threads(until, interrupt) } else { self.run_alone(until, interrupt) };
+            match stretch {
+                Stretch::Ended(progress) => return progress,
+                Stretch::Busy => *threaded = self.threads > 1,
+                Stretch::Idle => *threaded = false,
             }
         }
     }
@@ -281,7 +336,8 @@ impl<M: Model> Simulation<M> {
             self.partitions.iter().flat_map(|p| p.pending.pending_notes()).copied().collect();
         notes.sort_unstable_by_key(|note| (note.site, note.time, note.note));
         let sites: Vec<&M::Site> = self.partitions.iter().flat_map(|p| &p.sites).collect();
-        let snapshot = Snapshot { now: self.now, sites, events, notes };
+        let shared = self.model.save_shared();
+        let snapshot = Snapshot { now: self.now, shared, sites, events, notes };
         postcard::to_stdvec(&snapshot).map_err(SnapshotError::Unreadable)
     }
 
@@ -295,7 +351,7 @@ impl<M: Model> Simulation<M> {
         bytes: &[u8],
         threads: usize,
     ) -> Result<Simulation<M>, SnapshotError> {
-        let InitialState { model, sites: unused_sites, events: unused_events, lookahead } = initial;
+        let InitialState { mut model, sites: unused_sites, events: unused_events, lookahead } = initial;
         let sites = unused_sites.len();
         // The saved ones take their place: both together may not fit the memory.
         drop((unused_sites, unused_events));
@@ -310,9 +366,13 @@ impl<M: Model> Simulation<M> {
         if let Some((site, time)) = waiting.find(|&(site, time)| site.index() >= sites || time < now) {
             return Err(SnapshotError::Misplaced { site, time, sites, now });
         }
+        if !model.resume_shared(&snapshot.shared) {
+            return Err(SnapshotError::OtherShared);
+        }
+        let pulse = model.pulses().map_or(0, |pulses| now.as_ps() / pulses.interval.as_ps());
         let begun = InitialState { model, sites: snapshot.sites, events: Vec::new(), lookahead };
         let mut simulation = Simulation::new(begun, threads);
-        simulation.now = snapshot.now;
+        (simulation.now, simulation.pulse) = (snapshot.now, pulse);
         for event in snapshot.events {
             simulation.insert(event);
         }
@@ -335,6 +395,9 @@ mod tests {
     struct Phold {
         sites: u32,
         lookahead: Span,
+        pulses: Option<Pulses>,
+        /// Digests of all sites at the last two pulses, by the pulse's number.
+        seen: [u64; 2],
     }
 
     /// Jobs from this number on tell a neighbour of a decision, and end there.
@@ -381,6 +444,10 @@ mod tests {
             context: &mut Context<'_, Job, u32>,
         ) {
             *output += 1;
+            if let Some(Pulses { interval, .. }) = self.pulses {
+                let last = (context.now().as_ps() / interval.as_ps()) as usize;
+                site.note(self.seen[last % 2] ^ self.seen[(last + 1) % 2] << 1);
+            }
             site.note(event.time.as_ps() ^ u64::from(event.payload.number) << 40);
             if event.payload.number >= DECIDED {
                 return;
@@ -426,7 +493,33 @@ mod tests {
                 payload,
             });
         }
+
+        fn pulses(&self) -> Option<Pulses> {
+            self.pulses
+        }
+
+        fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Site>) {
+            let Some(Pulses { interval, .. }) = self.pulses else { unreachable!("no pulses") };
+            assert!(at > Time::ZERO && at.as_ps().is_multiple_of(interval.as_ps()));
+            let digest = sites.fold(at.as_ps(), |sum, site| sum.rotate_left(5) ^ site.digest);
+            self.seen[(at.as_ps() / interval.as_ps()) as usize % 2] = digest;
+        }
+
+        fn save_shared(&self) -> Vec<u8> {
+            postcard::to_stdvec(&self.seen).unwrap()
+        }
+
+        fn resume_shared(&mut self, saved: &[u8]) -> bool {
+            postcard::from_bytes(saved).map(|seen| self.seen = seen).is_ok()
+        }
     }
+
+    const PULSES: [Option<Pulses>; 4] = [
+        None,
+        Some(Pulses { interval: Span::from_ps(70_001), remembered: 2 }),
+        Some(Pulses { interval: Span::from_ps(200_000), remembered: 2 }),
+        Some(Pulses { interval: Span::from_ps(900_000), remembered: 2 }),
+    ];
 
     fn sites(count: u32) -> Vec<Site> {
         let site = |i| Site {
@@ -438,8 +531,8 @@ mod tests {
         (0..count).map(site).collect()
     }
 
-    fn initial(count: u32, lookahead: u64) -> InitialState<Phold> {
-        let model = Phold { sites: count, lookahead: Span::from_ps(lookahead) };
+    fn initial(count: u32, lookahead: u64, pulses: Option<Pulses>) -> InitialState<Phold> {
+        let model = Phold { sites: count, lookahead: Span::from_ps(lookahead), pulses, seen: [0; 2] };
         let lookahead = Lookahead::across([(model.lookahead, "x")]).unwrap();
         let start = |number| Event {
             time: Time::from_ps(u64::from(number % 3)),
@@ -452,7 +545,7 @@ mod tests {
     }
 
     fn phold(count: u32, lookahead: u64, threads: usize) -> Simulation<Phold> {
-        Simulation::new(initial(count, lookahead), threads)
+        Simulation::new(initial(count, lookahead, None), threads)
     }
 
     fn digest(simulation: &mut Simulation<Phold>) -> (Vec<u64>, u64) {
@@ -465,28 +558,70 @@ mod tests {
         /// Catches results that depend on partitions, threads, epochs, or on having been saved.
         #[test]
         fn the_same_for_any_number_of_threads_and_after_resume(
-            count in 65u32..1_000, lookahead in 1u64..20_000, threads in 2usize..6, epoch in 1u64..9_000_000,
+            (count, threads) in (65u32..1_000, 2usize..6), lookahead in 1u64..20_000,
+            epoch in 1u64..9_000_000, pulses in prop::sample::select(&PULSES),
         ) {
             let never = AtomicBool::new(false);
             let end = Time::from_ps(10_000_000);
-            let mut alone = phold(count, lookahead, 1);
+            let mut alone = Simulation::new(initial(count, lookahead, pulses), 1);
             alone.run_until(end, &never);
             let expected = digest(&mut alone);
 
-            let mut many = phold(count, lookahead, threads);
+            let mut many = Simulation::new(initial(count, lookahead, pulses), threads);
             many.run_until(Time::from_ps(epoch), &never);
             let handled = digest(&mut many).1;
             let bytes = many.save().unwrap();
             many.run_until(end, &never);
             prop_assert_eq!(&digest(&mut many), &expected);
 
-            let mut resumed = Simulation::resume(initial(count, lookahead), &bytes, 2).unwrap();
+            let mut resumed = Simulation::resume(initial(count, lookahead, pulses), &bytes, 2).unwrap();
             resumed.run_until(end, &never);
             let after = digest(&mut resumed);
             prop_assert_eq!(after.0, expected.0);
             prop_assert_eq!(after.1 + handled, expected.1);
             prop_assert_eq!(resumed.save().unwrap(), many.save().unwrap());
         }
+
+        /// Catches pulses that are left out though something happened between them, and those that are made
+        /// late, or twice. Few sites and jobs, so that virtual time leaps; events are inserted after a run
+        /// has found nothing more.
+        #[test]
+        fn pulses_that_are_left_out_are_not_missed(
+            count in 1u32..4, interval in 3_000u64..400_000,
+            epochs in prop::collection::vec(1u64..3_000_000, 1..6),
+        ) {
+            let never = AtomicBool::new(false);
+            let run = |remembered| {
+                let pulses = Some(Pulses { interval: Span::from_ps(interval), remembered });
+                let mut simulation = Simulation::new(initial(count, 1_000, pulses), 1);
+                let mut end = Time::ZERO;
+                for epoch in &epochs {
+                    end += Span::from_ps(*epoch);
+                    simulation.run_until(end, &never);
+                }
+                (digest(&mut simulation), simulation.save().unwrap())
+            };
+            prop_assert!(run(2) == run(u64::MAX));
+        }
+    }
+
+    /// Catches a pulse that is missed or made twice where a run has found nothing more for a while.
+    #[test]
+    fn pulses_go_on_where_nothing_is_pending() {
+        let never = AtomicBool::new(false);
+        let pulses = Some(Pulses { interval: Span::from_ps(1_000), remembered: 2 });
+        let InitialState { model, sites, lookahead, .. } = initial(2, 100, pulses);
+        let mut simulation = Simulation::new(InitialState { model, sites, events: Vec::new(), lookahead }, 1);
+        assert_eq!(simulation.run_until(Time::from_ps(5_500), &never), Progress::Dry);
+        assert_eq!((simulation.now(), simulation.pulse), (Time::from_ps(5_500), 5));
+        simulation.stand_when_dry();
+        assert_eq!(simulation.run_until(Time::from_ps(9_500), &never), Progress::Dry);
+        assert_eq!((simulation.now(), simulation.pulse), (Time::from_ps(5_500), 5));
+        let payload = Job { number: DECIDED, hops: 0 };
+        let time = Time::from_ps(7_200);
+        simulation.insert(Event { time, site: SiteId(0), order: Order::new(0, 0), payload });
+        assert_eq!(simulation.run_until(Time::from_ps(7_201), &never), Progress::Reached);
+        assert_eq!(simulation.pulse, 7);
     }
 
     #[test]
@@ -503,9 +638,15 @@ mod tests {
     #[test]
     fn a_foreign_snapshot_is_refused() {
         let bytes = phold(70, 100, 1).save().unwrap();
-        let resume =
-            |bytes: &[u8], sites| Simulation::resume(initial(sites, 100), bytes, 1).map(|_| ()).unwrap_err();
+        let resume = |bytes: &[u8], sites| {
+            Simulation::resume(initial(sites, 100, None), bytes, 1).map(|_| ()).unwrap_err()
+        };
         assert!(matches!(resume(&bytes, 71), SnapshotError::OtherModel { found: 70, expected: 71 }));
         assert!(matches!(resume(&bytes[..40], 70), SnapshotError::Unreadable(_)));
+        // What the sites share is missing.
+        let mut without = InitialState { ..initial(70, 100, None) };
+        without.model.seen = [1, 2];
+        let bytes = Simulation::new(without, 1).save().unwrap();
+        assert_eq!(Simulation::resume(initial(70, 100, None), &bytes, 1).unwrap().model.seen, [1, 2]);
     }
 }

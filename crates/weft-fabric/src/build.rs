@@ -1,5 +1,7 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
+use crate::arbiter::RequestGroups;
+use crate::board::{Board, Publishing};
 use crate::channel::Channels;
 use crate::constants::Constants;
 use crate::credit::Credits;
@@ -8,19 +10,27 @@ use crate::event::{EventKind, Wire};
 use crate::fault::{Fault, FaultParameters};
 use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
+use crate::link_layer::{LayerKind, LayerState, Load};
+use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, FasterLink, FlowControl, Forwarding, PacketFormat, Speedup,
+    SwitchKind, SwitchParameters,
 };
-use crate::switch::{Crossbar, OutputQueued, Peer, Port, Ports, Switch};
+use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
+use crate::switch::{Crossbar, CrossbarPace, Gauges, OutputQueued, Peer, Port, Ports, Switch};
+use crate::traffic_class::TrafficClass;
+use std::collections::BTreeSet;
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
-use weft_topo::{Attachment, LinkClass, Routing, Topology};
+use weft_topo::{Attachment, ChannelPlan, LinkClass, Routing, Topology, UnevenChannels};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 /// Most ports of a switch: what the packet header has bits for.
 const MAX_PORTS: u32 = 4096;
-/// Most virtual channels of a link.
-pub(crate) const MAX_CHANNELS: u32 = 16;
+/// Most virtual channels of a link: a set of them is a word.
+pub const MAX_CHANNELS: u32 = 64;
+/// Most virtual channels of a switch, over all its ports: they are numbered in 16 bits.
+const MAX_CHANNELS_OF_SWITCH: u64 = 1 << 16;
 
 /// Parameters of a packet network.
 pub struct NetworkParameters<T> {
@@ -55,6 +65,30 @@ pub enum BuildError {
         /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
     },
+    /// A buffer that does not hold the head-room of a pause and a packet.
+    #[error(
+        "an input buffer of {room} does not hold the head-room of {headroom} behind a `{class}` link and a \
+         packet of {packet}"
+    )]
+    HeadroomTooLarge {
+        /// The kind of link.
+        class: String,
+        /// The buffer of a virtual channel.
+        room: Bytes,
+        /// The head-room.
+        headroom: Bytes,
+        /// Bytes of the largest packet, as it counts in the buffer.
+        packet: Bytes,
+    },
+    /// Pauses where the head-room of a buffer has no bound that is known.
+    #[error(
+        "pause is not modelled {with}; set fabric.flow_control=credits, or switch.kind=output-queued and \
+         links without replay"
+    )]
+    PauseWithoutBound {
+        /// The reason.
+        with: &'static str,
+    },
     /// A packet takes longer on a link than the model can say.
     #[error(
         "a packet of {packet} takes more than 4 ms on a `{class}` link; use smaller packets or a faster link"
@@ -65,10 +99,52 @@ pub enum BuildError {
         /// Bytes of the largest packet.
         packet: Bytes,
     },
+    /// A link layer that would repeat a packet for ever.
+    #[error(
+        "a packet of {packet} is more often hit by bit errors than not on a `{class}` link; let \
+         links.*.bit_errors be less, or packets smaller"
+    )]
+    TooManyBitErrors {
+        /// The kind of link.
+        class: String,
+        /// Bytes of the largest packet.
+        packet: Bytes,
+    },
+    /// A replay buffer too small for a packet.
+    #[error(
+        "the replay buffer of `{class}` links does not hold a packet, which takes {packet} on the line; \
+         write replay_buffer = \"{packet}\" or more"
+    )]
+    ReplayBufferTooSmall {
+        /// The kind of link.
+        class: String,
+        /// Bytes of the largest packet on the line.
+        packet: Bytes,
+    },
+    /// A crossbar whose time per byte needs more than 64 bits.
+    #[error(
+        "a crossbar {speedup} times as fast as the fastest link is not exact in 64 bits; use round rates"
+    )]
+    CrossbarNotExact {
+        /// The speed-up.
+        speedup: Speedup,
+    },
+    /// Queues that are published more often than switches can tell one another.
+    #[error(
+        "queues are published every {interval}; links between switches take {least}, and no switch knows \
+         of another's sooner"
+    )]
+    PublishedTooOften {
+        /// Between two pulses.
+        interval: Span,
+        /// The lookahead of the engine.
+        least: Span,
+    },
     /// More ports or virtual channels than the packet header has bits for.
     #[error(
         "a switch has {ports} ports and {channels} virtual channels; at most {MAX_PORTS} and \
-         {MAX_CHANNELS} are supported"
+         {MAX_CHANNELS} are supported, and fewer than {MAX_CHANNELS_OF_SWITCH} of all ports together, where \
+         those of a port count as the next power of two"
     )]
     SwitchTooLarge {
         /// Ports.
@@ -76,6 +152,9 @@ pub enum BuildError {
         /// Virtual channels.
         channels: u32,
     },
+    /// A number of virtual channels that routing and traffic classes cannot share.
+    #[error(transparent)]
+    UnevenChannels(#[from] UnevenChannels),
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
@@ -89,12 +168,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         mut make_interface: impl FnMut(EndpointId, &N::Parameters) -> N,
     ) -> Result<InitialState<Network<T, N>>, BuildError> {
         let constants = parameters.constants()?;
-        let NetworkParameters { layout: topology, switch, seed, .. } = parameters;
+        let NetworkParameters { layout: topology, seed, .. } = parameters;
         let mut builder = Builder::new(&topology, &constants, |id| make_interface(id, &interface));
         (0..topology.switches()).for_each(|switch| builder.add_switch(SwitchId(switch), seed));
         let Builder { sites, events, places, used_between_switches, .. } = builder;
         let lookahead = lookahead(&constants, &used_between_switches, &topology.link_classes())?
-            .with_notice(notice(&switch, &constants.format, &constants.links));
+            .with_notice(notice(&constants));
         let directory = Directory::new(places, lookahead.span());
         let model = Network { topology, constants, directory, interface };
         Ok(InitialState { model, sites, events, lookahead })
@@ -102,11 +181,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 }
 
 impl<T: Topology + Routing> NetworkParameters<T> {
-    /// Checks that the parameters fit together, as [`Network::build`] does.
+    /// Checks that the parameters fit together, as [`Network::build`] and [`Network::publish_queues`] do.
     ///
     /// # Errors
-    /// As of [`Network::build`].
-    pub fn check(&self) -> Result<(), BuildError> {
+    /// As of these.
+    pub fn check(&self, publishing: Option<Publishing>) -> Result<(), BuildError> {
         let constants = self.constants()?;
         let names = self.layout.link_classes();
         let mut used = vec![false; names.len()];
@@ -117,7 +196,31 @@ impl<T: Topology + Routing> NetworkParameters<T> {
                 }
             }
         }
-        lookahead(&constants, &used, &names).map(drop)
+        let lookahead = lookahead(&constants, &used, &names)?.with_notice(notice(&constants));
+        publishing.map_or(Ok(()), |publishing| publishing.check(lookahead.span()))
+    }
+
+    /// The head-room that input buffers behind each kind of links need so that pauses lose nothing, by class.
+    /// Empty where nothing pauses, or a link is too slow for the model.
+    pub fn headroom(&self) -> Vec<(&str, Headroom)> {
+        let NetworkParameters { layout, format, switch, .. } = self;
+        let FlowControl::Pause(pause) = &switch.flow_control else { return Vec::new() };
+        let largest = format.overhead() + format.payload;
+        let names = layout.link_classes();
+        let kinds = self.links.iter().zip(&names).map(|(link, class)| link_kind(link, class, largest));
+        let Ok(links) = kinds.collect::<Result<Vec<LinkKind>, _>>() else { return Vec::new() };
+        let Ok(plan) = self.plan() else { return Vec::new() };
+        let rule = HeadroomRule { switch, format, links: &links, vcs: plan.total() };
+        names.into_iter().zip(links.iter().map(|link| rule.of(link, pause))).collect()
+    }
+
+    /// The virtual channels of its links.
+    ///
+    /// # Errors
+    /// A number that the routing and the traffic classes cannot share.
+    pub fn plan(&self) -> Result<ChannelPlan, UnevenChannels> {
+        let ChannelParameters { total, lane, classes } = self.switch.channels;
+        ChannelPlan::new(total, self.layout.virtual_channels(), classes.count(), lane)
     }
 
     /// The constants of the network, if its parameters fit together.
@@ -125,30 +228,124 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let NetworkParameters { layout, format, switch, .. } = self;
         let largest = format.overhead() + format.payload;
         let largest_room = switch.credit.taken_by(largest);
-        let vcs = layout.virtual_channels();
+        let plan = self.plan()?;
+        let vcs = plan.total();
         let buffer = switch.buffer_of_channel(vcs);
         check_buffers(switch, buffer, largest)?;
         let names = layout.link_classes();
-        let links = self.links.iter().zip(names);
+        let links = self.links.iter().zip(&names);
         let links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
+        let crossbar = match switch.kind {
+            SwitchKind::CombinedInputOutput(speedup) => {
+                CrossbarPace::new(&links, speedup, largest, switch.clock)
+                    .ok_or(BuildError::CrossbarNotExact { speedup })?
+            }
+            _ => CrossbarPace::INSTANT,
+        };
         let ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
-        if ports > MAX_PORTS || vcs > MAX_CHANNELS {
+        let numbers = u64::from(ports) * u64::from(vcs.next_power_of_two());
+        if ports > MAX_PORTS || vcs > MAX_CHANNELS || numbers >= MAX_CHANNELS_OF_SWITCH {
             return Err(BuildError::SwitchTooLarge { ports, channels: vcs });
         }
         let cuts_through =
             switch.forwarding == Forwarding::VirtualCutThrough && switch.faster_link == FasterLink::Bubble;
+        let units = switch.credit.held_by(buffer);
+        let thresholds = match &switch.flow_control {
+            FlowControl::Credits | FlowControl::Drop => Vec::new(),
+            FlowControl::Pause(_) if matches!(switch.kind, SwitchKind::CombinedInputOutput(_)) => {
+                let with = "with combined queues, whose output buffers still send after a pause";
+                return Err(BuildError::PauseWithoutBound { with });
+            }
+            FlowControl::Pause(_) if self.links.iter().any(|link| link.layer.replay.is_some()) => {
+                let with = "on links that repeat packets, which keep a pause frame waiting";
+                return Err(BuildError::PauseWithoutBound { with });
+            }
+            FlowControl::Pause(pause) => {
+                let rule = HeadroomRule { switch, format, links: &links, vcs };
+                let of_class = links.iter().zip(&names).map(|(link, class)| {
+                    rule.thresholds(link, pause, units).ok_or_else(|| BuildError::HeadroomTooLarge {
+                        class: (*class).to_owned(),
+                        room: buffer,
+                        headroom: rule.kept(link, pause),
+                        packet: switch.credit.bytes(largest_room),
+                    })
+                });
+                of_class.collect::<Result<_, _>>()?
+            }
+        };
         Ok(Constants {
             links,
             format: *format,
             switch: *switch,
             vcs,
+            plain_channels: plan.is_plain(),
+            mixes_lanes: plan.mixes_lanes(),
+            groups: request_groups(switch, &plan),
+            keeps_ages: switch.arbiter == ArbiterKind::Age,
+            plan,
             channels: Channels::new(vcs),
-            buffer: switch.credit.held_by(buffer),
+            buffer: units,
+            largest,
             largest_room,
+            thresholds,
+            has_credits: switch.flow_control == FlowControl::Credits,
             cuts_through,
-            passes: cuts_through && switch.arbiter == ArbiterKind::RoundRobin,
+            passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
+            crossbar,
+            trees: Trees::default(),
+            block_mask: if layout.spreads_blocks() { u32::MAX } else { 0 },
+            board: Board::NONE,
+            reroutes: None,
         })
+    }
+}
+
+/// The groups of requests that the arbiter of a switch tells apart: priorities from the highest down, or
+/// traffic classes.
+fn request_groups(switch: &SwitchParameters, plan: &ChannelPlan) -> RequestGroups {
+    let classes = switch.channels.classes;
+    let channels = |class: u32| plan.of_class(class).fold(0u64, |bits, vc| bits | 1 << vc.min(63));
+    let by_class: Vec<(u64, &TrafficClass)> = (0..).map(channels).zip(classes.all()).collect();
+    let groups = match switch.arbiter {
+        ArbiterKind::StrictPriority => {
+            let priorities: BTreeSet<u8> = classes.all().iter().map(|class| class.priority).collect();
+            let of = |priority| by_class.iter().filter(move |(_, class)| class.priority == priority);
+            let channels = |priority| of(priority).fold(0, |bits, (channels, _)| bits | channels);
+            priorities.iter().rev().map(|&priority| (channels(priority), 1)).collect()
+        }
+        ArbiterKind::WeightedRoundRobin => {
+            by_class.iter().map(|(channels, class)| (*channels, class.weight.into())).collect()
+        }
+        _ => Vec::new(),
+    };
+    RequestGroups::new(plan.total(), groups)
+}
+
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Gives the network, before the run begins, multicast groups of these members, numbered in their order.
+    ///
+    /// # Errors
+    /// Switches that are too large to copy packets.
+    pub fn with_groups(
+        initial: InitialState<Network<T, N>>,
+        groups: Vec<GroupMembers>,
+    ) -> Result<InitialState<Network<T, N>>, GroupError> {
+        let InitialState { mut model, sites, events, lookahead } = initial;
+        let constants = &mut model.constants;
+        let links = sites.iter().map(|site: &Site<N>| site.switch.ports().links()).max().unwrap_or(0);
+        // Requests are numbered in 16 bits, and each output's replication port adds as many as an input.
+        if constants.channels.of_ports(2 * links) > usize::from(u16::MAX) {
+            return Err(GroupError::SwitchTooLarge { ports: links as u32, channels: constants.vcs });
+        }
+        model.directory.set_groups(Memberships::new(groups.clone()));
+        constants.trees = Trees::new(Memberships::new(groups));
+        let with_replication = |site: Site<N>| {
+            let Site { switch, endpoints, endpoint_ports } = site;
+            Site { switch: switch.with_replication(&model.constants), endpoints, endpoint_ports }
+        };
+        let sites = sites.into_iter().map(with_replication).collect();
+        Ok(InitialState { model, sites, events, lookahead })
     }
 }
 
@@ -156,6 +353,33 @@ impl<T: Topology + Routing> NetworkParameters<T> {
 fn lookahead(constants: &Constants, used: &[bool], names: &[&str]) -> Result<Lookahead, BuildError> {
     let cuts = used.iter().enumerate().filter(|(_, used)| **used);
     Ok(Lookahead::across(cuts.map(|(class, _)| (constants.links[class].latency, names[class])))?)
+}
+
+impl Publishing {
+    /// Checks that no switch is to know of another's queues sooner than it can: `least` is the lookahead,
+    /// which is unlimited where there is no other switch.
+    fn check(self, least: Span) -> Result<(), BuildError> {
+        match self.interval {
+            interval if interval < least && least < Span::MAX => {
+                Err(BuildError::PublishedTooOften { interval, least })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T: Topology + Routing, N: Interface> Network<T, N> {
+    /// Lets all switches publish their queues, before the run begins.
+    ///
+    /// # Errors
+    /// An interval shorter than the lookahead: nothing is known of another switch sooner.
+    pub fn publish_queues(&mut self, publishing: Publishing) -> Result<(), BuildError> {
+        publishing.check(self.directory.lookahead())?;
+        let switches = (0..self.topology.switches()).map(SwitchId);
+        let ports = switches.map(|switch| self.topology.ports(switch) as usize);
+        self.constants.board = Board::new(publishing, ports);
+        Ok(())
+    }
 }
 
 /// Checks that the buffers of a switch hold the largest packet: its input buffer has `room` for a virtual
@@ -179,11 +403,21 @@ fn check_buffers(switch: &SwitchParameters, room: Bytes, largest: Bytes) -> Resu
 
 /// A kind of link, made ready. The time of the largest packet must fit 31 bits of picoseconds.
 fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkKind, BuildError> {
+    let LinkParameters { latency, routing, framing, layer, .. } = *link;
     let rate = LineRate::new(link.rate, link.code)
-        .filter(|rate| rate.span(largest + link.framing).as_ps() < u64::from(u32::MAX) / 2)
+        .filter(|rate| rate.span(layer.most_on_line(largest, framing)).as_ps() < u64::from(u32::MAX) / 2)
         .ok_or(BuildError::LinkTooSlow { class: class.to_owned(), packet: largest })?;
-    let LinkParameters { latency, routing, framing, .. } = *link;
-    Ok(LinkKind { rate, latency, routing, framing })
+    let load = Load { rate: (link.rate, rate), latency, framing, packet: largest };
+    let framed = layer.framed;
+    let layer = LayerKind::new(&layer, &load);
+    if layer.as_ref().is_some_and(LayerKind::is_hopeless) {
+        return Err(BuildError::TooManyBitErrors { class: class.to_owned(), packet: largest });
+    }
+    if let Some(packet) = layer.as_ref().and_then(LayerKind::lacks_room_for) {
+        return Err(BuildError::ReplayBufferTooSmall { class: class.to_owned(), packet });
+    }
+    let special = layer.as_ref().map_or(0, LayerKind::special);
+    Ok(LinkKind { rate, latency, routing, framing, framed, special, layer: layer.map(Box::new) })
 }
 
 /// The sites of a network, while they are built.
@@ -220,35 +454,55 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
         let mut ports = Vec::with_capacity(count);
         let mut credits = Vec::with_capacity(channels.of_ports(count));
         let (mut endpoints, mut endpoint_ports) = (Vec::new(), Vec::new());
+        let mut layers = Vec::new();
         for port in (0..count as u32).map(PortId) {
             let class = self.layout.link_class(switch, port);
             let (peer, of_channel) = match self.layout.peer(switch, port) {
                 Attachment::Switch(other, other_port) => {
                     self.used_between_switches[usize::from(class.0)] = true;
                     let peer = Peer::Switch { site: other.0, port: other_port.0 as u16 };
-                    (peer, Credits::new(self.constants.buffer))
+                    (peer, self.constants.initial_credits())
                 }
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
-                    endpoints.push(self.endpoint(id, place));
+                    let mut endpoint = self.endpoint(id, place);
+                    let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_LAYER);
+                    endpoint.layer = self.layer(class, dice).map(Box::new);
+                    endpoints.push(endpoint);
                     endpoint_ports.push(port.0 as u16);
                     (Peer::Endpoint(place.index), Credits::UNLIMITED)
                 }
                 Attachment::Nothing => (Peer::Nothing, Credits::UNLIMITED),
             };
             ports.push(Port::new(peer, class));
+            let link = u64::from(switch.0) << 32 | u64::from(port.0);
+            layers.push(self.layer(class, Stream::new(seed, link, PURPOSE_LINK_LAYER)));
             credits.extend(std::iter::repeat_n(of_channel, channels.of_ports(1)));
         }
         let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
-        let ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        if layers.iter().any(Option::is_some) {
+            ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
+        }
+        if !self.constants.has_credits {
+            ports.gauges = Some(Box::new(Gauges::new(count, channels.of_ports(count))));
+            ports.takes_care = true;
+        }
+        ports.takes_care |= self.constants.keeps_ages;
         let switch = self.switch(ports);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
+    }
+
+    /// The link layer of a sender of a class of links; `None`: it adds nothing.
+    fn layer(&self, class: LinkClass, dice: Stream) -> Option<LayerState> {
+        let layer = self.constants.link(class).layer.as_ref();
+        layer.map(|kind| LayerState::new(kind, dice))
     }
 
     /// An endpoint, which begins if its interface is active.
     fn endpoint(&mut self, id: EndpointId, place: EndpointPlace) -> Endpoint<N> {
         self.places[id.index()] = place;
-        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.constants.buffer);
+        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.constants);
         if endpoint.interface.is_active() {
             self.events.push(place.event(EventKind::Start, Time::ZERO, Wire::Start));
         }
@@ -257,35 +511,54 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
 
     /// A switch of the machine's kind.
     fn switch(&self, ports: Ports) -> Switch {
-        let SwitchParameters { kind, arbiter, .. } = self.constants.switch;
         let channels = self.constants.channels;
-        match kind {
-            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, arbiter, channels)),
+        let state = ports.arbiter_state(self.constants);
+        match self.constants.switch.kind {
+            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, state, channels)),
             SwitchKind::VirtualOutputQueued => {
-                Switch::VirtualOutputQueued(Crossbar::new(ports, arbiter, channels))
+                Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
             }
-            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, channels)),
+            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, state, channels)),
+            SwitchKind::CombinedInputOutput(_) => {
+                Switch::Combined(Crossbar::new(ports.with_output_buffers(), state, channels))
+            }
         }
     }
 }
 
 /// Time between the grant that makes a packet or a credit leave a switch, and its leaving. The packet has the
-/// pipeline before it, and its credit at least the shortest packet's time on the fastest line. A switch with
-/// output queues gives credits at once.
-fn notice(switch: &SwitchParameters, format: &PacketFormat, links: &[LinkKind]) -> Span {
-    if switch.kind == SwitchKind::OutputQueued {
-        return Span::ZERO;
-    }
-    let shortest = |link: &LinkKind| link.rate.span(format.overhead() + link.framing);
-    let on_line = links.iter().map(shortest).min().unwrap_or(Span::ZERO);
+/// pipeline before it, and its credit at least the shortest packet's time on the fastest line or through the
+/// crossbar. A switch with output queues gives credits at once. A pause frame is known its own time before it
+/// has left, and the response time before it counts.
+fn notice(constants: &Constants) -> Span {
+    let Constants { switch, format, links, crossbar, .. } = constants;
+    let on_line = |link: &LinkKind| link.shortest(format.overhead());
+    let leaving = match switch.kind {
+        SwitchKind::InputQueued | SwitchKind::VirtualOutputQueued => {
+            links.iter().map(on_line).min().unwrap_or(Span::ZERO)
+        }
+        SwitchKind::CombinedInputOutput(_) => crossbar.span(format.overhead()),
+        SwitchKind::OutputQueued => return Span::ZERO,
+    };
     let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles));
+    let leaving = match &switch.flow_control {
+        FlowControl::Credits => leaving,
+        FlowControl::Drop => Span::MAX,
+        FlowControl::Pause(pause) => {
+            let frame = |link: &LinkKind| link.rate.span(PAUSE_FRAME + link.framing);
+            let frame = links.iter().map(frame).min().unwrap_or(Span::ZERO);
+            frame + constants.pause_known_after(pause)
+        }
+    };
     // Both are rounded up, once per packet or clock edge.
-    Span::from_ps(pipeline.min(on_line).as_ps().saturating_sub(1))
+    Span::from_ps(pipeline.min(leaving).as_ps().saturating_sub(1))
 }
 
 const PURPOSE_SWITCH: u32 = 1;
 const PURPOSE_LINK_FAULTS: u32 = 2;
 const PURPOSE_INJECTION_FAULTS: u32 = 3;
+const PURPOSE_LINK_LAYER: u32 = 21;
+const PURPOSE_INJECTION_LAYER: u32 = 22;
 
 impl<T: Topology, N: Interface> Network<T, N> {
     /// Makes links fail, before the run begins: `faults` says how for each direction of each link, by where
@@ -307,7 +580,7 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, dice)));
             }
             let ports = site.switch.ports_mut();
-            let of_port = (0..ports.ports.len() as u32).map(|port| {
+            let of_port = (0..ports.links() as u32).map(|port| {
                 let to = layout.peer(switch, PortId(port));
                 let class = layout.link_class(switch, PortId(port));
                 let parameters = faults(LinkEnd::Port(switch, PortId(port)), to, class);
@@ -315,6 +588,7 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 Fault::new(parameters, Stream::new(seed, link, PURPOSE_LINK_FAULTS))
             });
             let of_port: Vec<Fault> = of_port.collect();
+            ports.takes_care |= of_port.iter().any(|fault| !fault.is_none());
             ports.faults =
                 if of_port.iter().any(|fault| !fault.is_none()) { of_port.into() } else { Box::default() };
         }

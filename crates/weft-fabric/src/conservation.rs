@@ -1,9 +1,11 @@
 //! The check that nothing is lost or made: credits of every link, packets of the whole network.
 //!
 //! ```text
-//!  supplied by interfaces  =  delivered to interfaces  +  dropped, with its cause
-//!                             + in buffers  +  on links
+//!  supplied by interfaces + copies made  =  delivered to interfaces + dropped, with its cause
+//!  (by switches and links)                  + in buffers + on links
 //! ```
+//! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the room of
+//! the one packet: credits are conserved as if it stood there until the last has left.
 
 use crate::channel::Channel;
 use crate::deadlock::InputBuffer;
@@ -23,9 +25,11 @@ use weft_units::SwitchId;
 pub struct Census {
     /// Packets that interfaces have handed over.
     pub supplied: u64,
+    /// Packets that switches have made by copying such for groups.
+    pub copied: u64,
     /// Packets that interfaces have received, corrupted ones included.
     pub delivered: u64,
-    /// Packets that links have lost, by cause.
+    /// Packets that links have lost, by cause, and the copies that they have made.
     pub faults: FaultCounts,
     /// Packets in buffers of switches, and at endpoints that wait for room.
     pub buffered: u64,
@@ -34,6 +38,11 @@ pub struct Census {
 }
 
 impl Census {
+    /// Packets that there are: of interfaces, and copies that switches and links made.
+    pub fn made(&self) -> u64 {
+        self.supplied + self.copied + self.faults.duplicated
+    }
+
     /// Packets whose whereabouts are known.
     pub fn accounted(&self) -> u64 {
         self.delivered + self.faults.lost() + self.buffered + self.on_links
@@ -42,14 +51,24 @@ impl Census {
 
 impl fmt::Display for Census {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Census { supplied, delivered, faults, buffered, on_links } = self;
+        let Census { supplied, copied, delivered, faults, buffered, on_links } = self;
+        write!(f, "{supplied} were supplied")?;
+        if *copied > 0 {
+            write!(f, ", {copied} were copies")?;
+        }
+        if faults.duplicated > 0 {
+            write!(f, ", {} copied by links", faults.duplicated)?;
+        }
         write!(
             f,
-            "{supplied} were supplied and {} are accounted for: {delivered} delivered, {} lost by chance, \
-             {} on dead links, {buffered} in buffers, {on_links} on links",
+            " and {} are accounted for: {delivered} delivered, {} lost by chance, \
+             {} on dead links, {} cut off from their destination, {} where buffers were full, {buffered} in \
+             buffers, {on_links} on links",
             self.accounted(),
             faults.dropped,
-            faults.dead
+            faults.dead,
+            faults.unreachable,
+            faults.full
         )
     }
 }
@@ -66,6 +85,7 @@ where
             census.supplied += endpoint.supplied;
             census.delivered += endpoint.received;
         }
+        census.copied += site.switch.ports().copies_made();
         census.faults += site.faults();
         census.buffered += site.buffered() as u64;
     }
@@ -74,7 +94,8 @@ where
     census
 }
 
-/// Checks that every packet that was supplied is delivered, dropped with a cause, in a buffer or on a link.
+/// Checks that every packet that was supplied, or copied, is delivered, dropped with a cause, in a buffer or
+/// on a link.
 ///
 /// # Errors
 /// The census, where it does not add up.
@@ -84,7 +105,7 @@ where
     N: Interface,
 {
     let census = census(simulation);
-    if census.supplied == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(census)) }
+    if census.made() == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(census)) }
 }
 
 /// A law of conservation that does not hold: a bug of the highest rank.
@@ -102,13 +123,24 @@ pub enum NotConserved {
         /// Credits that there are.
         capacity: u64,
     },
+    /// The fill of a buffer, as its switch counts it.
+    #[error("the fill of a buffer is not conserved: {buffer} counts {counted}, and its packets take {found}")]
+    Fill {
+        /// The buffer.
+        buffer: String,
+        /// Units of credit that the switch counts.
+        counted: u64,
+        /// Units that the packets in it take, and those that are leaving it.
+        found: u64,
+    },
     /// Packets of the whole network.
     #[error("packets are not conserved: {0}")]
     Packets(Census),
 }
 
 /// Checks that on every link between switches and from every endpoint the credits of the sender, those
-/// on their way back, the packets on the wire and those in the buffer add up to the buffer.
+/// on their way back, the packets on the wire and those in the buffer add up to the buffer. Under pause and
+/// drop: that what a switch counts as held in a buffer is there, or is leaving it.
 ///
 /// # Errors
 /// The first link on which they do not.
@@ -118,6 +150,9 @@ where
     N: Interface,
 {
     let Network { constants, .. } = simulation.model();
+    if !constants.has_credits {
+        return check_fill(simulation);
+    }
     let capacity = u64::from(constants.buffer);
     let mut accounted = Accounted::default();
     let mut switches: Vec<&Ports> = Vec::new();
@@ -131,7 +166,9 @@ where
             }
         }
         for (endpoint, port) in state.endpoints_with_ports() {
-            accounted.add(SwitchId(site), Channel { port, vc: 0 }, endpoint.all_credits());
+            for vc in constants.injection_channels() {
+                accounted.add(SwitchId(site), Channel { port, vc }, endpoint.all_credits(vc));
+            }
         }
         for (channel, room) in state.switch.occupancy(constants.channels) {
             accounted.add(SwitchId(site), channel, room.into());
@@ -161,6 +198,29 @@ where
     }
 }
 
+/// The check of [`check_credits`] where switches count what their buffers hold.
+fn check_fill<T, N>(simulation: &Simulation<Network<T, N>>) -> Result<(), NotConserved>
+where
+    T: Topology + Routing + Sync,
+    N: Interface,
+{
+    let channels = simulation.model().constants.channels;
+    for (SiteId(site), state) in simulation.sites() {
+        let held = state.switch.ports().gauges.iter().flat_map(|gauges| gauges.held());
+        let mut fill: Vec<(u64, u64)> =
+            held.map(|(counted, leaving)| (counted.into(), leaving.into())).collect();
+        for (channel, room) in state.switch.occupancy(channels) {
+            fill[channels.number(channel)].1 += u64::from(room);
+        }
+        let wrong = fill.into_iter().enumerate().find(|(_, (counted, found))| counted != found);
+        if let Some((number, (counted, found))) = wrong {
+            let buffer = InputBuffer { switch: SwitchId(site), channel: channels.channel(number) };
+            return Err(NotConserved::Fill { buffer: buffer.to_string(), counted, found });
+        }
+    }
+    Ok(())
+}
+
 /// Credits that are accounted for, by the input buffer that they stand for.
 #[derive(Default)]
 struct Accounted(BTreeMap<InputBuffer, u64>);
@@ -187,7 +247,8 @@ mod tests {
     use crate::network::Site;
     use crate::packet::{Addressing, HeaderBits, Packet, Part};
     use crate::parameters::{
-        ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
+        ArbiterKind, CreditUnit, FasterLink, FlowControl, Forwarding, PacketFormat, SwitchKind,
+        SwitchParameters,
     };
     use serde::{Deserialize, Serialize};
     use std::sync::atomic::AtomicBool;
@@ -238,13 +299,14 @@ mod tests {
     }
 
     /// Four endpoints that send to endpoint 0 at once, cut off in the middle.
-    fn incast() -> Simulation<Network<Layout, Burst>> {
+    fn incast(flow_control: FlowControl) -> Simulation<Network<Layout, Burst>> {
         let link = LinkParameters {
             rate: BitRate::from_gigabits(10),
             code: LineCode::NONE,
             latency: Span::from_ps(50_000),
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            layer: crate::link_layer::LinkLayer::PLAIN,
         };
         let parameters = NetworkParameters {
             layout: Layout::Star(StarRouting::new(Star::new(5).unwrap())),
@@ -261,6 +323,8 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                flow_control,
+                channels: crate::parameters::ChannelParameters::default(),
             },
             seed: 1,
         };
@@ -274,7 +338,7 @@ mod tests {
     /// Each way in which a packet can get lost or made, done on purpose.
     #[test]
     fn a_miscount_is_found() {
-        let run = incast();
+        let run = incast(FlowControl::Credits);
         let whole = census(&run);
         assert!(whole.delivered > 0 && whole.buffered > 0 && whole.on_links > 0, "{whole}");
         assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
@@ -286,13 +350,21 @@ mod tests {
             |site| site.lose_a_buffered_packet(),
         ];
         for (number, damage) in damages.into_iter().enumerate() {
-            let mut run = incast();
+            let mut run = incast(FlowControl::Credits);
             run.sites_mut().for_each(|(_, site)| damage(site));
             let error = check_packets(&run).expect_err(&format!("damage {number} was not seen")).to_string();
             assert!(error.starts_with("packets are not conserved: "), "{error}");
         }
-        let mut run = incast();
+        let mut run = incast(FlowControl::Credits);
         run.sites_mut().for_each(|(_, site)| site.endpoints[1].forge_credit());
         assert!(matches!(check_credits(&run), Err(NotConserved::Credits { .. })));
+        let mut run = incast(FlowControl::Drop);
+        assert!(census(&run).faults.full > 0);
+        assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
+        let gauges = |(_, site): (SiteId, &mut Site<Burst>)| {
+            site.switch.ports_mut().gauges.iter_mut().for_each(|gauges| gauges.forge());
+        };
+        run.sites_mut().for_each(gauges);
+        assert!(matches!(check_credits(&run), Err(NotConserved::Fill { .. })));
     }
 }

@@ -1,11 +1,18 @@
 //! The constants of a packet network: links, packet format, switches.
 
+use crate::arbiter::RequestGroups;
+use crate::board::Board;
 use crate::channel::Channels;
+use crate::credit::Credits;
 use crate::link::{LinkKind, Size};
+use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
-use weft_topo::LinkClass;
-use weft_units::{Bytes, Time};
+use crate::pause::Thresholds;
+use crate::reroute::Reroutes;
+use crate::switch::CrossbarPace;
+use weft_topo::{ChannelPlan, LinkClass};
+use weft_units::{Bytes, Span, Time};
 
 /// The constants that all switches and endpoints of a packet network share.
 pub(crate) struct Constants {
@@ -15,20 +22,56 @@ pub(crate) struct Constants {
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
     pub(crate) vcs: u32,
+    /// The uses of the virtual channels.
+    pub(crate) plan: ChannelPlan,
+    /// Whether they are the routing's, and no others.
+    pub(crate) plain_channels: bool,
+    /// Whether packets choose a lane at each hop.
+    pub(crate) mixes_lanes: bool,
+    /// Priorities or traffic classes, where the arbiter tells them apart.
+    pub(crate) groups: RequestGroups,
+    /// Whether packets carry their age.
+    pub(crate) keeps_ages: bool,
     /// The numbers of a switch's channels.
     pub(crate) channels: Channels,
     /// Room of an input buffer per virtual channel, in units of credit.
     pub(crate) buffer: u32,
-    /// Room that the largest packet takes, in the same unit.
+    /// Header, footer and payload of the largest packet.
+    pub(crate) largest: Bytes,
+    /// Room that it takes, in units of credit.
     pub(crate) largest_room: u32,
+    /// Under pause: the marks of an input buffer by class of the link that leads to it.
+    pub(crate) thresholds: Vec<Thresholds>,
+    /// Whether senders count credits. If not, a switch counts what its buffers hold.
+    pub(crate) has_credits: bool,
     /// Whether a packet may always go as soon as its head has come.
     pub(crate) cuts_through: bool,
     /// Whether a packet that is sure to win its output may go on without queueing. Not where more than one
     /// order of requests must be drawn or tried.
     pub(crate) passes: bool,
+    /// Of a crossbar with speed-up.
+    pub(crate) crossbar: CrossbarPace,
+    /// The trees of multicast groups.
+    pub(crate) trees: Trees,
+    /// All bits where the routing spreads blocks, and none where packets begin without.
+    pub(crate) block_mask: u32,
+    /// The queues that switches have published. Between pulses they are as constant as the rest.
+    pub(crate) board: Board,
+    /// Tables by which switches route while links are off; `None`: routes never change.
+    pub(crate) reroutes: Option<Box<Reroutes>>,
 }
 
 impl Constants {
+    /// The virtual channels on which endpoints inject.
+    pub(crate) fn injection_channels(&self) -> impl Iterator<Item = u8> {
+        (0..self.vcs as u8).step_by(self.plan.routing as usize)
+    }
+
+    /// The credits with which the sender to an input buffer begins.
+    pub(crate) fn initial_credits(&self) -> Credits {
+        if self.has_credits { Credits::new(self.buffer) } else { Credits::UNLIMITED }
+    }
+
     /// The links of a class.
     #[inline(always)]
     pub(crate) fn link(&self, class: LinkClass) -> &LinkKind {
@@ -51,6 +94,11 @@ impl Constants {
     #[inline]
     pub(crate) fn size(&self, packet: &Packet) -> Size {
         Size { bytes: self.packet_bytes(packet), room: self.room(packet) }
+    }
+
+    /// Time of the largest packet on a line.
+    pub(crate) fn largest_span(&self, link: &LinkKind) -> Span {
+        link.rate.span(self.format.overhead() + self.format.payload + link.framing)
     }
 
     /// The time at which a packet that wins arbitration at the edge `now` reaches the output's line.

@@ -25,6 +25,9 @@ impl Credits {
     /// Credits of a link whose far end always consumes: they are never spent.
     pub(crate) const UNLIMITED: Credits = Credits(u32::MAX);
 
+    /// Credits of a sender that is told to pause. Otherwise it has [unlimited](Credits::UNLIMITED) ones.
+    pub(crate) const PAUSED: Credits = Credits(0);
+
     /// Credits for an empty buffer of `units`.
     pub(crate) fn new(units: u32) -> Credits {
         Credits(units)

@@ -10,6 +10,7 @@
 
 use crate::channel::Channel;
 use crate::interface::Interface;
+use crate::multicast::MulticastGroup;
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::switch::{BlockedHead, Peer};
@@ -67,10 +68,11 @@ type WaitsFor = BTreeMap<InputBuffer, (InputBuffer, String)>;
 /// The line that says what the packet at the head of a buffer waits for.
 fn describe(buffer: InputBuffer, head: &BlockedHead) -> String {
     let Packet { message, source, destination, .. } = head.packet;
-    format!(
-        "{buffer}: packet of message {message} from endpoint {source} to endpoint {destination} waits for {}",
-        head.wants
-    )
+    let to = match MulticastGroup::of(destination) {
+        Some(_) => "its group".to_owned(),
+        None => format!("endpoint {destination}"),
+    };
+    format!("{buffer}: packet of message {message} from endpoint {source} to {to} waits for {}", head.wants)
 }
 
 /// Why a run does not go on in which nothing is pending; `None`: no packet is in a buffer.
@@ -94,7 +96,7 @@ where
             }
             waiting.push(line);
         }
-        for endpoint in state.endpoints.iter().filter(|e| e.staged.is_some()) {
+        for endpoint in state.endpoints.iter().filter(|e| e.waiting() > 0) {
             waiting.push(format!("endpoint {}: waits to inject", endpoint.id));
         }
     }

@@ -10,14 +10,17 @@ use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
+use crate::injection::InjectionChannels;
 use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
+use crate::link_layer::LayerState;
 use crate::packet::Packet;
+use crate::pause::{Pause, Paused};
 use serde::{Deserialize, Serialize};
 use weft_topo::LinkClass;
-use weft_units::{EndpointId, Time};
+use weft_units::{EndpointId, Span, Time};
 
-/// The only channel of an endpoint's link, as the endpoint numbers it.
-const CHANNEL: Channel = Channel { port: 0, vc: 0 };
+/// The only port of an endpoint, as it numbers it.
+const PORT: u16 = 0;
 
 /// An endpoint and its link to the switch.
 #[derive(Serialize, Deserialize)]
@@ -25,21 +28,27 @@ pub(crate) struct Endpoint<N> {
     pub(crate) id: EndpointId,
     pub(crate) interface: N,
     line: Line,
-    /// Room in the switch's input buffer.
+    /// Room in the switch's input buffer, where there is one channel.
     credits: Credits,
     returning: ReturningCredits,
     /// The time at which the next injection is due; an event for another time is stale.
     pub(crate) next_injection: Time,
-    /// A packet that waits for credits.
+    /// A packet that waits for credits, where there is one channel.
     pub(crate) staged: Option<Packet>,
+    /// Credits and waiting packets, where there are several.
+    pub(crate) channels: Option<Box<InjectionChannels>>,
     /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
+    /// Link layer of its link to the switch, where that adds to packets.
+    pub(crate) layer: Option<Box<LayerState>>,
     /// Packets that the interface has handed over since the run began.
     pub(crate) supplied: u64,
     carried: Carried,
     acknowledgements: u64,
     /// Stalls for lack of credits: one is running while a packet is staged.
     pub(crate) stall: Stall,
+    /// Pauses that the switch has asked for; `None`: it never has.
+    paused: Option<Box<Paused>>,
     /// Packets that the interface has received since the run began.
     pub(crate) received: u64,
     /// Their payload in bytes.
@@ -47,21 +56,24 @@ pub(crate) struct Endpoint<N> {
 }
 
 impl<N> Endpoint<N> {
-    /// An endpoint whose switch has an input buffer of `room`.
-    pub(crate) fn new(id: EndpointId, interface: N, room: u32) -> Endpoint<N> {
+    /// An endpoint of a network with these constants.
+    pub(crate) fn new(id: EndpointId, interface: N, constants: &Constants) -> Endpoint<N> {
         Endpoint {
             id,
             interface,
             line: Line::default(),
-            credits: Credits::new(room),
+            credits: constants.initial_credits(),
             returning: ReturningCredits::default(),
             next_injection: Time::NEVER,
             staged: None,
+            channels: InjectionChannels::new(constants),
             fault: None,
+            layer: None,
             supplied: 0,
             carried: Carried::default(),
             acknowledgements: 0,
             stall: Stall::default(),
+            paused: None,
             received: 0,
             received_payload: 0,
         }
@@ -73,10 +85,60 @@ impl<N> Endpoint<N> {
         self.line.busy_until()
     }
 
-    /// Room will become free in the switch's buffer at `time`.
+    /// Room will become free in the switch's buffer of a virtual channel at `time`.
     #[inline]
-    pub(crate) fn expect_credit(&mut self, time: Time, amount: u32) {
-        self.returning.push(time, Credit { channel: CHANNEL, amount });
+    pub(crate) fn expect_credit(&mut self, time: Time, vc: u8, amount: u32) {
+        self.returning.push(time, Credit { channel: Channel { port: PORT, vc }, amount });
+    }
+
+    /// Packets that wait for credits, or for others on the line.
+    #[inline]
+    pub(crate) fn waiting(&self) -> usize {
+        usize::from(self.staged.is_some()) + self.channels.as_ref().map_or(0, |channels| channels.staged())
+    }
+
+    /// Counts the credits of all channels that have returned by `now`, where there are several.
+    pub(crate) fn collect_credits(&mut self, now: Time) {
+        let Endpoint { channels, returning, .. } = self;
+        if let Some(channels) = channels {
+            returning.take(PORT.into(), now, |credit| {
+                channels.credits[usize::from(credit.channel.vc)].give_back(credit.amount);
+            });
+        }
+    }
+
+    /// Counts the credits that have returned by `now`, for however many channels.
+    pub(crate) fn count_credits(&mut self, now: Time) {
+        match self.channels {
+            Some(_) => self.collect_credits(now),
+            None => {
+                self.has_credit(u32::MAX, now);
+            }
+        }
+    }
+
+    /// The room behind the link for a virtual channel.
+    #[inline]
+    fn credits_of(&self, vc: u8) -> Credits {
+        self.channels.as_ref().map_or(self.credits, |channels| channels.credits[usize::from(vc)])
+    }
+
+    /// A lost packet's credit returns, where it has spent one.
+    #[cold]
+    pub(crate) fn expect_credit_of_lost(&mut self, time: Time, vc: u8, amount: u32) {
+        if !self.credits_of(vc).is_unlimited() {
+            self.expect_credit(time, vc, amount);
+        }
+    }
+
+    /// A pause frame takes effect at `now`.
+    pub(crate) fn obey(&mut self, pause: Pause, now: Time) {
+        let credits = if pause.stops { Credits::PAUSED } else { Credits::UNLIMITED };
+        match &mut self.channels {
+            Some(channels) => channels.credits[usize::from(pause.channel.vc)] = credits,
+            None => self.credits = credits,
+        }
+        self.paused.get_or_insert_default().obey(pause.stops, now);
     }
 
     /// Whether there are credits for a packet that takes `room` at `now`.
@@ -84,7 +146,7 @@ impl<N> Endpoint<N> {
     pub(crate) fn has_credit(&mut self, room: u32, now: Time) -> bool {
         if !self.credits.cover(room) {
             let Endpoint { credits, returning, .. } = self;
-            returning.take(CHANNEL.port.into(), now, |credit| credits.give_back(credit.amount));
+            returning.take(PORT.into(), now, |credit| credits.give_back(credit.amount));
         }
         self.credits.cover(room)
     }
@@ -92,25 +154,30 @@ impl<N> Endpoint<N> {
     /// The time at which the next credit returns; [`Time::NEVER`]: none is known to return.
     #[inline]
     pub(crate) fn next_credit(&self) -> Time {
-        self.returning.first(CHANNEL.port.into())
+        self.returning.first(PORT.into())
     }
 
-    /// Credits that it has or is known to get.
-    pub(crate) fn all_credits(&self) -> u64 {
-        let returning = self.returning.all().map(|(_, credit)| u64::from(credit.amount));
-        u64::from(self.credits.units()) + returning.sum::<u64>()
+    /// Credits of a virtual channel that it has or is known to get.
+    pub(crate) fn all_credits(&self, vc: u8) -> u64 {
+        let returning = self.returning.all().filter(|(_, credit)| credit.channel.vc == vc);
+        u64::from(self.credits_of(vc).units())
+            + returning.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
     }
 
-    /// The sending half of its link.
+    /// The sending half of its link, for a virtual channel.
     #[inline]
-    pub(crate) fn sender<'a>(&'a mut self, kind: &'a LinkKind) -> Sender<'a> {
+    pub(crate) fn sender<'a>(&'a mut self, kind: &'a LinkKind, vc: u8) -> Sender<'a> {
         Sender {
             kind,
             line: &mut self.line,
-            credits: &mut self.credits,
+            credits: match &mut self.channels {
+                Some(channels) => &mut channels.credits[usize::from(vc)],
+                None => &mut self.credits,
+            },
             carried: &mut self.carried,
             acknowledgements: &mut self.acknowledgements,
             fault: self.fault.as_deref_mut(),
+            layer: self.layer.as_deref_mut(),
         }
     }
 
@@ -125,9 +192,19 @@ impl<N> Endpoint<N> {
             kind: constants.link(class),
             class,
             carried: self.carried,
-            stalled: self.stall.total(self.staged.is_some(), now),
+            stalled: self.stall.total(self.stalls(), now),
+            paused: self.paused.as_ref().map_or(Span::ZERO, |paused| paused.total(now)),
+            obeyed: self.paused.as_ref().map_or(0, |paused| paused.frames()),
+            frames: 0,
             fault: self.fault.as_deref(),
+            layer: self.layer.as_deref(),
+            now,
         }
+    }
+
+    /// Whether a packet could go but for credits.
+    fn stalls(&self) -> bool {
+        self.staged.is_some() || self.channels.as_ref().is_some_and(|channels| channels.stalls)
     }
 
     /// Acknowledgements that it has sent since the counters were last reset.
@@ -139,7 +216,9 @@ impl<N> Endpoint<N> {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
-        self.fault.iter_mut().for_each(|fault| fault.reset());
+        self.fault.iter_mut().for_each(|fault| fault.reset(now));
+        self.layer.iter_mut().for_each(|layer| layer.reset());
+        self.paused.iter_mut().for_each(|paused| paused.reset(now));
     }
 
     /// Finds a credit that nobody has given, for the tests of checks.

@@ -1,6 +1,7 @@
 //! Events of the fabric: for whom, in which order, and with what they carry.
 
 use crate::packet::Packet;
+use crate::pause::Pause;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_engine::{Order, Payload};
@@ -43,6 +44,8 @@ impl Entity {
 pub(crate) enum EventKind {
     /// An announcement comes before the first packet of its message.
     Announcement,
+    /// A pause frame takes effect before anything is sent.
+    Pause,
     /// A packet.
     Packet,
     /// A timer of an interface.
@@ -59,6 +62,8 @@ pub(crate) enum EventKind {
 pub enum Wire<T, A> {
     /// At a switch: the head of a packet has arrived. At an endpoint: its tail has.
     Packet(Packet),
+    /// A pause frame takes effect at the sender of a link.
+    Pause(Pause),
     /// The endpoint may be able to inject.
     Inject,
     /// The interface begins.
@@ -87,6 +92,9 @@ impl<T: Payload, A: Payload> Payload for Wire<T, A> {
                 let link = u128::from(channel.port) << 8 | u128::from(channel.vc);
                 let label = u128::from(p.label.bits()) << 64;
                 link << 96 | label | u128::from(p.source.0) << 32 | u128::from(p.message)
+            }
+            Wire::Pause(Pause { channel, stops }) => {
+                u128::from(channel.port) << 16 | u128::from(channel.vc) << 8 | u128::from(*stops)
             }
             Wire::Inject | Wire::Start => 0,
             Wire::Timer(timer) => timer.tie(),
@@ -124,6 +132,7 @@ mod tests {
     fn events_of_an_instant_keep_their_order() {
         let kinds = [
             EventKind::Announcement,
+            EventKind::Pause,
             EventKind::Packet,
             EventKind::Timer,
             EventKind::Start,

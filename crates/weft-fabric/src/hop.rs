@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  came ─► ready ─ to the clock edge, pipeline ─► could ── waits ──► began ══ on the line ══► ended ─► free
-//!     stored, where it must be                                       │ + latency: head at far end
+//!     stored, where it must be                              │         │ + latency: head at far end
+//!                                     crossed ─► output buffer, where there is one
 //! ```
 //! The times of one packet are a chain: `began` plus latency and routing of one link is `came` on the next.
 //! At an endpoint a packet has arrived with its tail, at `ended` plus both.
@@ -32,6 +33,8 @@ pub struct HopRecord {
     pub ready: Time,
     /// Time at which its head could have been on the line had nothing else been there.
     pub could: Time,
+    /// Time at which its head was in the output buffer of a switch that has some; elsewhere as `began`.
+    pub crossed: Time,
     /// Time at which its head was on the line.
     pub began: Time,
     /// Time at which its tail was.
@@ -58,6 +61,7 @@ pub(crate) struct Instants {
     pub(crate) came: Time,
     pub(crate) ready: Time,
     pub(crate) could: Time,
+    pub(crate) crossed: Time,
     pub(crate) began: Time,
     pub(crate) ended: Time,
     pub(crate) free: Time,
@@ -68,7 +72,7 @@ impl HopRecord {
     pub(crate) fn new(packet: &Packet, link: Crossed, instants: Instants) -> HopRecord {
         let Packet { source, message, .. } = *packet;
         let Crossed { from, to, class, latency, routing } = link;
-        let Instants { came, ready, could, began, ended, free } = instants;
+        let Instants { came, ready, could, crossed, began, ended, free } = instants;
         HopRecord {
             source,
             message,
@@ -78,6 +82,7 @@ impl HopRecord {
             came,
             ready,
             could,
+            crossed,
             began,
             ended,
             free,

@@ -10,8 +10,9 @@
 use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
 use crate::hop::{Crossed, HopRecord, Instants};
-use crate::interface::{Directory, EndpointPlace, Injection, Interface, InterfaceContext};
+use crate::interface::{Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext};
 use crate::link::{Carried, Line, LineRate, LinkEnd};
+use crate::multicast::{GroupMembers, Memberships, MulticastGroup};
 use crate::packet::Packet;
 use crate::parameters::IdealParameters;
 use serde::{Deserialize, Serialize};
@@ -135,15 +136,41 @@ impl<N: Interface> Ideal<N> {
         endpoint.carried.payload += u64::from(packet.bytes);
         endpoint.acknowledgements += u64::from(packet.label.is_acknowledgement());
         packet.hops = 1;
-        if packet.watch {
+        if packet.is_watched() {
             let free = endpoint.line.busy_until();
             let from = LinkEnd::Endpoint(packet.source);
             let link = Crossed { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };
-            let times = Instants { came: now, ready: now, could: now, began: now, ended, free };
+            let times = Instants { came: now, ready: now, could: now, crossed: now, began: now, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
+        let arrives = ended + latency;
+        if let Some(group) = MulticastGroup::of(packet.destination) {
+            return self.send_to_group(group, (packet, arrives), context);
+        }
         let place = self.directory.place(packet.destination);
-        context.events.send(place.event(EventKind::Packet, ended + latency, Wire::Packet(packet)));
+        context.events.send(place.event(EventKind::Packet, arrives, Wire::Packet(packet)));
+    }
+
+    /// Brings a packet to each other member of its group, at the same time.
+    #[cold]
+    fn send_to_group(
+        &self,
+        group: MulticastGroup,
+        (packet, arrives): (Packet, Time),
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        for member in self.directory.groups().of(group).others(packet.source) {
+            let mut copy = packet;
+            copy.destination = member;
+            let place = self.directory.place(member);
+            context.events.send(place.event(EventKind::Packet, arrives, Wire::Packet(copy)));
+        }
+    }
+
+    /// Gives the network multicast groups of these members, numbered in their order, before the run begins.
+    /// The packet takes its sender's line once, and comes to all members at the same time.
+    pub fn set_groups(&mut self, groups: Vec<GroupMembers>) {
+        self.directory.set_groups(Memberships::new(groups));
     }
 }
 
@@ -195,8 +222,15 @@ impl<N: Interface> Model for Ideal<N> {
         };
         let endpoint = &mut site.endpoints[index as usize];
         let (id, directory, events) = (endpoint.id, &self.directory, context);
-        let mut context =
-            InterfaceContext { endpoint: id, index, directory, events, output, injection_requested: false };
+        let mut context = InterfaceContext {
+            endpoint: id,
+            index,
+            directory,
+            events,
+            output,
+            injection_requested: false,
+            admission: Admission::ALL,
+        };
         let IdealEndpoint { interface, next_injection, .. } = endpoint;
         context.hand(&event.payload, interface, next_injection, &self.interface);
         if context.injection_requested {

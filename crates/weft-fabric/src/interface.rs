@@ -1,9 +1,12 @@
 //! The network interface behind an endpoint, as the fabric sees it.
 
+use crate::constants::Constants;
 use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
-use crate::packet::Packet;
+use crate::multicast::{Memberships, MulticastGroup};
+use crate::packet::{Packet, PacketLabel, Part};
+use crate::traffic_class::TrafficClasses;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_engine::{Context, Event, Payload, SiteId};
@@ -101,6 +104,8 @@ pub struct Directory {
     places: Vec<EndpointPlace>,
     /// The least time to another site.
     lookahead: Span,
+    /// The members of multicast groups.
+    groups: Memberships,
 }
 
 /// The site of an endpoint, and its place among the endpoints of that site.
@@ -120,7 +125,22 @@ impl EndpointPlace {
 
 impl Directory {
     pub(crate) fn new(places: Vec<EndpointPlace>, lookahead: Span) -> Directory {
-        Directory { places, lookahead }
+        Directory { places, lookahead, groups: Memberships::default() }
+    }
+
+    /// Sets the members of multicast groups.
+    pub(crate) fn set_groups(&mut self, groups: Memberships) {
+        self.groups = groups;
+    }
+
+    /// The members of multicast groups.
+    pub(crate) fn groups(&self) -> &Memberships {
+        &self.groups
+    }
+
+    /// The least time to another site.
+    pub(crate) fn lookahead(&self) -> Span {
+        self.lookahead
     }
 
     /// The event by which a timer of an endpoint's interface fires.
@@ -145,6 +165,29 @@ pub struct InterfaceContext<'a, 'b, N: Interface> {
     pub(crate) output: &'a mut N::Output,
     /// Whether the fabric is to look for a packet to inject before this instant is over.
     pub(crate) injection_requested: bool,
+    /// The packets that may be handed over.
+    pub(crate) admission: Admission<'a>,
+}
+
+/// The traffic classes of which an interface may hand over packets.
+#[derive(Clone, Copy)]
+pub(crate) struct Admission<'a> {
+    /// `None`: there is one, and it may.
+    classes: Option<&'a TrafficClasses>,
+    /// A bit for each that may.
+    pub(crate) places: u8,
+}
+
+impl<'a> Admission<'a> {
+    /// All packets.
+    pub(crate) const ALL: Admission<'static> = Admission { classes: None, places: u8::MAX };
+
+    /// All packets of a network with these constants.
+    #[inline]
+    pub(crate) fn of(constants: &'a Constants) -> Admission<'a> {
+        let classes = (!constants.plain_channels).then_some(&constants.switch.channels.classes);
+        Admission { classes, places: u8::MAX }
+    }
 }
 
 impl<N: Interface> InterfaceContext<'_, '_, N> {
@@ -166,6 +209,26 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.directory.places.len()
     }
 
+    /// Whether [`Interface::inject`] may hand over a packet of this label, part and payload now: whether
+    /// there is a place for its traffic class. An interface that has packets of several classes asks for
+    /// each, and answers [`Injection::Nothing`] where it may hand over none of those that are ready: it is
+    /// asked again when that changes. A packet that is handed over unasked holds up all classes until it has
+    /// gone.
+    #[inline]
+    pub fn admits(&self, label: PacketLabel, part: Part, bytes: u32) -> bool {
+        let Admission { classes, places } = self.admission;
+        let has_place = |classes: &TrafficClasses| {
+            places >> classes.find(label.is_acknowledgement(), part == Part::Whole, bytes) & 1 == 1
+        };
+        classes.is_none_or(has_place)
+    }
+
+    /// Whether it may hand over packets of every kind.
+    #[inline]
+    pub fn admits_all(&self) -> bool {
+        self.admission.classes.is_none_or(|classes| self.admission.places.trailing_ones() >= classes.count())
+    }
+
     /// The destination of the interface's reports.
     #[inline]
     pub fn output(&mut self) -> &mut N::Output {
@@ -183,8 +246,26 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.events.send(self.place().event(EventKind::Timer, at, Wire::Timer(timer)));
     }
 
-    /// Announces a message to its destination. Must be called no later than its first packet is injected.
+    /// Announces a message to its destination, or to each other member of the [group](MulticastGroup) that it
+    /// is for. Must be called no later than its first packet is injected.
     pub fn announce(&mut self, to: EndpointId, message: u32, what: N::Announcement) {
+        match MulticastGroup::of(to) {
+            Some(group) => self.announce_to_group(group, message, what),
+            None => self.announce_to_one(to, message, what),
+        }
+    }
+
+    /// Announces a message to each other member of a group.
+    #[cold]
+    fn announce_to_group(&mut self, group: MulticastGroup, message: u32, what: N::Announcement) {
+        let directory = self.directory;
+        for member in directory.groups().of(group).others(self.endpoint) {
+            self.announce_to_one(member, message, what);
+        }
+    }
+
+    #[inline]
+    fn announce_to_one(&mut self, to: EndpointId, message: u32, what: N::Announcement) {
         let place = self.directory.place(to);
         let local = place.site == self.events.site();
         let time = if local { self.now() } else { self.now() + self.directory.lookahead };
@@ -210,6 +291,7 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
                 }
             }
             Wire::Start => interface.start(parameters, self),
+            Wire::Pause(_) => unreachable!("the fabric's own"),
             Wire::Timer(timer) => interface.timer(*timer, parameters, self),
             Wire::Announcement { from, message, what } => {
                 let announced = Announced { from: *from, message: *message, content: *what };

@@ -13,7 +13,8 @@
 //!    (`network.rs`, `inject`). Without credits for the switch's buffer (`credit.rs`) the packet is staged in
 //!    the endpoint (`endpoint.rs`) until they return.
 //! 2. The endpoint's `Sender` (`link.rs`) puts it on the line: it spends credits, computes when head and tail
-//!    are at the far end, and lets the link's faults decide (`fault.rs`). An event (`event.rs`) carries it to
+//!    are at the far end, as the link layer says (`link_layer/`), and lets the link's faults decide
+//! (`fault.rs`). An event (`event.rs`) carries it to
 //!    the switch.
 //! 3. The head arrives at the switch (`switch/crossbar.rs`, `arrive`), which routes it. A packet that is sure
 //!    to win its output at the next clock edge passes; any other goes into the input buffer
@@ -25,6 +26,9 @@
 //!    (`switch/port.rs`, `transmit`). The room that it leaves returns as a credit to where it came from.
 //! 6. The tail arrives at the destination's endpoint, and its interface receives the packet.
 //!
+//! Where the routing looks beyond its switch, all switches publish their queues on a board (`board.rs`) at
+//! pulses of the engine.
+//!
 //! A watched packet leaves a [`HopRecord`] for each link (`hop.rs`). `conservation.rs` checks that no packet
 //! and no credit is lost, `deadlock.rs` says who waits for whom when nothing moves.
 //!
@@ -32,6 +36,7 @@
 //! ([`Network`]) and on the ideal one ([`Ideal`]).
 
 mod arbiter;
+mod board;
 mod build;
 mod channel;
 mod conservation;
@@ -43,22 +48,38 @@ mod event;
 mod fault;
 mod hop;
 mod ideal;
+mod injection;
 mod interface;
 mod link;
+mod link_layer;
+mod marks;
+mod multicast;
 mod network;
 mod packet;
 pub mod parameters;
+mod pause;
+mod reroute;
 mod switch;
+mod traffic_class;
 
-pub use build::{BuildError, NetworkParameters};
+pub use board::Publishing;
+pub use build::{BuildError, MAX_CHANNELS, NetworkParameters};
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};
 pub use event::Wire;
-pub use fault::{FaultCounts, FaultParameters, MILLION};
+pub use fault::{FaultCounts, FaultParameters, MILLION, OffTimes, Stretch};
 pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};
 pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
 pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
-pub use network::{Network, Site};
+pub use link_layer::{
+    ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkProtocol, PER, ProtocolRules,
+    ReplayParameters,
+};
+pub use multicast::{GroupError, GroupMembers, MulticastGroup};
+pub use network::{Network, Overrun, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use pause::{Headroom, Pause};
+pub use reroute::{InForce, Reroutes};
+pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};

@@ -4,19 +4,24 @@
 //!              ┌─ credits left? ─┐   ┌── line: framing, rate ──┐
 //!   packet ──► │     Credits     │──►│ head begins … tail ends │── latency ──► input buffer, or an
 //!              └────────▲────────┘   └───────────┬─────────────┘               endpoint
-//!                       │                  fault: lost? corrupted?
+//!                       │                  fault: lost? corrupted? …
 //!                       └── ReturningCredits ◄────── latency ─── room becomes free, or the packet was lost
 //! ```
 //! An endpoint and an output of a switch send in the same way, by [`Sender`]. It borrows its state from where
 //! the hot path wants it: a port keeps its line and what it has carried in its one cache line, and credits,
 //! faults and rare counters in tables of their own.
 //!
+//! What a link layer adds to a packet, and what it repairs, is in `link_layer/`.
+//!
 //! # Not modelled
-//! Repair on the link: a packet that is lost stays lost, and its credit returns.
+//! Repair of a packet that a fault has lost: it stays lost, and its credit returns.
 
 use crate::credit::Credits;
 use crate::fault::{Fate, Fault, FaultCounts};
+use crate::link_layer::{LayerCounts, LayerKind, LayerState, LinkLayer, OnLine};
 use crate::packet::Packet;
+use crate::parameters::Speedup;
+use crate::pause::PAUSE_FRAME;
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_topo::{Attachment, LinkClass};
@@ -37,6 +42,16 @@ pub struct LinkParameters {
     pub framing: Bytes,
     /// Of the logic in the switch behind the link that deals with a packet before it asks for an output.
     pub routing: Span,
+    /// Link layer.
+    pub layer: LinkLayer,
+}
+
+impl LinkParameters {
+    /// Bytes that the line carries for a packet with header, payload and footer of `packet`: on average,
+    /// where gaps make up for rounding.
+    pub fn bytes_on_line(&self, packet: Bytes) -> Bytes {
+        self.layer.average_on_line(packet, self.framing)
+    }
 }
 
 /// The beginning of a link.
@@ -61,12 +76,23 @@ pub struct LinkReport {
     pub packets: u64,
     /// Payload.
     pub payload: Bytes,
-    /// Time during which the line was busy with bits.
+    /// Time during which the line was busy with bits, those of pause frames included.
     pub busy: Span,
-    /// Time during which a packet could have gone but for credits.
+    /// Time during which a packet could have gone but for credits or a pause.
     pub stalled: Span,
-    /// Packets of these that it has lost or corrupted.
+    /// Time during which the sender of a virtual channel was paused.
+    pub paused: Span,
+    /// Pause frames that its sender has obeyed.
+    pub pause_frames: u64,
+    /// The most that one virtual channel's buffer behind it has held. Counted under pause and drop; zero
+    /// under credits, and where it leads to an endpoint.
+    pub most_held: Bytes,
+    /// Packets of these to which it did something, or that found no room behind it.
     pub faults: FaultCounts,
+    /// Repetition and FEC of its link layer.
+    pub layer: LayerCounts,
+    /// Time during which it was off.
+    pub off: Span,
 }
 
 /// Time per byte on a line, exactly: shared by all links of a kind.
@@ -93,6 +119,17 @@ impl LineRate {
         })
     }
 
+    /// The rate of something that is faster by `speedup`. `None`: its time per byte is not exact in 64 bits.
+    pub(crate) fn sped_up(&self, speedup: Speedup) -> Option<LineRate> {
+        let numerator = u128::from(self.numerator) * 1_000;
+        let denominator = u128::from(self.denominator) * u128::from(speedup.thousandths());
+        let common = gcd(numerator, denominator);
+        Some(LineRate {
+            numerator: u64::try_from(numerator / common).ok()?,
+            denominator: u64::try_from(denominator / common).ok()?,
+        })
+    }
+
     /// A line on which nothing takes time.
     pub const INSTANT: LineRate = LineRate { numerator: 0, denominator: 1 };
 
@@ -100,6 +137,19 @@ impl LineRate {
     #[inline]
     pub fn span(&self, data: Bytes) -> Span {
         Span::from_ps(self.exact(data, 0).0)
+    }
+
+    /// Whole pieces of `piece` that pass from the beginning of time until `time`.
+    pub(crate) fn pieces_until(&self, time: Time, piece: Bytes) -> u64 {
+        let units = u128::from(time.as_ps()) * u128::from(self.denominator);
+        u64::try_from(units / (u128::from(self.numerator) * u128::from(piece.get()))).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes that a line carries in a time, begun ones included.
+    pub(crate) fn bytes_in(&self, span: Span) -> Bytes {
+        let bytes = u128::from(span.as_ps()) * u128::from(self.denominator);
+        let bytes = bytes.div_ceil(u128::from(self.numerator).max(1));
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
     /// Whether bytes take less time than on `other`.
@@ -176,19 +226,57 @@ impl Line {
 }
 
 /// One kind of link, made ready for the hot path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LinkKind {
     pub(crate) rate: LineRate,
     pub(crate) latency: Span,
     /// Of the routing logic behind it, which a packet passes after the latency. A credit does not.
     pub(crate) routing: Span,
     pub(crate) framing: Bytes,
+    /// Of that, what is rounded up to words with the packet.
+    pub(crate) framed: Bytes,
+    /// A packet takes the way of the link layer if one of these bits is set in the count of its bytes and
+    /// `framed`.
+    pub(crate) special: u64,
+    /// The link layer; `None`: packets go onto the line as they are.
+    pub(crate) layer: Option<Box<LayerKind>>,
 }
 
 impl LinkKind {
-    /// Time during which packets of `overhead` bytes besides their payload, and framing, occupy the line.
-    pub(crate) fn line_time(&self, carried: Carried, overhead: Bytes) -> Span {
-        self.rate.span(Bytes::new(carried.payload) + (overhead + self.framing) * carried.packets)
+    /// Whether a packet goes onto the line as it is.
+    #[inline(always)]
+    pub(crate) fn takes_as_is(&self, packet: Bytes) -> bool {
+        (packet + self.framed).get() & self.special == 0
+    }
+
+    /// The longest time that a packet takes on the idle line.
+    #[inline]
+    pub(crate) fn longest(&self, packet: Bytes) -> Span {
+        let bytes = match &self.layer {
+            None => packet + self.framing,
+            Some(kind) => kind.layer.most_on_line(packet, self.framing),
+        };
+        self.rate.span(bytes)
+    }
+
+    /// The shortest.
+    pub(crate) fn shortest(&self, packet: Bytes) -> Span {
+        self.rate.span(self.least_on_line(packet))
+    }
+
+    /// The fewest bytes that the line carries for a packet.
+    pub(crate) fn least_on_line(&self, packet: Bytes) -> Bytes {
+        match &self.layer {
+            None => packet + self.framing,
+            Some(kind) => kind.layer.least_on_line(packet, self.framing),
+        }
+    }
+
+    /// Time during which packets of `overhead` bytes besides their payload, and framing, occupy the line, and
+    /// `extra` bytes of its layer.
+    pub(crate) fn line_time(&self, carried: Carried, overhead: Bytes, extra: i64) -> Span {
+        let bytes = Bytes::new(carried.payload) + (overhead + self.framing) * carried.packets;
+        self.rate.span(Bytes::new(bytes.get().saturating_add_signed(extra)))
     }
 }
 
@@ -248,6 +336,8 @@ pub(crate) struct Sender<'a> {
     pub(crate) acknowledgements: &'a mut u64,
     /// `None`: the link never fails.
     pub(crate) fault: Option<&'a mut Fault>,
+    /// `None`: the link's layer adds nothing to the packet.
+    pub(crate) layer: Option<&'a mut LayerState>,
 }
 
 /// Bytes of a packet (header, payload and footer), and the units of credit that it takes in a buffer.
@@ -267,10 +357,16 @@ pub(crate) struct Earliest {
 /// A packet that has been sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
-    /// Time at which its head is on the line.
+    /// Time at which its head had come to the line.
+    pub(crate) came: Time,
+    /// Time at which its head is on the line, in the attempt that comes through.
     pub(crate) began: Time,
-    /// Time at which its tail has left the line, which is then free.
+    /// Time at which its tail has left the line.
     pub(crate) ended: Time,
+    /// Time at which its tail has left the line for the first time, and with it the sender's buffer.
+    pub(crate) left: Time,
+    /// Time from which the line can take another packet.
+    pub(crate) free: Time,
     /// From the line to where the packet asks for its next output: latency and routing logic.
     pub(crate) latency: Span,
     /// Of that, the latency alone.
@@ -282,11 +378,17 @@ impl Sender<'_> {
     /// Sends a packet as soon as the line is free. There must be credits for it.
     #[inline(always)]
     pub(crate) fn send(self, packet: &Packet, size: Size, earliest: Earliest) -> Sent {
-        let Sender { kind, line, credits, carried, acknowledgements, fault } = self;
-        let began = earliest.head.max(line.busy_until());
-        line.send(&kind.rate, began, size.bytes + kind.framing);
-        line.hold(earliest.tail);
-        let ended = line.busy_until();
+        let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
+        let OnLine { began, ended, left, free, is_bad } = match layer.zip(kind.layer.as_deref()) {
+            Some((state, layer)) => state.carry(layer, line, size.bytes, earliest),
+            None => {
+                let began = earliest.head.max(line.busy_until());
+                line.send(&kind.rate, began, size.bytes + kind.framing);
+                line.hold(earliest.tail);
+                let ended = line.busy_until();
+                OnLine { began, ended, left: ended, free: ended, is_bad: false }
+            }
+        };
         credits.spend(size.room);
         carried.packets += 1;
         carried.payload += u64::from(packet.bytes);
@@ -295,8 +397,28 @@ impl Sender<'_> {
         }
         let latency = kind.latency + kind.routing;
         let tail = ended + latency;
-        let fate = fault.map_or(Fate::Arrives, |fault| fault.strike(tail));
-        Sent { began, ended, latency, wire: kind.latency, fate }
+        let mut fate = fault.map_or(Fate::Arrives, |fault| fault.strike(began, tail));
+        if is_bad && fate != Fate::Lost {
+            fate = Fate::Corrupted;
+        }
+        Sent { came: earliest.head, began, ended, left, free, latency, wire: kind.latency, fate }
+    }
+
+    /// Sends a copy right after the packet that was `sent`; `None`: there are no credits for it.
+    #[cold]
+    pub(crate) fn copy(self, packet: &Packet, size: Size, sent: &Sent) -> Option<Sent> {
+        if !self.credits.cover(size.room) {
+            return None;
+        }
+        let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
+        let sender = Sender { kind, line, credits, carried, acknowledgements, fault: None, layer };
+        let mut copy = sender.send(packet, size, Earliest { head: sent.ended, tail: sent.ended });
+        if let Some(fault) = fault
+            && fault.copy(copy.began, copy.tail()) == Fate::Lost
+        {
+            copy.fate = Fate::Lost;
+        }
+        Some(copy)
     }
 }
 
@@ -313,6 +435,13 @@ impl Sent {
         self.ended + self.latency
     }
 
+    /// The same packet where it is held up, so that one of up to `largest` on the line that follows it
+    /// closely overtakes it.
+    pub(crate) fn held_up(self, largest: Span) -> Sent {
+        let by = (self.ended - self.began) + largest;
+        Sent { began: self.began + by, ended: self.ended + by, ..self }
+    }
+
     /// Time at which the credit of a lost packet returns: when the far end could have answered its tail.
     pub(crate) fn credit_back(&self) -> Time {
         self.ended + self.wire * 2
@@ -324,7 +453,9 @@ impl Sent {
         packet.stretch = (self.ended - self.began).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
         if MAY_FAIL {
-            packet.bad |= self.fate == Fate::Corrupted;
+            if self.fate == Fate::Corrupted {
+                packet.corrupt();
+            }
         }
     }
 }
@@ -335,22 +466,37 @@ pub(crate) struct SenderState<'a> {
     pub(crate) class: LinkClass,
     pub(crate) carried: Carried,
     pub(crate) stalled: Span,
+    pub(crate) paused: Span,
+    /// Pause frames that the sender has obeyed.
+    pub(crate) obeyed: u64,
+    /// Pause frames that the line has carried.
+    pub(crate) frames: u64,
     pub(crate) fault: Option<&'a Fault>,
+    pub(crate) layer: Option<&'a LayerState>,
+    pub(crate) now: Time,
 }
 
 impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
-        let SenderState { kind, class, carried, stalled, fault } = self;
+        let SenderState { kind, class, carried, stalled, paused, obeyed, frames, fault, layer, now } = self;
+        let mut faults = fault.map_or(FaultCounts::default(), |fault| fault.counts);
+        faults.corrupted += layer.map_or(0, LayerState::corrupted);
+        let of_frames = kind.rate.span((PAUSE_FRAME + kind.framing) * frames);
         LinkReport {
             from,
             to,
             class,
             packets: carried.packets,
             payload: Bytes::new(carried.payload),
-            busy: kind.line_time(carried, overhead),
+            busy: kind.line_time(carried, overhead, layer.map_or(0, LayerState::extra)) + of_frames,
             stalled,
-            faults: fault.map_or(FaultCounts::default(), |fault| fault.counts),
+            paused,
+            pause_frames: obeyed,
+            most_held: Bytes::ZERO,
+            faults,
+            layer: layer.map_or(LayerCounts::default(), LayerState::counts),
+            off: fault.map_or(Span::ZERO, |fault| fault.time_off(now)),
         }
     }
 }

@@ -12,6 +12,7 @@
 //! A site shares nothing with another. Packets and credits between switches are events and notes of the
 //! engine; those between a switch and its endpoints stay in the site.
 
+use crate::board::Board;
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::Credit;
@@ -20,15 +21,21 @@ use crate::event::{Entity, EventKind, Wire};
 use crate::fault::{Fate, FaultCounts};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::interface::{
-    Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
+    Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
 };
-use crate::link::{Earliest, LinkEnd, LinkReport, Sent};
-use crate::packet::Packet;
-use crate::switch::{Peer, Sink, Switch, SwitchContext};
+use crate::link::{Earliest, LinkEnd, LinkKind, LinkReport, Sent, Size};
+use crate::link_layer::LayerState;
+use crate::packet::{Age, Packet};
+use crate::parameters::FlowControl;
+use crate::pause::Pause;
+use crate::reroute::Reroutes;
+use crate::switch::{Filled, Gauges, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
-use weft_engine::{Context, Event, Model, SiteId, prefetch};
+use std::collections::BTreeMap;
+use std::fmt;
+use weft_engine::{Context, Event, Model, Pulses, Simulation, SiteId, prefetch};
 use weft_topo::{Attachment, Routing, Topology};
-use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
+use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time, VcId};
 
 /// The packet network: all that its sites share.
 pub struct Network<T, N: Interface> {
@@ -59,6 +66,11 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         self
     }
 
+    /// Makes switches route by tables while links are off, before the run begins.
+    pub fn reroute(&mut self, reroutes: Reroutes) {
+        self.constants.reroutes = Some(Box::new(reroutes));
+    }
+
     /// The event by which a timer of an endpoint's interface fires at `at`, to be inserted between runs.
     pub fn timer(
         &self,
@@ -84,7 +96,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     pub fn injection_span(&self, endpoint: EndpointId, payload: Bytes) -> Span {
         let (switch, port) = self.topology.attachment(endpoint);
         let link = self.constants.link(self.topology.link_class(switch, port));
-        link.rate.span(payload + self.constants.format.overhead() + link.framing)
+        link.longest(payload + self.constants.format.overhead())
     }
 
     /// Counters of each direction of each link, from when they were last reset until `now`, the
@@ -103,11 +115,79 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             state.report(LinkEnd::Endpoint(endpoint.id), Attachment::Switch(switch, port), overhead)
         });
         let ports = site.switch.ports();
-        let outputs = (0..ports.ports.len()).map(move |output| {
+        let outputs = (0..ports.links()).map(move |output| {
             let (state, port) = (ports.sender_state(output, constants, now), PortId(output as u32));
             state.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
         });
         injection.chain(outputs).filter(|link| link.to != Attachment::Nothing)
+    }
+}
+
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Counters of each direction of each link, site by site, as of [`Network::links_of`], with what the
+    /// buffers behind them have counted.
+    pub fn links(simulation: &Simulation<Network<T, N>>) -> impl Iterator<Item = LinkReport> {
+        let (network, now) = (simulation.model(), simulation.now());
+        let Constants { channels, switch, .. } = &network.constants;
+        // Empty under credits.
+        let mut behind: BTreeMap<(SwitchId, PortId), Filled> = BTreeMap::new();
+        for (SiteId(site), state) in simulation.sites() {
+            let ports = state.switch.ports();
+            if let Some(gauges) = &ports.gauges {
+                for port in 0..ports.ports.len() {
+                    let filled = gauges.filled(channels.of_port(port));
+                    behind.insert((SwitchId(site), PortId(port as u32)), filled);
+                }
+            }
+        }
+        let all = simulation.sites().flat_map(move |(id, site)| network.links_of(id, site, now));
+        all.map(move |mut link| {
+            if let Attachment::Switch(to, port) = link.to
+                && let Some(filled) = behind.get(&(to, port))
+            {
+                link.most_held = switch.credit.bytes(filled.most);
+                link.faults.full = filled.lost;
+            }
+            link
+        })
+    }
+
+    /// The first input buffer, by switch and channel, that has lost a packet although its sender was to
+    /// pause: its head-room is too small. `None`: none has, or nothing pauses.
+    pub fn overrun(simulation: &Simulation<Network<T, N>>) -> Option<Overrun> {
+        let Network { constants, .. } = simulation.model();
+        if !matches!(constants.switch.flow_control, FlowControl::Pause(_)) {
+            return None;
+        }
+        simulation.sites().find_map(|(SiteId(site), state)| {
+            let (number, packets) = state.switch.ports().gauges.as_deref()?.first_loss()?;
+            let Channel { port, vc } = constants.channels.channel(number);
+            Some(Overrun { switch: SwitchId(site), port: PortId(port.into()), vc: VcId(vc.into()), packets })
+        })
+    }
+}
+
+/// An input buffer that has lost packets under pause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overrun {
+    /// The switch.
+    pub switch: SwitchId,
+    /// The port that the packets came by.
+    pub port: PortId,
+    /// The virtual channel.
+    pub vc: VcId,
+    /// Packets that found no room.
+    pub packets: u64,
+}
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Overrun { switch, port, vc, packets } = self;
+        write!(
+            f,
+            "the input buffer of switch {switch}, port {port}, virtual channel {vc}, was full although its \
+             sender was to pause: {packets} packets lost; its head-room is too small"
+        )
     }
 }
 
@@ -137,14 +217,12 @@ impl<N: Interface> Site<N> {
 
     /// Whether one of its endpoints waits for a credit that is known to come.
     pub fn expects_credits(&self) -> bool {
-        self.endpoints
-            .iter()
-            .any(|endpoint| endpoint.staged.is_some() && endpoint.next_credit() < Time::NEVER)
+        self.endpoints.iter().any(|endpoint| endpoint.waiting() > 0 && endpoint.next_credit() < Time::NEVER)
     }
 
     /// Packets in its buffers, those at endpoints that wait for credits included.
     pub fn buffered(&self) -> usize {
-        self.switch.packets() + self.endpoints.iter().filter(|e| e.staged.is_some()).count()
+        self.switch.packets() + self.endpoints.iter().map(Endpoint::waiting).sum::<usize>()
     }
 
     /// Payload bytes that its endpoints have received since the run began.
@@ -152,11 +230,23 @@ impl<N: Interface> Site<N> {
         Bytes::new(self.endpoints.iter().map(|e| e.received_payload).sum())
     }
 
-    /// Packets that its links and those of its endpoints have lost and corrupted since the run began.
+    /// Packets of its endpoints that tables routed at its switch, and packets that it dropped because no link
+    /// led towards their destination, both since the counters were last reset.
+    pub fn detours(&self) -> (u64, u64) {
+        let detours = &self.switch.ports().detours;
+        (detours.rerouted, detours.cut_off)
+    }
+
+    /// Packets that its links and those of its endpoints have lost, corrupted, … since the run began.
     pub fn faults(&self) -> FaultCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
-        let mut counts = FaultCounts::default();
+        let mut counts =
+            FaultCounts { unreachable: self.switch.ports().detours.cut_off_in_all(), ..Default::default() };
         injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
+        let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
+        let layers = layers.chain(&self.switch.ports().layers);
+        counts.corrupted += layers.map(LayerState::all_corrupted).sum::<u64>();
+        counts.full = self.switch.ports().gauges.as_deref().map_or(0, Gauges::lost);
         counts
     }
 
@@ -203,14 +293,25 @@ impl<N: Interface> Sink for Departures<'_, '_, N> {
             }
             Peer::Endpoint(index) => {
                 let endpoint = &mut self.endpoints[index as usize];
-                endpoint.expect_credit(at, amount);
-                if endpoint.staged.is_some() {
+                endpoint.expect_credit(at, vc, amount);
+                if endpoint.waiting() > 0 {
                     let place = EndpointPlace { site: self.events.site(), index };
                     schedule_injection(&mut endpoint.next_injection, at, place, self.events);
                 }
             }
             Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
         }
+    }
+
+    #[cold]
+    fn pause(&mut self, peer: Peer, (vc, stops): (u8, bool), at: Time) {
+        let (site, entity, port) = match peer {
+            Peer::Switch { site, port } => (SiteId(site), Entity::Switch, port),
+            Peer::Endpoint(index) => (self.events.site(), Entity::Endpoint(index), 0),
+            Peer::Nothing => unreachable!("packets come in by ports that are joined to something"),
+        };
+        let payload = Wire::Pause(Pause { channel: Channel { port, vc }, stops });
+        self.events.send(Event { time: at, site, order: entity.order(EventKind::Pause), payload });
     }
 
     #[cold]
@@ -235,11 +336,19 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     ) {
         match Entity::of(event.order) {
             Entity::Switch => {
-                let Wire::Packet(packet) = &event.payload else { unreachable!("switches get packets only") };
+                let Wire::Packet(packet) = &event.payload else {
+                    return self.obey(site, &event.payload, context.now());
+                };
                 let (now, undisturbed_until) = (context.now(), context.undisturbed_until());
                 let Network { topology, constants, .. } = self;
                 let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
                 let mut context = SwitchContext { now, topology, constants, sink };
+                if let Some(reroutes) = &constants.reroutes
+                    && !packet.is_multicast()
+                    && reroutes.cut_off(now, site.switch.ports().switch, packet.destination)
+                {
+                    return site.switch.ports_mut().discard(packet, &mut context);
+                }
                 site.switch.arrive(packet, undisturbed_until, &mut context);
             }
             Entity::Endpoint(index) => {
@@ -270,7 +379,30 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         // Credits are counted when they are needed, which depends on which packets have passed without
         // queueing.
         let last = Time::from_ps(before.as_ps().saturating_sub(1));
-        site.switch.ports_mut().collect_all_credits(last, &self.constants);
+        let ports = site.switch.ports_mut();
+        ports.collect_all_credits(last, &self.constants);
+        ports.gauges.iter_mut().for_each(|gauges| gauges.work_off(last));
+    }
+
+    fn pulses(&self) -> Option<Pulses> {
+        self.constants.board.pulses()
+    }
+
+    fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Site<N>>) {
+        let mut board = std::mem::replace(&mut self.constants.board, Board::NONE);
+        for (site, index) in sites.zip(0..) {
+            let queues = site.switch.ports().queues_before(at, &self.constants);
+            board.publish(SwitchId(index), at, queues);
+        }
+        self.constants.board = board;
+    }
+
+    fn save_shared(&self) -> Vec<u8> {
+        self.constants.board.contents()
+    }
+
+    fn resume_shared(&mut self, saved: &[u8]) -> bool {
+        self.constants.board.restore(saved)
     }
 
     #[inline]
@@ -292,6 +424,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Handles what comes to a switch and is not a packet.
+    #[cold]
+    fn obey(&self, site: &mut Site<N>, event: &Wire<N::Timer, N::Announcement>, now: Time) {
+        let Wire::Pause(pause) = event else { unreachable!("switches get packets and pauses only") };
+        site.switch.ports_mut().obey(*pause, now, &self.constants);
+    }
+
     /// Handles an event of one of the endpoints, by its place in the site. On its own: most events are a
     /// switch's, whose short way must not pay for what interfaces do.
     #[inline(never)]
@@ -303,9 +442,25 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         events: &mut Context<'_, Wire<N::Timer, N::Announcement>, Credit>,
     ) {
         let endpoint = &mut site.endpoints[index as usize];
+        if let Wire::Pause(pause) = event {
+            endpoint.obey(*pause, events.now());
+            if endpoint.waiting() > 0 && !pause.stops {
+                let place = EndpointPlace { site: events.site(), index };
+                schedule_injection(&mut endpoint.next_injection, events.now(), place, events);
+            }
+            return;
+        }
         let (id, directory) = (endpoint.id, &self.directory);
-        let mut context =
-            InterfaceContext { endpoint: id, index, directory, events, output, injection_requested: false };
+        let (injection_requested, admission) = (false, Admission::of(&self.constants));
+        let mut context = InterfaceContext {
+            endpoint: id,
+            index,
+            directory,
+            events,
+            output,
+            injection_requested,
+            admission,
+        };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
             endpoint.received_payload += u64::from(packet.bytes);
@@ -324,6 +479,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let free = endpoint.line_free();
         if free > now {
             return context.schedule_injection(&mut endpoint.next_injection, free);
+        }
+        if endpoint.channels.is_some() {
+            return self.inject_on_channels(endpoint, port, context);
         }
         let (packet, came) = match endpoint.staged.take() {
             Some(staged) => (staged, endpoint.stall.since()),
@@ -346,44 +504,134 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return context.schedule_injection(&mut endpoint.next_injection, next);
         }
         endpoint.stall.end(now);
-        let sent = self.put_on_link(endpoint, packet, (port, came), context);
-        if sent.fate == Fate::Lost {
-            endpoint.expect_credit(sent.credit_back(), size.room);
-        }
-        let next = sent.ended.max(endpoint.interface.next_injection(sent.ended, &self.interface));
+        let free = self.put_on_link(endpoint, packet, (Channel { port, vc: 0 }, came), context);
+        let next = free.max(endpoint.interface.next_injection(free, &self.interface));
         context.schedule_injection(&mut endpoint.next_injection, next);
     }
 
-    /// Sends a packet, which the interface handed over at `came`, to a port of the switch.
+    /// The same where the link has several channels to inject on: fills the places of the traffic classes
+    /// from the interface, then sends one of their packets. The line is free.
+    #[inline(never)]
+    fn inject_on_channels(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        port: u16,
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        let (now, constants) = (context.now(), &self.constants);
+        endpoint.collect_credits(now);
+        let Some(mut channels) = endpoint.channels.take() else { return };
+        let mut ask_at = Time::NEVER;
+        while let Some(places) = channels.free_places(&constants.plan).filter(|places| *places != 0) {
+            context.admission.places = places;
+            match endpoint.interface.inject(&self.interface, context) {
+                Injection::Packet(packet) => {
+                    endpoint.supplied += 1;
+                    channels.stage(packet, now, constants);
+                }
+                Injection::NotBefore(time) => {
+                    ask_at = time;
+                    break;
+                }
+                Injection::Nothing => break,
+            }
+        }
+        let taken = channels.take(constants);
+        let waits = channels.staged() > 0;
+        let stalled = std::mem::replace(&mut channels.stalls, taken.is_none() && waits);
+        match (stalled, channels.stalls) {
+            (false, true) => endpoint.stall.begin(now),
+            (true, false) => endpoint.stall.end(now),
+            _ => {}
+        }
+        endpoint.channels = Some(channels);
+        let next = match taken {
+            Some((staged, vc)) => {
+                let channel = Channel { port, vc };
+                let free = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
+                match waits {
+                    true => free,
+                    false => free.max(endpoint.interface.next_injection(free, &self.interface)),
+                }
+            }
+            None if waits => endpoint.next_credit().min(ask_at),
+            None => ask_at,
+        };
+        context.schedule_injection(&mut endpoint.next_injection, next);
+    }
+
+    /// Sends a packet, which the interface handed over at `came`, to a channel of a port of the switch.
+    /// Returns the time from which the line is free.
     #[inline]
     fn put_on_link(
         &self,
         endpoint: &mut Endpoint<N>,
         mut packet: Packet,
-        (port, came): (u16, Time),
+        (channel, came): (Channel, Time),
         context: &mut InterfaceContext<'_, '_, N>,
-    ) -> Sent {
+    ) -> Time {
         let (now, site) = (context.now(), context.events.site());
-        let class = self.topology.link_class(SwitchId(site.0), PortId(port.into()));
+        let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
         let earliest = Earliest { head: now, tail: now };
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
-        let sent = endpoint.sender(kind).send(&packet, size, earliest);
-        if packet.watch {
+        let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);
+        if packet.is_watched() {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
-            let Sent { began, ended, .. } = sent;
-            let times = Instants { came, ready: came, could: came, began, ended, free: ended };
+            let Sent { began, ended, free, .. } = sent;
+            let times = Instants { came, ready: came, could: came, crossed: began, began, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
-        if sent.fate != Fate::Lost {
-            packet.address = self.topology.endpoint_address(packet.destination);
-            packet.set_channel(Channel { port, vc: 0 });
-            packet.hops = 0;
-            sent.stamp::<true>(&mut packet);
-            let order = Entity::Switch.order(EventKind::Packet);
-            context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });
+        packet.address = match packet.is_multicast() {
+            true => self.constants.trees.address(&packet),
+            false => self.topology.endpoint_address(packet.destination),
+        };
+        packet.start_route(if packet.is_multicast() { 0 } else { self.constants.block_mask });
+        packet.set_channel(channel);
+        packet.hops = 0;
+        if self.constants.keeps_ages {
+            packet.age = Age::default().after(sent.head() - came);
         }
-        sent
+        if sent.fate != Fate::Arrives {
+            return self.put_with_fate(endpoint, (packet, size), (kind, &sent), context);
+        }
+        depart(packet, &sent, context);
+        sent.free
     }
+
+    /// The rest of [`Network::put_on_link`] for a packet to which the link has done something.
+    #[cold]
+    fn put_with_fate(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        (packet, size): (Packet, Size),
+        (kind, sent): (&LinkKind, &Sent),
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) -> Time {
+        let vc = packet.channel().vc;
+        match sent.fate {
+            Fate::Lost => endpoint.expect_credit_of_lost(sent.credit_back(), vc, size.room),
+            Fate::Reordered => depart(packet, &sent.held_up(self.constants.largest_span(kind)), context),
+            _ => depart(packet, sent, context),
+        }
+        if sent.fate != Fate::Duplicated {
+            return sent.free;
+        }
+        endpoint.count_credits(context.now());
+        let Some(copy) = endpoint.sender(kind, vc).copy(&packet, size, sent) else { return sent.free };
+        match copy.fate {
+            Fate::Lost => endpoint.expect_credit_of_lost(copy.credit_back(), vc, size.room),
+            _ => depart(packet, &copy, context),
+        }
+        copy.free
+    }
+}
+
+/// A packet that its endpoint has sent comes to the switch.
+#[inline]
+fn depart<N: Interface>(mut packet: Packet, sent: &Sent, context: &mut InterfaceContext<'_, '_, N>) {
+    sent.stamp::<true>(&mut packet);
+    let (site, order) = (context.events.site(), Entity::Switch.order(EventKind::Packet));
+    context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });
 }

@@ -1,6 +1,8 @@
 //! Packets.
 
 use crate::channel::Channel;
+use crate::marks::Marks;
+use crate::multicast::MulticastGroup;
 use serde::{Deserialize, Serialize};
 use weft_topo::{Address, RouteState};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -106,6 +108,39 @@ pub struct Addressing {
     pub message: u32,
 }
 
+/// Age of a packet since its interface handed it over: 16 bits in the header, in units of 2¹⁴ ps (16.4 ns).
+/// Each switch adds the time that the packet was in it and on the link, as hardware does. From 1.07 ms on all
+/// packets are as old.
+///
+/// # Source
+/// Abts and Weisser, "Age-Based Packet Arbitration in Large-Radix k-ary n-cubes", SC 2007.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Age(u16);
+
+impl Age {
+    /// Binary logarithm of its unit in ps.
+    const UNIT: u32 = 14;
+
+    /// The age after another `span`, rounded to the nearest unit.
+    #[inline]
+    pub(crate) fn after(self, span: Span) -> Age {
+        let units = span.as_ps().saturating_add(1 << (Age::UNIT - 1)) >> Age::UNIT;
+        Age(self.0.saturating_add(u16::try_from(units).unwrap_or(u16::MAX)))
+    }
+
+    /// The age in ps, after another `span` that the header does not have yet. The oldest of all where the
+    /// header is full.
+    #[inline]
+    pub(crate) fn exact_after(self, span: Span) -> u64 {
+        if self.0 == u16::MAX {
+            u64::MAX
+        } else {
+            (u64::from(self.0) << Age::UNIT).saturating_add(span.as_ps())
+        }
+    }
+}
+
 /// A packet. Its identity is (source, message, offset of the piece), never where it is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Packet {
@@ -131,14 +166,11 @@ pub struct Packet {
     vc: u8,
     /// Links crossed so far, saturating.
     pub hops: u8,
-    /// Which part of its message it is.
-    pub part: Part,
+    marks: Marks,
     /// The kind of packet, as the interface numbers them.
     pub label: PacketLabel,
-    /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
-    pub watch: bool,
-    /// Whether a link has corrupted it. It travels on; the interface that receives it finds out.
-    pub bad: bool,
+    /// Age when its head came to where it is, counted only where arbiters ask for it.
+    pub(crate) age: Age,
 }
 
 impl Packet {
@@ -157,11 +189,48 @@ impl Packet {
             port: 0,
             vc: 0,
             hops: 0,
-            part,
+            marks: Marks::of(part),
             label: PacketLabel::default(),
-            watch: false,
-            bad: false,
+            age: Age::default(),
         }
+    }
+
+    /// The same packet as part of a block of its message: where the routing
+    /// [spreads blocks](weft_topo::Routing::spreads_blocks), packets of equal numbers between two endpoints
+    /// stay in order, and others take other paths. 0: of no block.
+    #[inline]
+    pub fn in_block(self, block: u32) -> Packet {
+        Packet { route: RouteState(block), ..self }
+    }
+
+    /// Which part of its message it is.
+    #[inline(always)]
+    pub fn part(&self) -> Part {
+        self.marks.part()
+    }
+
+    /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
+    #[inline(always)]
+    pub fn is_watched(&self) -> bool {
+        self.marks.is_watched()
+    }
+
+    /// Has every link that it crosses reported, or not.
+    #[inline(always)]
+    pub fn watch(&mut self, is_watched: bool) {
+        self.marks = self.marks.watched(is_watched);
+    }
+
+    /// Whether a link has corrupted it. It travels on; the interface that receives it finds out.
+    #[inline(always)]
+    pub fn is_bad(&self) -> bool {
+        self.marks.is_bad()
+    }
+
+    /// A link has corrupted it.
+    #[inline(always)]
+    pub fn corrupt(&mut self) {
+        self.marks = self.marks.bad(true);
     }
 
     /// The channel of a switch that concerns the packet now. On its way to a switch, and until that has
@@ -178,10 +247,23 @@ impl Packet {
         Channel { port: self.port, vc: self.vc } = channel;
     }
 
+    /// The packet is injected: its routing begins with its block, or with nothing.
+    #[inline(always)]
+    pub(crate) fn start_route(&mut self, block_mask: u32) {
+        self.route.0 &= block_mask;
+    }
+
     /// The packet has been sent to this port of a switch, on the virtual channel that it leaves by.
     #[inline(always)]
     pub(crate) fn set_arrival_port(&mut self, port: u16) {
         self.port = port;
+    }
+
+    /// Whether it is for a [group](MulticastGroup), and switches copy it. To a member comes a packet for that
+    /// member.
+    #[inline(always)]
+    pub fn is_multicast(&self) -> bool {
+        MulticastGroup::of(self.destination).is_some()
     }
 
     /// The payload.
@@ -200,6 +282,21 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Catches an age that begins anew when its bits are used up, or loses what each link adds.
+    #[test]
+    fn ages_add_up_and_stay_at_their_end() {
+        let unit = Span::from_ps(1 << 14);
+        let mut age = Age::default();
+        (0..1_000).for_each(|_| age = age.after(unit));
+        assert_eq!(age, Age(1_000));
+        assert_eq!(age.after(Span::from_ps(8_191)), age);
+        assert_eq!(age.after(Span::from_ps(8_192)), Age(1_001));
+        assert_eq!(age.exact_after(Span::from_ps(5)), (1_000 << 14) + 5);
+        let oldest = age.after(Span::from_us(1_100));
+        assert_eq!((oldest, oldest.after(unit), oldest.exact_after(unit)), (Age(u16::MAX), oldest, u64::MAX));
+    }
+
     /// Catches a label whose kinds collide, and an acknowledgement that is counted as data.
     #[test]
     fn labels_of_data_and_of_acknowledgements_are_apart() {

@@ -1,6 +1,9 @@
 //! Parameters of packets, switches and the ideal network: what a machine file says, checked and in units.
 
+use crate::traffic_class::TrafficClasses;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use weft_topo::LaneChoice;
 use weft_units::{BitRate, Bytes, Clock, Span};
 
 /// Bytes of every packet.
@@ -68,6 +71,41 @@ pub enum SwitchKind {
     VirtualOutputQueued,
     /// Queues at the outputs only, behind a crossbar with a speed-up of the number of ports.
     OutputQueued,
+    /// A queue per input, virtual channel and output, a crossbar with this speed-up, and a buffer per output.
+    CombinedInputOutput(Speedup),
+}
+
+/// The rate of a crossbar's ports as a multiple of the rate of the fastest line: 1 or more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Speedup(u32);
+
+impl Speedup {
+    /// The largest in thousandths: more than the ports of any switch would be of no use.
+    const MAX_THOUSANDTHS: u32 = 4_096_000;
+
+    /// A speed-up in thousandths. `None`: it is below 1 or above 4,096.
+    pub const fn from_thousandths(thousandths: u32) -> Option<Speedup> {
+        if 1_000 <= thousandths && thousandths <= Speedup::MAX_THOUSANDTHS {
+            Some(Speedup(thousandths))
+        } else {
+            None
+        }
+    }
+
+    /// The speed-up in thousandths.
+    pub fn thousandths(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Speedup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0 / 1_000, self.0 % 1_000);
+        if rest == 0 {
+            return write!(f, "{whole}");
+        }
+        f.write_str(format!("{whole}.{rest:03}").trim_end_matches('0'))
+    }
 }
 
 /// The rule by which an output chooses among requests.
@@ -79,6 +117,12 @@ pub enum ArbiterKind {
     Random,
     /// iSLIP with a number of iterations (McKeown 1999).
     Islip(u32),
+    /// The oldest packet first (Abts and Weisser 2007).
+    Age,
+    /// The traffic class of the highest priority first.
+    StrictPriority,
+    /// Traffic classes in the ratio of their weights, by bytes (Shreedhar and Varghese 1996).
+    WeightedRoundRobin,
 }
 
 /// The condition on which a packet may leave a switch.
@@ -110,6 +154,42 @@ pub enum BufferPer {
     Port,
 }
 
+/// The way in which a receiver keeps its senders from overrunning its input buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FlowControl {
+    /// A sender counts the room that is left, and gets back what becomes free.
+    Credits,
+    /// A receiver whose buffer fills has the sender pause. A packet that finds no room is lost.
+    Pause(PauseParameters),
+    /// A sender knows nothing of the buffer. A packet that finds no room is lost.
+    Drop,
+}
+
+/// Pause frames of each virtual channel, as in priority flow control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PauseParameters {
+    /// Room kept for what still comes after a sender has been asked to pause, per input and virtual channel.
+    /// `None`: as much as [can come](crate::Headroom), for each kind of links its own.
+    pub headroom: Option<Bytes>,
+    /// Bytes that must leave below the mark at which a sender pauses before it may go on. `None`: the
+    /// largest packet.
+    pub hysteresis: Option<Bytes>,
+    /// From a pause frame's arrival until its receiver begins no more packets. Packets that are in the
+    /// pipeline of a switch by then still go.
+    pub response: Span,
+}
+
+/// The virtual channels of links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ChannelParameters {
+    /// Virtual channels of a link; `None`: as many as the routing needs for each traffic class.
+    pub total: Option<u32>,
+    /// How packets take one of several lanes.
+    pub lane: LaneChoice,
+    /// The traffic classes.
+    pub classes: TrafficClasses,
+}
+
 /// A switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchParameters {
@@ -131,8 +211,13 @@ pub struct SwitchParameters {
     pub buffer_per: BufferPer,
     /// Unit in which room in buffers is counted.
     pub credit: CreditUnit,
-    /// Output buffer per port and virtual channel, for output queues only; `None`: unbounded.
+    /// Output buffer: per port and virtual channel of output queues, per port of combined queues. `None`:
+    /// unbounded.
     pub output_buffer: Option<Bytes>,
+    /// The way in which its input buffers are kept from overflowing.
+    pub flow_control: FlowControl,
+    /// Virtual channels of its links.
+    pub channels: ChannelParameters,
 }
 
 impl SwitchParameters {

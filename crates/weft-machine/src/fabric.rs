@@ -1,17 +1,20 @@
 //! `[fabric]`, `[packet]`, `[links.…]`, `[switch]` and `[ideal]`: what carries the packets.
 
 use super::diagnostic::Problem;
+use super::link_layer::{FecName, LayerSections, ProtocolName};
 use super::read::{Entry, Reader, join, names, nearest, section};
 use super::source::Location;
+use super::traffic_classes::{self, RawTrafficClass};
 use super::value::{Cost, RateLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weft_fabric::LinkParameters;
+use weft_fabric::MAX_CHANNELS;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, IdealParameters, PacketFormat, SwitchKind,
-    SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding,
+    IdealParameters, PacketFormat, PauseParameters, Speedup, SwitchKind, SwitchParameters,
 };
-use weft_topo::GraphClass;
+use weft_fabric::{ErrorRate, LinkParameters};
+use weft_topo::{ChannelPlan, GraphClass, LaneChoice};
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
 section! {
@@ -19,6 +22,58 @@ section! {
     struct RawFabric {
         /// `packet`: links and switches; `ideal`: LogGP without queues.
         kind: Entry<FabricKind>,
+        /// The way in which input buffers are kept from overflowing; `credits` where not given.
+        flow_control: Option<Entry<FlowName>>,
+        /// The way that packets take while links are off: `none`, that of the routing, which is usual, or
+        /// `up-down`, by tables over what is left.
+        reroute: Option<Entry<RerouteName>>,
+        /// From when a link fails or comes back to when all switches route otherwise; with `up-down`.
+        reroute_after: Option<Entry<Span>>,
+    }
+}
+
+/// Ways around failures by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RerouteName {
+    None,
+    UpDown,
+}
+
+names!(RerouteName, "Reroute", "a way around failures", {
+    None = "none",
+    UpDown = "up-down",
+});
+
+/// Checks the keys of rerouting: how long after a failure switches route around it; `None`: they do not. The
+/// outer `None`: a problem was reported.
+pub(super) fn check_reroute(
+    fabric: &RawFabric,
+    location: Location,
+    reader: &mut Reader<'_>,
+) -> Option<Option<Span>> {
+    let is_asked_for = fabric.reroute.as_ref().filter(|entry| entry.value == RerouteName::UpDown);
+    match (is_asked_for, &fabric.reroute_after) {
+        _ if fabric.kind.value != FabricKind::Packet => {
+            reader.forget("fabric.reroute");
+            reader.forget("fabric.reroute_after");
+            Some(None)
+        }
+        (Some(_), Some(after)) => Some(Some(after.value)),
+        (None, None) => Some(None),
+        (Some(entry), None) => {
+            let help = "write fabric.reroute_after as well: the time that switches or their manager take to \
+                        notice, such as 10us";
+            let problem = Problem::new("rerouting needs a reaction time", "no fabric.reroute_after", help);
+            reader.report(if entry.location.is_set() { entry.location } else { location }, problem);
+            None
+        }
+        (None, Some(after)) => {
+            let help = "write fabric.reroute = \"up-down\" as well, or leave it out";
+            let problem =
+                Problem::new("`fabric.reroute_after` is for switches that reroute", "these do not", help);
+            reader.report(after.location, problem);
+            None
+        }
     }
 }
 
@@ -32,6 +87,20 @@ pub(super) enum FabricKind {
 names!(FabricKind, "Fabric", "a model of the fabric", {
     Packet = "packet",
     Ideal = "ideal",
+});
+
+/// The kinds of flow control by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FlowName {
+    Credits,
+    Pause,
+    Drop,
+}
+
+names!(FlowName, "FlowControl", "a kind of flow control", {
+    Credits = "credits",
+    Pause = "pause",
+    Drop = "drop",
 });
 
 section! {
@@ -49,14 +118,29 @@ section! {
 section! {
     /// One kind of link, per direction. Keys that are not given here are those of `[links.default]`.
     struct RawLink {
-        /// Bits per second on the line, coding included.
+        /// Bits per second on the line, coding included; of a lane where there are several, of the MAC for
+        /// Ethernet.
         rate: Option<Entry<BitRate>>,
+        /// Link layer: the other keys that are not given are as it says.
+        protocol: Option<Entry<ProtocolName>>,
+        /// Lanes of that rate; 1 where not given.
+        lanes: Option<Entry<u32>>,
         /// Line code, bits in and bits on the line.
         code: Option<Entry<LineCode>>,
         /// From the last stage of the sender to the first of the receiver.
         latency: Option<Entry<Span>>,
         /// Bytes on the line for every packet beside header, payload and footer.
         framing: Option<Entry<Bytes>>,
+        /// Whether the link sends again what has not come through; as the protocol says where not given.
+        replay: Option<Entry<bool>>,
+        /// Bytes on the line that may lack an answer; as many as a round trip needs where not given.
+        replay_buffer: Option<Entry<Bytes>>,
+        /// Wrong bits of 10^15; none where not given.
+        bit_errors: Option<Entry<ErrorRate>>,
+        /// Forward error correction; that of the rate where not given.
+        fec: Option<Entry<FecName>>,
+        /// Wrong symbols of FEC of 10^15 on the line; none where not given.
+        symbol_errors: Option<Entry<ErrorRate>>,
         /// Logic of the switch behind the link that deals with a packet before arbitration, a time or cycles
         /// of the switch's clock; none where not given.
         routing: Option<Entry<Cost>>,
@@ -67,7 +151,9 @@ section! {
     /// The switches.
     struct RawSwitch {
         /// The place where packets wait.
-        kind: Entry<SwitchKind>,
+        kind: Entry<SwitchName>,
+        /// Rate of the crossbar over that of the fastest link, where queues are combined.
+        speedup: Option<Entry<Speedup>>,
         /// The rule that says who goes first.
         arbiter: Entry<ArbiterName>,
         /// Iterations of iSLIP; 1 where not given.
@@ -88,8 +174,25 @@ section! {
         credit_unit: Entry<CreditName>,
         /// Size of a cell, where credits count cells.
         cell: Option<Entry<Bytes>>,
-        /// Output buffer per port and virtual channel of an output-queued switch; unbounded where not given.
+        /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
+        /// combined queues; unbounded where not given.
         output_buffer: Option<Entry<Bytes>>,
+        /// Part of an input buffer kept for what still comes after its sender has been asked to pause; as
+        /// much as can come where not given.
+        pause_headroom: Option<Entry<Bytes>>,
+        /// Bytes from the mark at which the sender pauses down to where it goes on; the largest packet where
+        /// not given.
+        pause_hysteresis: Option<Entry<Bytes>>,
+        /// From the arrival of a pause frame until its receiver begins no more packets, those in the pipeline
+        /// of a switch excepted; at once where not given.
+        pause_response: Option<Entry<Span>>,
+        /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane
+        /// for each where not given.
+        virtual_channels: Option<Entry<u32>>,
+        /// The way that packets take one of several lanes: `flow` where not given.
+        lane: Option<Entry<LaneChoice>>,
+        /// Packets that have virtual channels of their own; all share them where not given.
+        classes: Option<Vec<RawTrafficClass>>,
     }
 }
 
@@ -110,10 +213,20 @@ names!(BufferPer, "BufferPer", "an owner of a buffer", {
     Port = "port",
 });
 
-names!(SwitchKind, "SwitchKind", "a kind of switch", {
+/// The kinds of switch by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SwitchName {
+    InputQueued,
+    VirtualOutputQueued,
+    OutputQueued,
+    CombinedInputOutput,
+}
+
+names!(SwitchName, "SwitchKind", "a kind of switch", {
     InputQueued = "input-queued",
     VirtualOutputQueued = "virtual-output-queued",
     OutputQueued = "output-queued",
+    CombinedInputOutput = "combined-input-output",
 });
 
 /// The arbiters by their names in machine files.
@@ -122,12 +235,23 @@ pub(super) enum ArbiterName {
     RoundRobin,
     Random,
     Islip,
+    Age,
+    StrictPriority,
+    WeightedRoundRobin,
 }
+
+names!(LaneChoice, "LaneChoice", "a way to take a lane", {
+    Flow = "flow",
+    Room = "room",
+});
 
 names!(ArbiterName, "Arbiter", "an arbiter", {
     RoundRobin = "round-robin",
     Random = "random",
     Islip = "islip",
+    Age = "age",
+    StrictPriority = "strict-priority",
+    WeightedRoundRobin = "weighted-round-robin",
 });
 
 names!(Forwarding, "Forwarding", "a way of forwarding", {
@@ -174,6 +298,8 @@ pub(super) struct RawFabricSections {
     pub links: Option<BTreeMap<String, RawLink>>,
     pub switch: Option<RawSwitch>,
     pub ideal: Option<RawIdeal>,
+    /// Virtual channels that the routing needs; `None`: the topology is not known.
+    pub routing_channels: Option<u32>,
     /// Of the file, for what is missing from it.
     pub location: Location,
 }
@@ -186,13 +312,14 @@ pub(super) fn check(
     classes_are_set: bool,
     reader: &mut Reader<'_>,
 ) -> Option<(PacketFormat, Fabric)> {
-    let RawFabricSections { fabric, packet, links, switch, ideal, location } = raw;
+    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location } = raw;
     let format = check_packet(&packet, reader);
     let is_packet = fabric.kind.value == FabricKind::Packet;
     let links = match links {
         Some(links) => {
             let clock = switch.as_ref().map(|switch| switch.clock.value);
-            let sections = LinkSections { links, are_needed: is_packet, classes_are_set, clock };
+            let footer = packet.footer.value;
+            let sections = LinkSections { links, are_needed: is_packet, classes_are_set, clock, footer };
             Some(sections.check(link_classes, reader))
         }
         None if is_packet => {
@@ -202,7 +329,13 @@ pub(super) fn check(
         None => None,
     };
     let buffer_of = switch.as_ref().map(|switch| switch.buffer.location);
-    let switch = switch.map(|switch| check_switch(switch, reader));
+    let headroom_of = switch.as_ref().and_then(|switch| switch.pause_headroom.as_ref().map(|e| e.location));
+    let channels_at = switch.as_ref().and_then(|switch| Some(switch.virtual_channels.as_ref()?.location));
+    let context = SwitchReading {
+        flow: ChosenFlow::of(&fabric),
+        payload: format.as_ref().map(|format| format.payload),
+    };
+    let switch = switch.map(|switch| check_switch(switch, &context, reader));
     let ideal = ideal.map(|ideal| IdealParameters {
         latency: ideal.latency.value,
         gap: ideal.gap.value,
@@ -224,20 +357,123 @@ pub(super) fn check(
     }
     let (links, switch) = (links??, switch??);
     let whole = format.header + format.footer + format.payload;
-    let takes = match switch.credit {
-        CreditUnit::Bytes => whole,
-        CreditUnit::Cells(cell) => Bytes::new(whole.div_ceil(cell).saturating_mul(cell.get())),
+    let in_credits = |bytes: Bytes| match switch.credit {
+        CreditUnit::Bytes => bytes,
+        CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell).saturating_mul(cell.get())),
     };
-    if takes > switch.buffer {
+    let takes = in_credits(whole);
+    let channels = match routing_channels {
+        Some(of_routing) => check_channels(&switch, of_routing, channels_at.unwrap_or(location), reader)?,
+        None => 1,
+    };
+    let parts = if switch.buffer_per == BufferPer::Port { u64::from(channels) } else { 1 };
+    let takes_all = Bytes::new(takes.get().saturating_mul(parts));
+    if takes_all > switch.buffer {
+        let of_each =
+            if parts > 1 { format!(" for each of {parts} virtual channels") } else { String::new() };
         let problem = Problem::new(
-            format!("a buffer of {} cannot hold a whole packet", switch.buffer),
+            format!("a buffer of {} cannot hold a whole packet{of_each}", switch.buffer),
             format!("the largest packet takes {takes}"),
-            format!("write buffer = \"{takes}\" or more, or make packet.payload smaller"),
+            format!("write buffer = \"{takes_all}\" or more, or make packet.payload smaller"),
         );
         reader.report(buffer_of.unwrap_or(location), problem);
         return None;
     }
+    if let FlowControl::Pause(PauseParameters { headroom: Some(headroom), .. }) = switch.flow_control {
+        let least = in_credits(headroom) + takes;
+        if least > switch.buffer {
+            let problem = Problem::new(
+                format!("a head-room of {headroom} does not fit in a buffer of {}", switch.buffer),
+                format!("the largest packet takes {takes} besides"),
+                format!("write a smaller head-room, or buffer = \"{least}\" or more"),
+            );
+            reader.report(headroom_of.unwrap_or(location), problem);
+            return None;
+        }
+    }
     Some((format, Fabric::Packet { links, switch }))
+}
+
+/// The flow control that a machine has.
+struct ChosenFlow {
+    name: FlowName,
+    /// The place where it is written, or the section where it is not.
+    location: Location,
+}
+
+impl ChosenFlow {
+    fn of(fabric: &RawFabric) -> ChosenFlow {
+        match &fabric.flow_control {
+            Some(entry) => ChosenFlow { name: entry.value, location: entry.location },
+            None => ChosenFlow { name: FlowName::Credits, location: fabric.location },
+        }
+    }
+
+    /// The flow control with its parameters. `None`: a problem was reported.
+    fn check(&self, raw: PauseEntries, reader: &mut Reader<'_>) -> Option<FlowControl> {
+        let dependent = |key| DependentKey {
+            key,
+            goes_with: "fabric.flow_control = \"pause\"",
+            is_used: self.name == FlowName::Pause,
+            chosen_at: self.location,
+        };
+        let headroom = dependent("pause_headroom").check(raw.headroom, reader);
+        let hysteresis = dependent("pause_hysteresis").check(raw.hysteresis, reader);
+        let response = dependent("pause_response").check(raw.response, reader);
+        let headroom = match headroom? {
+            Some(entry) => Some(at_most(&entry, "switch.pause_headroom", reader)?),
+            None => None,
+        };
+        let hysteresis = match hysteresis? {
+            Some(entry) => Some(at_most(&entry, "switch.pause_hysteresis", reader)?),
+            None => None,
+        };
+        let response = response?.map_or(Span::ZERO, |entry| entry.value);
+        Some(match self.name {
+            FlowName::Credits => FlowControl::Credits,
+            FlowName::Pause => FlowControl::Pause(PauseParameters { headroom, hysteresis, response }),
+            FlowName::Drop => FlowControl::Drop,
+        })
+    }
+}
+
+/// The keys of `[switch]` that pauses have.
+struct PauseEntries {
+    headroom: Option<Entry<Bytes>>,
+    hysteresis: Option<Entry<Bytes>>,
+    response: Option<Entry<Span>>,
+}
+
+/// The virtual channels of a link, of which a routing needs `of_routing` for each lane of each class.
+fn check_channels(
+    switch: &SwitchParameters,
+    of_routing: u32,
+    at: Location,
+    reader: &mut Reader<'_>,
+) -> Option<u32> {
+    let ChannelParameters { total, lane, classes } = switch.channels;
+    let needed = of_routing.max(1).saturating_mul(classes.count());
+    let fitting = MAX_CHANNELS / needed;
+    let reason = match ChannelPlan::new(total, of_routing, classes.count(), lane) {
+        Ok(plan) if plan.total() <= MAX_CHANNELS => return Some(plan.total()),
+        Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),
+        Err(_) => format!(
+            "{} virtual channels cannot be shared evenly: the routing needs {of_routing} for each \
+             of {} traffic classes",
+            total.unwrap_or(0),
+            classes.count()
+        ),
+    };
+    let label = format!("not a multiple of {needed} up to {MAX_CHANNELS}");
+    let help = match fitting {
+        0 => "take fewer traffic classes, or a routing that needs fewer virtual channels".to_owned(),
+        _ => {
+            let fit: Vec<String> = (1..=fitting.min(4)).map(|lanes| (lanes * needed).to_string()).collect();
+            format!("write virtual_channels = {}, or another multiple of {needed}", fit.join(", "))
+        }
+    };
+    reader.report(at, Problem::new(reason, label, help));
+    None
 }
 
 /// Sizes above this are slips of the unit; sums of them stay far from 64 bits.
@@ -295,6 +531,8 @@ struct LinkSections {
     classes_are_set: bool,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
+    /// Bytes of a packet's footer.
+    footer: Bytes,
 }
 
 impl LinkSections {
@@ -304,7 +542,10 @@ impl LinkSections {
         classes: Option<&[GraphClass]>,
         reader: &mut Reader<'_>,
     ) -> Option<BTreeMap<String, LinkParameters>> {
-        let (default, clock) = (self.links.remove("default"), self.clock);
+        for (section, link) in &mut self.links {
+            link.drop_what_is_left_behind(&join("links", section), reader);
+        }
+        let (default, clock, footer) = (self.links.remove("default"), self.clock, self.footer);
         let classes = classes?;
         let mut whole = Some(BTreeMap::new());
         for (class, link) in &self.links {
@@ -328,11 +569,12 @@ impl LinkSections {
             whole = None;
         }
         for GraphClass { name, section: class, rate, latency } in classes {
-            let link = ClassLink { class, own: self.links.get(class), default: default.as_ref(), clock };
+            let of_graph = (*rate, *latency);
+            let own = self.links.get(class);
+            let link = ClassLink { class, own, default: default.as_ref(), clock, footer, of_graph };
             match (link.check(self.are_needed, reader), &mut whole) {
                 (Some(link), Some(map)) => {
-                    let (rate, latency) = (rate.unwrap_or(link.rate), latency.unwrap_or(link.latency));
-                    map.insert(name.clone(), LinkParameters { rate, latency, ..link });
+                    map.insert(name.clone(), link);
                 }
                 _ => whole = None,
             }
@@ -355,6 +597,10 @@ struct ClassLink<'l> {
     default: Option<&'l RawLink>,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
+    /// Bytes of a packet's footer.
+    footer: Bytes,
+    /// Rate and latency that the file of a graph gives the class.
+    of_graph: (Option<BitRate>, Option<Span>),
 }
 
 impl<'l> ClassLink<'l> {
@@ -388,13 +634,17 @@ impl<'l> ClassLink<'l> {
     fn check(&self, are_needed: bool, reader: &mut Reader<'_>) -> Option<LinkParameters> {
         let class = self.class;
         let rate = self.pick(|link| link.rate.as_ref());
-        let code = self.pick(|link| link.code.as_ref());
+        let ClassLink { own, default, footer, .. } = *self;
+        let sections = LayerSections { class, own, default, footer };
+        let has_protocol = sections.rules().is_some();
         let latency = self.pick(|link| link.latency.as_ref());
-        let framing = self.pick(|link| link.framing.as_ref());
+        let (code, framing) = (sections.code(), sections.framing());
         let routing = self.routing(reader)?;
         let location = self.own.or(self.default).map_or(Location::new(0, 0..0), |link| link.location);
         if are_needed {
-            let present = [rate.is_some(), code.is_some(), latency.is_some(), framing.is_some()];
+            let (has_code, has_framing) = (code.is_some(), framing.is_some());
+            let present =
+                [rate.is_some(), has_protocol || has_code, latency.is_some(), has_protocol || has_framing];
             for (key, _) in
                 ["rate", "code", "latency", "framing"].iter().zip(present).filter(|(_, there)| !there)
             {
@@ -406,8 +656,9 @@ impl<'l> ClassLink<'l> {
                 reader.report(location, problem);
             }
         }
-        let (rate, code, latency, framing) = (rate?, code?, latency?, framing?);
-        if weft_fabric::LineRate::new(rate.value, code.value).is_none() {
+        let (rate, latency) = (rate?, latency?);
+        let layer = sections.check(rate, reader)?;
+        if weft_fabric::LineRate::new(rate.value, layer.code).is_none() {
             let problem = Problem::new(
                 format!("{} is not exact in 64 bits", rate.value),
                 "an odd rate",
@@ -425,13 +676,29 @@ impl<'l> ClassLink<'l> {
             reader.report(latency.location, problem);
             return None;
         }
-        let framing = at_most(framing, "framing", reader)?;
-        let (rate, code, latency) = (rate.value, code.value, latency.value);
-        Some(LinkParameters { rate, code, latency, framing, routing })
+        if let Some(framing) = framing {
+            at_most(framing, "framing", reader)?;
+        }
+        let (of_rate, of_latency) = self.of_graph;
+        let (rate, latency) = (of_rate.unwrap_or(rate.value), of_latency.unwrap_or(latency.value));
+        Some(layer.links(rate, latency, routing))
     }
 }
 
-fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParameters> {
+/// The values of other sections that the checks of `[switch]` need.
+struct SwitchReading {
+    flow: ChosenFlow,
+    /// The largest payload; `None`: it is not valid.
+    payload: Option<Bytes>,
+}
+
+fn check_switch(
+    raw: RawSwitch,
+    context: &SwitchReading,
+    reader: &mut Reader<'_>,
+) -> Option<SwitchParameters> {
+    let SwitchReading { flow, payload } = context;
+    let payload = *payload;
     let buffer = not_zero(&raw.buffer, "switch.buffer", reader);
     // Left behind in the file while a `--set` tries another arbiter, unit or kind of switch.
     let iterations = DependentKey {
@@ -451,11 +718,36 @@ fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParamet
     let cell = cell.check(raw.cell, reader);
     let output = DependentKey {
         key: "output_buffer",
-        goes_with: "kind = \"output-queued\"",
-        is_used: raw.kind.value == SwitchKind::OutputQueued,
+        goes_with: "kind = \"combined-input-output\" or \"output-queued\"",
+        is_used: matches!(raw.kind.value, SwitchName::OutputQueued | SwitchName::CombinedInputOutput),
         chosen_at: raw.kind.location,
     };
     let output = output.check(raw.output_buffer, reader);
+    let speedup = DependentKey {
+        key: "speedup",
+        goes_with: "kind = \"combined-input-output\"",
+        is_used: raw.kind.value == SwitchName::CombinedInputOutput,
+        chosen_at: raw.kind.location,
+    };
+    let speedup = speedup.check(raw.speedup, reader);
+    let kind = match (raw.kind.value, speedup?) {
+        (SwitchName::InputQueued, _) => Some(SwitchKind::InputQueued),
+        (SwitchName::VirtualOutputQueued, _) => Some(SwitchKind::VirtualOutputQueued),
+        (SwitchName::OutputQueued, _) => Some(SwitchKind::OutputQueued),
+        (SwitchName::CombinedInputOutput, Some(speedup)) => {
+            Some(SwitchKind::CombinedInputOutput(speedup.value))
+        }
+        (SwitchName::CombinedInputOutput, None) => {
+            reader.missing(raw.location, "switch", "speedup");
+            None
+        }
+    };
+    let pause = PauseEntries {
+        headroom: raw.pause_headroom,
+        hysteresis: raw.pause_hysteresis,
+        response: raw.pause_response,
+    };
+    let flow_control = flow.check(pause, reader);
     let credit = match (is_cells, cell?) {
         (false, _) => Some(CreditUnit::Bytes),
         (true, Some(cell)) => not_zero(&cell, "switch.cell", reader).map(CreditUnit::Cells),
@@ -469,13 +761,35 @@ fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParamet
         None => None,
     };
     let iterations = iterations?.map_or(1, |entry| entry.value);
+    let arbiter = match raw.arbiter.value {
+        ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
+        ArbiterName::Random => ArbiterKind::Random,
+        ArbiterName::Islip => ArbiterKind::Islip(iterations),
+        ArbiterName::Age => ArbiterKind::Age,
+        ArbiterName::StrictPriority => ArbiterKind::StrictPriority,
+        ArbiterName::WeightedRoundRobin => ArbiterKind::WeightedRoundRobin,
+    };
+    let lane = DependentKey {
+        key: "lane",
+        goes_with: "virtual_channels = … with several lanes",
+        is_used: raw.virtual_channels.is_some(),
+        chosen_at: raw.virtual_channels.as_ref().map_or(raw.location, |entry| entry.location),
+    };
+    let lane = lane.check(raw.lane, reader);
+    let classes = traffic_classes::check(
+        raw.classes.unwrap_or_default(),
+        (arbiter, raw.arbiter.location),
+        payload,
+        reader,
+    );
+    let channels = ChannelParameters {
+        total: raw.virtual_channels.as_ref().map(|entry| entry.value),
+        lane: lane?.map_or(LaneChoice::Flow, |entry| entry.value),
+        classes: classes?,
+    };
     Some(SwitchParameters {
-        kind: raw.kind.value,
-        arbiter: match raw.arbiter.value {
-            ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
-            ArbiterName::Random => ArbiterKind::Random,
-            ArbiterName::Islip => ArbiterKind::Islip(iterations),
-        },
+        kind: kind?,
+        arbiter,
         clock: raw.clock.value,
         pipeline_cycles: raw.pipeline_cycles.value,
         forwarding: raw.forwarding.value,
@@ -484,6 +798,8 @@ fn check_switch(raw: RawSwitch, reader: &mut Reader<'_>) -> Option<SwitchParamet
         buffer_per: raw.buffer_per.map_or(BufferPer::Channel, |entry| entry.value),
         credit: credit?,
         output_buffer,
+        flow_control: flow_control?,
+        channels,
     })
 }
 

@@ -1,4 +1,8 @@
-//! `[[faults]]`: links that lose or corrupt packets, and links and switches that fail.
+//! `[[faults]]`: links that lose, corrupt, duplicate or reorder packets, and links and switches that fail.
+
+mod schedule;
+
+pub use schedule::ScheduledOutage;
 
 use super::diagnostic::Problem;
 use super::document::{Item, Value};
@@ -56,6 +60,31 @@ pub enum FaultyLinks {
     Between(String, String),
 }
 
+/// The times at which the links of a rule are off.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Outage {
+    /// Never.
+    Never,
+    /// Once.
+    Once {
+        /// The virtual time from which on they lose everything.
+        off_at: Span,
+        /// The virtual time from which on they do no longer; `None`: they never come back.
+        on_at: Option<Span>,
+    },
+    /// At times that are drawn from the seed.
+    Random {
+        /// Mean of the exponential time from when a link works to when it fails.
+        mean_time_to_failure: Span,
+        /// Mean of the exponential time from then to when it works again.
+        mean_time_to_repair: Span,
+        /// The virtual time from which on none fails any more.
+        until: Span,
+    },
+    /// As a file says, which names the links as well.
+    Schedule(Vec<ScheduledOutage>),
+}
+
 /// Links that fail alike. Several rules for one link add up.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FaultRule {
@@ -65,8 +94,12 @@ pub struct FaultRule {
     pub drop: u32,
     /// Of a million packets so many are corrupted.
     pub corrupt: u32,
-    /// The virtual time from which on they lose everything; `None`: never.
-    pub off_at: Option<Span>,
+    /// Of a million packets so many arrive twice.
+    pub duplicate: u32,
+    /// Of a million packets so many may be overtaken by the next.
+    pub reorder: u32,
+    /// The times at which they lose everything.
+    pub outage: Outage,
 }
 
 /// A rule, and where it stands.
@@ -96,14 +129,38 @@ impl JsonSchema for RawFaultRule {
 /// A rule is one value, attributed as a whole.
 impl FromItem for FaultRule {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<FaultRule> {
-        const OWN: [&str; 6] = ["class", "of", "between", "drop", "corrupt", "off_at"];
+        const OWN: [&str; 13] = [
+            "class",
+            "of",
+            "between",
+            "drop",
+            "corrupt",
+            "duplicate",
+            "reorder",
+            "off_at",
+            "on_at",
+            "mean_time_to_failure",
+            "mean_time_to_repair",
+            "until",
+            "schedule",
+        ];
         let entries = reader.table(item, path, &[&OWN[..], &Attribution::KEYS].concat())?;
         let part = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item);
         let choice = LinkChoice { class: part("class"), of: part("of"), between: part("between") };
         let links = choice.check(item, path, reader);
         let drop = optional::<Millionths>(part("drop"), reader);
         let corrupt = optional::<Millionths>(part("corrupt"), reader);
-        let off_at = optional::<Span>(part("off_at"), reader);
+        let duplicate = optional::<Millionths>(part("duplicate"), reader);
+        let reorder = optional::<Millionths>(part("reorder"), reader);
+        let times = OutageKeys {
+            off_at: part("off_at"),
+            on_at: part("on_at"),
+            mean_time_to_failure: part("mean_time_to_failure"),
+            mean_time_to_repair: part("mean_time_to_repair"),
+            until: part("until"),
+            schedule: part("schedule"),
+        };
+        let outage = times.check(&choice, reader);
         // A rule that a `--set` changed is no longer what its source says.
         let changed = entries.iter().find(|entry| entry.key_location.is_set());
         let (attribution, location) = match changed {
@@ -111,12 +168,20 @@ impl FromItem for FaultRule {
             None => (Attribution::among(item, entries, path, reader)?, item.location),
         };
         let share = |share: Option<Millionths>| share.map_or(0, |Millionths(count)| count);
-        let rule = FaultRule { links: links?, drop: share(drop?), corrupt: share(corrupt?), off_at: off_at? };
-        if rule.drop + rule.corrupt > MILLION {
+        let rule = FaultRule {
+            links: links?,
+            drop: share(drop?),
+            corrupt: share(corrupt?),
+            duplicate: share(duplicate?),
+            reorder: share(reorder?),
+            outage: outage?,
+        };
+        let together = rule.drop + rule.corrupt + rule.duplicate + rule.reorder;
+        if together > MILLION {
             let problem = Problem::new(
-                format!("`{path}` loses and corrupts more packets than there are"),
-                format!("{} in a million", rule.drop + rule.corrupt),
-                format!("let drop and corrupt together be at most {MILLION}"),
+                format!("`{path}` does something to more packets than there are"),
+                format!("{together} in a million"),
+                format!("let drop, corrupt, duplicate and reorder together be at most {MILLION}"),
             );
             reader.report(location, problem);
             return None;
@@ -130,6 +195,94 @@ impl FromItem for FaultRule {
 fn optional<T: Readable>(part: Option<&Item>, reader: &mut Reader<'_>) -> Option<Option<T>> {
     let Some(part) = part else { return Some(None) };
     T::read(&part.value).map_err(|problem| reader.report(part.location, problem)).ok().map(Some)
+}
+
+/// The keys that say when links are off.
+struct OutageKeys<'i> {
+    off_at: Option<&'i Item>,
+    on_at: Option<&'i Item>,
+    mean_time_to_failure: Option<&'i Item>,
+    mean_time_to_repair: Option<&'i Item>,
+    until: Option<&'i Item>,
+    schedule: Option<&'i Item>,
+}
+
+impl OutageKeys<'_> {
+    /// The times at which the links of a rule are off. `None`: a problem was reported.
+    fn check(&self, links: &LinkChoice<'_>, reader: &mut Reader<'_>) -> Option<Outage> {
+        let random = [self.mean_time_to_failure, self.mean_time_to_repair, self.until];
+        let once = [self.off_at, self.on_at];
+        let first = |of: &[Option<&Item>]| of.iter().flatten().next().map(|item| item.location);
+        let kinds = [first(&once), first(&random), self.schedule.map(|item| item.location)];
+        let mut given = kinds.into_iter().flatten();
+        if let (Some(_), Some(second)) = (given.next(), given.next()) {
+            let help =
+                "keep off_at with on_at, or the mean times, or the schedule; another rule may have the other";
+            reader.report(second, Problem::new("a rule says twice when its links are off", "", help));
+            return None;
+        }
+        match (self.schedule, first(&random)) {
+            (Some(schedule), _) => OutageKeys::scheduled(schedule, links, reader),
+            (None, Some(location)) => self.random(location, reader),
+            (None, None) => self.once(reader),
+        }
+    }
+
+    fn once(&self, reader: &mut Reader<'_>) -> Option<Outage> {
+        let (off_at, on_at) = (optional::<Span>(self.off_at, reader)?, optional::<Span>(self.on_at, reader)?);
+        match (off_at, on_at, self.on_at) {
+            (None, None, _) => Some(Outage::Never),
+            (Some(off), Some(on), Some(item)) if on <= off => {
+                let problem = Problem::new(
+                    format!("links come back at {on}, before they fail at {off}"),
+                    "not later than off_at",
+                    "let on_at be later than off_at, or leave it out: they then stay off",
+                );
+                reader.report(item.location, problem);
+                None
+            }
+            (Some(off_at), on_at, _) => Some(Outage::Once { off_at, on_at }),
+            (None, Some(on), item) => {
+                let help = "write off_at as well: when the links fail";
+                let problem =
+                    Problem::new(format!("links come back at {on} and never fail"), "no off_at", help);
+                item.map(|item| reader.report(item.location, problem));
+                None
+            }
+        }
+    }
+
+    fn random(&self, location: super::source::Location, reader: &mut Reader<'_>) -> Option<Outage> {
+        let failure = optional::<Span>(self.mean_time_to_failure, reader)?;
+        let repair = optional::<Span>(self.mean_time_to_repair, reader)?;
+        let until = optional::<Span>(self.until, reader)?;
+        let (Some(mean_time_to_failure), Some(mean_time_to_repair), Some(until)) = (failure, repair, until)
+        else {
+            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time \
+                        from which on nothing fails any more, such as the length of the run";
+            reader.report(location, Problem::new("random failures need three times", "not all given", help));
+            return None;
+        };
+        let keys = [("mean_time_to_failure", failure), ("mean_time_to_repair", repair)];
+        for (key, time) in keys {
+            if time == Some(Span::ZERO) {
+                let problem = Problem::new(format!("`{key}` is zero"), "", "write a mean time such as 100us");
+                reader.report(location, problem);
+                return None;
+            }
+        }
+        Some(Outage::Random { mean_time_to_failure, mean_time_to_repair, until })
+    }
+
+    fn scheduled(item: &Item, links: &LinkChoice<'_>, reader: &mut Reader<'_>) -> Option<Outage> {
+        if [links.class, links.of, links.between].iter().any(Option::is_some) {
+            let help = "leave out `class`, `of` and `between`, or write off_at and on_at";
+            reader.report(item.location, Problem::new("a schedule names its links itself", "", help));
+            return None;
+        }
+        let name = String::from_item(item, "schedule", reader)?;
+        schedule::read(&name, item.location, reader).map(Outage::Schedule)
+    }
 }
 
 /// The keys that choose links, at most one of which a rule may have.
@@ -204,7 +357,20 @@ impl fmt::Display for FaultRule {
             FaultyLinks::Between(one, other) => write!(f, "links between {one} and {other}:")?,
         }
         write!(f, " {} packets in a million lost, {} corrupted", self.drop, self.corrupt)?;
-        self.off_at.map_or(Ok(()), |at| write!(f, ", off at {at}"))
+        if self.duplicate + self.reorder > 0 {
+            write!(f, ", {} duplicated, {} reordered", self.duplicate, self.reorder)?;
+        }
+        match &self.outage {
+            Outage::Never => Ok(()),
+            Outage::Once { off_at, on_at: None } => write!(f, ", off at {off_at}"),
+            Outage::Once { off_at, on_at: Some(on_at) } => write!(f, ", off at {off_at}, on at {on_at}"),
+            Outage::Random { mean_time_to_failure, mean_time_to_repair, until } => write!(
+                f,
+                ", failing after {mean_time_to_failure} and repaired after {mean_time_to_repair} in the \
+                 mean, until {until}"
+            ),
+            Outage::Schedule(outages) => write!(f, ", {} times off by schedule", outages.len()),
+        }
     }
 }
 
@@ -230,10 +396,16 @@ impl JsonSchema for FaultRule {
         );
         properties.insert("drop".to_owned(), Millionths::schema());
         properties.insert("corrupt".to_owned(), Millionths::schema());
-        properties.insert("off_at".to_owned(), Span::schema());
+        properties.insert("duplicate".to_owned(), Millionths::schema());
+        properties.insert("reorder".to_owned(), Millionths::schema());
+        for key in ["off_at", "on_at", "mean_time_to_failure", "mean_time_to_repair", "until"] {
+            properties.insert(key.to_owned(), Span::schema());
+        }
+        properties.insert("schedule".to_owned(), text("A file of times at which links are off."));
         json_schema!({
             "type": "object",
-            "description": "Links that lose or corrupt packets, or fail for good.",
+            "description":
+                "Links that lose, corrupt, duplicate or reorder packets, or are off for a time or for good.",
             "properties": properties,
             "additionalProperties": false,
         })

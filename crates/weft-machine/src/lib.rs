@@ -22,7 +22,10 @@ mod fabric;
 mod faults;
 mod graph_file;
 mod interface;
+mod link_layer;
 mod messaging;
+mod multicast;
+mod queue_board;
 mod read;
 mod renames;
 mod schema;
@@ -32,17 +35,19 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod traffic_classes;
 mod value;
 
 pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
-pub use faults::{FaultRule, FaultyLinks};
+pub use faults::{FaultRule, FaultyLinks, Outage, ScheduledOutage};
 pub use graph_file::Files;
 pub use interface::{
     ExanetNic, Host, InterfaceModel, InterfacePace, Nic, OverheadsNic, ProcessLimits, RankLimit, Rdma,
 };
 pub use messaging::{Messaging, Profile, Progress, Rule};
+pub use multicast::GroupRule;
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
 pub use template::template;
@@ -55,8 +60,10 @@ use source::{Location, Source, Sources};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
+use weft_fabric::Publishing;
 use weft_fabric::parameters::PacketFormat;
 use weft_topo::{Topology as _, TopologyParameters};
+use weft_units::Span;
 
 /// Longest machine file that is read, in bytes.
 pub const MAX_FILE: u64 = 4 << 20;
@@ -81,8 +88,12 @@ section! {
         switch: Option<fabric::RawSwitch>,
         /// The ideal network.
         ideal: Option<fabric::RawIdeal>,
-        /// Links that lose or corrupt packets, or fail for good; none where not given.
+        /// The board on which switches publish their queues; for the routing `ugal-g` alone.
+        queue_board: Option<queue_board::RawQueueBoard>,
+        /// Links that lose, corrupt, duplicate or reorder packets, or are off; none where not given.
         faults: Option<Vec<faults::RawFaultRule>>,
+        /// Groups of endpoints to which switches copy packets; none where not given.
+        multicast: Option<Vec<multicast::RawGroupRule>>,
         /// The network interface.
         nic: interface::RawNic,
         /// The hosts that endpoints are attached to.
@@ -119,9 +130,19 @@ pub struct Machine {
     pub packet: PacketFormat,
     /// The model that carries the packets.
     pub fabric: Fabric,
+    /// When switches publish their queues; `None`: the routing does not look, or the network is ideal.
+    #[serde(default)]
+    pub queue_board: Option<Publishing>,
     /// Links that fail. The ideal network has none that could.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
+    /// Groups of endpoints to which switches copy packets.
+    #[serde(default)]
+    pub multicast: Vec<GroupRule>,
+    /// From when a link fails or comes back to when switches route by tables over what is left; `None`:
+    /// routes do not change.
+    #[serde(default)]
+    pub reroute_after: Option<Span>,
     /// The network interface.
     pub nic: Nic,
     /// The hosts that endpoints are attached to.
@@ -321,25 +342,33 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let topology = topology::check(raw.topology, reader);
     let link_classes = topology.as_ref().map(|topology| topology.link_classes.clone());
     let endpoints = topology.as_ref().map(|topology| topology.parameters.endpoints());
+    let reroute_after = fabric::check_reroute(&raw.fabric, raw.location, reader);
     let sections = fabric::RawFabricSections {
         fabric: raw.fabric,
         packet: raw.packet,
         links: raw.links,
         switch: raw.switch,
         ideal: raw.ideal,
+        routing_channels: topology.as_ref().map(|topology| topology.parameters.counts().virtual_channels),
         location: raw.location,
     };
     let fabric = fabric::check(sections, link_classes.as_deref(), shape_is_set, reader);
     let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
+    let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
     let host = interface::check_host(raw.host, endpoints, reader);
     let (topology, (packet, fabric)) = (topology?, fabric?);
+    let queue_board = queue_board::check((raw.queue_board, raw.location), &topology.parameters, reader)?;
     let is_ideal = matches!(fabric, Fabric::Ideal(_));
     if is_ideal {
         reader.forget("faults");
+        reader.forget("queue_board");
     }
     Some(Machine {
+        multicast: groups?,
+        queue_board: queue_board.filter(|_| !is_ideal),
         faults: if is_ideal { Vec::new() } else { rules? },
+        reroute_after: reroute_after?,
         name: raw.machine.name,
         title: raw.machine.title,
         description: raw.machine.description.unwrap_or_default(),

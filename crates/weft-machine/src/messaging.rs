@@ -268,6 +268,7 @@ names!(Algorithm, "Algorithm", "an algorithm", {
     Butterfly = "butterfly",
     NonOverlapping = "non-overlapping",
     Accelerator = "accelerator",
+    Multicast = "multicast",
 });
 
 /// One rule: `algorithm` carries out `operation` where ranks and bytes lie in the bounds.

@@ -143,6 +143,99 @@ fn blocks_are_exchanged_by_set() {
     assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::Islip(2));
     assert_eq!(switch.credit, weft_fabric::parameters::CreditUnit::Cells(weft_units::Bytes::new(64)));
     assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing here"));
+    let combined = ["switch.kind=combined-input-output", "switch.speedup=1.25", "switch.output_buffer=8K"];
+    let Fabric::Packet { switch, .. } = load("exanest", &combined).unwrap().fabric else { panic!("packets") };
+    let speedup = weft_fabric::parameters::Speedup::from_thousandths(1_250).unwrap();
+    assert_eq!(switch.kind, weft_fabric::parameters::SwitchKind::CombinedInputOutput(speedup));
+    assert_eq!(switch.output_buffer, Some(weft_units::Bytes::new(8192)));
+    let plain = ["switch.kind=input-queued"];
+    let machine = load("bxi3-fattree", &plain).unwrap();
+    assert!(machine.constants.iter().all(|constant| !constant.path.starts_with("switch.speedup")));
+}
+
+/// Catches a speed-up that no crossbar has, or that its kind of switch has no use for.
+#[test]
+fn a_speedup_is_refused_where_it_means_nothing() {
+    for (set, said) in [
+        ("switch.speedup=0.99", "`0.99` is not a speed-up"),
+        ("switch.speedup=0", "`0` is not a speed-up"),
+        ("switch.speedup=5000", "up to 4096 times"),
+        ("switch.speedup=1.0001", "more than three digits"),
+        ("switch.speedup=fast", "not a decimal number"),
+        ("switch.speedup=-2", "not a decimal number"),
+        ("switch.speedup=true", "this is not a speed-up"),
+    ] {
+        let found = refused("bxi3-fattree", set);
+        assert!(found.contains(said), "{set}: {found}");
+    }
+    for key in ["speedup=2", "output_buffer=64K"] {
+        let found = refused("exanest", &format!("switch.{key}"));
+        assert!(found.contains("means nothing here") && found.contains("combined-input-output"), "{found}");
+    }
+    let found = refused("exanest", "switch.kind=combined-input-output");
+    assert!(found.contains("speedup"), "{found}");
+}
+
+/// Catches virtual channels, lanes and classes that are read as others than the file says.
+#[test]
+fn virtual_channels_and_classes_are_read() {
+    let classes = r#"switch.classes=[{name="answers",of="acknowledgements",priority=2,weight=100},
+        {name="small",of="data",up_to="64",priority=1,weight=200},{name="rest",priority=0,weight=4096}]"#;
+    let sets =
+        ["switch.virtual_channels=12", "switch.lane=room", classes, "switch.arbiter=weighted-round-robin"];
+    let Fabric::Packet { switch, .. } = load("communication-ip", &sets).unwrap().fabric else {
+        panic!("packets are the default")
+    };
+    let channels = switch.channels;
+    assert_eq!((channels.total, channels.lane), (Some(12), weft_topo::LaneChoice::Room));
+    assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::WeightedRoundRobin);
+    let all: Vec<_> = channels.classes.all().iter().map(|class| (class.priority, class.weight)).collect();
+    assert_eq!(all, [(2, 100), (1, 200), (0, 4096)]);
+    assert_eq!(channels.classes.all()[1].up_to, Some(weft_units::Bytes::new(64)));
+}
+
+/// Catches channels, classes and arbiters that do not fit together and are taken, or refused without the
+/// mend.
+#[test]
+fn channels_and_classes_that_do_not_fit_are_refused() {
+    let refused = |sets: &[&str]| load("communication-ip", sets).unwrap_err().to_string();
+    let table = |classes: &str| format!("switch.classes=[{classes}]");
+    for (sets, expected) in [
+        (
+            vec!["switch.virtual_channels=3".to_owned()],
+            "write virtual_channels = 2, 4, 6, 8, or another multiple",
+        ),
+        (vec!["switch.virtual_channels=0".to_owned()], "0 is too small"),
+        (vec!["switch.virtual_channels=66".to_owned()], "a link has at most 64"),
+        (vec!["switch.lane=room".to_owned()], "`switch.lane` means nothing here"),
+        (
+            vec!["switch.arbiter=strict-priority".to_owned()],
+            "tells traffic classes apart, and there is only one",
+        ),
+        (
+            vec![table(r#"{name="a",up_to="8"},{name="b",priority=2}"#)],
+            "class `b` has a priority beyond the 2 classes",
+        ),
+        (vec![table(r#"{name="a",up_to="8",weight=0},{name="b"}"#)], "0 is too small"),
+        (vec![table(r#"{name="a",up_to="1G"},{name="b"}"#)], "which are several packets"),
+        (vec![table(r#"{name="a",of="data"}"#)], "no traffic class takes all acknowledgements"),
+        (vec![table(r#"{name="a"},{name="b",of="data"}"#)], "class `b` gets no packets: `a` takes them all"),
+        (
+            vec![
+                table(r#"{name="a",up_to="8"},{name="b"}"#),
+                "switch.arbiter=weighted-round-robin".to_owned(),
+            ],
+            "class `a` has no `weight`",
+        ),
+        (
+            vec!["switch.buffer_per=port".to_owned(), "switch.virtual_channels=64".to_owned()],
+            "for each of 64 virtual channels",
+        ),
+    ] {
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        let error = refused(&sets);
+        assert!(error.contains(expected), "{sets:?}: {error}");
+    }
 }
 
 /// Catches a size or a name of a link class on which machine files and topologies disagree.
@@ -443,6 +536,9 @@ fn errors_in_what_fits_together() {
         refused("exanest", "topology={kind=\"tree\",down=[4,4,8],up=[2,4],parallel=[1,3]}"),
         refused("exanest", "topology={kind=\"tree\",down=[4,4,8],up=[4]}"),
         refused("exanest", "links.endpoint.routing=3 cycles"),
+        refused("exanest", "switch.pause_headroom=1K"),
+        refused("exanest", "fabric.flow_control=pfc"),
+        refused("ethernet-100g-spineleaf", "switch.pause_headroom=125K"),
     ]));
 }
 
@@ -511,7 +607,9 @@ fn faults_are_read_and_attributed() {
         links: FaultyLinks::Class("x".to_owned()),
         drop: 100,
         corrupt: 7,
-        off_at: Some(weft_units::Span::from_us(20)),
+        duplicate: 0,
+        reorder: 0,
+        outage: Outage::Once { off_at: weft_units::Span::from_us(20), on_at: None },
     };
     assert_eq!(machine.faults, [expected]);
     assert_eq!(machine.get("faults.0").unwrap().kind, Kind::Assumed);
@@ -527,6 +625,21 @@ fn faults_are_read_and_attributed() {
         ("faults=[{drop=1_000_001}]", "in a million"),
         ("faults=[{drop=0.5}]", "in a million"),
         ("faults=[{drop=600_000,corrupt=600_000}]", "more packets than there are"),
+        ("faults=[{drop=600_000,reorder=300_000,duplicate=200_000}]", "more packets than there are"),
+        ("faults=[{on_at=\"20us\"}]", "write off_at as well"),
+        ("faults=[{off_at=\"20us\",on_at=\"20us\"}]", "links come back at 20us, before they fail at 20us"),
+        ("faults=[{off_at=\"20us\",on_at=\"late\"}]", "late"),
+        ("faults=[{off_at=\"20us\",until=\"1ms\"}]", "says twice when its links are off"),
+        ("faults=[{mean_time_to_failure=\"1ms\"}]", "random failures need three times"),
+        (
+            "faults=[{mean_time_to_failure=\"1ms\",mean_time_to_repair=\"0us\",until=\"1ms\"}]",
+            "`mean_time_to_repair` is zero",
+        ),
+        ("faults=[{schedule=\"no-such-file.csv\"}]", "no-such-file.csv"),
+        ("faults=[{of=\"M1QAF1\",schedule=\"no-such-file.csv\"}]", "a schedule names its links itself"),
+        ("fabric.reroute=up-down", "fabric.reroute_after"),
+        ("fabric.reroute_after=10us", "these do not"),
+        ("fabric.reroute=detour", "up-down"),
         ("faults=[{class=\"x\",of=\"M1QAF1\"}]", "says twice"),
         ("faults=[{between=[\"M1QAF1\"]}]", "two ends"),
         ("faults=[{droop=1}]", "did you mean"),
@@ -591,4 +704,53 @@ fn names_are_lines_that_can_be_printed() {
             (wrong, error) => panic!("{name}: {wrong:?}, {error:?}"),
         }
     }
+}
+
+/// Catches gateways between modules of which one is never chosen, and a pair that does not keep to its own.
+#[test]
+fn pairs_of_two_modules_share_the_gateways() {
+    use weft_topo::{Topology as _, idle_path};
+    let machine = load("deep-msa", &NO_SETS).unwrap();
+    let layout = machine.topology.build().unwrap();
+    let gateways = ["switch gateway0", "switch gateway1"].map(|name| layout.switch(name).unwrap());
+    let through = |from, to| {
+        let mut passed = Vec::new();
+        idle_path(&layout, from, to, |switch, _| {
+            passed.extend(gateways.iter().position(|one| *one == switch))
+        });
+        passed
+    };
+    let mut pairs = [0, 0];
+    let all = || (0..layout.endpoints()).map(weft_units::EndpointId);
+    for (from, to) in all().flat_map(|from| all().map(move |to| (from, to))) {
+        let apart = (from.0 < 16) != (to.0 < 16);
+        let passed = through(from, to);
+        assert_eq!((passed.len(), &passed), (usize::from(apart), &through(from, to)));
+        passed.iter().for_each(|gateway| pairs[*gateway] += 1);
+    }
+    assert_eq!(pairs.iter().sum::<u32>(), 2 * 16 * 4);
+    assert!(pairs.iter().all(|count| (48..=80).contains(count)), "{pairs:?}");
+}
+
+/// Catches a routing that looks at published queues and is not told when, with what and where, and a section
+/// that others must have or keep.
+#[test]
+fn published_queues_need_their_section() {
+    let ugal_g = "topology.routing=ugal-g";
+    let board = load("bxi3-dragonfly", &[ugal_g]).unwrap().queue_board.unwrap();
+    assert_eq!((board.interval, board.delay), (weft_units::Span::from_us(1), weft_units::Span::from_ns(500)));
+    let machine = load("bxi3-dragonfly", &NO_SETS).unwrap();
+    assert!(machine.queue_board.is_none() && machine.get("queue_board.delay").is_none());
+    assert!(load("bxi3-dragonfly", &[ugal_g, "fabric.kind=ideal"]).unwrap().queue_board.is_none());
+    let other = ["topology.kind=dragonfly", "topology.p=2", ugal_g];
+    let error = load("bxi3-fattree", &other).unwrap_err().to_string();
+    assert!(error.contains("add [queue_board] with `interval` and `delay`"), "{error}");
+    let keys = ["queue_board.interval=2us", "queue_board.delay=0ns"];
+    let all: Vec<&str> = other.into_iter().chain(keys).collect();
+    assert_eq!(
+        load("bxi3-fattree", &all).unwrap().queue_board.unwrap().interval,
+        weft_units::Span::from_us(2)
+    );
+    let error = load("bxi3-dragonfly", &[ugal_g, "queue_board.interval=0ns"]).unwrap_err().to_string();
+    assert!(error.contains("`queue_board.interval` is zero"), "{error}");
 }

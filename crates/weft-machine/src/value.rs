@@ -6,6 +6,7 @@ use super::read::{Magnitude, Readable};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt;
+use weft_fabric::parameters::Speedup;
 use weft_units::{BitRate, Bytes, Clock, LineCode, ParseQuantityError, Span};
 
 /// Longest latency or cost: far above any machine, far below what virtual time holds.
@@ -253,6 +254,51 @@ impl Readable for LineCode {
             "pattern": "^(none|[0-9]+b[0-9]+b)$",
             "description": "Bits in, bits on the line.",
         })
+    }
+}
+
+impl Readable for Speedup {
+    const NAME: &'static str = "Speedup";
+
+    fn read(value: &Value) -> Result<Speedup, Problem> {
+        let text = match value {
+            Value::Text(text) | Value::Float(text) => text.clone(),
+            Value::Integer(integer) => integer.to_string(),
+            other => {
+                let label = format!("this is {}", other.describe());
+                return Err(Problem::new("this is not a speed-up", label, "write 1.5 or 2"));
+            }
+        };
+        let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+        let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        let problem = |why: &str| {
+            Problem::new(format!("`{}` is not a speed-up", shorten(&text)), why, "write 1.5 or 2")
+        };
+        if whole.is_empty() || !is_number(whole) || !is_number(rest) {
+            return Err(problem("not a decimal number"));
+        }
+        if rest.len() > 3 {
+            return Err(problem("more than three digits behind the point"));
+        }
+        let thousandths = format!("{whole}{rest:0<3}").parse().ok().and_then(Speedup::from_thousandths);
+        thousandths.ok_or_else(|| problem("a crossbar is as fast as its lines or faster, up to 4096 times"))
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+
+    fn schema() -> serde_json::Value {
+        json!({
+            "type": ["integer", "number"],
+            "minimum": 1,
+            "maximum": 4096,
+            "description": "As in 1.5 or 2.",
+        })
+    }
+
+    fn magnitude(&self) -> Option<Magnitude> {
+        Some(Magnitude::of(self.thousandths().into()))
     }
 }
 

@@ -140,7 +140,9 @@ impl Collectives {
                     running.work += protocol.reduction(Bytes::new(operands));
                     running.work.alone += protocol.local_call * into.reductions();
                 }
-                RoundStep::Send { .. } | RoundStep::Accelerate { .. } => running.pending += 1,
+                RoundStep::Send { .. } | RoundStep::Accelerate { .. } | RoundStep::Multicast { .. } => {
+                    running.pending += 1
+                }
             }
         }
         running.pending > before

@@ -178,6 +178,11 @@ pub enum Body {
         /// The send that waits for a receipt; `None`: none does.
         receipt: Option<SendEntry>,
     },
+    /// The data of a broadcast, which switches copy: all receives are posted. Matched.
+    Multicast {
+        /// The communicator and context that a receive must have to match.
+        matching: Match,
+    },
     /// An active message that is sent without asking.
     Active {
         /// The message.
@@ -284,6 +289,8 @@ pub enum Body {
 pub enum EnvelopeKind {
     /// [`Body::Eager`], [`Body::Active`].
     Eager,
+    /// [`Body::Multicast`].
+    Multicast,
     /// [`Body::RequestToSend`], [`Body::AnnounceActive`].
     RequestToSend,
     /// [`Body::ClearToSend`].
@@ -334,6 +341,7 @@ impl Envelope {
     pub const fn kind(&self) -> EnvelopeKind {
         match self.body {
             Body::Eager { .. } | Body::Active { .. } => EnvelopeKind::Eager,
+            Body::Multicast { .. } => EnvelopeKind::Multicast,
             Body::RequestToSend { .. } | Body::AnnounceActive { .. } => EnvelopeKind::RequestToSend,
             Body::ClearToSend { .. } => EnvelopeKind::ClearToSend,
             Body::Data { .. } => EnvelopeKind::Data,
@@ -353,7 +361,9 @@ impl Envelope {
     #[inline]
     pub const fn matching(&self) -> Option<Match> {
         match self.body {
-            Body::Eager { matching, .. } | Body::RequestToSend { matching, .. } => Some(matching),
+            Body::Eager { matching, .. }
+            | Body::RequestToSend { matching, .. }
+            | Body::Multicast { matching } => Some(matching),
             _ => None,
         }
     }
@@ -361,7 +371,7 @@ impl Envelope {
     /// Whether it carries data of the program.
     pub const fn has_data(&self) -> bool {
         match self.body {
-            Body::Eager { .. } | Body::Active { .. } | Body::Data { .. } => true,
+            Body::Eager { .. } | Body::Multicast { .. } | Body::Active { .. } | Body::Data { .. } => true,
             Body::Access { access, .. } => access.takes_data(),
             Body::Answer { access, .. } => access.returns_data(),
             Body::RequestToSend { .. }

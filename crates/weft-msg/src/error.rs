@@ -1,6 +1,7 @@
 //! Errors in a program's operations.
 
 use crate::accelerator_limit::AcceleratorLimit;
+use crate::multicast_limit::MulticastLimit;
 use serde::{Deserialize, Serialize};
 use weft_trace::op::{CommId, RequestId, WindowId};
 use weft_units::{Bytes, RankId};
@@ -145,6 +146,12 @@ pub enum MsgError {
     Accelerator {
         /// The limit of the interface that the allreduce exceeds.
         limit: AcceleratorLimit,
+    },
+    /// Multicast was asked for, where it cannot be used.
+    #[error("multicast cannot carry out this broadcast: {limit}")]
+    Multicast {
+        /// The limit of interface, network or run.
+        limit: MulticastLimit,
     },
     /// An operation started while the one before still blocks.
     #[error("an operation was started while the rank still waits in the one before")]

@@ -50,6 +50,7 @@ mod envelope;
 mod error;
 mod interface;
 mod matching;
+mod multicast_limit;
 mod process;
 mod protocol;
 mod receives;
@@ -75,6 +76,7 @@ pub use envelope::{
 };
 pub use error::MsgError;
 pub use interface::InterfaceAnswer;
+pub use multicast_limit::MulticastLimit;
 pub use process::Process;
 pub use process::false_envelope::FalseEnvelope;
 pub use process::memory::{received as place_of_received, sent as place_of_sent};
@@ -86,5 +88,5 @@ pub use protocol::{
     ActiveMessages, ClearToSend, OneSidedPath, Protocol, Rendezvous, SynchronousSends, WaitCosts, Wildcards,
 };
 pub use support::{supports, unsupported};
-pub use transport::{Posting, SendToken, Transport};
+pub use transport::{GroupPosting, Posting, SendToken, Transport};
 pub use work::{InMemory, Work};

@@ -13,7 +13,9 @@
 
 use crate::accelerator::Allreduce;
 use crate::accelerator_limit::AcceleratorLimit;
+use crate::communicator::Group;
 use crate::envelope::{Envelope, ReceiveEntry, SendEntry};
+use crate::multicast_limit::MulticastLimit;
 use crate::work::{InMemory, Work};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -64,6 +66,29 @@ pub trait Transport {
     /// comes back through [`Rank::accelerated`](crate::Rank::accelerated) with the result. Asked for
     /// only where the interface [knows no limit](Transport::accelerator_limit).
     fn allreduce(&mut self, _allreduce: &Allreduce<'_>, _token: SendToken) {}
+
+    /// Why a message cannot be sent once to all other members of this group; `None`: it can. All members must
+    /// get the same answer.
+    fn multicast_limit(&self, _group: Group<'_>) -> Option<MulticastLimit> {
+        Some(MulticastLimit::Interface)
+    }
+
+    /// Hands over a message for all other members of a group. It is delivered once to each, as others are.
+    /// Asked for only where there is [no limit](Transport::multicast_limit).
+    fn multicast(&mut self, _group: Group<'_>, _posting: GroupPosting) {}
+}
+
+/// A message that a rank hands to its interface for all other members of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupPosting {
+    /// The message.
+    pub envelope: Envelope,
+    /// The bytes that it occupies on the wire in addition to packet headers.
+    pub payload: Bytes,
+    /// The place of its data in the rank's memory.
+    pub buffer: Address,
+    /// Comes back through [`Rank::sent`](crate::Rank::sent) when the interface has taken the data.
+    pub token: SendToken,
 }
 
 /// A message that a rank hands to its interface.

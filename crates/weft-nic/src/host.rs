@@ -27,7 +27,8 @@ pub enum Primitive {
 /// A message to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<H> {
-    /// The endpoint that the message is for.
+    /// The endpoint that the message is for, or the [group](weft_fabric::MulticastGroup), whose other members
+    /// all get it: where the interface [can](HostContext::multicasts).
     pub to: EndpointId,
     /// Payload.
     pub bytes: Bytes,
@@ -175,6 +176,11 @@ pub trait HostContext<H: Host> {
     /// and is busy.
     fn in_memory(&mut self, _moved: Bytes, alone: Span, from: Time) -> Time {
         from.saturating_add(alone)
+    }
+
+    /// Whether the interface sends messages for a [group](weft_fabric::MulticastGroup).
+    fn multicasts(&self) -> bool {
+        false
     }
 
     /// The limits of the interface's allreduce accelerator; `None`: it has none.

@@ -46,9 +46,33 @@ pub struct Totals {
     /// Packets that were lost on links that were off.
     #[serde(default)]
     pub dropped_dead: u64,
+    /// Packets that found a buffer full.
+    #[serde(default)]
+    pub dropped_full: u64,
     /// Packets that links corrupted.
     #[serde(default)]
     pub corrupted: u64,
+    /// Packets that link layers sent again.
+    #[serde(default)]
+    pub replayed: u64,
+    /// Code words that FEC corrected.
+    #[serde(default)]
+    pub corrected_codewords: u64,
+    /// Code words that FEC could not correct.
+    #[serde(default)]
+    pub uncorrected_codewords: u64,
+    /// Packets that switches dropped as no link led towards their destination.
+    #[serde(default)]
+    pub dropped_unreachable: u64,
+    /// Copies that links made of packets.
+    #[serde(default)]
+    pub duplicated: u64,
+    /// Packets that links held up, so that the next could overtake them.
+    #[serde(default)]
+    pub reordered: u64,
+    /// Packets that tables routed, as links were off, when they came to their first switch.
+    #[serde(default)]
+    pub rerouted: u64,
 }
 
 /// The contents of a table's file.

@@ -72,7 +72,7 @@ row! {
 row! {
     /// One direction of one link, from an endpoint or a switch to an endpoint or a switch. Links that
     /// leave endpoints come first, by endpoint; then those that leave switches, by switch and port.
-    LinkRow in "links" version 2
+    LinkRow in "links" version 3
         ordered by |row| {
             let from = match (row.from_endpoint, row.from_switch) {
                 (Some(endpoint), _) => u64::from(endpoint.0),
@@ -108,12 +108,32 @@ row! {
     utilization: f64,
     /// Time in which a packet stood ready for it while the buffer behind it was full.
     stall_ps: Span,
+    /// Time in which the sender of one of its virtual channels was paused.
+    paused_ps: Span,
+    /// Pause frames that told its sender to stop or to go on.
+    pause_frames: u64,
+    /// The most that one virtual channel's buffer behind it has held, under pause and drop; 0 under credits.
+    most_held_bytes: Bytes,
     /// Packets among them that it lost by chance.
     dropped: u64,
     /// Packets among them that it lost because it was off.
     dropped_dead: u64,
+    /// Packets among them that found the buffer behind it full.
+    dropped_full: u64,
     /// Packets among them that it corrupted.
     corrupted: u64,
+    /// Packets that its link layer sent again, once per attempt that did not come through.
+    replayed: u64,
+    /// Code words with bytes of packets that FEC corrected.
+    corrected_codewords: u64,
+    /// Code words with bytes of packets that FEC could not correct.
+    uncorrected_codewords: u64,
+    /// Packets among them that are copies which it made.
+    duplicated: u64,
+    /// Packets among them that it held up, so that the next could overtake them.
+    reordered: u64,
+    /// Time in which it was off.
+    off_ps: Span,
 }
 
 row! {

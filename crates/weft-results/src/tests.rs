@@ -81,9 +81,19 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
         busy_ps: Span::ZERO,
         utilization: 0.25,
         stall_ps: Span::ZERO,
+        paused_ps: Span::ZERO,
+        pause_frames: 0,
+        most_held_bytes: Bytes::ZERO,
         dropped: 0,
         dropped_dead: 0,
+        dropped_full: 0,
         corrupted: 0,
+        replayed: 0,
+        corrected_codewords: 0,
+        uncorrected_codewords: 0,
+        duplicated: 0,
+        reordered: 0,
+        off_ps: Span::ZERO,
     }
 }
 

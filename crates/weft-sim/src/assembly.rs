@@ -10,16 +10,20 @@
 //!             └─ endpoint_of_core ────► where ranks sit
 //! ```
 
+mod failures;
 mod faults;
+mod groups;
 
+pub use failures::{FailureState, Failures, failures};
 pub use faults::{Faults, faults};
+pub use groups::{MachineGroup, groups, machine_groups};
 
-use weft_fabric::parameters::{CreditUnit, IdealParameters};
-use weft_fabric::{BuildError, LinkParameters, NetworkParameters};
+use weft_fabric::parameters::{ChannelParameters, CreditUnit, FlowControl, IdealParameters, SwitchKind};
+use weft_fabric::{BuildError, GroupError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
 use weft_results::available_memory;
-use weft_topo::{Layout, SizeError, Topology as _, TopologyParameters};
+use weft_topo::{ChannelPlan, Layout, Routing as _, SizeError, Topology as _, TopologyParameters};
 use weft_units::{Bytes, EndpointId, Span};
 
 /// A machine that is well formed and cannot be simulated. Every message names the key of the machine file
@@ -63,6 +67,61 @@ pub enum AssemblyError {
         /// The wrong name.
         why: String,
     },
+    /// Members of a multicast group of the machine that are none.
+    #[error("multicast.{number}: {why}")]
+    Group {
+        /// Which group, counted from 0.
+        number: usize,
+        /// The mistake, and the mend.
+        why: String,
+    },
+    /// Endpoints of a program that are no multicast group.
+    #[error("the ranks of a program cannot be a multicast group: {0}")]
+    ProgramGroup(GroupError),
+    /// Switches that cannot copy packets for groups.
+    #[error("topology: {0}")]
+    Replication(GroupError),
+    /// Copies of packets at an interface that would take one for another packet.
+    #[error(
+        "faults.{number}.duplicate: the interface `overheads` numbers no packets, and would count a \
+         copy as the next packet of its message; set nic.model=exanet, or leave out duplicate"
+    )]
+    Duplicates {
+        /// Which rule, counted from 0.
+        number: usize,
+    },
+    /// More random failures than can be kept.
+    #[error(
+        "faults.{number}: about {expected} failures are to be drawn, at most {limit} can be; write \
+         longer mean times, an earlier `until`, or fewer links"
+    )]
+    TooManyFailures {
+        /// Which rule, counted from 0.
+        number: usize,
+        /// About how many.
+        expected: u128,
+        /// At most how many.
+        limit: u128,
+    },
+    /// Endpoints that no route can reach for the rest of the run.
+    #[error(
+        "fabric.reroute: {cut}; let the links come back (on_at), or leave out fabric.reroute to see what \
+         is lost"
+    )]
+    CutOff {
+        /// When, and which.
+        cut: String,
+    },
+    /// Tables that take too much memory.
+    #[error("{}", AssemblyError::tables(*states, *needed, *limit))]
+    Tables {
+        /// Sets of links that are off together.
+        states: usize,
+        /// Memory that their tables take.
+        needed: Bytes,
+        /// Memory that they may take.
+        limit: Bytes,
+    },
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]
     Algorithm(#[from] AlgorithmError),
@@ -103,9 +162,16 @@ impl AssemblyError {
     pub fn network(source: BuildError) -> AssemblyError {
         let key = match &source {
             BuildError::ZeroLatency(_) => "links",
-            BuildError::BufferTooSmall { .. } => "switch.buffer",
+            BuildError::BufferTooSmall { buffer: "switch's output buffer", .. } => "switch.output_buffer",
+            BuildError::BufferTooSmall { .. } | BuildError::HeadroomTooLarge { .. } => "switch.buffer",
+            BuildError::CrossbarNotExact { .. } => "switch.speedup",
             BuildError::LinkTooSlow { .. } => "packet.payload",
+            BuildError::PauseWithoutBound { .. } => "fabric.flow_control",
+            BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
+            BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
             BuildError::SwitchTooLarge { .. } => "topology",
+            BuildError::PublishedTooOften { .. } => "queue_board.interval",
+            BuildError::UnevenChannels(_) => "switch.virtual_channels",
         };
         AssemblyError::Network { key, source }
     }
@@ -174,9 +240,14 @@ pub fn fabric_parameters(
 /// Links, switches, faults or algorithms that do not fit the machine.
 pub fn check(machine: &Machine, layout: &Layout) -> Result<(), AssemblyError> {
     if let FabricParameters::Packet(parameters) = fabric_parameters(machine, layout.clone(), 0)? {
-        parameters.check().map_err(AssemblyError::network)?;
+        parameters.check(machine.queue_board).map_err(AssemblyError::network)?;
     }
-    faults(machine, layout)?;
+    machine_groups(machine, layout)?;
+    let faults = faults(machine, layout, 1)?;
+    if let (Some(after), Some(failures)) = (machine.reroute_after, failures(faults.as_ref(), layout, machine))
+    {
+        failures.reroutes(layout, after)?;
+    }
     protocol(machine, Wildcards::Recorded)?;
     Ok(())
 }
@@ -187,6 +258,9 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
     let mut sizes = vec![("packet.payload", machine.packet.payload)];
     if let Fabric::Packet { switch, .. } = &machine.fabric {
         sizes.push(("switch.buffer", switch.buffer));
+        if let FlowControl::Pause(pause) = switch.flow_control {
+            sizes.extend(pause.headroom.map(|headroom| ("switch.pause_headroom", headroom)));
+        }
         sizes.extend(switch.output_buffer.map(|buffer| ("switch.output_buffer", buffer)));
         if let CreditUnit::Cells(cell) = switch.credit {
             sizes.push(("switch.cell", cell));
@@ -196,6 +270,17 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
         Some((key, value)) => Err(AssemblyError::TooLarge { key, value, limit }),
         None => Ok(()),
     }
+}
+
+/// The virtual channels of a machine's links; `None` on the ideal network, which has none.
+///
+/// # Errors
+/// A number of channels that routing and traffic classes cannot share.
+pub fn channel_plan(machine: &Machine, layout: &Layout) -> Result<Option<ChannelPlan>, AssemblyError> {
+    let Fabric::Packet { switch, .. } = &machine.fabric else { return Ok(None) };
+    let ChannelParameters { total, lane, classes } = switch.channels;
+    let plan = ChannelPlan::new(total, layout.virtual_channels(), classes.count(), lane);
+    plan.map(Some).map_err(|uneven| AssemblyError::network(uneven.into()))
 }
 
 /// Checks that the interface of an endpoint serves so many ranks.
@@ -292,8 +377,13 @@ pub fn message_time(machine: &Machine, link: &LinkParameters, bytes: Bytes) -> E
     const PS_PER_SECOND: u128 = 1_000_000_000_000;
     let format = &machine.packet;
     let packets = u128::from(bytes.div_ceil(format.payload).max(1));
-    let each = u128::from((format.header + format.footer + link.framing).get());
-    let bits = (u128::from(bytes.get()) + packets * each) * 8;
+    let on_line = |payload: u64| {
+        let packet = format.header + Bytes::new(payload) + format.footer;
+        u128::from(link.bytes_on_line(packet).get())
+    };
+    let largest = format.payload.get();
+    let last = bytes.get() - (packets as u64 - 1) * largest;
+    let bits = ((packets - 1) * on_line(largest) + on_line(last)) * 8;
     let code = link.code;
     ExactTime::new(
         bits.saturating_mul(u128::from(code.wire)).saturating_mul(PS_PER_SECOND),
@@ -314,6 +404,10 @@ const BYTES_PER_ENDPOINT: u64 = 400;
 /// Bytes of a port with its buffers, for each virtual channel and for all of them, as measured there.
 const BYTES_PER_CHANNEL: u64 = 24;
 const BYTES_PER_PORT: u64 = 96;
+/// Bytes of a queue for an input, a virtual channel and an output.
+const BYTES_PER_OUTPUT_QUEUE: u64 = 16;
+/// Bytes of a port's two sides of a crossbar with speed-up.
+const BYTES_PER_CROSSBAR_PORT: u64 = 80;
 /// Bytes of a switch beside its ports.
 const BYTES_PER_SWITCH: u64 = 512;
 /// Bytes of a packet in a buffer or on a link, with the events that move it. A busy network holds about
@@ -333,10 +427,19 @@ pub fn memory_estimate(machine: &Machine, bytes_per_endpoint_host: u64) -> Bytes
     let hosts = product(endpoints, BYTES_PER_ENDPOINT.saturating_add(bytes_per_endpoint_host));
     let network = match &machine.fabric {
         Fabric::Ideal(_) => product(endpoints, BYTES_PER_PACKET),
-        Fabric::Packet { .. } => {
-            let virtual_channels = u64::from(counts.virtual_channels);
+        Fabric::Packet { switch, .. } => {
+            let needed = counts.virtual_channels.max(1).saturating_mul(switch.channels.classes.count());
+            let virtual_channels = u64::from(switch.channels.total.unwrap_or(needed));
+            let (ports, switches) = (narrow(counts.ports), narrow(counts.switches));
+            let outputs = ports.div_ceil(switches.max(1));
+            let queues = product(virtual_channels * BYTES_PER_OUTPUT_QUEUE, outputs);
+            let of_kind = match switch.kind {
+                SwitchKind::InputQueued | SwitchKind::OutputQueued => 0,
+                SwitchKind::VirtualOutputQueued => queues,
+                SwitchKind::CombinedInputOutput(_) => queues.saturating_add(BYTES_PER_CROSSBAR_PORT),
+            };
             let port = BYTES_PER_PORT + BYTES_PER_PACKET + BYTES_PER_CHANNEL * virtual_channels;
-            sum(&[product(narrow(counts.ports), port), product(narrow(counts.switches), BYTES_PER_SWITCH)])
+            sum(&[product(ports, port.saturating_add(of_kind)), product(switches, BYTES_PER_SWITCH)])
         }
     };
     Bytes::new(sum(&[hosts, network, BYTES_ALWAYS]))

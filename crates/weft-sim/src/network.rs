@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
-use weft_fabric::{FaultCounts, Ideal, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck};
+use weft_fabric::{
+    FaultCounts, Ideal, LayerCounts, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck,
+};
 use weft_machine::{self as machine, Machine};
 use weft_nic::{BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
 use weft_topo::{Attachment, Layout, Topology};
@@ -40,8 +42,18 @@ pub struct LinkUse {
     pub busy: Span,
     /// Time in which a packet stood ready while the buffer behind it was full.
     pub stalled: Span,
-    /// Which of the packets it lost or corrupted.
+    /// Time in which the sender of a virtual channel was paused.
+    pub paused: Span,
+    /// Pause frames that its sender has obeyed.
+    pub pause_frames: u64,
+    /// The most that one virtual channel's buffer behind it has held; zero under credits.
+    pub most_held: Bytes,
+    /// The packets to which it did something.
     pub faults: FaultCounts,
+    /// Repetition and FEC of its link layer.
+    pub layer: LayerCounts,
+    /// Time in which it was off.
+    pub off: Span,
 }
 
 /// The packets that have crossed links.
@@ -52,8 +64,16 @@ pub struct Crossed {
     pub packet_hops: u64,
     /// Packets that left the network for an endpoint.
     pub packets: u64,
-    /// The packets that links lost and corrupted.
+    /// The packets that links lost, corrupted, …, and switches that could not route them dropped.
     pub faults: FaultCounts,
+    /// Repetition and FEC of their link layers.
+    pub layer: LayerCounts,
+    /// Packets that tables routed, as links were off, when they came to their first switch.
+    #[serde(default)]
+    pub rerouted: u64,
+    /// Time in which links were off, each direction by itself, added up.
+    #[serde(default)]
+    pub links_off: Span,
 }
 
 impl std::ops::AddAssign for Crossed {
@@ -61,6 +81,9 @@ impl std::ops::AddAssign for Crossed {
         self.packet_hops += other.packet_hops;
         self.packets += other.packets;
         self.faults += other.faults;
+        self.layer += other.layer;
+        self.rerouted += other.rerouted;
+        self.links_off += other.links_off;
     }
 }
 
@@ -87,9 +110,10 @@ pub trait SimulatedNetwork<H: Host> {
         let any = faults.lost() + faults.corrupted > 0 && self.buffered() == 0;
         any.then(|| {
             format!(
-                "{} packets were lost by chance, {} on dead links, and {} were corrupted; what the interface \
-                 did not repair is missing, and ranks wait for it",
-                faults.dropped, faults.dead, faults.corrupted
+                "{} packets were lost by chance, {} on dead links, {} where buffers were full, {} were cut \
+                 off from their destination, and {} were corrupted; what the interface did not repair is \
+                 missing, and ranks wait for it",
+                faults.dropped, faults.dead, faults.full, faults.unreachable, faults.corrupted
             )
         })
     }
@@ -137,6 +161,9 @@ pub trait SimulatedNetwork<H: Host> {
     /// wait for each other, or all that waits. `None`: packets move, or there are none.
     fn stuck(&self) -> Option<Stuck>;
 
+    /// The buffer that has lost a packet although its sender was to pause, as a line. `None`: there is none.
+    fn overrun(&self) -> Option<String>;
+
     /// Checks that no packet and no credit is lost.
     ///
     /// # Errors
@@ -171,12 +198,14 @@ pub struct NetworkSetup<'a> {
     pub threads: usize,
     /// The saved state of an earlier run, to go on from.
     pub saved: Option<&'a [u8]>,
+    /// The members of multicast groups of the workload. They are numbered after those of the machine.
+    pub groups: Vec<Vec<EndpointId>>,
 }
 
 impl<'a> NetworkSetup<'a> {
     /// A network at the beginning of virtual time, simulated by one thread.
     pub fn new(machine: &'a Machine, layout: Layout, seed: u64) -> NetworkSetup<'a> {
-        NetworkSetup { machine, layout, seed, threads: 1, saved: None }
+        NetworkSetup { machine, layout, seed, threads: 1, saved: None, groups: Vec::new() }
     }
 
     /// Builds the network.
@@ -208,25 +237,44 @@ impl<'a> NetworkSetup<'a> {
         interface: N::Parameters,
         mut make_host: impl FnMut(EndpointId) -> H,
     ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
-        let NetworkSetup { machine, layout, seed, threads, saved } = self;
+        let NetworkSetup { machine, layout, seed, threads, saved, groups } = self;
+        let groups = assembly::groups(machine, &layout, &groups)?;
         let endpoints = layout.endpoints();
         let make_nic = |endpoint, shared: &_| N::new(make_host(endpoint), endpoint, shared);
         match assembly::fabric_parameters(machine, layout, seed)? {
             FabricParameters::Packet(parameters) => {
                 let rates = parameters.links.iter().map(|link| link.rate).collect();
                 let envelope = machine.packet.header + machine.packet.footer;
-                let faults = assembly::faults(machine, &parameters.layout)?;
+                let faults = assembly::faults(machine, &parameters.layout, seed)?;
+                let failures = match machine.reroute_after {
+                    Some(_) => assembly::failures(faults.as_ref(), &parameters.layout, machine),
+                    None => None,
+                };
+                let reroutes = match (machine.reroute_after, failures) {
+                    (Some(after), Some(failures)) => Some(failures.reroutes(&parameters.layout, after)?),
+                    _ => None,
+                };
                 let mut initial =
                     Network::build(parameters, interface, make_nic).map_err(AssemblyError::network)?;
+                if let Some(publishing) = machine.queue_board {
+                    initial.model.publish_queues(publishing).map_err(AssemblyError::network)?;
+                }
                 if let Some(faults) = faults {
                     let InitialState { model, sites, .. } = &mut initial;
                     model.inject_faults(sites, seed, |from, to, class| faults.of(from, to, class));
+                }
+                if !groups.is_empty() {
+                    initial = Network::with_groups(initial, groups).map_err(AssemblyError::Replication)?;
+                }
+                if let Some(reroutes) = reroutes {
+                    initial.model.reroute(reroutes);
                 }
                 let simulation = simulation(initial, threads, saved)?;
                 Ok(Box::new(PacketNetwork::<H, N> { simulation, rates, envelope, host: PhantomData }))
             }
             FabricParameters::Ideal(parameters) => {
-                let initial = Ideal::build(parameters, endpoints, interface, make_nic);
+                let mut initial = Ideal::build(parameters, endpoints, interface, make_nic);
+                initial.model.set_groups(groups);
                 let simulation = simulation(initial, threads, saved)?;
                 Ok(Box::new(IdealNetwork::<H, N> { simulation, rate: parameters.rate, host: PhantomData }))
             }
@@ -309,14 +357,13 @@ struct PacketNetwork<H: Host, N: Nic<H>> {
 
 impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
     fn links(&self) -> impl Iterator<Item = weft_fabric::LinkReport> {
-        let now = self.simulation.now();
-        self.simulation.sites().flat_map(move |(id, site)| self.simulation.model().links_of(id, site, now))
+        Network::links(&self.simulation)
     }
 
     /// Whether anything that could free a buffer is on its way.
     fn moves(&self) -> bool {
         let decides = |site| <Network<Layout, N> as Model>::decision(site) < Time::NEVER;
-        let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_));
+        let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_) | Wire::Pause(_));
         self.simulation.sites().any(|(_, site)| decides(site) || site.expects_credits())
             || self.simulation.pending_notes().next().is_some()
             || self.simulation.pending().any(|event| frees(&event.payload))
@@ -345,7 +392,12 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 payload: link.payload,
                 busy: link.busy,
                 stalled: link.stalled,
+                paused: link.paused,
+                pause_frames: link.pause_frames,
+                most_held: link.most_held,
                 faults: link.faults,
+                layer: link.layer,
+                off: link.off,
             }
         };
         let is_injection = |link: &weft_fabric::LinkReport| matches!(link.from, LinkEnd::Endpoint(_));
@@ -359,10 +411,16 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     fn crossed(&self) -> Crossed {
         let mut crossed = Crossed::default();
         for link in self.links() {
-            let faults = link.faults;
+            let (faults, layer) = (link.faults, link.layer);
             let left = link.packets - faults.lost();
             let packets = if matches!(link.to, Attachment::Endpoint(_)) { left } else { 0 };
-            crossed += Crossed { packet_hops: link.packets, packets, faults };
+            let links_off = link.off;
+            crossed += Crossed { packet_hops: link.packets, packets, faults, layer, rerouted: 0, links_off };
+        }
+        for (_, site) in self.simulation.sites() {
+            let (rerouted, cut_off) = site.detours();
+            crossed.rerouted += rerouted;
+            crossed.faults.unreachable += cut_off;
         }
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
         crossed.packet_hops -= acknowledgements;
@@ -375,6 +433,10 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
 
     fn stuck(&self) -> Option<Stuck> {
         if self.moves() { None } else { stuck(&self.simulation) }
+    }
+
+    fn overrun(&self) -> Option<String> {
+        Network::overrun(&self.simulation).map(|overrun| overrun.to_string())
     }
 
     fn check(&self) -> Result<(), LostData> {
@@ -409,7 +471,12 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 payload,
                 busy: self.rate.map_or(Span::ZERO, |rate| rate.span(payload)),
                 stalled: Span::ZERO,
+                paused: Span::ZERO,
+                pause_frames: 0,
+                most_held: Bytes::ZERO,
                 faults: FaultCounts::default(),
+                layer: LayerCounts::default(),
+                off: Span::ZERO,
             });
         }
     }
@@ -418,7 +485,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
         let sent = self.simulation.sites().flat_map(|(_, site)| site.sent());
         let packets: u64 = sent.map(|(_, packets, _)| packets).sum();
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
-        Crossed { packet_hops: packets - acknowledgements, packets, faults: FaultCounts::default() }
+        Crossed { packet_hops: packets - acknowledgements, packets, ..Crossed::default() }
     }
 
     fn buffered(&self) -> usize {
@@ -426,6 +493,10 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
     }
 
     fn stuck(&self) -> Option<Stuck> {
+        None
+    }
+
+    fn overrun(&self) -> Option<String> {
         None
     }
 

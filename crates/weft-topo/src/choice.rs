@@ -1,4 +1,4 @@
-//! Choosing among several ways: by dice, by a hash of the flow, by the shortest queue.
+//! Choosing among several ways: by dice, in turn, by a hash of the flow or of a block, by the shortest queue.
 //!
 //! # Source
 //! C. Hopps, "Analysis of an equal-cost multi-path algorithm", RFC 2992, 2000 (a hash per flow). The hash is
@@ -32,6 +32,18 @@ pub(crate) fn joined(high: u32, low: u32) -> u64 {
 #[inline]
 pub(crate) fn flow_hash(seed: u32, source: u32, destination: u64) -> u32 {
     (hash(hash(joined(seed, source)) ^ destination) >> 32) as u32
+}
+
+/// The hash of a block of a flow, the same on all its way; of block 0 that of the flow.
+#[inline]
+pub(crate) fn block_hash(flow: u32, block: u32) -> u32 {
+    if block == 0 { flow } else { (hash(joined(flow, block)) >> 32) as u32 }
+}
+
+/// Which of `count` ways is the turn's. The ways are taken one after the other.
+#[inline]
+pub(crate) fn way_in_turn(turn: u32, count: u32) -> u32 {
+    turn % count.max(1)
 }
 
 /// Which of `count` ways a flow takes at a switch. Every switch hashes anew: one hash for all would leave

@@ -116,6 +116,14 @@ macro_rules! families {
             fn is_deterministic(&self) -> bool {
                 match self { $(Layout::$variant(layout) => layout.is_deterministic(),)+ }
             }
+
+            fn spreads_blocks(&self) -> bool {
+                match self { $(Layout::$variant(layout) => layout.spreads_blocks(),)+ }
+            }
+
+            fn needs_published_queues(&self) -> bool {
+                match self { $(Layout::$variant(layout) => layout.needs_published_queues(),)+ }
+            }
         }
 
         impl $crate::Ranked for Layout {
@@ -202,6 +210,11 @@ macro_rules! families {
                     $($(TopologyParameters::$family(one) =>
                         $crate::RoutingChoice::word($crate::Parameters::routing(one)),)+)+
                 }
+            }
+
+            /// Whether its routing looks at queues that other switches publish.
+            pub fn needs_published_queues(&self) -> bool {
+                self.routing() == "ugal-g"
             }
 
             /// Number of endpoints; no more than 64 bits hold.

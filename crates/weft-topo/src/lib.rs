@@ -33,6 +33,7 @@
 //! schema of machine files, the page of the book on them, and the tests of every topology are made of that
 //! list. `examples/own_topology` is such a folder.
 
+mod channel_plan;
 mod choice;
 mod dragonfly;
 mod drawing;
@@ -46,10 +47,12 @@ mod kary_tree;
 mod layout;
 mod megafly;
 mod message_class;
+mod multicast;
 mod names;
 mod path;
 pub mod pattern;
 mod proof;
+mod reroute;
 mod size;
 mod slim_fly;
 mod star;
@@ -57,6 +60,7 @@ mod torus;
 mod traits;
 mod tree;
 
+pub use channel_plan::{ChannelPlan, LaneChoice, UnevenChannels, WithChannels};
 pub use dragonfly::{
     Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyPar, DragonflyParameters, DragonflyRouting,
     DragonflySize, DragonflyValiant, GlobalLinks, Ugal,
@@ -83,10 +87,12 @@ pub use hyperx::{
 pub use kary_tree::{Ascent, KaryTree, KaryTreeParameters, UpDown};
 pub use megafly::{Megafly, MegaflyLayout, MegaflyParameters, MegaflyRouting, MegaflySize};
 pub use message_class::{ClassCycle, ClassProof, ClassUse, MessageClass, MessageClasses, prove_classes};
+pub use multicast::{Branch, BranchEnd, MulticastTree, NotJoined, TreeError, TreeNode, TreeProof};
 pub use names::UnknownEndpoint;
 pub use path::idle_path;
 pub use pattern::{Pattern, Permutation, Shape, Undefined};
 pub use proof::{Channel, Cycle, Method, Proof, Ranked, prove};
+pub use reroute::{Dead, LegalPorts, Rerouted, UpDownTables, Wiring};
 pub use size::{MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError, counted};
 pub use slim_fly::SlimFlyParameters;
 pub use star::{Star, StarParameters, StarRouting, StarRoutingWord};

@@ -40,7 +40,10 @@ pub(crate) fn switch_name(topology: &(impl Topology + ?Sized), switch: SwitchId)
         _ => None,
     });
     match (endpoints.next(), endpoints.next()) {
-        (Some(endpoint), None) => format!("switch of {}", topology.endpoint_name(endpoint)),
+        // An endpoint that has only its number gives the switch no name.
+        (Some(endpoint), None) if topology.endpoint_name(endpoint) != endpoint.to_string() => {
+            format!("switch of {}", topology.endpoint_name(endpoint))
+        }
         _ => format!("switch {switch}"),
     }
 }
@@ -57,7 +60,7 @@ pub(crate) fn switch(topology: &(impl Topology + ?Sized), name: &str) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Star;
+    use crate::{Dimension, Star, Torus};
 
     #[test]
     fn numbers_are_names_where_there_are_no_others() {
@@ -71,5 +74,9 @@ mod tests {
         assert_eq!(star.switch_name(SwitchId(0)), "switch 0");
         assert_eq!([star.switch("switch 0"), star.switch("switch 1")], [Some(SwitchId(0)), None]);
         assert_eq!(star.endpoint_name(EndpointId(7)), "7");
+        // One endpoint at each switch, without a name: `switch of 1` reads as half a sentence.
+        let torus = Torus::new(&[Dimension { size: 3, wrap: true }], 1).unwrap();
+        assert_eq!(torus.switch_name(SwitchId(1)), "switch 1");
+        assert_eq!(["switch 1", "switch of 1"].map(|name| torus.switch(name)), [Some(SwitchId(1)); 2]);
     }
 }

@@ -79,8 +79,8 @@ pub trait Topology {
     fn endpoint(&self, name: &str) -> Result<EndpointId, UnknownEndpoint> {
         names::numbered_endpoint(self.endpoints(), name)
     }
-    /// The name of a switch: after its endpoint where it has one alone, such as `switch of 3`; else its
-    /// number, such as `switch 7`.
+    /// The name of a switch: after its endpoint where it has one alone that has a name, such as
+    /// `switch of M1QAF1`; else its number, such as `switch 7`.
     fn switch_name(&self, switch: SwitchId) -> String {
         names::switch_name(self, switch)
     }
@@ -92,7 +92,8 @@ pub trait Topology {
 }
 
 /// The memory of a packet between routing decisions (an intermediate group, the dimension it travels
-/// in, whether it crossed a dateline); zero at injection. Its meaning belongs to the routing.
+/// in, whether it crossed a dateline). At injection it is the packet's [block](Routing::spreads_blocks) or
+/// zero. Its meaning belongs to the routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RouteState(pub u32);
@@ -123,6 +124,15 @@ pub struct NextHop {
 pub trait LocalView {
     /// Bytes that wait for or occupy the buffer behind a port, over all its virtual channels.
     fn queued(&self, port: PortId) -> u64;
+    /// The same of any switch, as it was last published and has become known here; 0 where nothing has. Only
+    /// for routings that [need it](Routing::needs_published_queues).
+    fn published(&self, _switch: SwitchId, _port: PortId) -> u64 {
+        0
+    }
+    /// A number of this switch that is one more every time; it wraps.
+    fn turn(&mut self) -> u32 {
+        0
+    }
     /// A random number, uniform over 64 bits, from the stream of this switch.
     fn random(&mut self) -> u64;
 }
@@ -138,6 +148,16 @@ pub trait Routing {
     /// Whether every packet of a (source, destination) pair takes the same path, so that flows stay
     /// in order.
     fn is_deterministic(&self) -> bool;
+    /// Whether packets of a (source, destination) pair may take several paths, but those of one block of a
+    /// message, such as the 16 KB of an RDMA engine, one. The state of a packet is then its block at
+    /// injection: a number that the interface gives, alike for packets that must stay in order.
+    fn spreads_blocks(&self) -> bool {
+        false
+    }
+    /// Whether it looks at [queues of other switches](LocalView::published).
+    fn needs_published_queues(&self) -> bool {
+        false
+    }
 }
 
 /// A routing that owns the topology on which it routes. It answers for that topology: it implements

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Simulation;
 use weft_fabric::parameters::*;
-use weft_fabric::{LinkParameters, Network, NetworkParameters};
+use weft_fabric::{LinkLayer, LinkParameters, Network, NetworkParameters};
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{
     Address, AtSwitch, Attachment, Channel, LinkClass, LocalView, NextHop, Ranked, RouteState, Routing,
@@ -164,6 +164,7 @@ where
         latency: Span::from_ns(20),
         framing: nothing,
         routing: Span::ZERO,
+        layer: LinkLayer::PLAIN,
     };
     let switch = SwitchParameters {
         kind: SwitchKind::VirtualOutputQueued,
@@ -176,6 +177,8 @@ where
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
+        channels: weft_fabric::parameters::ChannelParameters::default(),
     };
     let interface = OverheadsParameters {
         send_message: Span::from_ns(50),

@@ -4,10 +4,8 @@
 //! picoseconds, and what rounding to a picosecond cuts off one gap is carried into the next: the
 //! rate is met exactly however many messages there are.
 
-mod exponential;
-
-use exponential::neg_ln;
 use serde::{Deserialize, Serialize};
+use weft_engine::exponential::{self, neg_ln};
 use weft_units::Span;
 
 /// Why an arrival process cannot be used.

@@ -3,7 +3,7 @@
 use super::rerun::check_trace;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
-use crate::options::{ReportOptions, ThreadOptions, parse_positive_span};
+use crate::options::{ReportOptions, ThreadOptions, parse_positive_span, whole_number};
 use crate::output::{self, percent};
 use crate::progress::Bar;
 use crate::standard_error::say;
@@ -11,11 +11,11 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
 use weft_results::Ending;
-use weft_sim::experiment::explain::{self, Explained};
+use weft_sim::experiment::explain::{self, DEFAULT_TOP, Explained};
 use weft_sim::experiment::path::CategoryRow;
 use weft_sim::experiment::replay::Region;
 use weft_sim::experiment::{Control, Request, read_manifest, read_request};
-use weft_units::Span;
+use weft_units::{Bytes, Span};
 
 /// Ranks in the text.
 const RANKS_SHOWN: usize = 32;
@@ -35,6 +35,15 @@ pub struct ExplainOptions {
     /// it. A real program must have been run with the same --region
     #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "last")]
     region: Option<Region>,
+
+    /// Explain only this size of a benchmark, such as 4K; all take long
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = parse_size)]
+    size: Option<Bytes>,
+
+    /// Places, and longest pieces, that are listed
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_TOP as u32)]
+    #[arg(value_parser = whole_number(1..=1_000_000), allow_negative_numbers = true)]
+    top: u32,
 
     #[command(flatten)]
     threads: ThreadOptions,
@@ -56,8 +65,9 @@ impl ExplainOptions {
         let interrupt = on_ctrl_c()?;
         let bar = Bar::new(self.report.quiet);
         let control = Control { interrupt: &interrupt, progress: &bar };
-        let Self { last, region, .. } = self;
-        let options = explain::ExplainOptions { last, threads: self.threads.threads, region };
+        let Self { last, region, size, .. } = self;
+        let (threads, top) = (self.threads.threads, self.top as usize);
+        let options = explain::ExplainOptions { last, threads, region, size, top };
         let explained = explain::run(&request, &manifest, options, control)?;
         drop(bar);
         let Some(runs) = explained else { return Ok(Status::Interrupted) };
@@ -131,6 +141,10 @@ impl<'a> Document<'a> {
     }
 }
 
+fn parse_size(text: &str) -> Result<Bytes, String> {
+    text.parse::<Bytes>().map_err(|error| error.to_string())
+}
+
 /// Categories as a table, those without time left out, with their sum.
 pub fn categories(rows: &[CategoryRow]) -> String {
     let row = |row: &CategoryRow| [row.category.clone(), format!("{:.6}", row.time_us), percent(row.share)];
@@ -163,7 +177,7 @@ fn side_by_side(explained: &Explained) -> String {
     let [a, b, c] = views.map(|rows| us(sum(rows)));
     let total = ["total".to_owned(), a, String::new(), b, String::new(), c, String::new()];
     output::table(
-        ["", "critical path (us)", "", "its last rank (us)", "", "mean rank (us)", ""],
+        ["", "path (us)", "", "last rank (us)", "", "mean (us)", ""],
         [false, true, true, true, true, true, true],
         names.into_iter().map(cells).chain([total]),
     )
@@ -226,7 +240,7 @@ fn ranks_text(explained: &Explained) -> String {
         ]
     };
     let table = output::table(
-        ["rank", "own time (us)", "comp.", "software", "interface", "network", "serial.", "cont.", "late"],
+        ["rank", "own (us)", "comp.", "softw.", "interf.", "netw.", "serial.", "cont.", "late"],
         [false, true, true, true, true, true, true, true, true],
         explained.ranks.iter().take(RANKS_SHOWN).map(row),
     );

@@ -10,8 +10,10 @@ use crate::output;
 use crate::progress::Bar;
 use clap::{Args, Subcommand};
 use weft_sim::experiment::machine::{
-    self, EndpointName, MachineCheck, MachineFigures, MachineValue, MessageClassLine, ShippedMachine,
+    self, EndpointName, HeadroomLine, LinkName, MachineCheck, MachineFigures, MachineValue, MessageClassLine,
+    ShippedMachine,
 };
+use weft_units::Span;
 
 /// The subcommands of `weft machine`.
 #[derive(Subcommand)]
@@ -22,8 +24,8 @@ pub enum MachineCommand {
     Show(OneMachine),
     /// Show the deadlock proof, and the values that no source gives
     Check(OneMachine),
-    /// List the endpoints by name, as --from, --to and mapping files write them
-    Names(OneMachine),
+    /// List the endpoints by name, as weft osu and mapping files write them; the links with --links
+    Names(NamesOptions),
     /// Draw the switches and links as SVG; by groups, subtrees or layers above 1,000 switches
     Draw(draw::DrawOptions),
     /// List the values and figures in which two machines differ; status 1 if there are any
@@ -46,6 +48,17 @@ pub struct OneMachine {
     format: FormatOptions,
 }
 
+/// The things whose names are listed.
+#[derive(Args)]
+pub struct NamesOptions {
+    #[command(flatten)]
+    one: OneMachine,
+
+    /// List the links instead, by their ends, as [[faults]] takes them
+    #[arg(long)]
+    links: bool,
+}
+
 impl MachineCommand {
     /// Does it.
     pub fn run(self) -> Result<Status, Failure> {
@@ -53,7 +66,8 @@ impl MachineCommand {
             MachineCommand::List(format) => list(format),
             MachineCommand::Show(one) => show(&one),
             MachineCommand::Check(one) => check(&one),
-            MachineCommand::Names(one) => names(&one),
+            MachineCommand::Names(NamesOptions { one, links: true }) => links(&one),
+            MachineCommand::Names(NamesOptions { one, links: false }) => names(&one),
             MachineCommand::Draw(options) => options.run(),
             MachineCommand::Diff(options) => options.run(),
             MachineCommand::New(options) => options.run(),
@@ -114,7 +128,41 @@ fn figures_text(figures: &MachineFigures) -> String {
         [bound.pattern.clone(), max_load, bound.undefined.clone().unwrap_or_default()]
     });
     let bounds = output::table(["pattern", "channel-load bound", ""], [false, true, false], bounds);
-    format!("{head}\n{bounds}\n{}", values_text(&figures.values))
+    let headroom = headroom_text(&figures.headroom);
+    format!("{head}\n{bounds}\n{headroom}{}", values_text(&figures.values))
+}
+
+/// The head-room of each kind of links, with a warning where the machine keeps less than it needs.
+fn headroom_text(lines: &[HeadroomLine]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let ns = |ps: u64| format!("{:.1}", Span::from_ps(ps).as_ns_f64());
+    let rows = lines.iter().map(|line| {
+        let is_short = line.kept_bytes < line.needed_bytes;
+        [
+            line.class.clone(),
+            ns(line.wait_ps),
+            ns(line.frames_ps),
+            ns(line.propagation_ps),
+            ns(line.response_ps),
+            line.needed_bytes.to_string(),
+            line.kept_bytes.to_string(),
+            if is_short { "WARNING: too small, packets may be lost".to_owned() } else { String::new() },
+        ]
+    });
+    let heads = [
+        "links",
+        "wait (ns)",
+        "frames (ns)",
+        "propagation (ns)",
+        "response (ns)",
+        "head-room needed (B)",
+        "kept (B)",
+        "",
+    ];
+    let table = output::table(heads, [false, true, true, true, true, true, true, false], rows);
+    format!("{table}\n")
 }
 
 fn values_text(values: &[MachineValue]) -> String {
@@ -130,6 +178,20 @@ fn names(one: &OneMachine) -> Result<Status, Failure> {
     } else {
         let row = |row: EndpointName| [row.endpoint.to_string(), row.name, row.host.to_string()];
         output::text(&output::table(["endpoint", "name", "host"], [true, false, true], rows.map(row)))?;
+    }
+    Ok(Status::Done)
+}
+
+fn links(one: &OneMachine) -> Result<Status, Failure> {
+    let rows = machine::links(&machine::input(&one.machine, &one.sets.sets)?)?;
+    if one.format.json {
+        let rows: Vec<_> = rows.collect();
+        output::document(&serde_json::json!({ "command": "machine names --links", "rows": rows }))?;
+    } else {
+        let port = |port: Option<u32>| port.map_or("-".to_owned(), |port| port.to_string());
+        let row = |row: LinkName| [row.from, row.to, port(row.from_port), port(row.to_port), row.class];
+        let columns = ["from", "to", "port", "port there", "class"];
+        output::text(&output::table(columns, [false, false, true, true, false], rows.map(row)))?;
     }
     Ok(Status::Done)
 }
@@ -156,7 +218,16 @@ fn check_text(check: &MachineCheck) -> String {
         [] => String::new(),
         classes => format!("classes of messages at endpoints:\n{}\n", classes_text(classes)),
     };
-    format!("{}: {verdict}\n{proof}{classes}{assumed}", check.machine)
+    let failures = check.failures.as_ref().map_or(String::new(), |failures| {
+        let states = match failures.states {
+            1 => "one state of failed links".to_owned(),
+            states => format!("{states} states of failed links"),
+        };
+        let lines = failures.proof.iter().chain(&failures.cuts).map(|line| format!("  {line}\n"));
+        format!("{states}:\n{}", lines.collect::<String>())
+    });
+    let headroom = headroom_text(&check.headroom);
+    format!("{}: {verdict}\n{proof}{failures}{classes}{headroom}{assumed}", check.machine)
 }
 
 fn classes_text(classes: &[MessageClassLine]) -> String {

@@ -286,7 +286,7 @@ fn columns(report: &OsuReport) -> String {
     let rows = || report.rows.iter().map(|measured| &measured.row);
     let algorithm = |row: &OsuRow| row.algorithm.clone().unwrap_or_default();
     if rows().any(|row| row.bandwidth_gbps.is_some()) {
-        return output::table(
+        return output::table_of_some(
             ["size", "bandwidth (Gb/s)", "messages/s"],
             [true; 3],
             rows().map(|row| {
@@ -296,7 +296,7 @@ fn columns(report: &OsuReport) -> String {
         );
     }
     if rows().any(|row| row.latency_min_us.is_some()) {
-        return output::table(
+        return output::table_of_some(
             ["size", "avg latency (us)", "min (us)", "max (us)", ""],
             [true, true, true, true, false],
             rows().map(|row| {
@@ -305,7 +305,7 @@ fn columns(report: &OsuReport) -> String {
             }),
         );
     }
-    output::table(
+    output::table_of_some(
         ["size", "latency (us)"],
         [true; 2],
         rows().map(|row| [row.size_bytes.to_string(), decimal(row.latency_us)]),

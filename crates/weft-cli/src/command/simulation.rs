@@ -8,6 +8,7 @@ use crate::progress::Bar;
 use crate::standard_error::say;
 use serde::Serialize;
 use std::path::Path;
+use weft_results::Ending;
 use weft_sim::experiment::live::RunRequest;
 use weft_sim::experiment::{Control, Experiment, ExperimentOptions, Measured, Report, Request};
 
@@ -132,6 +133,10 @@ fn document<'a, E: Shown>(
 /// The report as text, and below it how the run ended and how fast it was.
 fn text<E: Shown>(report: &Report<E::Row>, options: &ExperimentOptions) -> String {
     let performance = &report.performance;
+    if report.rows.is_empty() && report.ended == Ending::Interrupted {
+        let seconds = performance.wall_seconds;
+        return format!("interrupted after {seconds:.1} s, before anything was measured\n");
+    }
     let mut text = E::table(report);
     text += &format!(
         "\n{}: {} packet-hops in {:.1} s, {}/s, {}B of memory\n",

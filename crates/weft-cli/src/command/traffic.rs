@@ -21,7 +21,7 @@ pub struct TrafficOptions {
     machine: MachineOptions,
 
     /// Traffic pattern: uniform, permutation, transpose, tornado, bit-complement, adversarial, hotspot,
-    /// incast, all-to-all or nearest-neighbour
+    /// incast, multicast, all-to-all or nearest-neighbour
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pattern: String,
 
@@ -182,7 +182,7 @@ impl Shown for TrafficRequest {
                 if row.saturated { "saturated".to_owned() } else { String::new() },
             ]
         });
-        let table = output::table(
+        let table = output::table_of_some(
             ["size", "offered", "accepted", "latency mean (ns)", "p99 (ns)", time, "limit", ""],
             [true, true, true, true, true, true, false, false],
             rows,
@@ -215,7 +215,13 @@ fn remarks(row: &TrafficRow) -> String {
     }
     if lost > 0 {
         let share = percent(lost as f64 / (lost + delivered) as f64);
-        text += &format!("{of}: links lost {lost} packets ({share})\n");
+        text += &match row.packets_dropped_full {
+            0 => format!("{of}: links lost {lost} packets ({share})\n"),
+            full => format!("{of}: links lost {lost} packets ({share}), {full} of them in full buffers\n"),
+        };
+    }
+    if row.pause_frames > 0 {
+        text += &format!("{of}: links were paused for {:.1} us in all\n", row.paused_us);
     }
     text
 }

@@ -3,9 +3,101 @@
 //! A request is numbered by input port and virtual channel; an arbiter is shown the numbers that are
 //! eligible and names one.
 
+pub(crate) mod age;
 pub(crate) mod islip;
 pub(crate) mod random;
 pub(crate) mod round_robin;
+pub(crate) mod strict_priority;
+pub(crate) mod weighted_round_robin;
+
+use crate::parameters::ArbiterKind;
+use islip::Islip;
+use serde::{Deserialize, Serialize};
+use strict_priority::StrictPriority;
+use weighted_round_robin::WeightedRoundRobin;
+
+/// The memory of an arbiter beyond a turn per output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum ArbiterState {
+    Islip(Islip),
+    StrictPriority(StrictPriority),
+    WeightedRoundRobin(WeightedRoundRobin),
+}
+
+impl ArbiterState {
+    /// The memory of an arbiter of a switch with so many outputs; `None`: it needs none.
+    pub(crate) fn new(
+        kind: ArbiterKind,
+        outputs: usize,
+        groups: &RequestGroups,
+    ) -> Option<Box<ArbiterState>> {
+        let state = match kind {
+            ArbiterKind::RoundRobin | ArbiterKind::Random | ArbiterKind::Age => return None,
+            ArbiterKind::Islip(iterations) => ArbiterState::Islip(Islip::new(outputs, iterations)),
+            ArbiterKind::StrictPriority => ArbiterState::StrictPriority(StrictPriority::new(outputs, groups)),
+            ArbiterKind::WeightedRoundRobin => {
+                ArbiterState::WeightedRoundRobin(WeightedRoundRobin::new(outputs))
+            }
+        };
+        Some(Box::new(state))
+    }
+}
+
+/// Groups of requests that an arbiter tells apart by their virtual channels: priorities, or traffic classes.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestGroups {
+    /// By group: a bit for each request of a word. All words have the same, since a port's channels take a
+    /// power of two of numbers, at most 64.
+    masks: Vec<u64>,
+    /// By group: bytes in each round.
+    weights: Vec<u64>,
+}
+
+impl RequestGroups {
+    /// Groups given as (virtual channels, a bit each; weight), where ports have so many channels.
+    pub(crate) fn new(channels: u32, groups: Vec<(u64, u64)>) -> RequestGroups {
+        let stride = channels.next_power_of_two().min(64);
+        let repeated = |(of_port, _): &(u64, u64)| {
+            (0..64 / stride).fold(0, |mask, port| mask | of_port << (port * stride))
+        };
+        RequestGroups {
+            masks: groups.iter().map(repeated).collect(),
+            weights: groups.iter().map(|(_, weight)| (*weight).max(1)).collect(),
+        }
+    }
+
+    /// The number of groups.
+    pub(crate) fn count(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// Whether a request belongs to a group.
+    #[inline]
+    pub(crate) fn holds(&self, group: usize, request: usize) -> bool {
+        self.masks[group] >> (request % 64) & 1 == 1
+    }
+
+    /// The group of a request.
+    #[inline]
+    pub(crate) fn of(&self, request: usize) -> usize {
+        self.masks.iter().position(|mask| mask >> (request % 64) & 1 == 1).unwrap_or(0)
+    }
+
+    /// A bit for each request of a word that belongs to a group.
+    pub(crate) fn channels(&self, group: usize) -> u64 {
+        self.masks[group]
+    }
+
+    /// Whether some of the requests belong to a group.
+    pub(crate) fn any(&self, group: usize, requests: &[u64]) -> bool {
+        requests.iter().any(|word| word & self.masks[group] != 0)
+    }
+
+    /// Bytes of a group in each round.
+    pub(crate) fn weight(&self, group: usize) -> u64 {
+        self.weights[group]
+    }
+}
 
 /// A set of requests or ports: bits in words.
 #[inline]

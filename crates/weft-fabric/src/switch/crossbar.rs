@@ -1,5 +1,6 @@
-//! A switch with buffers at its inputs and a crossbar without speed-up: each input reads one packet at
-//! a time, each output takes one at a time.
+//! A switch with buffers at its inputs and a crossbar: each input reads one packet at a time, each output
+//! takes one at a time. A packet crosses as its output's line sends it, or faster where outputs have
+//! [buffers](super::combined) too.
 //!
 //! ```text
 //!   arrive ── route ──┬─► pass: alone, output and input free, credit there ───────────┐
@@ -12,18 +13,21 @@
 //! A clock edge at which nothing can be granted costs nothing: whoever finds that no request of an output can
 //! go notes the first edge at which one may ([`Ports::look_at`]), and `decide` is called only at such edges.
 
+mod copies;
 mod snapshot;
 
 use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
-use super::port::{Crossing, Ports};
+use super::port::{Crossing, Outputs, Ports};
 use super::starvation::{Grant, PassedOver, Starvation};
 use super::{BlockedHead, Sink, SwitchContext};
 use crate::arbiter::islip::Islip;
-use crate::arbiter::{random, round_robin};
+use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::{ArbiterState, age, random, round_robin};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
+use crate::traffic_class::MAX_CLASSES;
 use serde::Deserialize;
 use snapshot::Snapshot;
 use std::hint::select_unpredictable;
@@ -35,6 +39,8 @@ use weft_units::Time;
 pub(crate) trait InputBuffers {
     /// Whether a packet is routed when it arrives. If not, it is when it comes to the head of its queue.
     const ROUTES_ON_ARRIVAL: bool;
+    /// The outputs behind the crossbar.
+    type Outputs: Outputs;
     fn new(requests: usize, outputs: usize) -> Self;
     /// The queue of packets of `request` that can go to `output`.
     fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue;
@@ -54,7 +60,7 @@ pub(crate) trait InputBuffers {
 /// no kind.
 #[derive(Deserialize)]
 #[serde(
-    try_from = "Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>, Vec<Option<PassedOver>>>",
+    try_from = "Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>",
     bound = "B: InputBuffers"
 )]
 #[repr(C)]
@@ -62,7 +68,7 @@ pub(crate) struct Crossbar<B> {
     pub(crate) ports: Ports,
     pub(crate) buffer: PacketBuffer,
     queues: B,
-    islip: Option<Box<Islip>>,
+    arbiter: Option<Box<ArbiterState>>,
     /// Per output a bit for each request whose head wants it: `words` words each.
     requests: Box<[u64]>,
     starvation: Starvation,
@@ -72,20 +78,17 @@ pub(crate) struct Crossbar<B> {
 }
 
 impl<B: InputBuffers> Crossbar<B> {
-    pub(crate) fn new(ports: Ports, arbiter: ArbiterKind, channels: Channels) -> Crossbar<B> {
-        let outputs = ports.ports.len();
-        let requests = channels.of_ports(outputs);
+    pub(crate) fn new(ports: Ports, arbiter: Option<Box<ArbiterState>>, channels: Channels) -> Crossbar<B> {
+        let (inputs, outputs) = (ports.ports.len(), ports.links());
+        let requests = channels.of_ports(inputs);
         let words = requests.div_ceil(64);
         Crossbar {
             queues: B::new(requests, outputs),
-            islip: match arbiter {
-                ArbiterKind::Islip(iterations) => Some(Box::new(Islip::new(outputs, iterations))),
-                ArbiterKind::RoundRobin | ArbiterKind::Random => None,
-            },
+            arbiter,
             requests: vec![0; outputs * words].into(),
             words: words as u32,
             requests_per_output: requests as u32,
-            starvation: Starvation::new(outputs),
+            starvation: Starvation::new(inputs),
             buffer: PacketBuffer::new(),
             ports,
         }
@@ -134,6 +137,17 @@ impl<B: InputBuffers> Crossbar<B> {
         }
     }
 
+    /// The same, compiled on its own: in the loop of all kinds of switch it would cost the others registers.
+    #[inline(never)]
+    pub(crate) fn arrive_apart<T: Routing>(
+        &mut self,
+        packet: &Packet,
+        undisturbed_until: Time,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        self.arrive(packet, undisturbed_until, context);
+    }
+
     /// Sends a packet that has just arrived by `from` and been routed on without queueing, if it is sure to
     /// win its output at the first clock edge at which it can. Does what queueing and arbitration would do at
     /// that edge.
@@ -168,7 +182,8 @@ impl<B: InputBuffers> Crossbar<B> {
             }
         }
         self.ports.ports[output].turn = request as u16 + 1;
-        self.ports.transmit(&Crossing { edge, output, input: Some(from) }, arrived, context);
+        let crossing = Crossing { edge, output, input: Some(from) };
+        self.ports.transmit::<B::Outputs, _, _>(&crossing, arrived, context);
         true
     }
 
@@ -193,11 +208,16 @@ impl<B: InputBuffers> Crossbar<B> {
             ArbiterKind::RoundRobin => self.decide_round_robin(context),
             ArbiterKind::Random => self.decide_at_random(context),
             ArbiterKind::Islip(_) => {
-                if let Some(mut islip) = self.islip.take() {
-                    self.match_with_islip(&mut islip, context);
-                    self.islip = Some(islip);
+                if let Some(mut arbiter) = self.arbiter.take() {
+                    if let ArbiterState::Islip(islip) = &mut *arbiter {
+                        self.match_with_islip(islip, context);
+                    }
+                    self.arbiter = Some(arbiter);
                 }
             }
+            ArbiterKind::Age => self.decide_by_age(context),
+            ArbiterKind::StrictPriority => self.decide_by_priority(context),
+            ArbiterKind::WeightedRoundRobin => self.decide_by_weight(context),
         }
     }
 
@@ -210,6 +230,21 @@ impl<B: InputBuffers> Crossbar<B> {
     #[inline(never)]
     fn decide_at_random<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         self.serve_outputs::<AtRandom, T>(context);
+    }
+
+    #[inline(never)]
+    fn decide_by_age<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
+        self.serve_outputs::<ByAge, T>(context);
+    }
+
+    #[inline(never)]
+    fn decide_by_priority<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
+        self.serve_outputs::<ByPriority, T>(context);
+    }
+
+    #[inline(never)]
+    fn decide_by_weight<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
+        self.serve_outputs::<ByWeight, T>(context);
     }
 
     /// Serves the wanted outputs.
@@ -301,7 +336,7 @@ impl<B: InputBuffers> Crossbar<B> {
                 let passed_over = self.passed_over(output, &survey, constants);
                 self.grant(output, request, context);
                 if passed_over.is_some() || self.starvation.passed_over(output).is_some() {
-                    self.count_grant(Grant { output, request, passed_over }, constants);
+                    self.count_grant::<A>(Grant { output, request, passed_over }, constants);
                 }
             }
             None => self.look_later(output, &survey, constants),
@@ -408,15 +443,51 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// Counts a grant of an output that passes over a request, or has passed over one before.
     #[inline(never)]
-    fn count_grant(&mut self, grant: Grant, constants: &Constants) {
+    fn count_grant<A: OutputArbiter>(&mut self, grant: Grant, constants: &Constants) {
+        if let Some(before) = self.starvation.passed_over(grant.output)
+            && !A::takes_turns(before, grant.request, constants)
+        {
+            if A::ENDS_RESERVATIONS {
+                self.starvation.give_up_input(grant.output, constants.channels);
+            }
+            return;
+        }
         let (ports, queues, output) = (&self.ports, &self.queues, grant.output);
         let has_credit = |request: usize| {
             let queue = queues.queue(request, output);
             ports.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_room)
         };
         if let Some(next) = self.starvation.count(grant, constants.channels, has_credit) {
-            self.ports.ports[output].turn = next;
+            A::give_turn(self, output, next, constants);
         }
+    }
+
+    /// The request that a traffic class has for an output, from a turn on.
+    fn head_of_class(
+        &self,
+        (output, class, turn): (usize, usize, usize),
+        survey: &mut Survey,
+        constants: &Constants,
+    ) -> Head {
+        let (groups, requests) = (&constants.groups, self.requests_of(output));
+        let found = round_robin::choose(requests, turn, |request| {
+            groups.holds(class, request) && self.is_eligible(output, request, survey, constants)
+        });
+        match found {
+            Some(request) => {
+                let buffered = self.buffer.get(self.queues.queue(request, output).head);
+                Head::Packet { request, bytes: constants.packet_bytes(&buffered.packet).get() }
+            }
+            None if groups.any(class, requests) => Head::Blocked,
+            None => Head::Empty,
+        }
+    }
+
+    /// The age of the head of `request` for `output`, in ps.
+    #[inline]
+    fn age(&self, output: usize, request: usize, now: Time) -> u64 {
+        let buffered = self.buffer.get(self.queues.queue(request, output).head);
+        buffered.packet.age.exact_after(now.saturating_since(buffered.head))
     }
 
     /// None of the requests of `output` can go now: it is looked at again when one may.
@@ -444,14 +515,14 @@ impl<B: InputBuffers> Crossbar<B> {
         let next = queue.head;
         let from = constants.channels.channel(request);
         let crossing = Crossing { edge: now, output, input: Some(from) };
-        self.ports.transmit(&crossing, self.buffer.get(handle), context);
+        self.ports.transmit::<B::Outputs, _, _>(&crossing, self.buffer.get(handle), context);
         self.buffer.remove(handle);
         let words = self.words as usize;
         if next.is_none() || !B::ROUTES_ON_ARRIVAL {
             self.requests[output * words + request / 64] &= !(1 << (request % 64));
         }
         if !next.is_none() {
-            if !B::ROUTES_ON_ARRIVAL {
+            if !B::ROUTES_ON_ARRIVAL && !self.is_copy(next) {
                 self.ports.route(self.buffer.get_mut(next), from, context);
             }
             self.request(request, next, now, constants);
@@ -495,6 +566,23 @@ trait OutputArbiter {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize>;
+
+    /// Whether a grant that passes over a request for one between which this holds ends a reservation of the
+    /// request's input.
+    const ENDS_RESERVATIONS: bool = false;
+
+    /// Whether a request that waits would have its turn before another is granted again, if its input were
+    /// free: whether a grant to the other passes it over.
+    #[inline(always)]
+    fn takes_turns(_waiting: usize, _granted: usize, _constants: &Constants) -> bool {
+        true
+    }
+
+    /// The next turn of its kind belongs to the request `next`.
+    #[inline(always)]
+    fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, _: &Constants) {
+        switch.ports.ports[output].turn = next;
+    }
 }
 
 /// Round robin.
@@ -514,6 +602,112 @@ impl OutputArbiter for InTurn {
         })?;
         switch.ports.ports[output].turn = request as u16 + 1;
         Some(request)
+    }
+}
+
+/// The oldest packet.
+struct ByAge;
+
+impl OutputArbiter for ByAge {
+    #[inline(always)]
+    fn choose<B: InputBuffers>(
+        switch: &mut Crossbar<B>,
+        output: usize,
+        survey: &mut Survey,
+        constants: &Constants,
+    ) -> Option<usize> {
+        let (turn, now) = (usize::from(switch.ports.ports[output].turn), survey.now);
+        let age = |request| switch.age(output, request, now);
+        let eligible = |request| switch.is_eligible(output, request, survey, constants);
+        let request = age::choose(switch.requests_of(output), turn, eligible, age)?;
+        if survey.busy.is_some() {
+            // The oldest of those whose input is busy: it is the one that will be the oldest of all.
+            let is_busy = |request| switch.ports.ports[constants.channels.port(request)].input_ready > now;
+            let oldest = age::choose(switch.requests_of(output), turn, is_busy, age);
+            survey.busy = oldest.map(|request| request as u16);
+        }
+        switch.ports.ports[output].turn = request as u16 + 1;
+        Some(request)
+    }
+}
+
+/// The highest priority.
+struct ByPriority;
+
+impl OutputArbiter for ByPriority {
+    /// A request of low priority must not keep an input from those of a higher one.
+    const ENDS_RESERVATIONS: bool = true;
+
+    #[inline(always)]
+    fn choose<B: InputBuffers>(
+        switch: &mut Crossbar<B>,
+        output: usize,
+        survey: &mut Survey,
+        constants: &Constants,
+    ) -> Option<usize> {
+        let mut arbiter = switch.arbiter.take();
+        let chosen = match arbiter.as_deref_mut() {
+            Some(ArbiterState::StrictPriority(priorities)) => {
+                let eligible = |request| switch.is_eligible(output, request, survey, constants);
+                priorities.choose(output, switch.requests_of(output), &constants.groups, eligible)
+            }
+            _ => None,
+        };
+        switch.arbiter = arbiter;
+        chosen
+    }
+
+    /// Whoever waits has at least the priority of the one that goes.
+    fn takes_turns(waiting: usize, granted: usize, constants: &Constants) -> bool {
+        constants.groups.of(waiting) <= constants.groups.of(granted)
+    }
+
+    fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, constants: &Constants) {
+        if let Some(ArbiterState::StrictPriority(priorities)) = switch.arbiter.as_deref_mut() {
+            priorities.give_turn(output, next, &constants.groups);
+        }
+    }
+}
+
+/// Traffic classes in the ratio of their weights.
+struct ByWeight;
+
+impl OutputArbiter for ByWeight {
+    #[inline(always)]
+    fn choose<B: InputBuffers>(
+        switch: &mut Crossbar<B>,
+        output: usize,
+        survey: &mut Survey,
+        constants: &Constants,
+    ) -> Option<usize> {
+        let mut arbiter = switch.arbiter.take();
+        let chosen = match arbiter.as_deref_mut() {
+            Some(ArbiterState::WeightedRoundRobin(weights)) => {
+                let mut busy = [None; MAX_CLASSES];
+                let chosen = weights.choose(output, &constants.groups, |class, turn| {
+                    survey.busy = None;
+                    let head = switch.head_of_class((output, class, turn), survey, constants);
+                    busy[class] = survey.busy;
+                    head
+                });
+                survey.busy = chosen.and_then(|request| busy[constants.groups.of(request)]);
+                chosen
+            }
+            _ => None,
+        };
+        switch.arbiter = arbiter;
+        chosen
+    }
+
+    /// Classes have their shares; only within one a request can be passed over.
+    fn takes_turns(waiting: usize, granted: usize, constants: &Constants) -> bool {
+        constants.groups.of(waiting) == constants.groups.of(granted)
+    }
+
+    fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, constants: &Constants) {
+        if let Some(ArbiterState::WeightedRoundRobin(weights)) = switch.arbiter.as_deref_mut() {
+            weights.give_turn(output, next, &constants.groups);
+        }
     }
 }
 

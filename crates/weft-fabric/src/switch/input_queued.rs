@@ -5,6 +5,7 @@
 
 use super::buffer::Queue;
 use super::crossbar::InputBuffers;
+use super::port::BareOutputs;
 use weft_engine::prefetch;
 
 /// A queue per input and virtual channel.
@@ -14,6 +15,7 @@ pub(crate) struct InputQueued {
 
 impl InputBuffers for InputQueued {
     const ROUTES_ON_ARRIVAL: bool = false;
+    type Outputs = BareOutputs;
 
     fn new(requests: usize, _outputs: usize) -> InputQueued {
         InputQueued { queues: vec![Queue::EMPTY; requests].into() }

@@ -12,17 +12,23 @@
 //! passed. Arbitration looks ahead by the pipeline latency, so that a busy line has no gaps.
 
 mod buffer;
+mod combined;
 mod crossbar;
+mod gauge;
 mod input_queued;
 mod output_queued;
 mod port;
+mod replication;
 mod starvation;
 mod virtual_output_queued;
 
+pub(crate) use combined::{Combined, CrossbarPace};
 pub(crate) use crossbar::Crossbar;
+pub(crate) use gauge::{Filled, Gauges};
 pub(crate) use input_queued::InputQueued;
 pub(crate) use output_queued::OutputQueued;
 pub(crate) use port::{Peer, Port, Ports};
+pub(crate) use replication::Replication;
 pub(crate) use virtual_output_queued::VirtualOutputQueued;
 
 use crate::channel::{Channel, Channels};
@@ -31,7 +37,7 @@ use crate::hop::HopRecord;
 use crate::link::Sent;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
-use weft_topo::Routing;
+use weft_topo::{Routing, Topology};
 use weft_units::Time;
 
 /// The destination of packets and credits that leave a switch.
@@ -41,6 +47,9 @@ pub(crate) trait Sink {
     /// Room in the input buffer of a virtual channel has become free; `peer`, which sends there, learns of it
     /// at `at`.
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
+    /// A virtual channel's input buffer fills or empties: `peer`, which sends there, stops or goes on from
+    /// `at` on.
+    fn pause(&mut self, peer: Peer, command: (u8, bool), at: Time);
     /// A watched packet has been put on a link.
     fn hop(&mut self, hop: HopRecord);
 }
@@ -66,11 +75,11 @@ pub(crate) struct BlockedHead {
 
 /// A switch of one of the kinds that a machine file can name.
 #[derive(Serialize, Deserialize)]
-#[expect(clippy::enum_variant_names, reason = "the textbook's names of the three kinds")]
 pub(crate) enum Switch {
     InputQueued(Crossbar<InputQueued>),
     VirtualOutputQueued(Crossbar<VirtualOutputQueued>),
     OutputQueued(OutputQueued),
+    Combined(Crossbar<Combined>),
 }
 
 macro_rules! each {
@@ -79,6 +88,7 @@ macro_rules! each {
             Switch::InputQueued($switch) => $body,
             Switch::VirtualOutputQueued($switch) => $body,
             Switch::OutputQueued($switch) => $body,
+            Switch::Combined($switch) => $body,
         }
     };
 }
@@ -109,16 +119,23 @@ impl Switch {
 
     /// The head of a packet has come. Nothing else comes before `undisturbed_until`.
     #[inline]
-    pub(crate) fn arrive<T: Routing>(
+    pub(crate) fn arrive<T: Topology + Routing>(
         &mut self,
         packet: &Packet,
         undisturbed_until: Time,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
+        if !context.constants.has_credits && !self.ports_mut().admit(packet, context) {
+            return;
+        }
+        if packet.is_multicast() {
+            return self.replicate(packet, context);
+        }
         match self {
             Switch::InputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
             Switch::VirtualOutputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
             Switch::OutputQueued(switch) => switch.arrive(packet, context),
+            Switch::Combined(switch) => switch.arrive_apart(packet, undisturbed_until, context),
         }
     }
 
@@ -126,6 +143,27 @@ impl Switch {
     #[inline]
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         each!(self, switch => switch.decide(context));
+        if !context.constants.has_credits {
+            self.ports_mut().resume_senders(context);
+        }
+    }
+
+    /// The switch with as many inputs as its ports are now. It must be empty.
+    fn with_ports_again(self, constants: &Constants) -> Switch {
+        match self {
+            Switch::InputQueued(switch) => Switch::InputQueued(switch.with_ports_again(constants)),
+            Switch::VirtualOutputQueued(switch) => {
+                Switch::VirtualOutputQueued(switch.with_ports_again(constants))
+            }
+            Switch::Combined(mut switch) => {
+                switch.ports = switch.ports.with_output_buffers();
+                Switch::Combined(switch.with_ports_again(constants))
+            }
+            Switch::OutputQueued(switch) => {
+                let state = switch.ports.arbiter_state(constants);
+                Switch::OutputQueued(OutputQueued::new(switch.ports, state, constants.channels))
+            }
+        }
     }
 
     /// Packets that it holds.
@@ -135,11 +173,17 @@ impl Switch {
 
     /// The packets that wait at the head of a queue.
     pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
-        each!(self, switch => switch.blocked_heads(channels))
+        let mut heads = each!(self, switch => switch.blocked_heads(channels));
+        for head in heads.iter_mut().filter(|head| head.packet.is_multicast()) {
+            head.buffer = self.buffer_of_copy(&head.packet).unwrap_or(head.buffer);
+        }
+        heads
     }
 
     /// The packets in its input buffers: the buffer, and the room that a packet takes in it.
     pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
-        each!(self, switch => switch.occupancy(channels))
+        let mut rooms = each!(self, switch => switch.occupancy(channels));
+        self.count_copied_rooms(&mut rooms);
+        rooms
     }
 }

@@ -7,12 +7,14 @@
 //! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
 use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
-use super::port::{Crossing, Ports};
+use super::port::{BareOutputs, Crossing, Ports};
 use super::{BlockedHead, Sink, SwitchContext};
-use crate::arbiter::{next_from, round_robin};
+use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::{ArbiterState, age, next_from, round_robin};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::packet::Packet;
+use crate::parameters::ArbiterKind;
 use serde::{Deserialize, Serialize};
 use weft_topo::Routing;
 use weft_units::Time;
@@ -46,10 +48,13 @@ pub(crate) struct OutputQueued {
     /// Bytes of packets in each of them.
     filled: Vec<u64>,
     outputs: Vec<Output>,
+    /// The memory of the lines' arbiters, where a turn is not enough.
+    arbiter: Option<Box<ArbiterState>>,
 }
 
 impl OutputQueued {
-    pub(crate) fn new(ports: Ports, numbers: Channels) -> OutputQueued {
+    pub(crate) fn new(ports: Ports, arbiter: Option<Box<ArbiterState>>, numbers: Channels) -> OutputQueued {
+        // Copies stand at replication ports, as packets do at inputs.
         let outputs = ports.ports.len();
         let channels = numbers.of_ports(outputs);
         OutputQueued {
@@ -62,6 +67,7 @@ impl OutputQueued {
             filled: vec![0; channels],
             outputs: (0..outputs).map(|_| Output { packets: 0, turn: 0 }).collect(),
             buffer: PacketBuffer::new(),
+            arbiter,
             ports,
         }
     }
@@ -87,6 +93,22 @@ impl OutputQueued {
         self.ports.arbitrate_at_or_after(now, constants);
     }
 
+    /// Queues a copy at a replication port.
+    pub(super) fn queue_copy<T, S>(
+        &mut self,
+        through: Channel,
+        copy: &Buffered,
+        context: &SwitchContext<'_, T, S>,
+    ) {
+        let SwitchContext { now, constants, .. } = *context;
+        let channel = constants.channels.number(through);
+        let handle = self.buffer.insert(copy);
+        if self.arrived[channel].append(&mut self.buffer, handle) {
+            self.request(channel, handle, constants);
+        }
+        self.ports.arbitrate_at_or_after(now, constants);
+    }
+
     /// Moves what has arrived, then serves the lines, at the present clock edge.
     #[inline(never)]
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
@@ -105,7 +127,13 @@ impl OutputQueued {
                 continue;
             }
             self.ports.collect_credits(output, now, constants);
-            match self.choose(output, now, constants) {
+            let choice = match constants.switch.arbiter {
+                ArbiterKind::RoundRobin | ArbiterKind::Random | ArbiterKind::Islip(_) => {
+                    self.choose(output, now, constants)
+                }
+                kind => self.choose_by(kind, output, now, constants),
+            };
+            match choice {
                 Choice::Send(vc) => {
                     self.send(output, vc, context);
                     freed = true;
@@ -156,9 +184,20 @@ impl OutputQueued {
         let SwitchContext { now, constants, .. } = *context;
         let words = self.words as usize;
         let requests = &mut self.requests[to * words..(to + 1) * words];
-        let Some(channel) = round_robin::choose(requests, self.turns[to].into(), |_| true) else {
-            return false;
+        let turn = usize::from(self.turns[to]);
+        let chosen = match constants.keeps_ages {
+            true => age::choose(
+                requests,
+                turn,
+                |_| true,
+                |channel| {
+                    let buffered = self.buffer.get(self.arrived[channel].head);
+                    buffered.packet.age.exact_after(now.saturating_since(buffered.head))
+                },
+            ),
+            false => round_robin::choose(requests, turn, |_| true),
         };
+        let Some(channel) = chosen else { return false };
         let bytes = constants.packet_bytes(&self.buffer.get(self.arrived[channel].head).packet).get();
         let limit = constants.switch.output_buffer.map_or(u64::MAX, |bytes| bytes.get());
         if self.filled[to] + bytes > limit {
@@ -178,10 +217,20 @@ impl OutputQueued {
         self.outputs[constants.channels.port(to)].packets += 1;
         self.queues[to].append(&mut self.buffer, moved);
         let buffered = self.buffer.get(moved);
+        let tail = buffered.tail().max(now);
+        if buffered.packet.is_multicast() {
+            self.ports.release_copy(&buffered.packet, tail, constants, context.sink);
+            return true;
+        }
         let from = constants.channels.channel(channel);
         let port = &self.ports.ports[usize::from(from.port)];
-        let at = buffered.tail().max(now) + constants.link(port.class).latency;
-        context.sink.credit(port.peer, from.vc, buffered.room, at);
+        let at = tail + constants.link(port.class).latency;
+        if constants.has_credits {
+            context.sink.credit(port.peer, from.vc, buffered.room, at);
+        } else {
+            let room = buffered.room;
+            self.ports.expect_departure(from, room, tail, constants);
+        }
         true
     }
 
@@ -210,6 +259,56 @@ impl OutputQueued {
         choice
     }
 
+    /// The same for arbiters that look at packets and classes.
+    #[inline(never)]
+    fn choose_by(&mut self, kind: ArbiterKind, output: usize, now: Time, constants: &Constants) -> Choice {
+        let mut arbiter = self.arbiter.take();
+        let mut survey = Choice::LacksCredit;
+        let head = |vc: usize| {
+            let channel = constants.channels.at(output, vc as u8);
+            (channel, self.buffer.get(self.queues[channel].head))
+        };
+        let is_filled = |&vc: &usize| !self.queues[constants.channels.at(output, vc as u8)].is_empty();
+        let filled = (0..constants.vcs as usize).filter(is_filled).fold(0u64, |bits, vc| bits | 1 << vc);
+        let mut can_go = |vc: usize| {
+            let (channel, buffered) = head(vc);
+            if !self.ports.credits[channel].cover(buffered.room) {
+                return false;
+            }
+            let not_before = self.ports.not_before(buffered, constants);
+            if not_before > now && !matches!(survey, Choice::NotBefore(earlier) if earlier <= not_before) {
+                survey = Choice::NotBefore(not_before);
+            }
+            not_before <= now
+        };
+        let groups = &constants.groups;
+        let chosen = match (kind, arbiter.as_deref_mut()) {
+            (ArbiterKind::StrictPriority, Some(ArbiterState::StrictPriority(priorities))) => {
+                priorities.choose(output, &[filled], groups, can_go)
+            }
+            (ArbiterKind::WeightedRoundRobin, Some(ArbiterState::WeightedRoundRobin(weights))) => weights
+                .choose(output, groups, |class, turn| {
+                    match round_robin::choose(&[filled], turn, |vc| groups.holds(class, vc) && can_go(vc)) {
+                        Some(request) => {
+                            let bytes = constants.packet_bytes(&head(request).1.packet).get();
+                            Head::Packet { request, bytes }
+                        }
+                        None if groups.any(class, &[filled]) => Head::Blocked,
+                        None => Head::Empty,
+                    }
+                }),
+            _ => {
+                let age = |vc: usize| {
+                    let buffered = head(vc).1;
+                    buffered.packet.age.exact_after(now.saturating_since(buffered.head))
+                };
+                age::choose(&[filled], self.outputs[output].turn.into(), can_go, age)
+            }
+        };
+        self.arbiter = arbiter;
+        chosen.map_or(survey, |vc| Choice::Send(vc as u8))
+    }
+
     /// Sends the first packet of a virtual channel of an output.
     fn send<T: Routing>(&mut self, output: usize, vc: u8, context: &mut SwitchContext<'_, T, impl Sink>) {
         let SwitchContext { now, constants, .. } = *context;
@@ -220,7 +319,8 @@ impl OutputQueued {
         self.outputs[output].packets -= 1;
         self.outputs[output].turn = ((u32::from(vc) + 1) % constants.vcs) as u8;
         // Its credit went back when it moved.
-        self.ports.transmit(&Crossing { edge: now, output, input: None }, buffered, context);
+        let crossing = Crossing { edge: now, output, input: None };
+        self.ports.transmit::<BareOutputs, _, _>(&crossing, buffered, context);
         self.buffer.remove(handle);
     }
 

@@ -12,16 +12,24 @@
 //!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
 //! ```
 //! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
-//! gives the credit for its room back to the previous sender.
+//! gives the credit for its room back to the previous sender. Where outputs have [buffers](super::combined),
+//! the packet is through the crossbar sooner, and they are occupied no longer than that.
 
 use super::buffer::Buffered;
-use super::{Sink, SwitchContext};
+use super::combined::{CrossbarPort, Passage};
+use super::gauge::Gauges;
+use super::replication;
+use super::{Replication, Sink, SwitchContext};
+use crate::arbiter::ArbiterState;
+use crate::board::Board;
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
+use crate::link_layer::LayerState;
+use crate::packet::Packet;
 use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
@@ -79,6 +87,28 @@ impl Port {
     }
 }
 
+/// Packets of one switch that tables of failures concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub(crate) struct Detours {
+    /// Packets of its endpoints that tables routed, since the counters were last reset.
+    pub(crate) rerouted: u64,
+    /// Packets dropped because no link led towards their destination, since then.
+    pub(crate) cut_off: u64,
+    /// Packets so dropped before.
+    cut_off_before: u64,
+}
+
+impl Detours {
+    /// Packets dropped because no link led towards their destination, since the run began.
+    pub(crate) fn cut_off_in_all(&self) -> u64 {
+        self.cut_off_before + self.cut_off
+    }
+
+    fn reset(&mut self) {
+        *self = Detours { cut_off_before: self.cut_off_in_all(), ..Detours::default() };
+    }
+}
+
 /// The ports of one switch. First lies what every hop asks for.
 #[derive(Serialize, Deserialize)]
 #[repr(C)]
@@ -99,6 +129,14 @@ pub(crate) struct Ports {
     pub(crate) address: Address,
     /// Faults of the links of the outputs; empty where none fails.
     pub(crate) faults: Box<[Fault]>,
+    /// Link layers of the outputs; empty where none adds to packets.
+    pub(crate) layers: Box<[LayerState]>,
+    /// Packets that its tables of failures concerned.
+    pub(crate) detours: Detours,
+    /// The fill of the input buffers, where senders do not count credits.
+    pub(crate) gauges: Option<Box<Gauges>>,
+    /// Whether its packets are sent with care: a link may fail, or senders do not count credits.
+    pub(crate) takes_care: bool,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
     /// edge is the first at which one of them no longer does. Apart from the ports, because arbitration goes
@@ -107,10 +145,37 @@ pub(crate) struct Ports {
     /// A bit for each output that has such an edge.
     pub(crate) awaited: Box<[u64]>,
     /// Per output: stalls for lack of credits.
-    stalls: Box<[Stall]>,
+    pub(super) stalls: Box<[Stall]>,
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     pub(crate) dice: Stream,
+    /// Copies of packets for groups; `None`: the network has no groups.
+    pub(super) replication: Option<Box<Replication>>,
+    /// By port, where outputs have buffers; else empty.
+    crossbar: Box<[CrossbarPort]>,
+    /// Turns that the routing has taken. They begin with the switch's number, so that not all switches begin
+    /// with the same way.
+    turns: u32,
+}
+
+/// The outputs of a crossbar.
+pub(crate) trait Outputs {
+    /// Whether packets wait for their line behind the crossbar.
+    const ARE_BUFFERED: bool;
+}
+
+/// Outputs without buffers: a packet crosses as its line sends it.
+pub(crate) struct BareOutputs;
+
+impl Outputs for BareOutputs {
+    const ARE_BUFFERED: bool = false;
+}
+
+/// Outputs with buffers.
+pub(crate) struct BufferedOutputs;
+
+impl Outputs for BufferedOutputs {
+    const ARE_BUFFERED: bool = true;
 }
 
 /// A packet's way through the crossbar: a grant that is carried out.
@@ -122,9 +187,8 @@ pub(crate) struct Crossing {
     pub(crate) input: Option<Channel>,
 }
 
-/// The view that a routing has of its switch.
-struct Queues<'a> {
-    now: Time,
+/// All that says what is before the outputs of a switch.
+struct Occupancy<'a> {
     ports: &'a [Port],
     credits: &'a [Credits],
     returning: &'a ReturningCredits,
@@ -132,18 +196,44 @@ struct Queues<'a> {
     room: u32,
     channels: Channels,
     unit: CreditUnit,
+}
+
+impl Occupancy<'_> {
+    /// Bytes that wait for or occupy the buffer behind an output, at `now`.
+    #[inline]
+    fn queued(&self, output: usize, now: Time) -> u64 {
+        let credits = &self.credits[self.channels.of_port(output)];
+        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
+        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
+        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
+        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+    }
+}
+
+/// The view that a routing has of its switch, and of what others have published.
+struct Queues<'a> {
+    now: Time,
+    own: Occupancy<'a>,
+    board: &'a Board,
     dice: &'a mut Stream,
+    turns: &'a mut u32,
 }
 
 impl LocalView for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let output = port.index();
-        let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
-        let returned = self.returning.of(output).filter(|(time, _)| *time <= self.now);
-        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
-        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+        self.own.queued(port.index(), self.now)
+    }
+
+    #[inline]
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        self.board.queued(switch, port, self.now)
+    }
+
+    #[inline]
+    fn turn(&mut self) -> u32 {
+        *self.turns = self.turns.wrapping_add(1);
+        *self.turns
     }
 
     #[inline]
@@ -170,12 +260,30 @@ impl Ports {
             switch,
             address,
             faults: Box::default(),
+            layers: Box::default(),
+            detours: Detours::default(),
+            gauges: None,
+            takes_care: false,
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
             dice,
+            crossbar: Box::default(),
+            replication: None,
+            turns: switch.0,
         }
+    }
+
+    /// The same ports with buffers at the outputs.
+    pub(crate) fn with_output_buffers(self) -> Ports {
+        let crossbar = self.ports.iter().map(|_| CrossbarPort::default()).collect();
+        Ports { crossbar, ..self }
+    }
+
+    /// The memory of the arbiter of a switch with these ports, where a turn is not enough.
+    pub(crate) fn arbiter_state(&self, constants: &Constants) -> Option<Box<ArbiterState>> {
+        ArbiterState::new(constants.switch.arbiter, self.ports.len(), &constants.groups)
     }
 
     /// The link of an output, to be reported at `now`.
@@ -186,12 +294,18 @@ impl Ports {
         now: Time,
     ) -> SenderState<'a> {
         let port = &self.ports[output];
+        let (paused, obeyed, frames) = self.pauses(output, now);
         SenderState {
             kind: constants.link(port.class),
             class: port.class,
             carried: port.carried,
             stalled: self.stalls[output].total(port.stalls, now),
+            paused,
+            obeyed,
+            frames,
             fault: self.faults.get(output),
+            layer: self.layers.get(output),
+            now,
         }
     }
 
@@ -203,9 +317,12 @@ impl Ports {
     /// Sets all counters to zero. A stall that is running then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.acknowledgements = 0;
-        self.faults.iter_mut().for_each(Fault::reset);
+        self.faults.iter_mut().for_each(|fault| fault.reset(now));
+        self.layers.iter_mut().for_each(LayerState::reset);
+        self.detours.reset();
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
+        self.gauges.iter_mut().for_each(|gauges| gauges.reset_counters(now));
     }
 
     /// Asks for the memory that every hop touches.
@@ -233,27 +350,97 @@ impl Ports {
         context: &SwitchContext<'_, T, S>,
     ) {
         let SwitchContext { constants, topology, now, .. } = *context;
+        let came = u32::from(from.vc);
+        let of_routing = if constants.plain_channels { came } else { constants.plan.of_routing(came) };
         let position = AtSwitch {
             switch: self.switch,
             address: self.address,
             port: PortId(from.port.into()),
-            vc: VcId(from.vc.into()),
+            vc: VcId(of_routing),
         };
-        let mut view = Queues {
-            now,
+        let own = Occupancy {
             ports: &self.ports,
             credits: &self.credits,
             returning: &self.returning,
             room: constants.buffer,
             channels: constants.channels,
             unit: constants.switch.credit,
-            dice: &mut self.dice,
         };
+        let mut view =
+            Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
         let packet = &mut buffered.packet;
+        if let Some(reroutes) = &constants.reroutes
+            && let Some(next) = reroutes.next_hop(now, position, packet, &mut view)
+        {
+            return self.detour(buffered, from, next, constants);
+        }
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
-        packet.set_channel(Channel { port: port.0 as u16, vc: vc.0 as u8 });
+        let mut vc = came - of_routing + vc.0;
+        if constants.mixes_lanes {
+            vc = self.lane_with_room(port, vc, now, constants);
+        }
+        let packet = &mut buffered.packet;
+        packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Bytes before each output, as a routing would see them just before `at`.
+    pub(crate) fn queues_before(&self, at: Time, constants: &Constants) -> impl Iterator<Item = u64> {
+        let now = Time::from_ps(at.as_ps().saturating_sub(1));
+        let own = Occupancy {
+            ports: &self.ports,
+            credits: &self.credits,
+            returning: &self.returning,
+            room: constants.buffer,
+            channels: constants.channels,
+            unit: constants.switch.credit,
+        };
+        (0..self.ports.len()).map(move |output| own.queued(output, now))
+    }
+
+    /// The channel of the lane of the same class with most room behind an output, from that of `vc` on.
+    #[inline(never)]
+    fn lane_with_room(&self, port: PortId, vc: u32, now: Time, constants: &Constants) -> u32 {
+        let (plan, output) = (&constants.plan, port.index());
+        let room = |vc: u32| {
+            let returned = self
+                .returning
+                .of(output)
+                .filter(|(time, credit)| *time <= now && u32::from(credit.channel.vc) == vc);
+            let credits = self.credits[constants.channels.at(output, vc as u8)].units();
+            u64::from(credits) + returned.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
+        };
+        let others = (1..plan.lanes).map(|step| plan.in_lane(vc, (plan.lane(vc) + step) % plan.lanes));
+        others.fold(vc, |most, other| if room(other) > room(most) { other } else { most })
+    }
+
+    /// Tables have routed a packet that came in by `from`.
+    #[cold]
+    fn detour(&mut self, buffered: &mut Buffered, from: Channel, next: NextHop, constants: &Constants) {
+        let is_injected = matches!(self.ports[usize::from(from.port)].peer, Peer::Endpoint(_));
+        self.detours.rerouted += u64::from(is_injected);
+        // Class and lane stay as they are.
+        let came = u32::from(from.vc);
+        let vc = came - constants.plan.of_routing(came) + next.vc.0;
+        let packet = &mut buffered.packet;
+        packet.set_channel(Channel { port: next.port.0 as u16, vc: vc as u8 });
+        self.ports[next.port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Drops a packet whose head has come and which no link leads towards its destination. Its room is free
+    /// when its tail has come.
+    #[cold]
+    pub(crate) fn discard<T, S: Sink>(&mut self, packet: &Packet, context: &mut SwitchContext<'_, T, S>) {
+        let SwitchContext { now, constants, .. } = *context;
+        self.detours.cut_off += 1;
+        if !constants.has_credits {
+            return;
+        }
+        let from = packet.channel();
+        let input = &self.ports[usize::from(from.port)];
+        let back = now + packet.stretch() + constants.link(input.class).latency;
+        context.sink.credit(input.peer, from.vc, constants.room(packet), back);
     }
 
     /// A credit will return at `time`, which lies in the window that begins at `start`.
@@ -292,7 +479,7 @@ impl Ports {
 
     /// Makes sure that the requests of an output are looked at by `edge`.
     #[inline]
-    fn look_no_later_than(&mut self, output: usize, edge: Time) {
+    pub(crate) fn look_no_later_than(&mut self, output: usize, edge: Time) {
         self.look_at[output] = self.look_at[output].min(edge);
         self.awaited[output / 64] |= 1 << (output % 64);
         self.decision = self.decision.min(edge);
@@ -370,7 +557,7 @@ impl Ports {
             (_, mode) => {
                 let packet = &buffered.packet;
                 let link = constants.link(self.ports[usize::from(packet.channel().port)].class);
-                let span = link.rate.span(constants.packet_bytes(packet) + link.framing);
+                let span = link.longest(constants.packet_bytes(packet));
                 if span >= packet.stretch() {
                     Time::ZERO
                 } else if mode == FasterLink::Store {
@@ -384,48 +571,65 @@ impl Ports {
 
     /// Sends a packet that has won: through the crossbar and over the link, with its credit back.
     #[inline(always)]
-    pub(crate) fn transmit<T, S: Sink>(
+    pub(crate) fn transmit<O: Outputs, T, S: Sink>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
         context: &mut SwitchContext<'_, T, S>,
     ) {
         // Apart, so that what few runs ask for takes no registers from the others.
-        if buffered.packet.watch || !self.faults.is_empty() {
-            self.transmit_with_care(crossing, buffered, context.constants, context.sink);
+        let packet = &buffered.packet;
+        let kind = context.constants.link(self.ports[crossing.output].class);
+        let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
+        let is_plain = as_is && !packet.is_watched() && !packet.is_multicast();
+        if !is_plain || self.takes_care {
+            self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
         } else {
-            self.transmit_packet::<false>(crossing, buffered, context.constants, context.sink);
+            self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
         }
     }
 
-    /// The same for a packet that is watched or may be lost.
+    /// The same for a packet that is watched, that is a copy, that may be lost, that carries its age, or to
+    /// which the link layer adds something.
     #[inline(never)]
-    fn transmit_with_care(
+    fn transmit_with_care<O: Outputs>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
-        self.transmit_packet::<true>(crossing, buffered, constants, sink);
+        self.transmit_packet::<O, true>(crossing, buffered, constants, sink);
     }
 
-    /// `CARE`: the packet may be watched, and the link may fail.
+    /// `CARE`: the packet may be watched or a copy, the link may fail, its layer may add something, and
+    /// senders may not count credits.
     #[inline(always)]
-    fn transmit_packet<const CARE: bool>(
+    fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
         crossing: &Crossing,
         buffered: &Buffered,
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
+        if CARE && self.faults.get(crossing.output).is_some_and(Fault::may_copy) {
+            // Whether there is room for a copy must not depend on when credits were last counted.
+            self.collect_credits(crossing.output, crossing.edge, constants);
+        }
         // The packet stays where it is until all of it is copied at once.
         let packet = &buffered.packet;
         let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
         let through = constants.through_pipeline(crossing.edge);
         let pipeline = through - crossing.edge;
+        let passage = O::ARE_BUFFERED.then(|| {
+            let whole = (size.bytes, buffered.tail());
+            CrossbarPort::cross(&mut self.crossbar, crossing, whole, &constants.crossbar)
+        });
+        let head = passage
+            .as_ref()
+            .map_or(through, |passage| constants.crossbar.head(passage, crossing.edge, pipeline));
         // The tail cannot leave before it has come.
-        let earliest = Earliest { head: through, tail: buffered.tail() + pipeline };
+        let earliest = Earliest { head, tail: buffered.tail() + pipeline };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
         let sender = Sender {
@@ -435,10 +639,36 @@ impl Ports {
             carried: &mut port.carried,
             acknowledgements: &mut self.acknowledgements,
             fault: if CARE { self.faults.get_mut(crossing.output) } else { None },
+            layer: if CARE { self.layers.get_mut(crossing.output) } else { None },
         };
         let sent = sender.send(packet, size, earliest);
-        let next = next_grant(crossing.edge, sent.ended - pipeline, constants);
-        port.output_ready = next;
+        let mut copy = None;
+        if CARE && sent.fate == Fate::Duplicated {
+            let sender = Sender {
+                kind: constants.link(port.class),
+                line: &mut port.line,
+                credits: &mut self.credits[constants.channels.number(packet.channel())],
+                carried: &mut port.carried,
+                acknowledgements: &mut self.acknowledgements,
+                fault: self.faults.get_mut(crossing.output),
+                layer: self.layers.get_mut(crossing.output),
+            };
+            copy = sender.copy(packet, size, &sent);
+        }
+        let free = if CARE { copy.map_or(sent.free, |copy: Sent| copy.free) } else { sent.free };
+        // The input is free when the tail has left it for the crossbar, and the room in its buffer too.
+        let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
+        let input_ready = next_grant(crossing.edge, left, constants);
+        let is_free_later = CARE && free > sent.left;
+        port.output_ready = if O::ARE_BUFFERED {
+            let output = &mut self.crossbar[crossing.output];
+            let next = output.fill(size.bytes, free, pipeline, constants);
+            next_grant(crossing.edge, next, constants)
+        } else if is_free_later {
+            next_grant(crossing.edge, free - pipeline, constants)
+        } else {
+            input_ready
+        };
         port.waiting -= size.bytes.get() as u32;
         if port.stalls {
             port.stalls = false;
@@ -446,22 +676,64 @@ impl Ports {
             self.stalling -= 1;
         }
         let peer = port.peer;
-        if CARE && packet.watch {
+        if CARE && packet.is_watched() {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
-        if let Some(from) = crossing.input {
+        if CARE && packet.is_multicast() {
+            if crossing.input.is_some() {
+                self.release_copy(packet, left, constants, sink);
+            }
+        } else if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
-            input.input_ready = next;
-            // The buffer's room is free when the tail has left it for the crossbar.
-            let back = sent.ended - pipeline + constants.link(input.class).latency;
-            sink.credit(input.peer, from.vc, size.room, back);
+            input.input_ready = input_ready;
+            if CARE && !constants.has_credits {
+                self.expect_departure(from, size.room, left, constants);
+            } else {
+                sink.credit(input.peer, from.vc, size.room, left + constants.link(input.class).latency);
+            }
         }
-        if CARE && sent.fate == Fate::Lost {
-            return self.lose(crossing.output, buffered, &sent, constants);
+        if CARE && sent.fate != Fate::Arrives {
+            return self.hand_over(crossing.output, buffered, (sent, copy), (constants, sink));
         }
         let mut packet = *packet;
+        if CARE && packet.is_multicast() {
+            replication::depart(&mut packet);
+        }
         sent.stamp::<CARE>(&mut packet);
+        if CARE && constants.keeps_ages {
+            packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
+        }
         sink.packet(peer, packet, &sent);
+    }
+
+    /// Hands over a packet to which the link of an output has done something, and its copy.
+    #[cold]
+    fn hand_over(
+        &mut self,
+        output: usize,
+        buffered: &Buffered,
+        (sent, copy): (Sent, Option<Sent>),
+        (constants, sink): (&Constants, &mut impl Sink),
+    ) {
+        for sent in std::iter::once(sent).chain(copy) {
+            let Port { peer, class, .. } = self.ports[output];
+            let mut packet = buffered.packet;
+            if packet.is_multicast() {
+                replication::depart(&mut packet);
+            }
+            sent.stamp::<true>(&mut packet);
+            if constants.keeps_ages {
+                packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
+            }
+            match sent.fate {
+                Fate::Lost => self.lose(output, buffered, &sent, constants),
+                Fate::Reordered => {
+                    let largest = constants.largest_span(constants.link(class));
+                    sink.packet(peer, packet, &sent.held_up(largest));
+                }
+                _ => sink.packet(peer, packet, &sent),
+            }
+        }
     }
 
     /// The record of a watched packet that an output has sent.
@@ -482,15 +754,17 @@ impl Ports {
         let came = buffered.head;
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
-        let Sent { began, ended, .. } = *sent;
-        HopRecord::new(&buffered.packet, link, Instants { came, ready, could, began, ended, free: ended })
+        let Sent { began, ended, free, .. } = *sent;
+        let crossed = if self.crossbar.is_empty() { began } else { sent.came };
+        let instants = Instants { came, ready, could, crossed, began, ended, free };
+        HopRecord::new(&buffered.packet, link, instants)
     }
 
     /// The link of an output has lost a packet: its credit returns.
     #[cold]
     fn lose(&mut self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) {
         let channel = buffered.packet.channel();
-        if !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
+        if constants.has_credits && !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
             let credit = Credit { channel, amount: buffered.room };
             self.expect_credit(sent.credit_back(), credit, constants);
         }
@@ -510,10 +784,13 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arbiter::RequestGroups;
     use crate::link::{LineRate, LinkKind};
-    use crate::packet::{Addressing, HeaderBits, Packet, Part};
+    use crate::multicast::Trees;
+    use crate::packet::{Addressing, HeaderBits, Part};
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
-    use weft_topo::Attachment;
+    use crate::switch::CrossbarPace;
+    use weft_topo::{Attachment, ChannelPlan, LaneChoice};
     use weft_units::{Bytes, Clock, EndpointId, Span};
 
     /// Catches a field that pushes a port over a cache line.
@@ -527,6 +804,7 @@ mod tests {
     impl Sink for Nowhere {
         fn packet(&mut self, _: Peer, _: Packet, _: &Sent) {}
         fn credit(&mut self, _: Peer, _: u8, _: u32, _: Time) {}
+        fn pause(&mut self, _: Peer, _: (u8, bool), _: Time) {}
         fn hop(&mut self, _: HopRecord) {}
     }
 
@@ -538,6 +816,9 @@ mod tests {
             latency: Span::ZERO,
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            framed: Bytes::ZERO,
+            special: 0,
+            layer: None,
         };
         let constants = Constants {
             links: vec![link],
@@ -553,13 +834,28 @@ mod tests {
                 credit: CreditUnit::Bytes,
                 output_buffer: None,
                 buffer_per: crate::parameters::BufferPer::Channel,
+                flow_control: crate::parameters::FlowControl::Credits,
+                channels: crate::parameters::ChannelParameters::default(),
             },
+            plan: ChannelPlan::new(None, 1, 1, LaneChoice::Flow).unwrap(),
+            plain_channels: true,
+            mixes_lanes: false,
+            groups: RequestGroups::new(1, Vec::new()),
+            keeps_ages: false,
             vcs: 1,
             channels: Channels::new(1),
             buffer: 64,
+            largest: Bytes::new(64),
             largest_room: 64,
+            thresholds: Vec::new(),
+            has_credits: true,
             cuts_through: true,
             passes: true,
+            crossbar: CrossbarPace::INSTANT,
+            trees: Trees::default(),
+            block_mask: 0,
+            board: Board::NONE,
+            reroutes: None,
         };
         let dice = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));
@@ -580,7 +876,7 @@ mod tests {
             let sink = &mut Nowhere;
             let mut context = SwitchContext { now: Time::ZERO, topology: &(), constants: &constants, sink };
             let crossing = Crossing { edge: Time::ZERO, output: 0, input: None };
-            ports.transmit(&crossing, &buffered, &mut context);
+            ports.transmit::<BareOutputs, _, _>(&crossing, &buffered, &mut context);
             assert_eq!(counted(&ports), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
         }
         ports.reset_counters(Time::ZERO);

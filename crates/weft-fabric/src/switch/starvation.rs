@@ -13,6 +13,12 @@
 //! become free within the time of one packet each: the reservation ends without waiting for anybody who waits
 //! for it.
 //!
+//! Who is passed over depends on the arbiter. Round robin, random choice and age pass over any request (age:
+//! the oldest of those whose inputs are busy). Strict priority passes over those of at least the priority of
+//! the one that goes, and a grant of a higher one ends the reservation: a low priority never holds up a
+//! higher. Weighted round robin passes over those of the same class alone, and its reservations outlast the
+//! turns of other classes. iSLIP has no need of it: it matches inputs and outputs together.
+//!
 //! # Source
 //! None: the documents name no rule. The number is an assumption.
 
@@ -144,6 +150,16 @@ impl Starvation {
             self.reserve_input(input, output);
         }
         self.passed_over[output].filter(|entry| entry.reserves_input).map(|entry| entry.request)
+    }
+
+    /// An output gives up the input that it has reserved, if it has; it goes on counting.
+    pub(super) fn give_up_input(&mut self, output: usize, channels: Channels) {
+        if let Some(entry) = &mut self.passed_over[output]
+            && std::mem::take(&mut entry.reserves_input)
+        {
+            let input = channels.port(entry.request.into());
+            self.release_input(input);
+        }
     }
 
     fn reserve_input(&mut self, input: usize, output: usize) {

@@ -4,6 +4,7 @@
 
 use super::buffer::Queue;
 use super::crossbar::InputBuffers;
+use super::port::BareOutputs;
 
 /// A queue per input, virtual channel and output.
 pub(crate) struct VirtualOutputQueued {
@@ -13,6 +14,7 @@ pub(crate) struct VirtualOutputQueued {
 
 impl InputBuffers for VirtualOutputQueued {
     const ROUTES_ON_ARRIVAL: bool = true;
+    type Outputs = BareOutputs;
 
     fn new(requests: usize, outputs: usize) -> VirtualOutputQueued {
         VirtualOutputQueued { outputs, queues: vec![Queue::EMPTY; requests * outputs].into() }

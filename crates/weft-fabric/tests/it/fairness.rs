@@ -18,7 +18,7 @@ fn neighbours_and_others_share_an_output_equally() {
                 for buffered in [1, 2, 3] {
                     let mut machine = plain(star(8), kind, buffered);
                     machine.switch.arbiter = arbiter;
-                    if kind == SwitchKind::OutputQueued {
+                    if matches!(kind, SwitchKind::OutputQueued | SwitchKind::CombinedInputOutput(_)) {
                         machine.switch.output_buffer = Some(Bytes::new(buffered * 288));
                     }
                     let mut script: Script = vec![Vec::new(); 8];

@@ -2,12 +2,18 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod arbiters;
+mod combined;
 mod deadlock;
+mod drop;
 mod fairness;
 mod faults;
 mod ideal;
+mod link_layers;
 mod links;
 mod machines;
+mod multicast;
+mod pause;
 mod properties;
 mod scripted;
 mod threads;

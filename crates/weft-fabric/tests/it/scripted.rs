@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
-use weft_fabric::parameters::{PacketFormat, SwitchParameters};
+use weft_fabric::parameters::{ChannelParameters, CreditUnit, PacketFormat, SwitchParameters};
 use weft_fabric::{
-    Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, LinkParameters,
-    Network, NetworkParameters, Packet, Part,
+    Addressing, Announced, BuildError, GroupMembers, HeaderBits, Injection, Interface, InterfaceContext,
+    LinkParameters, Network, NetworkParameters, Packet, Part, Publishing, TrafficClass,
 };
-use weft_topo::{Layout, Routing, Topology};
-use weft_units::{EndpointId, Time};
+use weft_topo::{ChannelPlan, Layout, Routing, Topology};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// A packet that an endpoint is to send, not before its time and in the order of the script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -100,8 +100,14 @@ impl Interface for Scripted {
         let number = self.next;
         self.next += 1;
         let addressing = Addressing { source: context.endpoint(), destination: to, message: number };
-        Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole))
+        let packet = Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole);
+        Injection::Packet(packet.in_block(block_of(number)))
     }
+}
+
+/// The block of a packet that an endpoint sends, by its number.
+pub fn block_of(number: u32) -> u32 {
+    number / 8 + 1
 }
 
 /// Everything a packet network is built of.
@@ -117,20 +123,66 @@ pub struct Machine<T = Layout> {
 pub type Run<T = Layout> = Simulation<Network<T, Scripted>>;
 
 impl<T: Topology + Routing + Clone + Sync> Machine<T> {
-    pub fn build(&self, script: &Script) -> Result<InitialState<Network<T, Scripted>>, BuildError> {
-        let parameters = NetworkParameters {
+    fn parameters(&self) -> NetworkParameters<T> {
+        NetworkParameters {
             layout: self.layout.clone(),
             format: self.format,
             links: self.links.clone(),
             switch: self.switch,
             seed: self.seed,
-        };
-        Network::build(parameters, (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))
+        }
+    }
+
+    /// The largest head-room that a buffer of the machine needs under pause, in whole units of credit.
+    pub fn largest_headroom(&self) -> Bytes {
+        let parameters = self.parameters();
+        let bytes = parameters.headroom().into_iter().map(|(_, headroom)| headroom.bytes).max().unwrap();
+        match self.switch.credit {
+            CreditUnit::Bytes => bytes,
+            CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell) * cell.get()),
+        }
+    }
+
+    pub fn build(&self, script: &Script) -> Result<InitialState<Network<T, Scripted>>, BuildError> {
+        let parameters = self.parameters();
+        let publishes = self.layout.needs_published_queues();
+        let mut initial =
+            Network::build(parameters, (), |endpoint, _| Scripted::new(script[endpoint.index()].clone()))?;
+        if publishes {
+            // As often as can be, and never as the windows of the engine.
+            let interval = initial.lookahead.span().min(Span::from_us(1)) + Span::from_ps(77_777);
+            let delay = interval + Span::from_ps(123_456);
+            initial.model.publish_queues(Publishing { interval, delay })?;
+        }
+        Ok(initial)
+    }
+
+    /// The virtual channels of its links.
+    pub fn plan(&self) -> ChannelPlan {
+        let ChannelParameters { total, lane, classes } = self.switch.channels;
+        ChannelPlan::new(total, self.layout.virtual_channels(), classes.count(), lane).unwrap()
+    }
+
+    /// Traffic class of a packet of so many bytes.
+    pub fn class_of(&self, bytes: u32) -> usize {
+        let takes = |class: &TrafficClass| class.up_to.is_none_or(|most| u64::from(bytes) <= most.get());
+        self.switch.channels.classes.all().iter().position(takes).unwrap()
     }
 
     /// A run of `script` that is about to begin.
     pub fn begin(&self, script: &Script, threads: usize) -> Run<T> {
         Simulation::new(self.build(script).unwrap(), threads)
+    }
+
+    /// The network with multicast groups of these members.
+    pub fn with_groups(
+        &self,
+        script: &Script,
+        groups: &[Vec<EndpointId>],
+    ) -> InitialState<Network<T, Scripted>> {
+        let group = |members: &Vec<EndpointId>| GroupMembers::new(members, &self.layout).unwrap();
+        let groups = groups.iter().map(group).collect();
+        Network::with_groups(self.build(script).unwrap(), groups).unwrap()
     }
 
     /// The same run with every packet queued in every switch.

@@ -1,7 +1,7 @@
 //! A live host that handles an event: turns of its ranks, and what they are told.
 
 use super::header::Resume;
-use super::posts::Outgoing;
+use super::outgoing::OutgoingMessage;
 use super::{LiveHost, LiveParameters, Place};
 use crate::live_end::LiveEnd;
 use crate::turns::{Turn, TurnEnd};
@@ -55,7 +55,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// The interface has taken the data of a message.
     pub(super) fn data_taken(mut self, key: u32) {
         self.end_turn_under_way();
-        let Outgoing { seat, number, taken } = self.host.outgoing.remove(key as usize);
+        let message = self.host.outgoing.remove(key);
+        let OutgoingMessage { seat, number, taken } =
+            message.expect("an interface takes the data of a message once");
         if let Some(payload) = taken.capture {
             self.parameters.payloads().capture(payload, &self.parameters.job);
         }
@@ -72,8 +74,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         if self.interface_failed(failure) {
             return;
         }
-        if let Some(Outgoing { seat, .. }) =
-            failure.token.and_then(|token| self.host.outgoing.try_remove(token as usize))
+        if let Some(OutgoingMessage { seat, .. }) =
+            failure.token.and_then(|token| self.host.outgoing.remove(token))
         {
             debug_assert_eq!(seat, u32::from(failure.interface));
         }
@@ -108,8 +110,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     fn quiet_until(&self, seat: usize) -> Time {
         // Besides messages it hears, at once, that the data of its sends is taken, and of refusals of its
         // interfaces.
-        let mut sends = self.host.outgoing.iter().map(|(_, outgoing)| outgoing);
-        let awaits_send = sends.any(|send| send.seat as usize == seat && send.taken.token.is_some());
+        let awaits_send = self.host.outgoing.has_awaited(seat);
         let has_notices = !self.host.ranks[seat].notices.is_empty();
         if awaits_send || has_notices || !self.host.interfaces.is_empty() {
             return Time::ZERO;

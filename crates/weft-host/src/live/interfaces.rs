@@ -3,7 +3,7 @@
 
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
-use super::posts::{Outgoing, Sender, Taken};
+use super::posts::{Sender, Taken};
 use super::{Handler, LiveHost};
 use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
@@ -172,9 +172,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 let notify = (post.flags & Post::NOTIFIES != 0).then_some((post.notify, post.data));
                 let place = self.parameters.store(Data::At { rank, address, length });
                 let taken = Taken { token: None, capture: Some(place) };
-                let outgoing = Outgoing { seat: seat as u32, number: 0, taken };
                 outbound.carried = carried(What::Put { remote: post.remote, notify });
-                outbound.outgoing = Some(self.host.outgoing.insert(outgoing) as u32);
+                outbound.outgoing = Some(self.host.outgoing.insert(seat, taken));
                 outbound.buffer = self.parameters.job.reach(rank).place(address, length);
                 outbound.primitive = Primitive::Write;
                 outbound.payload = Some(place);
@@ -349,7 +348,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             return usize::from(failure.interface) >= self.host.ranks.len();
         };
         if let Some(token) = failure.token {
-            let _ = self.host.outgoing.try_remove(token as usize);
+            let _ = self.host.outgoing.remove(token);
         }
         self.parameters.forget(payload);
         if let Some(Operation { seat, interface, kind, context }) = operation
@@ -397,8 +396,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             watch: after.is_some(),
         };
         let number = self.context.send(message, at);
-        if let Some(outgoing) = outgoing.and_then(|key| self.host.outgoing.get_mut(key as usize)) {
-            outgoing.number = number;
+        if let Some(key) = outgoing {
+            self.host.outgoing.set_number(key, number);
         }
         let in_flight = InFlight { operation: outbound.operation, payload };
         self.parameters.in_flight().insert((self.context.endpoint(), number), in_flight);

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `handler` | turns of ranks, and what they are told |
 //! | `posts` | what ranks post, on its way to the interface |
+//! | `outgoing` | what the interface has not taken yet |
 //! | `arrivals` | what arrives for them |
 //! | `destinations` | where in their memory it goes |
 //! | `answers` | what is answered in their places |
@@ -41,6 +42,7 @@ mod handler;
 mod header;
 mod interfaces;
 mod ledger;
+mod outgoing;
 mod payloads;
 mod posts;
 mod recording;
@@ -61,12 +63,11 @@ use answers::Place;
 use handler::Handler;
 use interfaces::InFlight;
 use ledger::{Ledger, Told};
+use outgoing::Outgoing;
 use payloads::{Data, Payloads};
-use posts::Outgoing;
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use weft_client::device::{Notice, State};
@@ -217,7 +218,7 @@ pub struct LiveHost {
     /// The seat whose turn is under way.
     under_way: Option<usize>,
     /// Messages whose data the interface has not taken.
-    outgoing: Slab<Outgoing>,
+    outgoing: Outgoing,
     interfaces: VirtualInterfaces,
 }
 

@@ -22,14 +22,6 @@ const MAX_POSTED_BYTES: usize = 4 << 30;
 /// Pieces of memory that a rank may register.
 const MAX_REGIONS: usize = 1 << 20;
 
-/// A message on its way out.
-pub(super) struct Outgoing {
-    pub seat: u32,
-    /// The interface's number for the message.
-    pub number: u32,
-    pub taken: Taken,
-}
-
 /// The steps that follow when the interface has taken the data of a message.
 #[derive(Clone, Copy)]
 pub(super) struct Taken {
@@ -250,14 +242,13 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             Sender::Rank => rank.ledger.posts(at, &mut told),
             Sender::Interface(cause) => rank.ledger.answers(at, cause, &mut told),
         };
-        let key =
-            taken.map(|taken| self.host.outgoing.insert(Outgoing { seat: seat as u32, number: 0, taken }));
+        let key = taken.map(|taken| self.host.outgoing.insert(seat, taken));
         let message = Message {
             to: endpoint,
             bytes,
             born,
             header: Some(header),
-            token: key.map(|key| key as u32),
+            token: key,
             primitive,
             interface: seat as u16,
             to_interface: header.seat as u16,
@@ -266,7 +257,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         };
         let number = self.context.send(message, at);
         if let Some(key) = key {
-            self.host.outgoing[key].number = number;
+            self.host.outgoing.set_number(key, number);
         }
         if let Some(after) = after {
             let message = MessageId { source: self.context.endpoint(), number };

@@ -82,6 +82,11 @@ pub trait InterfaceModel {
     /// Whether messages carry real bytes, so that hosts can check what arrives.
     fn carries_data(&self) -> bool;
 
+    /// Whether it sends messages to multicast groups.
+    fn multicasts(&self) -> bool {
+        false
+    }
+
     /// The treatment of each class of messages, on a network with so many virtual channels.
     fn message_classes(&self, virtual_channels: u32) -> MessageClasses;
 }

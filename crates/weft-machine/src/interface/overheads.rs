@@ -73,6 +73,10 @@ impl InterfaceModel for OverheadsNic {
         false
     }
 
+    fn multicasts(&self) -> bool {
+        true
+    }
+
     /// The interface has room for whatever comes, and for the messages that its host sends in answer.
     fn message_classes(&self, virtual_channels: u32) -> MessageClasses {
         MessageClasses::consumed(virtual_channels)

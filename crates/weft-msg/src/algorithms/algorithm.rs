@@ -55,11 +55,13 @@ pub enum Algorithm {
     NonOverlapping,
     /// The interfaces, without the processors.
     Accelerator,
+    /// Switches, which copy the root's message.
+    Multicast,
 }
 
 impl Algorithm {
     /// All algorithms.
-    pub const ALL: [Algorithm; 23] = [
+    pub const ALL: [Algorithm; 24] = [
         Algorithm::Binomial,
         Algorithm::BinomialAtOnce,
         Algorithm::RecursiveDoubling,
@@ -83,6 +85,7 @@ impl Algorithm {
         Algorithm::Butterfly,
         Algorithm::NonOverlapping,
         Algorithm::Accelerator,
+        Algorithm::Multicast,
     ];
 
     /// The name of the algorithm in machine files and on the command line.
@@ -111,7 +114,15 @@ impl Algorithm {
             Algorithm::Butterfly => "butterfly",
             Algorithm::NonOverlapping => "non-overlapping",
             Algorithm::Accelerator => "accelerator",
+            Algorithm::Multicast => "multicast",
         }
+    }
+}
+
+impl Algorithm {
+    /// Whether interfaces or switches carry it out, which have limits that software has not.
+    pub const fn is_by_hardware(self) -> bool {
+        matches!(self, Algorithm::Accelerator | Algorithm::Multicast)
     }
 }
 

@@ -73,8 +73,8 @@ impl AlgorithmTable {
     }
 
     /// This table, but every `collective` goes by `algorithm`. Errors where it cannot carry it out. Where
-    /// [`Algorithm::Accelerator`] is outside its interface's limits, the collective then fails, rather
-    /// than going by another rule.
+    /// [`Algorithm::Accelerator`] or [`Algorithm::Multicast`] is outside the limits of the hardware, the
+    /// collective then fails, rather than going by another rule.
     pub fn forced(
         mut self,
         collective: Collective,
@@ -104,9 +104,15 @@ impl AlgorithmTable {
         }
     }
 
-    /// The algorithm where the interface's accelerator cannot do it.
+    /// Whether anything may go by this algorithm.
+    pub fn names(&self, algorithm: Algorithm) -> bool {
+        let forced = self.forced.is_some_and(|(_, forced)| forced == algorithm);
+        forced || self.rules.iter().any(|rule| rule.algorithm == algorithm)
+    }
+
+    /// The algorithm where the hardware cannot do it.
     pub fn choose_software(&self, collective: Collective, size: CollectiveSize) -> Option<Algorithm> {
-        let mut software = self.by_rules(collective, size).filter(|it| *it != Algorithm::Accelerator);
+        let mut software = self.by_rules(collective, size).filter(|it| !it.is_by_hardware());
         software.next().or_else(|| neighbours(collective))
     }
 
@@ -270,7 +276,7 @@ mod tests {
         assert_eq!(
             error,
             "bruck cannot carry out broadcast: expected one of binomial, binomial-at-once, linear, \
-             scatter-ring, scatter-doubling, chain, binary-tree, split-binary-tree, knomial"
+             scatter-ring, scatter-doubling, chain, binary-tree, split-binary-tree, knomial, multicast"
         );
     }
 

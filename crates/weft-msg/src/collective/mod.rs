@@ -29,6 +29,7 @@ pub(crate) mod in_order_binary_tree;
 pub(crate) mod knomial;
 pub(crate) mod linear;
 pub(crate) mod member_part;
+pub(crate) mod multicast;
 pub(crate) mod neighbor_exchange;
 pub(crate) mod non_overlapping;
 pub(crate) mod pairwise;
@@ -105,6 +106,8 @@ pub(crate) enum RoundStep {
     Copy { bytes: u64 },
     /// Hands a vector to the interface, which reduces it with those of all members.
     Accelerate { bytes: u64 },
+    /// Sends `piece` of the data once, to all other members.
+    Multicast { piece: Extent },
 }
 
 /// A message without data.

@@ -2,8 +2,8 @@
 
 use super::{
     Schedule, accelerator, binary_tree, binomial, bruck, butterfly, chain, dissemination,
-    in_order_binary_tree, knomial, linear, neighbor_exchange, non_overlapping, pairwise, pipelined_ring,
-    rabenseifner, recursive_doubling, recursive_halving, ring, scatter_allgather, scattered,
+    in_order_binary_tree, knomial, linear, multicast, neighbor_exchange, non_overlapping, pairwise,
+    pipelined_ring, rabenseifner, recursive_doubling, recursive_halving, ring, scatter_allgather, scattered,
     split_binary_tree,
 };
 use crate::algorithms::algorithm::Algorithm;
@@ -35,6 +35,7 @@ pub(crate) fn schedule(algorithm: Algorithm) -> &'static dyn Schedule {
         Algorithm::Butterfly => &butterfly::Butterfly,
         Algorithm::NonOverlapping => &non_overlapping::NonOverlapping,
         Algorithm::Accelerator => &accelerator::Accelerator,
+        Algorithm::Multicast => &multicast::Multicast,
     }
 }
 

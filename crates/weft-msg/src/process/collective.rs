@@ -6,12 +6,13 @@ use super::{Process, WaitingFor};
 use crate::accelerator::Allreduce;
 use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
 use crate::collective::member_part::{MemberPart, Place, has_root};
-use crate::collective::{RoundStep, RoundSteps, non_overlapping};
+use crate::collective::{RankBuffer, RoundStep, RoundSteps, non_overlapping};
 use crate::collectives::{CollectiveCall, RunningCollective};
 use crate::communicator::CommIndex;
 use crate::envelope::{Match, MatchContext};
 use crate::error::MsgError;
 use crate::matching::{Owner, PostedReceive};
+use crate::multicast_limit::MulticastLimit;
 use crate::sends::{Content, MessageToSend};
 use crate::transport::{SendToken, Transport};
 use crate::work::Work;
@@ -80,6 +81,15 @@ impl<T: Transport> Rank<'_, T> {
         {
             if table.is_forced(kind) {
                 return Err(MsgError::Accelerator { limit });
+            }
+            algorithm = table.choose_software(kind, size);
+        }
+        if algorithm == Some(Algorithm::Multicast)
+            && let Some(limit) = self.transport.multicast_limit(self.process.communicators.group(comm))
+        {
+            // Another algorithm would make of a record of the run that of another run.
+            if table.is_forced(kind) || limit == MulticastLimit::Recorded {
+                return Err(MsgError::Multicast { limit });
             }
             algorithm = table.choose_software(kind, size);
         }
@@ -158,6 +168,13 @@ impl<T: Transport> Rank<'_, T> {
                     let (bytes, mode) = (Bytes::new(piece.bytes), SendMode::Standard);
                     let buffer = memory.of(*from).plus(piece.offset);
                     self.send(MessageToSend { to, content, bytes, mode, owner, buffer });
+                }
+                RoundStep::Multicast { piece } => {
+                    let content =
+                        Content::Matched(Match { comm: id, context: MatchContext::Collective(number) });
+                    let (bytes, mode) = (Bytes::new(piece.bytes), SendMode::Standard);
+                    let (to, buffer) = (self.process.rank, memory.of(RankBuffer::Data).plus(piece.offset));
+                    self.multicast(comm, &MessageToSend { to, content, bytes, mode, owner, buffer });
                 }
                 RoundStep::Accelerate { bytes } => {
                     let part = &self.process.collectives.get(key).part;

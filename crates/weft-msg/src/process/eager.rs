@@ -9,12 +9,13 @@
 //! its send completes when the receive has copied it.
 
 use super::rank::Rank;
+use crate::communicator::CommIndex;
 use crate::envelope::{Body, Envelope};
 use crate::error::MsgError;
 use crate::matching::{Owner, PostedReceive};
 use crate::protocol::{SynchronousSends, WaitCosts, cost};
-use crate::sends::{MessageToSend, SendState};
-use crate::transport::{SendToken, Transport};
+use crate::sends::{Content, MessageToSend, SendState};
+use crate::transport::{GroupPosting, SendToken, Transport};
 use crate::work::Work;
 use weft_trace::op::SendMode;
 
@@ -60,6 +61,19 @@ impl<T: Transport> Rank<'_, T> {
             let envelope = self.envelope(message.bytes, body);
             self.hand_over(message.to, envelope, payload, SendToken::of_send(send));
         }
+    }
+
+    /// Sends a message once to all other members of a communicator.
+    pub(super) fn multicast(&mut self, comm: CommIndex, message: &MessageToSend) {
+        let protocol = self.protocol;
+        self.spend(Work::SendCall, protocol.send_call);
+        self.spend(Work::DataSend, protocol.data_send);
+        let Content::Matched(matching) = message.content else { return };
+        let send = self.process.sends.keep(message, SendState::Posted, false);
+        let envelope = self.envelope(message.bytes, Body::Multicast { matching });
+        let (payload, token) = (protocol.data_header + message.bytes, SendToken::of_send(send));
+        let posting = GroupPosting { envelope, payload, buffer: message.buffer, token };
+        self.transport.multicast(self.process.communicators.group(comm), posting);
     }
 
     /// Sends a message to the rank itself.
@@ -116,6 +130,8 @@ impl<T: Transport> Rank<'_, T> {
             Body::RequestToSend { send, .. } => {
                 self.receive_announced(envelope, send, (receive.owner, receive.buffer))
             }
+            // The data is in place: the receive was posted before it was sent.
+            Body::Multicast { .. } => self.complete(receive.owner),
             _ => self.receive_eager(envelope, receive.owner),
         }
     }

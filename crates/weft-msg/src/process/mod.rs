@@ -147,7 +147,9 @@ impl Process {
     /// anything else.
     pub fn least_work(kind: EnvelopeKind, protocol: &Protocol) -> Span {
         match kind {
-            EnvelopeKind::Eager | EnvelopeKind::Data | EnvelopeKind::Receipt => protocol.receive_message,
+            EnvelopeKind::Eager | EnvelopeKind::Multicast | EnvelopeKind::Data | EnvelopeKind::Receipt => {
+                protocol.receive_message
+            }
             EnvelopeKind::RequestToSend | EnvelopeKind::ClearToSend | EnvelopeKind::Ack => {
                 protocol.control_receive
             }

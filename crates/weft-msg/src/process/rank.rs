@@ -175,7 +175,7 @@ impl<T: Transport> Rank<'_, T> {
     pub fn delivered(&mut self, envelope: Envelope) {
         let Envelope { source, bytes, .. } = envelope;
         match envelope.body {
-            Body::Eager { .. } => {
+            Body::Eager { .. } | Body::Multicast { .. } => {
                 self.spend(Work::ReceiveMessage, self.protocol.receive_message);
                 self.arrived(envelope);
             }

@@ -66,7 +66,7 @@ pub struct DataFlows {
 impl Observer for DataFlows {
     fn posted(&mut self, from: RankId, to: RankId, envelope: &Envelope) {
         match envelope.body {
-            Body::Eager { matching, .. } => {
+            Body::Eager { matching, .. } | Body::Multicast { matching } => {
                 let flow = self.called(matching);
                 self.flows[flow].posted(from, to, envelope);
             }
@@ -87,7 +87,7 @@ impl Observer for DataFlows {
     fn delivered(&mut self, to: RankId, envelope: &Envelope) {
         let from = envelope.source;
         let message = match envelope.body {
-            Body::Eager { matching, .. } => {
+            Body::Eager { matching, .. } | Body::Multicast { matching } => {
                 let flow = self.called(matching);
                 self.flows[flow].next_eager(from, to)
             }
@@ -146,7 +146,9 @@ impl DataFlow {
     /// The first message without announcement that has not arrived.
     fn next_eager(&mut self, from: RankId, to: RankId) -> Option<&mut Message> {
         let mut messages = self.messages(from, to);
-        messages.find(|message| !message.arrived && message.kind == EnvelopeKind::Eager)
+        messages.find(|message| {
+            !message.arrived && matches!(message.kind, EnvelopeKind::Eager | EnvelopeKind::Multicast)
+        })
     }
 
     /// The announced message whose data goes to this entry.
@@ -296,6 +298,13 @@ fn exchanges_blocks(kind: Collective) -> bool {
     matches!(kind, Collective::Alltoall | Collective::Alltoallv) || linear::is_neighbourhood(kind)
 }
 
+/// A step with a message of its own for each receiver.
+fn one_by_one(step: &RoundStep, part: &MemberPart) -> Vec<RoundStep> {
+    let RoundStep::Multicast { piece } = *step else { return vec![*step] };
+    let others = (0..part.members).filter(|member| *member != part.me);
+    others.map(|to| RoundStep::Send { to, from: RankBuffer::Data, piece }).collect()
+}
+
 impl Member {
     fn new(part: MemberPart, algorithm: Algorithm) -> Member {
         let (me, total) = (1u64 << part.me, part.layout().total());
@@ -341,7 +350,7 @@ impl Member {
         for round in 0..schedule.rounds(&part) {
             let mut steps = RoundSteps::default();
             schedule.round(&part, round, &mut steps);
-            let steps = steps.iter().copied();
+            let steps = steps.iter().flat_map(|step| one_by_one(step, &part));
             match rounds.last_mut() {
                 Some(before) if overlaps => before.extend(steps),
                 _ => rounds.push(steps.collect()),
@@ -361,9 +370,15 @@ impl Member {
     /// The next send of the present round: to whom, and what.
     fn next_send(&mut self) -> Option<(u32, Vec<Cell>)> {
         let round = self.rounds.get(self.round)?;
-        let mut sends = round.iter().filter_map(|step| match step {
-            RoundStep::Send { to, from, piece } => Some((*to, *from, *piece)),
-            _ => None,
+        let MemberPart { members, me, .. } = self.part;
+        // A multicast is a message to each of the others.
+        let mut sends = round.iter().flat_map(|step| match step {
+            RoundStep::Send { to, from, piece } => vec![(*to, *from, *piece)],
+            RoundStep::Multicast { piece } => {
+                let others = (0..members).filter(|&other| other != me);
+                others.map(|other| (other, RankBuffer::Data, *piece)).collect()
+            }
+            _ => Vec::new(),
         });
         let (to, from, piece) = sends.nth(self.sends)?;
         self.sends += 1;

@@ -5,6 +5,7 @@ mod bad_input;
 mod closed_forms;
 mod collectives;
 mod data_flow;
+mod multicast;
 mod network;
 mod one_sided;
 mod point_to_point;

@@ -1,8 +1,8 @@
 //! A network for tests: any delay for any message, in order only where [`Transport`] asks for it.
 
 use crate::{
-    AcceleratorLimit, Allreduce, Blocked, CallStatus, Envelope, Leftovers, MsgError, Posting, Process,
-    Protocol, SendToken, Transport, Work,
+    AcceleratorLimit, Allreduce, Blocked, CallStatus, Envelope, Group, GroupPosting, Leftovers, MsgError,
+    MulticastLimit, Posting, Process, Protocol, SendToken, Transport, Work,
 };
 use std::collections::BTreeMap;
 use weft_trace::op::{CommId, Op};
@@ -56,6 +56,9 @@ impl Outcome {
 /// The largest number of ranks among which the interfaces of this network reduce.
 pub const MAX_ACCELERATED_RANKS: u32 = 16;
 
+/// The largest group to which this network carries a message.
+pub const MAX_MULTICAST_RANKS: u32 = 1 << 10;
+
 enum Event {
     Run,
     Delivered(Envelope),
@@ -100,6 +103,20 @@ impl Transport for Port<'_> {
         let ranks = allreduce.group.size();
         (ranks > MAX_ACCELERATED_RANKS)
             .then_some(AcceleratorLimit::TooManyRanks { ranks, limit: MAX_ACCELERATED_RANKS })
+    }
+
+    fn multicast_limit(&self, group: Group<'_>) -> Option<MulticastLimit> {
+        let (ranks, all) = (group.size(), MAX_MULTICAST_RANKS);
+        (ranks > all).then_some(MulticastLimit::NotAllRanks { ranks, all })
+    }
+
+    fn multicast(&mut self, group: Group<'_>, posting: GroupPosting) {
+        let GroupPosting { envelope, payload, mut token, .. } = posting;
+        for to in group.ranks().filter(|&to| to != envelope.source) {
+            self.outbox.push((*self.clock, to, envelope, payload, token));
+            // The data is taken once.
+            token = SendToken::UNAWAITED;
+        }
     }
 
     fn allreduce(&mut self, allreduce: &Allreduce<'_>, token: SendToken) {

@@ -236,7 +236,7 @@ mod tests {
         fn a_header_is_read_as_it_was_written(header in any_header(), message: u32) {
             let packet = header.packet(addressing(header, message), 64);
             prop_assert_eq!(Header::of(&packet), Some(header));
-            prop_assert_eq!(packet.part == Part::Piece, matches!(header, Header::Cell(_)));
+            prop_assert_eq!(packet.part() == Part::Piece, matches!(header, Header::Cell(_)));
         }
 
         /// Catches an answer that counts as data, and data that counts as an answer.

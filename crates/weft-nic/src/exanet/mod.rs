@@ -52,10 +52,12 @@ use crate::packetizer::ChannelId;
 use crate::rdma::Task;
 use node::{ExanetHosted, Hardware, Node};
 use serde::{Deserialize, Serialize};
-use transmit::{Answer, Turn};
+use transmit::{Answer, Candidate, Turn};
 use weft_engine::Payload;
-use weft_fabric::{Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
-use weft_units::{EndpointId, Time};
+use weft_fabric::{
+    Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, PacketLabel, Part,
+};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// The interface, with its host.
 #[derive(Serialize, Deserialize)]
@@ -244,7 +246,29 @@ impl<H: Host> Node<'_, '_, '_, H> {
     #[inline]
     fn inject(&mut self, next_offer: Time) -> Injection {
         let (now, source) = (self.fabric.now(), self.fabric.endpoint());
-        match self.hardware.transmit.next(now, self.hardware.large_ready()) {
+        let large_ready = self.hardware.large_ready();
+        let Hardware { transmit, packetizer, rdma, reductions, .. } = &mut *self.hardware;
+        let fabric = &*self.fabric;
+        let admits = |candidate| {
+            const ANSWER: PacketLabel = PacketLabel::acknowledgement(0);
+            const DATA: PacketLabel = PacketLabel::data(0);
+            if fabric.admits_all() {
+                return true;
+            }
+            match candidate {
+                Candidate::Answer => fabric.admits(ANSWER, Part::Whole, 0),
+                Candidate::Small(channel) => {
+                    let bytes = packetizer.parcel(channel).map_or(Bytes::ZERO, |parcel| parcel.bytes);
+                    fabric.admits(DATA, Part::Whole, bytes.get() as u32)
+                }
+                Candidate::Rdma => match reductions.as_deref().and_then(|reductions| reductions.ready(now)) {
+                    Some(bytes) => fabric.admits(DATA, Part::Whole, bytes.get() as u32),
+                    None if rdma.answers_next(now) => fabric.admits(ANSWER, Part::Whole, 0),
+                    None => fabric.admits(DATA, Part::Piece, 0),
+                },
+            }
+        };
+        match transmit.next(now, large_ready, admits) {
             Turn::Answer(Answer { to: destination, message, refusal }) => {
                 let header = refusal.map_or(Header::Acknowledgement, Header::Refused);
                 Injection::Packet(header.packet(Addressing { source, destination, message }, 0))
@@ -266,7 +290,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 let addressing = Addressing { source, destination: parcel.to, message };
                 let header = Header::Small { offered: parcel.born };
                 let mut packet = header.packet(addressing, parcel.bytes.get() as u32);
-                packet.watch = parcel.watch;
+                packet.watch(parcel.watch);
                 Injection::Packet(packet)
             }
             Turn::Rdma => match self.next_reduction().or_else(|| self.rdma_packet()) {

@@ -141,8 +141,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
                     self.fabric.announce(to, message, Announcement::Read { cell: id, offset });
                 }
                 let addressing = Addressing { source, destination: to, message };
-                let mut packet = Header::Cell(id).packet(addressing, bytes.get() as u32);
-                packet.watch = watch;
+                let packet = Header::Cell(id).packet(addressing, bytes.get() as u32);
+                let mut packet = packet.in_block(id.block());
+                packet.watch(watch);
                 packet
             }
             Outgoing::Reply(Reply { to, message, id, answer, .. }) => {
@@ -197,7 +198,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// A cell is written at `offset` of its message, where messages carry real bytes.
     fn write_cell(&mut self, packet: &Packet, id: CellId, offset: u64) {
         let Some(data) = &mut self.hardware.data else { return };
-        let Packet { source, message, bad, .. } = *packet;
+        let (Packet { source, message, .. }, bad) = (*packet, packet.is_bad());
         data.memory.write_cell((source, message, id), offset, packet.payload().get(), bad);
         if !self.hardware.headers.contains_key(&(source, message)) {
             data.check_late((source, message), self.fabric.endpoint());

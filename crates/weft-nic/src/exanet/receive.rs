@@ -64,7 +64,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             Header::Small { offered } => self.small(packet, offered).map(Notice::Message),
             Header::Cell(id) => self.cell(packet, id).map(Notice::Message),
             // A damaged answer says nothing: the packet will be repeated.
-            _ if packet.bad => None,
+            _ if packet.is_bad() => None,
             Header::Reduction(id, step) => {
                 self.reduction_packet(packet.source, id, step);
                 None
@@ -98,13 +98,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.fabric.request_injection();
         put.ok()?;
         if let Some(data) = &mut hardware.data {
-            data.memory.write((from, number), (0, 0), packet.payload().get(), packet.bad);
+            data.memory.write((from, number), (0, 0), packet.payload().get(), packet.is_bad());
         }
         hardware.headers.remove(&(from, number));
         let entry = parameters.mailbox.entry.max(bytes);
         let written = hardware.memory.port.write(checked.ended, entry, &parameters.host_port);
         let noticed = written.ended + parameters.mailbox.poll;
-        if packet.watch {
+        if packet.is_watched() {
             let endpoint = self.fabric.endpoint();
             let mut stage = |block, came, began, ended| {
                 let (source, message) = (from, number);

@@ -16,7 +16,7 @@ use crate::observer::{Block, Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::{Addressing, InterfaceContext, Packet};
-use weft_units::{EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// The module, with its packets in the order in which they are due.
 #[derive(Default, Serialize, Deserialize)]
@@ -41,6 +41,11 @@ impl Reductions {
     #[inline]
     pub fn due(&self) -> Time {
         self.packets.front().map_or(Time::NEVER, |packet| packet.due)
+    }
+
+    /// The payload of a packet that is due at `now`.
+    pub fn ready(&self, now: Time) -> Option<Bytes> {
+        self.packets.front().filter(|packet| packet.due <= now).map(|packet| packet.bytes)
     }
 
     /// Requests that are not done.

@@ -32,6 +32,14 @@ pub(super) enum Turn {
     NotBefore(Time),
 }
 
+/// Who would send, as the network is asked whether it takes the packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Candidate {
+    Answer,
+    Small(ChannelId),
+    Rdma,
+}
+
 /// The arbiter, with the queues of blocks that make their packets ahead of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Transmit {
@@ -64,9 +72,10 @@ impl Transmit {
         answers.min(first(self.small.front().map(|entry| entry.0))).min(rdma)
     }
 
-    /// Who sends at `now`; RDMA has a cell at `rdma`.
+    /// Who sends at `now`; RDMA has a cell at `rdma`. `admits` says whether the network takes a packet of the
+    /// candidate's traffic class now.
     #[inline]
-    pub fn next(&mut self, now: Time, rdma: Time) -> Turn {
+    pub fn next(&mut self, now: Time, rdma: Time, admits: impl Fn(Candidate) -> bool) -> Turn {
         for step in 0..SOURCES {
             let source = (self.turn + step) % SOURCES;
             let turn = match source {
@@ -78,6 +87,14 @@ impl Transmit {
                 _ => (rdma <= now).then_some(Turn::Rdma),
             };
             let Some(turn) = turn else { continue };
+            let candidate = match turn {
+                Turn::Packetizer { channel, .. } => Candidate::Small(channel),
+                Turn::Rdma => Candidate::Rdma,
+                Turn::Answer(_) | Turn::NotBefore(_) => Candidate::Answer,
+            };
+            if !admits(candidate) {
+                continue;
+            }
             match source {
                 0 => drop(self.answers.pop_front()),
                 1 => drop(self.small.pop_front()),
@@ -86,6 +103,10 @@ impl Transmit {
             self.turn = (source + 1) % SOURCES;
             return turn;
         }
-        Turn::NotBefore(self.ready(rdma))
+        // Whatever is ready waits for a place in the network, which asks again.
+        let later = |ready: Option<Time>| ready.filter(|ready| *ready > now).unwrap_or(Time::NEVER);
+        let answers = later(self.answers.front().map(|entry| entry.0));
+        let small = later(self.small.front().map(|entry| entry.0));
+        Turn::NotBefore(answers.min(small).min(later(Some(rdma))))
     }
 }

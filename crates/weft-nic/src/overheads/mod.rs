@@ -22,7 +22,8 @@ use std::collections::{BTreeMap, VecDeque};
 use watched::Watched;
 use weft_engine::Payload;
 use weft_fabric::{
-    Addressing, Announced, HeaderBits, HopRecord, Injection, Interface, InterfaceContext, Packet, Part,
+    Addressing, Announced, HeaderBits, HopRecord, Injection, Interface, InterfaceContext, Packet,
+    PacketLabel, Part,
 };
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -203,9 +204,32 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     fn request_offer(&mut self) {
         self.fabric.request_injection();
     }
+
+    /// To a group it sends as to an endpoint: the message's packets, once.
+    fn multicasts(&self) -> bool {
+        true
+    }
+}
+
+impl Outgoing {
+    /// The part of the message and the payload of its next packet.
+    #[inline]
+    fn next_piece(&self, payload: Bytes) -> (Part, Bytes) {
+        let bytes = (self.bytes - self.sent).min(payload);
+        (if bytes == self.bytes { Part::Whole } else { Part::Piece }, bytes)
+    }
 }
 
 impl Transmit {
+    /// The place of the next message whose packet is admitted: of the first `channels` the next in turn, or
+    /// else the first behind them that has been posted.
+    fn next_admitted(&self, now: Time, channels: usize, admits: impl Fn(&Outgoing) -> bool) -> Option<usize> {
+        let turn = self.turn as usize;
+        let in_turn = (0..channels).map(|step| (turn + step) % channels);
+        let behind = (channels..self.queue.len()).take_while(|&place| self.queue[place].posted <= now);
+        in_turn.chain(behind).find(|&place| admits(&self.queue[place]))
+    }
+
     fn take_number(&mut self) -> u32 {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
@@ -285,8 +309,14 @@ impl<H: Host> OverheadsNic<H> {
         begin.max(offer.saturating_add(parameters.send_message)).saturating_add(parameters.message_gap)
     }
 
-    /// Takes the next packet of the message whose turn it is.
-    fn next_of_queue(&mut self, now: Time, parameters: &OverheadsParameters) -> Option<Supplied> {
+    /// Takes the next packet of the message whose turn it is. `admits`: whether the network takes a packet of
+    /// a part and payload now; messages whose packets it does not take are left out.
+    fn next_of_queue(
+        &mut self,
+        now: Time,
+        parameters: &OverheadsParameters,
+        admits: Option<impl Fn(Part, Bytes) -> bool>,
+    ) -> Option<Supplied> {
         let transmit = &mut self.transmit;
         let first = transmit.queue.front()?;
         if first.posted > now {
@@ -294,7 +324,16 @@ impl<H: Host> OverheadsNic<H> {
         }
         let window = transmit.queue.iter().take(parameters.channels as usize);
         let channels = window.take_while(|outgoing| outgoing.posted <= now).count();
-        let index = transmit.turn as usize % channels;
+        let mut index = transmit.turn as usize % channels;
+        if let Some(admits) = admits {
+            match transmit.next_admitted(now, channels, |outgoing| {
+                let (part, bytes) = outgoing.next_piece(parameters.payload);
+                admits(part, bytes)
+            }) {
+                Some(admitted) => index = admitted,
+                None => return Some(Supplied::NoPlace),
+            }
+        }
         let outgoing = &mut transmit.queue[index];
         if !outgoing.prepared {
             outgoing.prepared = true;
@@ -303,8 +342,7 @@ impl<H: Host> OverheadsNic<H> {
             transmit.worked = transmit.worked.saturating_add(parameters.message_gap);
             return Some(Supplied::NotBefore(transmit.next_packet));
         }
-        let piece = (outgoing.bytes - outgoing.sent).min(parameters.payload);
-        let whole = piece == outgoing.bytes;
+        let (part, piece) = outgoing.next_piece(parameters.payload);
         outgoing.sent += piece;
         let finished = outgoing.sent == outgoing.bytes;
         let Outgoing { to, number, born, token, .. } = *outgoing;
@@ -314,7 +352,6 @@ impl<H: Host> OverheadsNic<H> {
         } else {
             transmit.turn = (index as u32 + 1) % channels as u32;
         }
-        let part = if whole { Part::Whole } else { Part::Piece };
         let sent = token.filter(|_| finished);
         Some(Supplied::Packet { to, number, bytes: piece, born, part, sent, last: finished })
     }
@@ -332,6 +369,8 @@ enum Supplied {
         last: bool,
     },
     NotBefore(Time),
+    /// Packets are ready, of traffic classes that have no place in the network.
+    NoPlace,
 }
 
 impl<H: Host> Nic<H> for OverheadsNic<H> {
@@ -411,7 +450,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let done = self.receiver_free.max(context.now()) + parameters.interface.receive_packet;
         self.receiver_free = done;
         self.received = self.received.saturating_add(parameters.interface.receive_packet);
-        if packet.bad {
+        if packet.is_bad() {
             return; // its check fails: the message will never be whole
         }
         let Packet { source: from, message: number, hops, .. } = *packet;
@@ -420,7 +459,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let key = (from, number);
         // A host whose messages carry no header does not announce those of one packet.
         let Entry::Occupied(mut announced) = self.incoming.entry(key) else {
-            debug_assert!(packet.part == Part::Whole, "pieces are announced");
+            debug_assert!(packet.part() == Part::Whole, "pieces are announced");
             let (header, interface, born) = (None, 0, packet.carried.time_offered());
             let message =
                 Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
@@ -466,7 +505,12 @@ impl<H: Host> Interface for OverheadsNic<H> {
         if self.transmit.next_packet > now {
             return Injection::NotBefore(self.transmit.next_packet);
         }
-        let queued = self.next_of_queue(now, &parameters.interface);
+        let admits = (!context.admits_all())
+            .then_some(|part, bytes: Bytes| context.admits(PacketLabel::default(), part, bytes.get() as u32));
+        let queued = self.next_of_queue(now, &parameters.interface, admits);
+        if let Some(Supplied::NoPlace) = queued {
+            return Injection::Nothing;
+        }
         let begun = std::mem::replace(&mut self.transmit.begins_offer, Time::NEVER).min(now);
         let (to, number, bytes, born, part, last) = match queued {
             Some(Supplied::Packet { to, number, bytes, born, part, sent, last }) => {
@@ -476,6 +520,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                 (to, number, bytes, born, part, last)
             }
             Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
+            Some(Supplied::NoPlace) => return Injection::Nothing,
             None => match self.host.offer(&parameters.host, now) {
                 Offer::Nothing => return Injection::Nothing,
                 Offer::NotBefore(_) => {
@@ -527,10 +572,12 @@ impl<H: Host> Interface for OverheadsNic<H> {
         self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
         let endpoint = context.endpoint();
         let addressing = Addressing { source: endpoint, destination: to, message: number };
-        let mut packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
+        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
+        // Multipath goes by messages here.
+        let mut packet = packet.in_block(number.wrapping_add(1));
         let gap = parameters.interface.message_gap;
         let supplied = watched::Supplied { message: number, last, now, gap, pace };
-        packet.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
+        packet.watch(self.transmit.watched.supply(endpoint, &supplied, context.output()));
         Injection::Packet(packet)
     }
 }

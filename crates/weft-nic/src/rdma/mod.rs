@@ -354,6 +354,11 @@ impl Rdma {
         reply.min(self.send.next_cell())
     }
 
+    /// Whether the next packet for the link is an answer.
+    pub fn answers_next(&self, now: Time) -> bool {
+        self.replies.front().is_some_and(|reply| reply.due <= now)
+    }
+
     /// Takes the next packet for the link; answers go first.
     #[inline]
     pub fn take_outgoing(
@@ -361,7 +366,7 @@ impl Rdma {
         path: &mut MemoryPath<'_>,
         context: &mut EngineContext<'_, impl Surface>,
     ) -> Option<Outgoing> {
-        if self.replies.front().is_some_and(|reply| reply.due <= context.now) {
+        if self.answers_next(context.now) {
             return self.replies.pop_front().map(Outgoing::Reply);
         }
         let now = context.now;

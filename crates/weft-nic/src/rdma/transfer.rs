@@ -81,6 +81,13 @@ pub struct CellId {
     pub attempt: u8,
 }
 
+impl CellId {
+    /// The number of its block among those of its endpoint, for routings that spread blocks.
+    pub fn block(self) -> u32 {
+        (self.transaction << 8 ^ u32::from(self.channel.0)) | 1 << 31
+    }
+}
+
 /// Why a block was refused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Refusal {

@@ -4,7 +4,7 @@ use crate::machine::{Execution, Report, Run, begin_allreduce, parameters};
 use crate::{agreed, reports, until};
 use proptest::prelude::*;
 use weft_engine::Progress;
-use weft_fabric::FaultParameters;
+use weft_fabric::{FaultParameters, OffTimes};
 use weft_nic::Nic as _;
 use weft_nic::allreduce::{AcceleratorError, AllreduceRequest, DataType, Operation};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -85,9 +85,9 @@ proptest! {
         let ranks = 4u32 << levels;
         let mut parameters = parameters();
         parameters.allreduce.as_mut().unwrap().reliability.repetitions = 100;
-        let faults = FaultParameters { drop, corrupt, off_at: None };
+        let faults = FaultParameters { drop, corrupt, ..Default::default() };
         let (requests, execution) = (requests(0..ranks, bytes * 4), Execution { threads: 1, seed });
-        let mut run = begin_allreduce(&requests, parameters, execution, |_| faults);
+        let mut run = begin_allreduce(&requests, parameters, execution, |_| faults.clone());
         prop_assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
         let reports = reports(&mut run);
         prop_assert!(reports.iter().all(|report| matches!(report, Report::Reduced(..))), "{:?}", reports);
@@ -99,10 +99,10 @@ proptest! {
 /// Catches members that wait for ever when a link is dead.
 #[test]
 fn all_members_are_told_of_a_dead_link() {
-    let off = FaultParameters { off_at: Some(Time::ZERO + Span::from_us(1)), ..Default::default() };
+    let off = FaultParameters { off: OffTimes::after(Time::ZERO + Span::from_us(1)), ..Default::default() };
     let execution = Execution { threads: 2, seed: 1 };
     let mut run = begin_allreduce(&requests(0..16, 256), parameters(), execution, |from| match from {
-        weft_fabric::LinkEnd::Endpoint(EndpointId(6)) => off,
+        weft_fabric::LinkEnd::Endpoint(EndpointId(6)) => off.clone(),
         _ => FaultParameters::default(),
     });
     assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);

@@ -5,7 +5,7 @@ use weft_engine::{InitialState, Payload, Simulation};
 use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{FaultParameters, LinkEnd, LinkParameters, Network, NetworkParameters};
+use weft_fabric::{FaultParameters, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters};
 use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceParameters, AllreduceRequest};
 use weft_nic::data::DataError;
 use weft_nic::host_port::HostPortParameters;
@@ -270,6 +270,7 @@ fn build_hosts(
             latency: Span::from_ns(latency),
             framing: Bytes::new(framing),
             routing: Span::ZERO,
+            layer: LinkLayer::PLAIN,
         };
         match class {
             "endpoint" | "router" => gigabits(19_200_000_000, LineCode::NONE, 7, 0),
@@ -289,6 +290,8 @@ fn build_hosts(
             forwarding: Forwarding::VirtualCutThrough,
             faster_link: FasterLink::Bubble,
             buffer_per: BufferPer::Channel,
+            flow_control: weft_fabric::parameters::FlowControl::Credits,
+            channels: weft_fabric::parameters::ChannelParameters::default(),
             buffer: Bytes::new(4096),
             credit: CreditUnit::Bytes,
             output_buffer: None,

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
-use weft_fabric::{FaultParameters, LinkEnd};
+use weft_fabric::{FaultParameters, LinkEnd, OffTimes};
 use weft_nic::iommu::FaultModel;
 use weft_nic::{Block, Nic as _};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -156,9 +156,9 @@ fn senders_are_told_of_a_dead_peer() {
     let messages: Vec<_> =
         (0..8).flat_map(|n| [(n * 20, 0, 5, 40_000, 0), (n * 20, 0, 6, 40_000, 1)]).collect();
     let (plans, expected) = plans(&messages);
-    let off = FaultParameters { off_at: Some(Time::ZERO + Span::from_us(70)), ..Default::default() };
+    let off = FaultParameters { off: OffTimes::after(Time::ZERO + Span::from_us(70)), ..Default::default() };
     let mut run = begin_with_faults(&plans, parameters(), 1, |from| match from {
-        LinkEnd::Endpoint(EndpointId(5)) => off,
+        LinkEnd::Endpoint(EndpointId(5)) => off.clone(),
         _ => FaultParameters::default(),
     });
     assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
@@ -199,8 +199,8 @@ proptest! {
         parameters.rdma.reliability.repetitions = 100;
         parameters.iommu.faults = if faulting { FaultModel::FirstTouch } else { FaultModel::Off };
         let (plans, expected) = plans(&messages);
-        let faults = FaultParameters { drop, corrupt, off_at: None };
-        let mut run = begin_with_faults(&plans, parameters, seed, |_| faults);
+        let faults = FaultParameters { drop, corrupt, ..Default::default() };
+        let mut run = begin_with_faults(&plans, parameters, seed, |_| faults.clone());
         prop_assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
         let (mut arrived, mut sent) = (Expected::new(), 0);
         for report in reports(&mut run) {

@@ -7,7 +7,9 @@ use weft_engine::{InitialState, Payload, Progress, Simulation};
 use weft_fabric::parameters::{
     ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{FaultParameters, LinkEnd, LinkParameters, Network, NetworkParameters};
+use weft_fabric::{
+    FaultParameters, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters, OffTimes,
+};
 use weft_nic::gvas::Pdid;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
@@ -262,6 +264,7 @@ fn build(
         latency: Span::from_ns(100),
         framing: Bytes::ZERO,
         routing: Span::ZERO,
+        layer: LinkLayer::PLAIN,
     };
     let links = vec![link; weft_topo::Topology::link_classes(&layout).len()];
     let switch = SwitchParameters {
@@ -275,6 +278,8 @@ fn build(
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
+        channels: weft_fabric::parameters::ChannelParameters::default(),
     };
     let (header, footer) = (Bytes::new(16), Bytes::new(16));
     let format = PacketFormat { header, footer, payload: parameters.rdma.send.cut.cell };
@@ -284,10 +289,10 @@ fn build(
         <ExanetNic<Scripted> as Nic<Scripted>>::new(Scripted { endpoint: e.0 }, e, shared)
     })
     .unwrap();
-    initial.model.inject_faults(&mut initial.sites, 5, |from, _, _| match (from, faults.off_at) {
+    initial.model.inject_faults(&mut initial.sites, 5, |from, _, _| match from {
         // Only one link dies.
-        (LinkEnd::Endpoint(EndpointId(1)), _) | (_, None) => faults,
-        _ => FaultParameters { off_at: None, ..faults },
+        LinkEnd::Endpoint(EndpointId(1)) => faults.clone(),
+        _ => FaultParameters { off: OffTimes::NEVER, ..faults.clone() },
     });
     initial
 }

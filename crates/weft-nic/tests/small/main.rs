@@ -9,7 +9,7 @@ use machine::{ENDPOINTS, Outcome, Plan, Script, begin, outcomes, parameters, res
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_engine::Progress;
-use weft_fabric::FaultParameters;
+use weft_fabric::{FaultParameters, OffTimes};
 use weft_nic::{FailureReason, Primitive};
 use weft_units::{Bytes, Span, Time};
 
@@ -31,7 +31,8 @@ fn script(plans: Vec<Plan>) -> Script {
     Script { plans, domains: BTreeMap::new(), takes_after: Span::from_ns(400) }
 }
 
-const NONE: FaultParameters = FaultParameters { drop: 0, corrupt: 0, off_at: None };
+const NONE: FaultParameters =
+    FaultParameters { drop: 0, corrupt: 0, duplicate: 0, reorder: 0, off: OffTimes::NEVER };
 
 /// All outcomes of a run to its end.
 fn run(script: &Script, faults: FaultParameters, threads: usize) -> Vec<Outcome> {
@@ -73,7 +74,12 @@ proptest! {
         off in prop::option::of(0u64..4_000_000),
     ) {
         let script = script(plans);
-        let faults = FaultParameters { drop, corrupt, off_at: off.map(Time::from_ps) };
+        let faults = FaultParameters {
+            drop,
+            corrupt,
+            off: off.map_or(OffTimes::NEVER, |ps| OffTimes::after(Time::from_ps(ps))),
+            ..NONE
+        };
         let outcomes = run(&script, faults, 1);
         for index in 0..script.plans.len() as u32 {
             let of: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.plan() == index).collect();
@@ -166,11 +172,11 @@ fn busy() -> Script {
 /// Catches results that depend on the order in which partitions run.
 #[test]
 fn results_are_the_same_for_any_number_of_threads() {
-    let faults = FaultParameters { drop: 50_000, corrupt: 50_000, off_at: None };
-    let one = run(&busy(), faults, 1);
+    let faults = FaultParameters { drop: 50_000, corrupt: 50_000, ..NONE };
+    let one = run(&busy(), faults.clone(), 1);
     assert!(one.len() > 300);
     for threads in [2, 3, 6] {
-        assert_eq!(run(&busy(), faults, threads), one, "{threads} threads");
+        assert_eq!(run(&busy(), faults.clone(), threads), one, "{threads} threads");
     }
 }
 

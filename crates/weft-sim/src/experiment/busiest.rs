@@ -77,7 +77,12 @@ mod tests {
             payload: Bytes::new(1),
             busy: Span::from_ps(busy_ps),
             stalled: Span::ZERO,
+            paused: Span::ZERO,
+            pause_frames: 0,
+            most_held: Bytes::ZERO,
             faults: FaultCounts::default(),
+            layer: weft_fabric::LayerCounts::default(),
+            off: Span::ZERO,
         }
     }
 

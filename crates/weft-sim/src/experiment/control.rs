@@ -5,22 +5,51 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Ctrl-C, seen by the run at its next virtual epoch.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    requested: AtomicBool,
+    /// Whether there is nothing yet that a run would keep.
+    prepares: AtomicBool,
+}
+
+/// The time in which a run is prepared: it has written nothing, and may be ended at once. Ends when dropped.
+#[derive(Debug)]
+pub struct Preparation(Arc<Flags>);
+
+impl Drop for Preparation {
+    fn drop(&mut self) {
+        self.0.prepares.store(false, Ordering::SeqCst);
+    }
+}
 
 impl Interrupt {
     /// Asks the run to end. Returns whether it had been asked before.
     pub fn request(&self) -> bool {
-        self.0.swap(true, Ordering::Relaxed)
+        self.0.requested.swap(true, Ordering::Relaxed)
     }
 
     /// The flag itself, for a run that looks at it more often.
     pub fn flag(&self) -> &AtomicBool {
-        &self.0
+        &self.0.requested
+    }
+
+    /// Begins the preparation of a run: large machines take long to build, and nothing looks at the flag
+    /// meanwhile.
+    pub fn prepare(&self) -> Preparation {
+        self.0.prepares.store(true, Ordering::SeqCst);
+        Preparation(Arc::clone(&self.0))
+    }
+
+    /// Whether a run is being prepared, so that ending the process loses nothing.
+    pub fn is_preparing(&self) -> bool {
+        self.0.prepares.load(Ordering::SeqCst)
     }
 
     /// Whether the run is asked to end.
     pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.requested.load(Ordering::Relaxed)
     }
 }
 
@@ -40,6 +69,8 @@ pub trait ProgressListener: Sync {
     /// Hears at virtual epochs the share of the work that is done, 0 to 1, and the present part of the work,
     /// such as `load 0.3`.
     fn advance(&self, share: f64, doing: &str);
+    /// Hears, before a run begins, what its user should know.
+    fn warn(&self, _warning: &str) {}
 }
 
 /// A listener that says nothing.

@@ -25,12 +25,13 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use weft_results::Ending;
 use weft_trace::Region;
-use weft_units::{RankId, Span, Time};
+use weft_units::{Bytes, RankId, Span, Time};
 use weft_workload::path::{PathTrace, Walk, rank_time};
 use weft_workload::replay::Finish;
 
-/// Places and pieces that are listed, at most.
-const NAMED: usize = 10;
+/// Places, and longest pieces, that are listed where the user does not say; of a run of real processes no
+/// more are kept.
+pub const DEFAULT_TOP: usize = 10;
 
 /// The part of a run that is to be explained, and the threads for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +42,10 @@ pub struct ExplainOptions {
     pub threads: u32,
     /// The region of interest that is explained; `None`: all of the run.
     pub region: Option<Region>,
+    /// The size of a benchmark that is explained; `None`: all sizes.
+    pub size: Option<Bytes>,
+    /// Places, and longest pieces, that are listed.
+    pub top: usize,
 }
 
 /// A run, explained.
@@ -84,6 +89,11 @@ pub fn run(
     options: ExplainOptions,
     control: Control<'_>,
 ) -> Result<Option<Vec<Explained>>, ExperimentError> {
+    if let (Some(size), false) = (options.size, matches!(request, Request::Osu(_) | Request::Traffic(_))) {
+        return Err(ExperimentError::input(format!(
+            "--size {size}: only benchmarks have sizes, and these are results of programs; leave --size out"
+        )));
+    }
     match request {
         Request::Replay(request) => replay::explain(request, manifest, options, control),
         Request::Osu(request) => osu::explain(request, manifest, options, control),
@@ -94,8 +104,20 @@ pub fn run(
         Request::Run(_) if options.last.is_some() => Err(ExperimentError::input(
             "--last: a run of real processes was explained when it ended; leave --last out",
         )),
+        Request::Run(_) if options.top > DEFAULT_TOP => Err(ExperimentError::input(format!(
+            "--top {}: a run of real processes was explained when it ended, with {DEFAULT_TOP} places and \
+             pieces; write at most --top {DEFAULT_TOP}",
+            options.top
+        ))),
         // It cannot be run again by its request alone.
-        Request::Run(_) => explained_as_it_ran(manifest, options.region).map(Some),
+        Request::Run(_) => {
+            let mut explained = explained_as_it_ran(manifest, options.region)?;
+            for explained in &mut explained {
+                explained.places.truncate(options.top);
+                explained.longest.truncate(options.top);
+            }
+            Ok(Some(explained))
+        }
         Request::ExpectedBcast(_) => Err(ExperimentError::input(
             "these are results of many benchmarks; run one of them, such as weft osu bcast -o DIR, and \
              explain that",
@@ -125,10 +147,19 @@ fn explained_as_it_ran(
 
 /// Makes sure that the rows of `run.json` have come out again.
 pub(crate) fn check_same<R: Serialize>(rows: &[R], manifest: &Manifest) -> Result<(), ExperimentError> {
+    check_same_rows(rows, &manifest.rows, manifest)
+}
+
+/// Makes sure that some rows of `run.json`, which are those of `manifest`, have come out again.
+pub(crate) fn check_same_rows<R: Serialize>(
+    rows: &[R],
+    then: &[serde_json::Value],
+    manifest: &Manifest,
+) -> Result<(), ExperimentError> {
     // As text and back: so were those of the manifest.
     let text = serde_json::to_string(rows).map_err(ExperimentError::input)?;
     let again: Vec<serde_json::Value> = serde_json::from_str(&text).map_err(ExperimentError::input)?;
-    if again == manifest.rows {
+    if again == then {
         return Ok(());
     }
     let (then, now) = (&manifest.weft_version, env!("CARGO_PKG_VERSION"));
@@ -152,6 +183,8 @@ pub(crate) struct RecordedRun<'a> {
     pub of: String,
     pub trace: &'a PathTrace,
     pub names: &'a Names<'a>,
+    /// Places, and longest pieces, that are listed.
+    pub top: usize,
 }
 
 /// Explains a run: the critical path to the end of a stretch, and the own time of the ranks.
@@ -213,7 +246,7 @@ struct Views {
 }
 
 fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views: Views) -> Explained {
-    let RecordedRun { run, of, names, .. } = recorded;
+    let RecordedRun { run, of, names, top, .. } = recorded;
     let Views { path, own, ranks } = views;
     let us = |time: Time| (time - Time::ZERO).as_us_f64();
     Explained {
@@ -226,8 +259,8 @@ fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views:
         critical_path: category_rows(&path),
         own_time: category_rows(&own),
         mean_time: mean_rows(&ranks),
-        places: place_rows(&path, NAMED, names),
-        longest: longest(&path, NAMED, names),
+        places: place_rows(&path, top, names),
+        longest: longest(&path, top, names),
         ranks,
     }
 }

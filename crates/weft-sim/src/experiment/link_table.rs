@@ -46,9 +46,19 @@ pub(crate) fn write_links<H: Host>(
             busy_ps: link.busy,
             utilization: link.busy.as_ps() as f64 / time.as_ps().max(1) as f64,
             stall_ps: link.stalled,
+            paused_ps: link.paused,
+            pause_frames: link.pause_frames,
+            most_held_bytes: link.most_held,
             dropped: link.faults.dropped,
             dropped_dead: link.faults.dead,
+            dropped_full: link.faults.full,
             corrupted: link.faults.corrupted,
+            replayed: link.layer.replayed,
+            corrected_codewords: link.layer.corrected_codewords,
+            uncorrected_codewords: link.layer.uncorrected_codewords,
+            duplicated: link.faults.duplicated,
+            reordered: link.faults.reordered,
+            off_ps: link.off,
         });
     });
     outcome

@@ -8,7 +8,7 @@
 //! ranks. Such a run cannot be run again by its request alone: so its critical path is recorded as it goes
 //! and explained at its end.
 
-use super::explain::{Explained, RecordedRun, explained, explained_region, last_to_finish};
+use super::explain::{DEFAULT_TOP, Explained, RecordedRun, explained, explained_region, last_to_finish};
 use super::machine::{assumed, described};
 use super::path::{Names, pace};
 use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, end_of, figures};
@@ -251,8 +251,13 @@ impl LiveAccount {
                 let mut trace = trace.unwrap_or_else(|| account.take_path().finish(pace(machine)));
                 trace.add_finishes(finishes);
                 let names = Names::new(machine, layout, account.seating(), account.names());
-                let recorded =
-                    || RecordedRun { run: RUN, of: account.names().join(", "), trace: &trace, names: &names };
+                let recorded = || RecordedRun {
+                    run: RUN,
+                    of: account.names().join(", "),
+                    trace: &trace,
+                    names: &names,
+                    top: DEFAULT_TOP,
+                };
                 let inside =
                     region.and_then(|region| explained_region(recorded(), &region, trace.finishes()));
                 explain(recorded(), from).into_iter().chain(inside).collect()

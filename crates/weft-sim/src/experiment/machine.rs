@@ -2,6 +2,7 @@
 
 mod diff;
 mod draw;
+mod groups;
 
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
@@ -9,15 +10,17 @@ pub use draw::draw;
 use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
 use serde::Serialize;
+use weft_fabric::parameters::FlowControl;
 use weft_machine::{
-    Constant, Diagnostics, Fabric, Files, Machine, SHIPPED, check_text, check_with_files,
+    Constant, Diagnostics, Fabric, Files, Machine, Outage, SHIPPED, check_text, check_with_files,
     list as shipped_machines,
 };
-use weft_results::AssumedConstant;
+use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
-    ClassUse, Layout, PatternLoad, Routing, Topology as _, figures_with_progress, prove, prove_classes,
+    Attachment, ChannelPlan, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Topology as _,
+    WithChannels, figures_with_progress, prove, prove_classes,
 };
-use weft_units::{Bytes, EndpointId};
+use weft_units::{Bytes, EndpointId, PortId, SwitchId};
 
 /// A machine that ships with weft.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -95,6 +98,8 @@ pub struct MachineFigures {
     pub bisection_cut: String,
     /// Bounds of the common patterns.
     pub bounds: Vec<PatternBound>,
+    /// Head-room by kind of links; empty unless `fabric.flow_control` is `pause`.
+    pub headroom: Vec<HeadroomLine>,
     /// About the memory that simulating it under load takes.
     pub memory_estimate_bytes: u64,
     /// Every value with its source.
@@ -102,7 +107,7 @@ pub struct MachineFigures {
 }
 
 /// The report of `weft machine check`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MachineCheck {
     /// The name.
     pub machine: String,
@@ -115,8 +120,99 @@ pub struct MachineCheck {
     pub endpoint_proof: Vec<String>,
     /// How endpoints treat the classes of messages; empty on the ideal network.
     pub message_classes: Vec<MessageClassLine>,
+    /// The machine that failures of links leave; `None`: none is ever off.
+    pub failures: Option<FailureCheck>,
+    /// Head-room by kind of links; empty unless `fabric.flow_control` is `pause`.
+    pub headroom: Vec<HeadroomLine>,
     /// The values that are not known of the hardware.
     pub assumed: Vec<MachineValue>,
+    /// Real time that reading the machine and building its layout took, with the tables of a graph.
+    pub build_time_s: f64,
+    /// Real time that the proof took, and all other checks.
+    pub proof_time_s: f64,
+}
+
+/// The machine that failures leave, in [`MachineCheck`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FailureCheck {
+    /// Stretches of time during which the same links are off.
+    pub states: u64,
+    /// Which endpoints are cut off from the others, and when.
+    pub cuts: Vec<String>,
+    /// Tables of rerouting, each for a set of links that are off together; `None`: routes do not change.
+    pub tables: Option<u64>,
+    /// How each of these was shown to be free of deadlock, or its cycle.
+    pub proof: Vec<String>,
+}
+
+/// The head-room of the input buffers behind links of a kind, under pause.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HeadroomLine {
+    /// The kind of links.
+    pub class: String,
+    /// Longest wait of a pause frame for the reverse line.
+    pub wait_ps: u64,
+    /// Pause frames on the line.
+    pub frames_ps: u64,
+    /// Of the link, there and back.
+    pub propagation_ps: u64,
+    /// From the frame's arrival until the sender's line begins no more packets.
+    pub response_ps: u64,
+    /// Bytes that must fit after the mark at which the sender pauses, the last packet included.
+    pub needed_bytes: u64,
+    /// The head-room that the machine has.
+    pub kept_bytes: u64,
+}
+
+/// The head-room of each kind of links of a machine.
+fn headroom(machine: &Machine, layout: &Layout) -> Vec<HeadroomLine> {
+    let Ok(assembly::FabricParameters::Packet(parameters)) =
+        assembly::fabric_parameters(machine, layout.clone(), 0)
+    else {
+        return Vec::new();
+    };
+    let given = match parameters.switch.flow_control {
+        FlowControl::Pause(pause) => pause.headroom,
+        FlowControl::Credits | FlowControl::Drop => None,
+    };
+    let line = |(class, needed): (&str, weft_fabric::Headroom)| HeadroomLine {
+        class: class.to_owned(),
+        wait_ps: needed.wait.as_ps(),
+        frames_ps: needed.frames.as_ps(),
+        propagation_ps: needed.propagation.as_ps(),
+        response_ps: needed.response.as_ps(),
+        needed_bytes: needed.bytes.get(),
+        kept_bytes: given.unwrap_or(needed.bytes).get(),
+    };
+    parameters.headroom().into_iter().map(line).collect()
+}
+
+/// The proof that no packets wait for each other in a circle, or the circle, under a flow control.
+fn channel_proof(flow_control: FlowControl, layout: &Layout, plan: ChannelPlan) -> Result<String, String> {
+    let of_channels = || {
+        let proved = match plan.is_plain() {
+            true => prove(layout),
+            false => prove(&WithChannels { layout, plan }),
+        };
+        proved.map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string())
+    };
+    match flow_control {
+        FlowControl::Credits => of_channels(),
+        // A paused channel holds what waits for it, as one without credits does.
+        FlowControl::Pause(_) => {
+            let said = |text: String| {
+                format!(
+                    "{text}\nunder pause a channel that is told to stop holds its buffer, as one without \
+                     credits does"
+                )
+            };
+            of_channels().map(said).map_err(said)
+        }
+        FlowControl::Drop => {
+            Ok("under drop no packet waits for a buffer behind a link: one that finds it full is lost"
+                .to_owned())
+        }
+    }
 }
 
 /// A class of messages in [`MachineCheck`].
@@ -152,6 +248,79 @@ pub struct EndpointName {
     pub name: String,
     /// The host's number.
     pub host: u32,
+}
+
+/// A link in the report of `weft machine names --links`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LinkName {
+    /// One end, as `[[faults]]` takes it: an endpoint or a switch.
+    pub from: String,
+    /// The other end.
+    pub to: String,
+    /// The port of the first end, where it is a switch's.
+    pub from_port: Option<u32>,
+    /// The port of the other end.
+    pub to_port: Option<u32>,
+    /// The kind of link.
+    pub class: String,
+}
+
+/// The links of a machine, each once: those of endpoints first, then those between switches by the lower end.
+///
+/// # Errors
+/// A machine that is not valid.
+pub fn links(input: &MachineInput) -> Result<impl Iterator<Item = LinkName> + use<>, ExperimentError> {
+    let (_, layout) = assembled(input)?;
+    let layout = std::rc::Rc::new(layout);
+    let class = |layout: &Layout, switch, port| {
+        layout.link_classes()[usize::from(layout.link_class(switch, port).0)].to_owned()
+    };
+    let of_endpoints = layout.clone();
+    let endpoints = (0..layout.endpoints()).map(EndpointId).map(move |endpoint| {
+        let (switch, port) = of_endpoints.attachment(endpoint);
+        LinkName {
+            from: of_endpoints.endpoint_name(endpoint),
+            to: of_endpoints.switch_name(switch),
+            from_port: None,
+            to_port: Some(port.0),
+            class: class(&of_endpoints, switch, port),
+        }
+    });
+    let switches = (0..layout.switches()).map(SwitchId).flat_map(move |switch| {
+        let layout = layout.clone();
+        (0..layout.ports(switch)).map(PortId).filter_map(move |port| match layout.peer(switch, port) {
+            Attachment::Switch(other, far) if (switch, port) < (other, far) => Some(LinkName {
+                from: layout.switch_name(switch),
+                to: layout.switch_name(other),
+                from_port: Some(port.0),
+                to_port: Some(far.0),
+                class: class(&layout, switch, port),
+            }),
+            _ => None,
+        })
+    });
+    Ok(endpoints.chain(switches))
+}
+
+/// Says before a run which endpoints its failures cut off, and when, for each seed that draws its own.
+pub(crate) fn warn_of_cuts(
+    machine: &Machine,
+    layout: &Layout,
+    seeds: &[u64],
+    progress: &dyn ProgressListener,
+) -> Result<(), ExperimentError> {
+    if matches!(machine.fabric, Fabric::Ideal(_)) {
+        return Ok(());
+    }
+    let is_random = machine.faults.iter().any(|rule| matches!(rule.outage, Outage::Random { .. }));
+    let seeds = if is_random { seeds } else { &seeds[..seeds.len().min(1)] };
+    for &seed in seeds {
+        let faults = assembly::faults(machine, layout, seed).map_err(ExperimentError::input)?;
+        let Some(failures) = assembly::failures(faults.as_ref(), layout, machine) else { continue };
+        let drawn = if is_random { format!("seed {seed}: ") } else { String::new() };
+        failures.cuts(layout).iter().for_each(|line| progress.warn(&format!("{drawn}{line}")));
+    }
+    Ok(())
 }
 
 /// The endpoints of a machine by name, in the order of their numbers.
@@ -298,6 +467,7 @@ pub fn show(
         bisection_links: figures.bisection.links,
         bisection_cut: figures.bisection.cut,
         bounds: figures.channel_loads.into_iter().map(bound).collect(),
+        headroom: headroom(&machine, &layout),
         memory_estimate_bytes: assembly::memory_estimate(&machine, 0).get(),
         values: machine.constants.iter().map(value).collect(),
         title: machine.title,
@@ -310,29 +480,89 @@ pub fn show(
 /// # Errors
 /// A machine that does not check.
 pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
+    let building = Stopwatch::start();
     let (machine, layout) = assembled(input)?;
+    let build_time_s = building.seconds();
+    let proving = Stopwatch::start();
     assembly::check(&machine, &layout).map_err(ExperimentError::input)?;
     let lines = |text: String| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
     let assumed = machine.doubtful().map(value).collect();
-    if let Fabric::Ideal(_) = machine.fabric {
+    let plan = assembly::channel_plan(&machine, &layout).map_err(ExperimentError::input)?;
+    let (Fabric::Packet { switch, .. }, Some(plan)) = (&machine.fabric, plan) else {
         let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
-        let (machine, deadlock_free) = (machine.name, true);
-        return Ok(MachineCheck { machine, deadlock_free, proof, endpoint_proof, message_classes, assumed });
+        let (machine, deadlock_free, headroom) = (machine.name, true, Vec::new());
+        let failures = None;
+        return Ok(MachineCheck {
+            machine,
+            deadlock_free,
+            proof,
+            endpoint_proof,
+            message_classes,
+            failures,
+            headroom,
+            assumed,
+            build_time_s,
+            proof_time_s: proving.seconds(),
+        });
+    };
+    let mut classes = machine.nic.model().message_classes(plan.total());
+    for known in &mut classes.0 {
+        let is_acknowledgement = matches!(known.class, MessageClass::Ack | MessageClass::Nack);
+        let of_kind = switch.channels.classes.of_kind(is_acknowledgement);
+        known.virtual_channels = of_kind.flat_map(|class| plan.of_class(class)).collect();
     }
-    let classes = machine.nic.model().message_classes(layout.virtual_channels());
-    let channels = prove(&layout).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
+    let (failures, tables_are_free) = check_failures(&machine, &layout)?;
+    let channels = channel_proof(switch.flow_control, &layout, plan);
     let endpoints = prove_classes(&classes).map(|proof| proof.to_string()).map_err(|cycle| cycle.to_string());
-    let deadlock_free = channels.is_ok() && endpoints.is_ok();
+    let (groups, trees_are_covered) =
+        groups::prove_groups(&machine, &layout).map_err(ExperimentError::input)?;
+    let deadlock_free = channels.is_ok() && endpoints.is_ok() && trees_are_covered && tables_are_free;
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
     Ok(MachineCheck {
+        headroom: headroom(&machine, &layout),
         machine: machine.name,
         deadlock_free,
-        proof: said(channels),
+        proof: said(channels).into_iter().chain(groups).collect(),
         endpoint_proof: said(endpoints),
         message_classes: classes.0.iter().map(class_line).collect(),
+        failures,
         assumed,
+        build_time_s,
+        proof_time_s: proving.seconds(),
     })
+}
+
+/// The states of a machine's failures with the proofs of their tables, and whether all of these hold. Random
+/// failures are those of seed 1.
+fn check_failures(
+    machine: &Machine,
+    layout: &Layout,
+) -> Result<(Option<FailureCheck>, bool), ExperimentError> {
+    let faults = assembly::faults(machine, layout, 1).map_err(ExperimentError::input)?;
+    let Some(failures) = assembly::failures(faults.as_ref(), layout, machine) else {
+        return Ok((None, true));
+    };
+    let (states, cuts) = (failures.states.len() as u64, failures.cuts(layout));
+    let Some(after) = machine.reroute_after else {
+        return Ok((Some(FailureCheck { states, cuts, tables: None, proof: Vec::new() }), true));
+    };
+    let reroutes = failures.reroutes(layout, after).map_err(ExperimentError::input)?;
+    let (mut proof, mut turns) = (Vec::new(), 0);
+    for (number, tables) in reroutes.tables.iter().enumerate() {
+        match prove(&Rerouted::new(layout, &reroutes.wiring, tables)) {
+            Ok(shown) => turns += shown.turns,
+            Err(cycle) => proof.push(format!("tables {number}: {cycle}")),
+        }
+    }
+    let (count, are_free) = (reroutes.tables.len(), proof.is_empty());
+    if are_free {
+        proof.push(format!(
+            "up*/down* tables of {count} sets of failed links: all {turns} turns raise the channel's \
+             rank; packets on their way when routes change are not covered"
+        ));
+    }
+    Ok((Some(FailureCheck { states, cuts, tables: Some(count as u64), proof }), are_free))
 }
 
 fn class_line(known: &ClassUse) -> MessageClassLine {

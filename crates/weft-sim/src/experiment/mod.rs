@@ -30,7 +30,7 @@ pub mod trace;
 pub mod traffic;
 pub mod validate;
 
-pub use control::{Control, Estimate, Interrupt, ProgressListener, Silent};
+pub use control::{Control, Estimate, Interrupt, Preparation, ProgressListener, Silent};
 pub use error::ExperimentError;
 pub use options::ExperimentOptions;
 pub use output::{Manifest, Output, Start, read_manifest, read_request};
@@ -69,7 +69,15 @@ pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.packet_hops += crossed.packet_hops;
     totals.dropped += crossed.faults.dropped;
     totals.dropped_dead += crossed.faults.dead;
+    totals.dropped_full += crossed.faults.full;
     totals.corrupted += crossed.faults.corrupted;
+    totals.replayed += crossed.layer.replayed;
+    totals.corrected_codewords += crossed.layer.corrected_codewords;
+    totals.uncorrected_codewords += crossed.layer.uncorrected_codewords;
+    totals.dropped_unreachable += crossed.faults.unreachable;
+    totals.duplicated += crossed.faults.duplicated;
+    totals.reordered += crossed.faults.reordered;
+    totals.rerouted += crossed.rerouted;
 }
 
 /// The conclusion of a run in which nothing moves any more.

@@ -38,6 +38,11 @@ impl Default for ExperimentOptions {
 }
 
 impl ExperimentOptions {
+    /// Whether the run writes nothing but its report.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.output.is_none() && self.timeline.is_none()
+    }
+
     /// Opens the results that are asked for. With them comes the state of the last snapshot, where the run
     /// resumes from it.
     ///

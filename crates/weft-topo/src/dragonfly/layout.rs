@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum DragonflyLayout {
     /// Minimal.
     Minimal(DragonflyMinimal),
-    /// UGAL-L.
+    /// UGAL-L or UGAL-G.
     Ugal(Ugal),
     /// Valiant.
     Valiant(DragonflyValiant),
@@ -55,6 +55,10 @@ impl Routing for DragonflyLayout {
 
     fn is_deterministic(&self) -> bool {
         each!(self, routing => routing.is_deterministic())
+    }
+
+    fn needs_published_queues(&self) -> bool {
+        each!(self, routing => routing.needs_published_queues())
     }
 }
 

@@ -83,7 +83,7 @@ impl Routing for DragonflyPar {
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         let dragonfly = self.topology();
         if dragonfly.class(at.port).0 == 0 || self.may_think_again(&at, *state) {
-            *state = state_of(self.ugal.detour(at.address, to, view));
+            *state = state_of(self.ugal.detour::<false>(at.address, to, view));
         } else if via(*state) == Some(dragonfly.group(at.address)) {
             *state = state_of(None);
         }

@@ -28,6 +28,12 @@ routings! {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
         },
+        /// As `ugal-l`, with the queues before the global links of the whole group, as its switches publish
+        /// them.
+        UgalG = "ugal-g" {
+            /// Bias towards the minimal path, in bytes × hops; 0 where not given.
+            ugal_threshold: Bytes = Bytes::ZERO;
+        },
     }
 }
 
@@ -94,7 +100,9 @@ impl Family for DragonflyParameters {
             ports: switches.saturating_mul(u128::from(p + a + h)),
             virtual_channels: match self.routing {
                 DragonflyRouting::Minimal => 2,
-                DragonflyRouting::UgalL { .. } | DragonflyRouting::Valiant => 3,
+                DragonflyRouting::UgalL { .. }
+                | DragonflyRouting::UgalG { .. }
+                | DragonflyRouting::Valiant => 3,
                 DragonflyRouting::Par { .. } => 4,
             },
         }
@@ -108,6 +116,9 @@ impl Family for DragonflyParameters {
             DragonflyRouting::Minimal => DragonflyLayout::Minimal(DragonflyMinimal::new(dragonfly)),
             DragonflyRouting::UgalL { ugal_threshold } => {
                 DragonflyLayout::Ugal(Ugal::new(dragonfly, ugal_threshold.get()))
+            }
+            DragonflyRouting::UgalG { ugal_threshold } => {
+                DragonflyLayout::Ugal(Ugal::with_published_queues(dragonfly, ugal_threshold.get()))
             }
             DragonflyRouting::Valiant => DragonflyLayout::Valiant(DragonflyValiant::new(dragonfly)),
             DragonflyRouting::Par { ugal_threshold } => {
@@ -150,6 +161,7 @@ impl Family for DragonflyParameters {
             DragonflyRouting::UgalL { ugal_threshold },
             DragonflyRouting::Valiant,
             DragonflyRouting::Par { ugal_threshold },
+            DragonflyRouting::UgalG { ugal_threshold },
         ];
         let mut examples = Vec::new();
         for (p, a, h, links_per_pair, groups) in sizes {

@@ -1,4 +1,4 @@
-//! UGAL-L on the Dragonfly: minimal, or by way of a random group where the queues say so.
+//! UGAL-L and UGAL-G on the Dragonfly: minimal, or by way of a random group where the queues say so.
 //!
 //! The source's switch draws one intermediate group and compares its own two queues, each weighted with
 //! the hops of its path. (Of several links to a group it is the shortest queue.) The packet goes minimally if
@@ -10,9 +10,19 @@
 //! destination. Packets inside one group, and all packets where there are only two groups, go minimally.
 //! Virtual channels: as in `minimal.rs`, three.
 //!
+//! UGAL-G sees the queues before the global links of the whole group. Where another switch has the link, its
+//! queue is that towards this switch, and the one before the link as that switch has last published it:
+//!
+//! ```text
+//!   source's switch ▢▢ -- local --> ▢▢▢▢▢ switch with the link ~~ global ~~>     q = 2 + 5
+//!        own queue, as it is        published at the last pulse, known after the signalling time
+//! ```
+//!
 //! # Source
-//! Kim, Dally, Scott, Abts, ISCA 2008, section 4.2 (UGAL-L, three virtual channels for non-minimal
-//! routing); A. Singh, "Load-balanced routing in interconnection networks", PhD thesis, Stanford 2005.
+//! Kim, Dally, Scott, Abts, ISCA 2008, section 4.2 (UGAL-L, three virtual channels for non-minimal routing)
+//! and 4.3 (UGAL-G, "the queue information for all the global channels" of the group; there it is ideal,
+//! without delay; that the local queue counts too is ours); A. Singh, "Load-balanced routing in
+//! interconnection networks", PhD thesis, Stanford 2005.
 
 use super::Dragonfly;
 use super::valiant::{state_of, via};
@@ -21,17 +31,32 @@ use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTop
 use serde::{Deserialize, Serialize};
 use weft_units::PortId;
 
-/// UGAL with local information.
+/// UGAL with local information, or with that of the group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ugal {
     dragonfly: Dragonfly,
     threshold: u64,
+    /// Whether it sees what the switches of the group publish.
+    sees_group: bool,
+    /// UGAL-L on one link per pair of groups: the machine whose code must stay small.
+    is_usual: bool,
 }
 
 impl Ugal {
     /// UGAL-L on `dragonfly`; `threshold` favours the minimal path, in bytes times hops.
     pub fn new(dragonfly: Dragonfly, threshold: u64) -> Ugal {
-        Ugal { dragonfly, threshold }
+        let is_usual = dragonfly.links_per_pair() == 1;
+        Ugal { dragonfly, threshold, sees_group: false, is_usual }
+    }
+
+    /// UGAL-G on `dragonfly`, with the same threshold.
+    pub fn with_published_queues(dragonfly: Dragonfly, threshold: u64) -> Ugal {
+        Ugal { dragonfly, threshold, sees_group: true, is_usual: false }
+    }
+
+    /// Whether it is UGAL-G.
+    pub fn sees_group(&self) -> bool {
+        self.sees_group
     }
 
     /// The threshold, in bytes times hops.
@@ -41,16 +66,41 @@ impl Ugal {
 
     /// The intermediate group of a packet that is better off with a detour.
     #[inline(always)]
-    pub(super) fn detour(&self, from: Address, to: Address, view: &mut impl LocalView) -> Option<u32> {
+    pub(super) fn detour<const SEES_GROUP: bool>(
+        &self,
+        from: Address,
+        to: Address,
+        view: &mut impl LocalView,
+    ) -> Option<u32> {
         let via = self.dragonfly.draw_third_group(from, to, view)?;
         let target = self.dragonfly.group(to);
         let direct = self.dragonfly.choose_by_queue(from, target, to, view);
         let around = self.dragonfly.choose_by_queue(from, via, to, view);
-        let minimal = view.queued(self.dragonfly.port_to_link(from, target, direct));
-        let detour = view.queued(self.dragonfly.port_to_link(from, via, around));
+        let minimal = self.queued_before::<SEES_GROUP>(from, (target, direct), view);
+        let detour = self.queued_before::<SEES_GROUP>(from, (via, around), view);
         let minimal = u128::from(minimal) * u128::from(self.minimal_hops(from, direct, to));
         let detour = u128::from(detour) * u128::from(self.detour_hops(from, (via, around), to));
         (minimal > detour + u128::from(self.threshold)).then_some(via)
+    }
+
+    /// Bytes that wait before one of the links to another group, as the routing sees them.
+    #[inline(always)]
+    fn queued_before<const SEES_GROUP: bool>(
+        &self,
+        from: Address,
+        (other, link): (u32, u32),
+        view: &impl LocalView,
+    ) -> u64 {
+        let own = view.queued(self.dragonfly.port_to_link(from, other, link));
+        if !SEES_GROUP {
+            return own;
+        }
+        let group = self.dragonfly.group(from);
+        let (gateway, port) = self.dragonfly.gateway(group, other, link);
+        if gateway == self.dragonfly.switch_in_group(from) {
+            return own;
+        }
+        own + view.published(self.dragonfly.switch_id(group, gateway), port)
     }
 
     /// Links between switches of the path between two groups by one of their links.
@@ -82,7 +132,7 @@ impl Ugal {
 impl Ugal {
     /// [`Routing::route`].
     #[inline(always)]
-    fn decide(
+    fn decide<const SEES_GROUP: bool>(
         &self,
         at: AtSwitch,
         to: Address,
@@ -90,7 +140,7 @@ impl Ugal {
         view: &mut impl LocalView,
     ) -> NextHop {
         if self.dragonfly.class(at.port).0 == 0 {
-            *state = state_of(self.detour(at.address, to, view));
+            *state = state_of(self.detour::<SEES_GROUP>(at.address, to, view));
         } else if via(*state) == Some(self.dragonfly.group(at.address)) {
             *state = state_of(None);
         }
@@ -100,14 +150,17 @@ impl Ugal {
     }
 
     #[inline(never)]
-    fn decide_among_links(
+    fn decide_unusually(
         &self,
         at: AtSwitch,
         to: Address,
         state: &mut RouteState,
         view: &mut impl LocalView,
     ) -> NextHop {
-        self.decide(at, to, state, view)
+        match self.sees_group {
+            false => self.decide::<false>(at, to, state, view),
+            true => self.decide::<true>(at, to, state, view),
+        }
     }
 }
 
@@ -148,14 +201,18 @@ impl Routing for Ugal {
     #[inline]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         // The usual machine has one link per pair of groups: its code is compiled apart, without the choice.
-        match self.dragonfly.links_per_pair() {
-            1 => self.decide(at, to, state, view),
-            _ => self.decide_among_links(at, to, state, view),
+        match self.is_usual {
+            true => self.decide::<false>(at, to, state, view),
+            false => self.decide_unusually(at, to, state, view),
         }
     }
 
     fn is_deterministic(&self) -> bool {
         false
+    }
+
+    fn needs_published_queues(&self) -> bool {
+        self.sees_group
     }
 }
 

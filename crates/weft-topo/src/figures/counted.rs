@@ -122,6 +122,10 @@ impl LocalView for Dice {
         0
     }
 
+    fn turn(&mut self) -> u32 {
+        self.random() as u32
+    }
+
     fn random(&mut self) -> u64 {
         let Some(state) = &mut self.0 else { return 0 };
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

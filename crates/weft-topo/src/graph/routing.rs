@@ -5,8 +5,9 @@
 //! - shortest-path takes the one that a hash of the destination names, as tables of routers do: all packets
 //!   for a destination meet on one tree;
 //! - ECMP hashes source and destination, so that a flow keeps to one way;
-//! - spraying throws dice for every packet, and adaptive takes the shortest queue: packets of a flow may
-//!   overtake;
+//! - multipath hashes the block of the message as well, so that only the packets of a block keep to one way;
+//! - spraying throws dice for every packet, round robin takes the ways in turn, and adaptive takes the
+//!   shortest queue: packets of a flow may overtake;
 //! - Valiant goes by way of a random switch that has endpoints, spraying;
 //! - UGAL-L compares, at the source's switch, the shortest queue on a shortest way with the shortest towards
 //!   a random switch, each weighted with the links of its way, as on the [Dragonfly](crate::Ugal).
@@ -23,7 +24,7 @@
 
 use super::Graph;
 use super::distances::{Distances, NoWay};
-use crate::choice::{below, flow_hash, shortest_queue, way_of_flow};
+use crate::choice::{below, block_hash, flow_hash, shortest_queue, way_in_turn, way_of_flow};
 use crate::proof::{Channel, Ranked};
 use crate::routings;
 use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing, Topology};
@@ -44,6 +45,14 @@ routings! {
         },
         /// Any of the shortest ways, drawn by dice for every packet.
         Spray = "spray",
+        /// All of the shortest ways in turn, one for every packet.
+        RoundRobin = "round-robin",
+        /// A shortest way for every block of a message, chosen by a hash of source, destination and block, so
+        /// that blocks spread and the packets of a block stay in order.
+        Multipath = "multipath" {
+            /// Seed of the hash of flows; 1 where not given.
+            hash_seed: u32 = 1;
+        },
         /// The shortest way with the shortest queue, drawn by dice where several are.
         Adaptive = "adaptive",
         /// By way of a random switch that has endpoints.
@@ -157,7 +166,13 @@ impl GraphLayout {
                 let destination = (to.0 >> 32 ^ to.0 << 16) as u32;
                 nth(way_of_flow(destination, at.0, count()))
             }
-            GraphRouting::Ecmp { .. } => nth(way_of_flow(state.0, at.0, count())),
+            GraphRouting::Ecmp { .. } | GraphRouting::Multipath { .. } => {
+                nth(way_of_flow(state.0, at.0, count()))
+            }
+            GraphRouting::RoundRobin => match count() {
+                1 => nth(0),
+                several => nth(way_in_turn(view.turn(), several)),
+            },
             GraphRouting::Spray | GraphRouting::Valiant => nth(below(count(), view.random())),
             GraphRouting::Adaptive | GraphRouting::UgalL { .. } => {
                 shortest_queue(ways, view).map(|(port, _)| port)
@@ -189,9 +204,10 @@ impl Routing for GraphLayout {
         let came = self.graph.neighbour(at.switch, at.port);
         if came.is_none() {
             *state = match self.routing {
-                GraphRouting::Ecmp { hash_seed } => {
+                GraphRouting::Ecmp { hash_seed } | GraphRouting::Multipath { hash_seed } => {
                     let source = self.graph.first_endpoint[at.switch.index()] + at.port.0;
-                    RouteState(flow_hash(hash_seed, source, to.0))
+                    // Of ECMP the block is always 0.
+                    RouteState(block_hash(flow_hash(hash_seed, source, to.0), state.0))
                 }
                 _ => RouteState(self.detour(at.switch, destination, view).map_or(0, |via| via.0 + 1)),
             };
@@ -219,6 +235,10 @@ impl Routing for GraphLayout {
 
     fn is_deterministic(&self) -> bool {
         matches!(self.routing, GraphRouting::ShortestPath | GraphRouting::Ecmp { .. })
+    }
+
+    fn spreads_blocks(&self) -> bool {
+        matches!(self.routing, GraphRouting::Multipath { .. })
     }
 }
 

@@ -200,7 +200,9 @@ impl ClosedForms for MegaflyLayout {
         let paths = match self.routing() {
             MegaflyRouting::Minimal => Paths::Deterministic,
             MegaflyRouting::Valiant => Paths::Random,
-            MegaflyRouting::UgalL { .. } | MegaflyRouting::Par { .. } => Paths::Minimal,
+            MegaflyRouting::UgalL { .. } | MegaflyRouting::Par { .. } | MegaflyRouting::UgalG { .. } => {
+                Paths::Minimal
+            }
         };
         let per_class = self.topology().uniform_load(!self.is_minimal_when_idle());
         Some(ChannelLoad { per_class, paths })
@@ -219,7 +221,7 @@ impl ClosedForms for MegaflyLayout {
                 let loads = detour_loads(megafly, permutation);
                 Some(loads.busiest_per_class(megafly, Paths::Random, |load| load as f64 / unit))
             }
-            MegaflyRouting::UgalL { .. } | MegaflyRouting::Par { .. } => {
+            MegaflyRouting::UgalL { .. } | MegaflyRouting::Par { .. } | MegaflyRouting::UgalG { .. } => {
                 Some(best_split(megafly, &minimal(), &detour_loads(megafly, permutation), unit))
             }
         }

@@ -26,6 +26,11 @@ routings! {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
         },
+        /// As `ugal-l`, with the queues before the global links of the spines, as they publish them.
+        UgalG = "ugal-g" {
+            /// Bias towards the minimal path, in bytes × hops; 0 where not given.
+            ugal_threshold: Bytes = Bytes::ZERO;
+        },
     }
 }
 
@@ -135,6 +140,7 @@ impl Family for MegaflyParameters {
             MegaflyRouting::Valiant,
             MegaflyRouting::UgalL { ugal_threshold },
             MegaflyRouting::Par { ugal_threshold },
+            MegaflyRouting::UgalG { ugal_threshold },
         ];
         let mut examples = Vec::new();
         for (endpoints_per_leaf, leaves, spines, global_per_spine, groups) in sizes {

@@ -25,6 +25,9 @@
 //! that are left of the paths. The queue before a global link stands at the spine; a leaf sees it only once
 //! it has grown back to the leaf. A link that the spine draws may lead to the destination's group as well.
 //!
+//! UGAL-G decides at the leaf, as UGAL-L. To its own queue towards a spine it adds that before the spine's
+//! global link, as the spine has last published it.
+//!
 //! Where there are only two groups, all packets go minimally.
 //!
 //! # Source
@@ -68,17 +71,21 @@ impl MegaflyLayout {
         let offset = 1 + draw(megafly.groups - 2, view);
         let via = megafly.group_at(source, offset + u32::from(offset >= megafly.offset(source, target)));
         let threshold = match self.routing {
-            MegaflyRouting::UgalL { ugal_threshold } | MegaflyRouting::Par { ugal_threshold } => {
-                ugal_threshold
-            }
+            MegaflyRouting::UgalL { ugal_threshold }
+            | MegaflyRouting::Par { ugal_threshold }
+            | MegaflyRouting::UgalG { ugal_threshold } => ugal_threshold,
             MegaflyRouting::Minimal | MegaflyRouting::Valiant => return Some(via),
         };
         let out = megafly.link_to(source, via, to);
-        let minimal = Way { queued: view.queued(megafly.minimal_port(from, to)), hops: 3 };
-        let detour = Way {
+        let mut minimal = Way { queued: view.queued(megafly.minimal_port(from, to)), hops: 3 };
+        let mut detour = Way {
             queued: view.queued(megafly.up_port(megafly.links.at(out).spine)),
             hops: 2 + megafly.hops_from_via(source, out, to),
         };
+        if self.needs_published_queues() {
+            minimal.queued += megafly.published_before(source, megafly.link_to(source, target, to), view);
+            detour.queued += megafly.published_before(source, out, view);
+        }
         minimal.is_worse(detour, threshold.get()).then_some(via)
     }
 
@@ -135,6 +142,13 @@ fn via(state: RouteState) -> Option<u32> {
 }
 
 impl Megafly {
+    /// The queue before a global link of a group, as its spine has last published it.
+    #[inline(never)]
+    fn published_before(&self, group: u32, link: u32, view: &impl LocalView) -> u64 {
+        let spine = self.switch_at(group, self.leaves + self.links.at(link).spine);
+        view.published(spine, self.global_port(link))
+    }
+
     /// The link by which packets for the endpoint at `to` leave a group for another.
     #[inline]
     fn link_to(&self, group: u32, other: u32, to: Address) -> u32 {
@@ -233,5 +247,9 @@ impl Routing for MegaflyLayout {
 
     fn is_deterministic(&self) -> bool {
         self.routing == MegaflyRouting::Minimal
+    }
+
+    fn needs_published_queues(&self) -> bool {
+        matches!(self.routing, MegaflyRouting::UgalG { .. })
     }
 }

@@ -164,6 +164,8 @@ impl Family for SlimFlyParameters {
             GraphRouting::ShortestPath,
             GraphRouting::Ecmp { hash_seed: 7 },
             GraphRouting::Spray,
+            GraphRouting::RoundRobin,
+            GraphRouting::Multipath { hash_seed: 1 },
             GraphRouting::Adaptive,
             GraphRouting::Valiant,
             GraphRouting::UgalL { ugal_threshold: weft_units::Bytes::ZERO },

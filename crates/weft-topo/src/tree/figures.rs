@@ -121,7 +121,10 @@ impl ClosedForms for TreeUpDown {
                 (tree.levels_below_top().iter().map(load).collect(), Paths::Deterministic)
             }
             // What leaves or enters a subtree spreads evenly over its links out.
-            TreeRouting::UpDown | TreeRouting::Adaptive => {
+            TreeRouting::UpDown
+            | TreeRouting::Adaptive
+            | TreeRouting::RoundRobin
+            | TreeRouting::Multipath { .. } => {
                 let load = |level: &Level| {
                     let packets = f64::from(level.endpoints) * f64::from(all - level.endpoints);
                     packets / others / f64::from(level.links_out())
@@ -132,7 +135,8 @@ impl ClosedForms for TreeUpDown {
         Some(ChannelLoad { per_class: [vec![1.0], loads].concat(), paths })
     }
 
-    /// Dice spread what leaves or enters a subtree evenly over its links out; so do queues in the long run.
+    /// Dice spread what leaves or enters a subtree evenly over its links out; so do queues, turns and blocks
+    /// in the long run.
     fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
         if let TreeRouting::DModK | TreeRouting::Ecmp { .. } = self.routing() {
             return None;

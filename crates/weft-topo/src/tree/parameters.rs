@@ -189,8 +189,15 @@ impl Family for TreeParameters {
 }
 
 /// All routings.
-fn routings() -> [TreeRouting; 4] {
-    [TreeRouting::DModK, TreeRouting::UpDown, TreeRouting::Ecmp { hash_seed: 1 }, TreeRouting::Adaptive]
+fn routings() -> [TreeRouting; 6] {
+    [
+        TreeRouting::DModK,
+        TreeRouting::UpDown,
+        TreeRouting::Ecmp { hash_seed: 1 },
+        TreeRouting::Adaptive,
+        TreeRouting::RoundRobin,
+        TreeRouting::Multipath { hash_seed: 1 },
+    ]
 }
 
 impl SpineLeafParameters {

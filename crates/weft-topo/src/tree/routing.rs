@@ -7,6 +7,8 @@
 //!   that all packets for a destination meet at one root, and destinations are shared out over the roots;
 //! - up-down throws dice, so that packets of a flow may overtake;
 //! - ECMP hashes source and destination, so that a flow keeps to one way;
+//! - multipath hashes the block of the message as well, so that only the packets of a block keep to one way;
+//! - round robin takes the ports in turn;
 //! - adaptive takes the shortest queue.
 //!
 //! Channels going up are ranked by their level, those going down after them by their level from the top. One
@@ -17,7 +19,7 @@
 //! collectives", J. Parallel Distrib. Comput. 72, 2012 (D-mod-k of PGFT). `choice.rs` has that of ECMP.
 
 use super::Tree;
-use crate::choice::{below, flow_hash, shortest_queue, way_of_flow};
+use crate::choice::{below, block_hash, flow_hash, shortest_queue, way_in_turn, way_of_flow};
 use crate::proof::{Channel, Ranked};
 use crate::routings;
 use crate::traits::{
@@ -41,6 +43,14 @@ routings! {
         },
         /// Up by the port with the shortest queue, drawn by dice where several are.
         Adaptive = "adaptive",
+        /// Up by all ports in turn, one for every packet.
+        RoundRobin = "round-robin",
+        /// Up by a hash of source, destination and block of the message, so that blocks spread and the
+        /// packets of a block stay in order.
+        Multipath = "multipath" {
+            /// Seed of the hash of flows; 1 where not given.
+            hash_seed: u32 = 1;
+        },
     }
 }
 
@@ -89,15 +99,21 @@ impl Routing for TreeUpDown {
     /// State: the hash of source and destination for ECMP, from the first switch on.
     #[inline]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
-        if let (TreeRouting::Ecmp { hash_seed }, Some(source)) = (self.routing, self.source(&at)) {
-            state.0 = flow_hash(hash_seed, source, to.0);
+        if let TreeRouting::Ecmp { hash_seed } | TreeRouting::Multipath { hash_seed } = self.routing
+            && let Some(source) = self.source(&at)
+        {
+            // Of ECMP the block is always 0.
+            state.0 = block_hash(flow_hash(hash_seed, source, to.0), state.0);
         }
         let ways = self.tree.ways(at.address, to);
         let way = match self.routing {
             TreeRouting::DModK => ways.by_destination,
             _ if ways.count == 1 => 0,
             TreeRouting::UpDown => below(ways.count, view.random()),
-            TreeRouting::Ecmp { .. } => way_of_flow(state.0, at.switch.0, ways.count),
+            TreeRouting::RoundRobin => way_in_turn(view.turn(), ways.count),
+            TreeRouting::Ecmp { .. } | TreeRouting::Multipath { .. } => {
+                way_of_flow(state.0, at.switch.0, ways.count)
+            }
             TreeRouting::Adaptive => {
                 let ports = (0..ways.count).map(|way| ways.port(way));
                 let shortest = shortest_queue(ports, view).map(|(port, _)| port);
@@ -110,8 +126,15 @@ impl Routing for TreeUpDown {
     fn is_deterministic(&self) -> bool {
         match self.routing {
             TreeRouting::DModK | TreeRouting::Ecmp { .. } => true,
-            TreeRouting::UpDown | TreeRouting::Adaptive => false,
+            TreeRouting::UpDown
+            | TreeRouting::Adaptive
+            | TreeRouting::RoundRobin
+            | TreeRouting::Multipath { .. } => false,
         }
+    }
+
+    fn spreads_blocks(&self) -> bool {
+        matches!(self.routing, TreeRouting::Multipath { .. })
     }
 }
 

@@ -10,6 +10,7 @@ fn counts_agree_with_what_is_built() {
     for parameters in TopologyParameters::examples() {
         let (counts, layout) = (parameters.counts(), parameters.build().unwrap());
         assert_eq!(counts.endpoints, u128::from(layout.endpoints()), "{parameters:?}");
+        assert_eq!(parameters.needs_published_queues(), layout.needs_published_queues(), "{parameters:?}");
         assert_eq!(counts.switches, u128::from(layout.switches()), "{parameters:?}");
         let ports =
             (0..layout.switches()).map(|switch| u128::from(layout.ports(SwitchId(switch)))).sum::<u128>();

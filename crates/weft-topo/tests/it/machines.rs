@@ -1,7 +1,7 @@
 //! Random small machines, and packets that walk them.
 
 use proptest::prelude::*;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use weft_topo::*;
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
 
@@ -53,11 +53,12 @@ pub fn dragonfly(
 }
 
 /// Routings of the Dragonfly.
-pub const DRAGONFLY_ROUTINGS: [DragonflyRouting; 4] = [
+pub const DRAGONFLY_ROUTINGS: [DragonflyRouting; 5] = [
     DragonflyRouting::Minimal,
     DragonflyRouting::UgalL { ugal_threshold: Bytes::ZERO },
     DragonflyRouting::Valiant,
     DragonflyRouting::Par { ugal_threshold: Bytes::ZERO },
+    DragonflyRouting::UgalG { ugal_threshold: Bytes::ZERO },
 ];
 
 pub fn star(endpoints: u64) -> Layout {
@@ -92,8 +93,14 @@ fn any_dragonfly() -> impl Strategy<Value = Layout> {
 }
 
 /// Routings of trees.
-pub const TREE_ROUTINGS: [TreeRouting; 4] =
-    [TreeRouting::DModK, TreeRouting::UpDown, TreeRouting::Ecmp { hash_seed: 1 }, TreeRouting::Adaptive];
+pub const TREE_ROUTINGS: [TreeRouting; 6] = [
+    TreeRouting::DModK,
+    TreeRouting::UpDown,
+    TreeRouting::Ecmp { hash_seed: 1 },
+    TreeRouting::Adaptive,
+    TreeRouting::RoundRobin,
+    TreeRouting::Multipath { hash_seed: 1 },
+];
 
 /// A tree of up to four levels.
 pub fn any_tree() -> impl Strategy<Value = Layout> {
@@ -128,7 +135,55 @@ pub fn any_machine() -> impl Strategy<Value = Layout> {
         }),
         1 => (mezzanines, any::<bool>()).prop_map(|(m, datelines)| exanest(m, datelines)),
         1 => (1u64..=20).prop_map(star),
+        6 => any_graph(),
     ]
+}
+
+/// A connected graph of up to 16 switches, some without endpoints, some links in parallel: a random tree with
+/// chords.
+pub fn any_graph() -> impl Strategy<Value = Layout> {
+    let switches = prop::collection::vec((any::<u32>(), 0u32..=2), 1..=16);
+    let chords = prop::collection::vec((any::<u32>(), any::<u32>(), 1u32..=3), 0..=20);
+    let routings = [
+        GraphRouting::ShortestPath,
+        GraphRouting::Ecmp { hash_seed: 1 },
+        GraphRouting::Spray,
+        GraphRouting::RoundRobin,
+        GraphRouting::Multipath { hash_seed: 1 },
+        GraphRouting::Adaptive,
+        GraphRouting::Valiant,
+        GraphRouting::UgalL { ugal_threshold: Bytes::ZERO },
+    ];
+    (switches, chords, prop::sample::select(routings.to_vec())).prop_map(|(switches, chords, routing)| {
+        let count = switches.len() as u32;
+        let parents = switches.iter().zip(0u32..).skip(1).map(|((parent, _), own)| (parent % own, own, 1));
+        let chords = chords.into_iter().map(|(one, other, links)| (one % count, other % count, links));
+        let mut joined = BTreeSet::new();
+        let links = parents
+            .chain(chords)
+            .filter(|&(one, other, _)| one != other && joined.insert((one.min(other), one.max(other))));
+        let links: Vec<_> =
+            links.map(|(one, other, count)| GraphLink { ends: [one, other], count, class: 0 }).collect();
+        // The first has one endpoint at least.
+        let endpoints =
+            |number: usize, endpoints: u32| if number == 0 { endpoints.max(1) } else { endpoints };
+        let named = |(number, (_, given)): (usize, &(u32, u32))| GraphSwitch {
+            name: format!("s{number}"),
+            endpoints: Some(endpoints(number, *given)),
+        };
+        let link =
+            GraphClass { name: "link".to_owned(), section: "link".to_owned(), rate: None, latency: None };
+        let file = GraphDescription {
+            file: "random.edges".to_owned(),
+            switches: switches.iter().enumerate().map(named).collect(),
+            endpoints: Vec::new(),
+            links,
+            classes: vec![link],
+        };
+        let parameters = GraphParameters { file, endpoints_per_switch: 1, radix: u32::MAX, routing };
+        assert_eq!(parameters.check(), Ok(()));
+        Layout::Graph(parameters.build().expect("a machine that can be built"))
+    })
 }
 
 /// Queues and dice that are random but repeatable (SplitMix64).
@@ -147,6 +202,14 @@ impl Dice {
 impl LocalView for Dice {
     fn queued(&self, port: PortId) -> u64 {
         mix(self.queues ^ u64::from(port.0) << 32) % 5 * 256
+    }
+
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        mix(self.queues ^ u64::from(switch.0) << 16 ^ u64::from(port.0)) % 5 * 256
+    }
+
+    fn turn(&mut self) -> u32 {
+        self.random() as u32
     }
 
     fn random(&mut self) -> u64 {
@@ -185,7 +248,7 @@ pub fn walk<L: Topology + Routing>(
     let target = layout.endpoint_address(to);
     let (mut switch, mut port) = layout.attachment(from);
     let mut vc = VcId(0);
-    let mut state = RouteState::default();
+    let mut state = RouteState(if layout.spreads_blocks() { view.random() as u32 } else { 0 });
     let mut way = Vec::new();
     loop {
         let at = AtSwitch { switch, address: layout.switch_address(switch), port, vc };

@@ -16,13 +16,14 @@ fn layout(size: [u64; 5], routing: MegaflyRouting) -> MegaflyLayout {
     MegaflyLayout::new(megafly(size), routing)
 }
 
-fn routings() -> [MegaflyRouting; 4] {
+fn routings() -> [MegaflyRouting; 5] {
     let ugal_threshold = NO_BIAS;
     [
         MegaflyRouting::Minimal,
         MegaflyRouting::Valiant,
         MegaflyRouting::UgalL { ugal_threshold },
         MegaflyRouting::Par { ugal_threshold },
+        MegaflyRouting::UgalG { ugal_threshold },
     ]
 }
 
@@ -188,7 +189,7 @@ fn the_leaf_detours_only_past_a_long_queue() {
 fn the_spine_of_the_source_group_may_leave_the_minimal_path() {
     let size = [6, 2, 2, 2, 5];
     let (from, to) = (EndpointId(0), EndpointId(3 * 12));
-    let [minimal, _, ugal, par] = routings().map(|routing| layout(size, routing));
+    let [minimal, _, ugal, par, _] = routings().map(|routing| layout(size, routing));
     let way = walk(&minimal, (from, to), &mut Idle, 3);
     let spine = way[1].switch;
     let queues = [(way[1].port, 1000)];
@@ -214,7 +215,7 @@ fn the_spine_of_the_source_group_may_leave_the_minimal_path() {
     assert!(ways.contains(&way));
     // Several links to the group: another of them is no detour.
     let size = [8, 1, 1, 4, 3];
-    let [minimal, .., par] = routings().map(|routing| layout(size, routing));
+    let [minimal, .., par, _] = routings().map(|routing| layout(size, routing));
     let (from, to) = (EndpointId(0), EndpointId(2 * 8));
     let way = walk(&minimal, (from, to), &mut Idle, 3);
     let queues = [(way[1].port, 1000)];
@@ -275,7 +276,7 @@ fn a_detour_needs_the_second_virtual_channel() {
 #[test]
 fn the_megafly_of_1_049_600_endpoints() {
     // The figures of UGAL are those of PAR.
-    let [minimal, valiant, _, par] = routings();
+    let [minimal, valiant, _, par, _] = routings();
     for routing in [minimal, valiant, par] {
         let layout = layout([32, 32, 32, 32, 1025], routing);
         assert_eq!(prove(&layout).unwrap().method, Method::RanksBySymmetry);

@@ -3,7 +3,7 @@
 use crate::machines::{Dice, Idle, any_machine, distances, minimal, pairs, ugal, walk};
 use proptest::prelude::*;
 use weft_topo::*;
-use weft_units::{EndpointId, PortId, SwitchId, VcId};
+use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
 
 /// Most hops that a packet of the routing takes.
 fn hop_bound(layout: &Layout) -> usize {
@@ -110,6 +110,71 @@ fn ugal_detours_only_past_a_long_queue() {
     assert_eq!(patient(300 / hops + 1), around);
     let channels: Vec<_> = around.iter().map(|channel| channel.vc).collect();
     assert!(channels.is_sorted() && channels.last() >= Some(&VcId(1)), "{channels:?}");
+}
+
+/// One published queue of `bytes` at a port of a switch; dice that show the same.
+struct OnePublished {
+    at: (SwitchId, PortId),
+    bytes: u64,
+}
+
+impl LocalView for OnePublished {
+    fn queued(&self, _port: PortId) -> u64 {
+        0
+    }
+
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        if (switch, port) == self.at { self.bytes } else { 0 }
+    }
+
+    fn random(&mut self) -> u64 {
+        u64::MAX / 2
+    }
+}
+
+/// Catches UGAL-G that looks at another queue than that before the global link of its group, and UGAL-L that
+/// looks beyond its switch.
+#[test]
+fn ugal_g_sees_the_queue_before_a_global_link_of_another_switch() {
+    let (size, arrangement) = (DragonflySize { p: 2, a: 4, h: 2, g: 9 }, GlobalLinks::Palmtree);
+    let dragonfly = || Dragonfly::new(size, arrangement).unwrap();
+    let group_g = Layout::Dragonfly(DragonflyLayout::Ugal(Ugal::with_published_queues(dragonfly(), 0)));
+    let local = Layout::Dragonfly(DragonflyLayout::Ugal(Ugal::new(dragonfly(), 0)));
+    let megafly = |routing| {
+        let parameters = MegaflyParameters {
+            endpoints_per_leaf: 2,
+            leaves: 2,
+            spines: 2,
+            global_per_spine: 2,
+            groups: 5,
+            routing,
+        };
+        Layout::Megafly(parameters.build().unwrap())
+    };
+    let ugal_threshold = Bytes::ZERO;
+    let spines = [MegaflyRouting::UgalG { ugal_threshold }, MegaflyRouting::UgalL { ugal_threshold }];
+    for [global, local] in [[group_g, local], spines.map(megafly)] {
+        let mut detours = 0;
+        for to in (0..global.endpoints()).map(EndpointId).filter(|&to| global.group_of(to) != 0) {
+            let pair = (EndpointId(0), to);
+            let way = walk(&local, pair, &mut Idle, 8);
+            assert_eq!(way, walk(&global, pair, &mut Idle, 8));
+            let leaves = |channel: &&Channel| {
+                global.link_classes()[usize::from(global.link_class(channel.switch, channel.port).0)]
+                    == "global"
+            };
+            let link = way.iter().find(leaves).unwrap();
+            let mut view = OnePublished { at: (link.switch, link.port), bytes: 1 };
+            assert_eq!(walk(&local, pair, &mut view, 8), way);
+            let goes_round = walk(&global, pair, &mut view, 8) != way;
+            // The queue of its own switch it sees as it is, which is empty here. Where the detour leaves by
+            // the same link, it is no better.
+            assert!(!goes_round || link.switch != way[0].switch);
+            detours += u32::from(goes_round);
+        }
+        assert!(detours > global.endpoints() / 3, "{detours}");
+        assert!(global.needs_published_queues() && !local.needs_published_queues());
+    }
 }
 
 #[test]

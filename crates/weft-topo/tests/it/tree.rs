@@ -3,7 +3,7 @@
 use crate::machines::{Dice, Idle, TREE_ROUTINGS, general_tree, pairs, walk};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_topo::*;
-use weft_units::{EndpointId, PortId, SwitchId};
+use weft_units::{EndpointId, PortId, SwitchId, VcId};
 
 /// Full trees: of each level as many links as endpoints.
 const FULL: [[&[u32]; 3]; 4] = [
@@ -128,7 +128,7 @@ fn adaptive_takes_the_shortest_queue() {
 #[test]
 fn routings_say_whether_they_keep_order() {
     let keep = TREE_ROUTINGS.map(|routing| machine(FULL[1], routing).is_deterministic());
-    assert_eq!(keep, [true, false, true, false]);
+    assert_eq!(keep, [true, false, true, false, false, false]);
 }
 
 #[test]
@@ -195,4 +195,64 @@ fn a_spine_leaf_network_is_a_tree_of_two_levels() {
     assert_eq!(layout, general_tree(&[4, 8], &[4], &[2], routing));
     assert_eq!((layout.endpoints(), layout.switches()), (16, 6));
     assert_eq!(layout.link_classes(), ["endpoint", "level1"]);
+}
+
+/// Dice that show nothing, and turns one after the other.
+struct Turns(u32);
+
+impl LocalView for Turns {
+    fn queued(&self, _port: PortId) -> u64 {
+        0
+    }
+
+    fn turn(&mut self) -> u32 {
+        self.0 += 1;
+        self.0
+    }
+
+    fn random(&mut self) -> u64 {
+        0
+    }
+}
+
+/// The port by which a packet of a block leaves the first switch.
+fn first_port(layout: &Layout, to: EndpointId, block: u32, view: &mut impl LocalView) -> PortId {
+    let (switch, port) = layout.attachment(EndpointId(0));
+    let at = AtSwitch { switch, address: layout.switch_address(switch), port, vc: VcId(0) };
+    layout.route(at, layout.endpoint_address(to), &mut RouteState(block), view).port
+}
+
+/// Catches turns that leave out a port, or take one twice before another.
+#[test]
+fn round_robin_takes_all_ports_in_turn() {
+    let graph = SlimFlyParameters { q: 5, p: 1, routing: GraphRouting::RoundRobin };
+    assert!(!Layout::Graph(graph.build().unwrap()).is_deterministic());
+    let layout = machine(FULL[1], TreeRouting::RoundRobin);
+    let far = EndpointId(layout.endpoints() - 1);
+    let mut turns = Turns(0);
+    let ports: Vec<PortId> = (0..12).map(|_| first_port(&layout, far, 0, &mut turns)).collect();
+    let ways = ports.iter().collect::<BTreeSet<_>>().len();
+    assert!(ways > 1);
+    for round in ports.windows(ways) {
+        assert_eq!(round.iter().collect::<BTreeSet<_>>().len(), ways, "{ports:?}");
+    }
+}
+
+/// Catches packets of one block on several ways, blocks that all take one, and a packet of no block that does
+/// not go as with ECMP.
+#[test]
+fn multipath_spreads_blocks_and_keeps_each_together() {
+    let layout = machine(FULL[1], TreeRouting::Multipath { hash_seed: 1 });
+    let ecmp = machine(FULL[1], TreeRouting::Ecmp { hash_seed: 1 });
+    assert!(layout.spreads_blocks() && !ecmp.spreads_blocks());
+    let far = EndpointId(layout.endpoints() - 1);
+    let port = |layout, block| first_port(layout, far, block, &mut Turns(0));
+    assert_eq!(port(&layout, 0), port(&ecmp, 0));
+    let ports: Vec<PortId> = (1..200).map(|block| port(&layout, block)).collect();
+    assert_eq!(ports, (1..200).map(|block| port(&layout, block)).collect::<Vec<_>>());
+    let ways = ports.iter().collect::<BTreeSet<_>>();
+    for way in &ways {
+        let share = ports.iter().filter(|port| port == way).count() * ways.len();
+        assert!((100..300).contains(&share), "{ports:?}");
+    }
 }

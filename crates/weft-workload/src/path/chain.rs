@@ -158,12 +158,17 @@ impl Chain<'_> {
 
     /// Up to `end`, the message waits: behind its own packets, then for others.
     fn wait(&mut self, end: Time, place: Location) {
+        self.wait_in(end, PieceKind::Waiting, place);
+    }
+
+    /// The same, where waiting for others is `kind`.
+    fn wait_in(&mut self, end: Time, kind: PieceKind, place: Location) {
         if self.cursor >= self.own_from {
             let begin = self.cursor;
             self.spend(end.min(begin.saturating_add(self.own)), PieceKind::Serialization, place);
             self.own = self.own.saturating_sub(self.cursor - begin);
         }
-        self.spend(end, PieceKind::Waiting, place);
+        self.spend(end, kind, place);
     }
 
     fn stage(&mut self, stage: &Stage) {
@@ -200,7 +205,8 @@ impl Chain<'_> {
         }
         self.spend(hop.ready, PieceKind::Serialization, place);
         self.spend(hop.could, PieceKind::Switch, place);
-        self.wait(hop.began, place);
+        self.wait(hop.crossed, place);
+        self.wait_in(hop.began, PieceKind::OutputBuffer, place);
         self.spend(hop.began + hop.latency, PieceKind::Link, place);
         if last {
             self.spend(hop.began + hop.latency + hop.routing, PieceKind::Switch, place);

@@ -30,6 +30,8 @@ pub enum PieceKind {
     WaitsFor(Block),
     /// Others are served first, or a buffer is full.
     Waiting,
+    /// Packets that came before stand in the output buffer of a switch.
+    OutputBuffer,
     /// The partner has not come so far in its program.
     LatePartner,
     /// The recording does not reach back so far.
@@ -96,7 +98,7 @@ impl PieceKind {
             PieceKind::Block(_) | PieceKind::WaitsFor(_) => Category::Interface,
             PieceKind::Switch | PieceKind::Link => Category::Network,
             PieceKind::Serialization => Category::Serialization,
-            PieceKind::Waiting => Category::Contention,
+            PieceKind::Waiting | PieceKind::OutputBuffer => Category::Contention,
             PieceKind::LatePartner => Category::LatePartner,
             PieceKind::NotRecorded => Category::NotRecorded,
         }

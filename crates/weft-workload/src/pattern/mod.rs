@@ -20,6 +20,7 @@ mod adversarial;
 mod all_to_all;
 mod hotspot;
 mod incast;
+mod multicast;
 mod nearest_neighbour;
 mod permutation;
 mod uniform;
@@ -28,6 +29,7 @@ pub use adversarial::Adversarial;
 pub use all_to_all::AllToAll;
 pub use hotspot::Hotspot;
 pub use incast::Incast;
+pub use multicast::{Multicast, TrafficGroup};
 pub use nearest_neighbour::NearestNeighbour;
 pub use permutation::Permutation;
 pub use uniform::Uniform;
@@ -51,6 +53,8 @@ pub struct Settings {
     pub target: EndpointId,
     /// Incast: how many send to it. All others by default.
     pub senders: Option<u32>,
+    /// Multicast: the groups of the machine. None by default.
+    pub groups: Vec<TrafficGroup>,
 }
 
 impl Default for Settings {
@@ -61,6 +65,7 @@ impl Default for Settings {
             hot_share_ppm: 100_000,
             target: EndpointId(0),
             senders: None,
+            groups: Vec::new(),
         }
     }
 }
@@ -111,6 +116,12 @@ pub enum PatternError {
         /// Endpoints of the machine.
         endpoints: u32,
     },
+    /// Multicast: the machine has no groups.
+    #[error(
+        "pattern multicast: this machine has no groups; write [[multicast]] into its file, or \
+         --set 'multicast=[{{name=\"all\", members=[\"all\"]}}]'"
+    )]
+    NoGroups,
     /// Hotspot: the list of hot endpoints is empty.
     #[error("pattern hotspot needs at least one hot endpoint")]
     NoHotEndpoint,
@@ -206,6 +217,8 @@ patterns! {
     Hotspot(Hotspot) = "hotspot",
     /// Many to one.
     Incast(Incast) = "incast",
+    /// Members to their multicast groups.
+    Multicast(Multicast) = "multicast",
     /// Each to all others in shifted order.
     AllToAll(AllToAll) = "all-to-all",
     /// To the neighbours in turn.
@@ -238,6 +251,7 @@ impl Pattern {
             PatternKind::Incast => {
                 Pattern::Incast(Incast::new(endpoints, settings.target, settings.senders)?)
             }
+            PatternKind::Multicast => Pattern::Multicast(Multicast::new(&settings.groups)?),
             PatternKind::AllToAll => Pattern::AllToAll(AllToAll::new(endpoints)?),
             PatternKind::NearestNeighbour => {
                 Pattern::NearestNeighbour(NearestNeighbour::new(&machine.shape())?)
@@ -275,6 +289,7 @@ impl Pattern {
             | Pattern::Tornado(_)
             | Pattern::BitComplement(_)
             | Pattern::Adversarial(_)
+            | Pattern::Multicast(_)
             | Pattern::NearestNeighbour(_) => false,
         }
     }
@@ -286,12 +301,13 @@ impl Pattern {
                 p.destination(source) != source
             }
             Pattern::Incast(p) => p.sends(source),
+            Pattern::Multicast(p) => p.sends(source),
             _ => true,
         }
     }
 
     /// Where message number `message`, counted from 0, of `source` goes. `source` must be an endpoint
-    /// of the machine that [sends](Pattern::sends).
+    /// of the machine that [sends](Pattern::sends). Of multicast it is a group.
     #[inline]
     pub fn destination(
         &self,
@@ -306,6 +322,7 @@ impl Pattern {
             Pattern::Adversarial(p) => p.destination(source, random),
             Pattern::Hotspot(p) => p.destination(source, random),
             Pattern::Incast(p) => p.destination(),
+            Pattern::Multicast(p) => p.destination(source, message),
             Pattern::AllToAll(p) => p.destination(source, message),
             Pattern::NearestNeighbour(p) => p.destination(source, message),
         }
@@ -363,7 +380,10 @@ mod tests {
                 let pattern = match Pattern::new(kind, &machine, &Settings::default(), &mut random) {
                     Ok(pattern) => pattern,
                     Err(error) => {
-                        let demanding = matches!(kind, PatternKind::Transpose | PatternKind::Tornado);
+                        let demanding = matches!(
+                            kind,
+                            PatternKind::Transpose | PatternKind::Tornado | PatternKind::Multicast
+                        );
                         prop_assert!(demanding || sizes.iter().all(|&size| size == 1), "{}", error);
                         continue;
                     }
@@ -405,7 +425,11 @@ mod tests {
                         }
                     }
                 }
-                Err(error) => assert!(matches!(error, PatternError::Undefined(_)), "{error}"),
+                // A machine without groups has no multicast.
+                Err(error) => {
+                    let is_multicast = kind == PatternKind::Multicast;
+                    assert!(matches!(error, PatternError::Undefined(_)) || is_multicast, "{error}");
+                }
             }
         }
     }

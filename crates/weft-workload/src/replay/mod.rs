@@ -41,13 +41,15 @@ pub use seating::Seating;
 use rank::{InterfaceEvent, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
+use std::collections::BTreeMap;
 use transport::RankContext;
 use weft_engine::Payload;
-use weft_msg::{Blocked, Envelope, Protocol, SendToken};
+use weft_fabric::MulticastGroup;
+use weft_msg::{Blocked, Envelope, MulticastLimit, Protocol, SendToken};
 use weft_nic::data::DataError;
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
-use weft_units::{Address, RankId, Time};
+use weft_units::{Address, EndpointId, RankId, Time};
 
 /// The rule by which a rank handles events of its interface: messages that have arrived or gone out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -79,6 +81,8 @@ pub struct ReplayParameters {
     pub data: Option<u64>,
     /// A factor on the time of each computation.
     pub compute_scale: ComputeScale,
+    /// By program: the multicast group of its ranks, or why it has none. Empty: nobody made any.
+    pub groups: Vec<Result<MulticastGroup, MulticastLimit>>,
 }
 
 impl ReplayParameters {
@@ -96,7 +100,40 @@ impl ReplayParameters {
             report_clocks: false,
             data: None,
             compute_scale: ComputeScale::default(),
+            groups: Vec::new(),
         }
+    }
+
+    /// Makes a multicast group of the endpoints of each program, numbered from `first` on, whose members it
+    /// returns by number. A program has none whose ranks share endpoints, with each other or with another's.
+    pub fn make_groups(&mut self, first: u32) -> Vec<Vec<EndpointId>> {
+        let mut first_at: BTreeMap<EndpointId, u32> = BTreeMap::new();
+        let mut shared = vec![None; self.programs.len()];
+        for (index, program) in self.programs.iter().enumerate() {
+            for (rank, place) in program.places.iter().enumerate() {
+                let number = self.number(index as u32, RankId::from(rank)).0;
+                let before = *first_at.entry(place.endpoint).or_insert(number);
+                if before != number {
+                    let (other, _) = self.seating.program(RankId(before));
+                    let limit = MulticastLimit::SharedEndpoint { first: before, second: number };
+                    shared[index].get_or_insert(limit.clone());
+                    shared[other as usize].get_or_insert(limit);
+                }
+            }
+        }
+        let mut members = Vec::new();
+        let group = |(program, shared): (&Program, Option<MulticastLimit>)| match shared {
+            Some(limit) => Err(limit),
+            // A group of one has nobody to send to; nor has a broadcast.
+            None if program.places.len() < 2 => Err(MulticastLimit::NoGroup),
+            None => {
+                let number = first + members.len() as u32;
+                members.push(program.places.iter().map(|place| place.endpoint).collect());
+                Ok(MulticastGroup::new(number))
+            }
+        };
+        self.groups = self.programs.iter().zip(shared).map(group).collect();
+        members
     }
 
     /// Whether what a rank begins at `begun` is recorded.

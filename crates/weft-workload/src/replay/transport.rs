@@ -5,7 +5,10 @@ use super::interface::{accelerator_group, accelerator_limit, data_type, primitiv
 use super::record::{CallRecord, Cause, MessageId, PostedMessage};
 use super::{PendingSend, ReplayHeader, ReplayHost, ReplayParameters};
 use slab::Slab;
-use weft_msg::{AcceleratorLimit, Allreduce, EnvelopeKind, InMemory, Posting, SendToken, Transport, Work};
+use weft_msg::{
+    AcceleratorLimit, Allreduce, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit, Posting,
+    SendToken, Transport, Work,
+};
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
 use weft_nic::{HostContext, Message, Primitive};
 use weft_trace::Kind;
@@ -160,6 +163,54 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         }
         if let Some(after) = after {
             self.record_post(message, number, after, (envelope.kind(), payload));
+        }
+    }
+
+    fn multicast_limit(&self, group: Group<'_>) -> Option<MulticastLimit> {
+        let parameters = self.context.parameters;
+        if !self.context.host.multicasts() {
+            return Some(MulticastLimit::Interface);
+        }
+        if parameters.record_from.is_some() {
+            return Some(MulticastLimit::Recorded);
+        }
+        let program = self.account.program as usize;
+        let (ranks, all) = (group.size(), parameters.programs[program].operations.ranks());
+        if ranks != all {
+            return Some(MulticastLimit::NotAllRanks { ranks, all });
+        }
+        match parameters.groups.get(program) {
+            Some(group) => group.as_ref().err().cloned(),
+            None => Some(MulticastLimit::NoGroup),
+        }
+    }
+
+    fn multicast(&mut self, _: Group<'_>, posting: GroupPosting) {
+        let GroupPosting { envelope, payload, buffer, token } = posting;
+        let group = self.context.parameters.groups.get(self.account.program as usize);
+        let Some(Ok(group)) = group else {
+            unreachable!("messaging asks for what is within the limits only")
+        };
+        // Each rank of a group is alone at its endpoint, in the first seat.
+        let header = ReplayHeader { envelope, source: self.account.number.0, seat: 0, number: 0 };
+        self.account.messages_sent += 1;
+        self.account.sent += envelope.bytes;
+        let token = token.is_awaited().then(|| self.keep(token));
+        let message = Message {
+            to: group.address(),
+            bytes: payload,
+            born: self.begun,
+            header: Some(header),
+            token,
+            primitive: Primitive::Write,
+            interface: self.context.seat as u16,
+            to_interface: 0,
+            buffer,
+            watch: false,
+        };
+        let message = self.context.host.send(message, self.clock);
+        if let Some(token) = token {
+            self.context.pending_sends[token as usize].number = message;
         }
     }
 

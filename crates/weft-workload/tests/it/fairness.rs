@@ -4,13 +4,14 @@ use crate::machine::{
     Machine, Run, SLOT, advance, dice, injected_and_delivered, links, reset, saturated, star, switch, torus,
 };
 use weft_fabric::LinkEnd;
-use weft_fabric::parameters::{ArbiterKind, SwitchKind};
+use weft_fabric::parameters::{ArbiterKind, Speedup, SwitchKind};
 use weft_topo::{Attachment, Layout};
 use weft_units::Span;
 use weft_workload::arrival::{Arrival, Poisson};
 use weft_workload::pattern::{Pattern, PatternKind, Settings};
 
-const SWITCHES: [(SwitchKind, ArbiterKind); 7] = [
+const COMBINED: SwitchKind = SwitchKind::CombinedInputOutput(Speedup::from_thousandths(1_500).unwrap());
+const SWITCHES: [(SwitchKind, ArbiterKind); 9] = [
     (SwitchKind::InputQueued, ArbiterKind::RoundRobin),
     (SwitchKind::InputQueued, ArbiterKind::Random),
     (SwitchKind::InputQueued, ArbiterKind::Islip(2)),
@@ -18,6 +19,8 @@ const SWITCHES: [(SwitchKind, ArbiterKind); 7] = [
     (SwitchKind::VirtualOutputQueued, ArbiterKind::Random),
     (SwitchKind::VirtualOutputQueued, ArbiterKind::Islip(2)),
     (SwitchKind::OutputQueued, ArbiterKind::RoundRobin),
+    (COMBINED, ArbiterKind::RoundRobin),
+    (COMBINED, ArbiterKind::Islip(2)),
 ];
 
 /// The F statistic of a one-way analysis of variance of `samples[member][batch]`: the variance between

@@ -6,7 +6,7 @@ use weft_engine::Simulation;
 use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{LinkEnd, LinkParameters, LinkReport, Network, NetworkParameters};
+use weft_fabric::{LinkEnd, LinkLayer, LinkParameters, LinkReport, Network, NetworkParameters};
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{Attachment, Dimension, DimensionOrder, Layout, Routing, Star, StarRouting, Topology, Torus};
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span};
@@ -37,6 +37,7 @@ pub fn link() -> LinkParameters {
         latency: Span::from_ns(20),
         framing: Bytes::ZERO,
         routing: Span::ZERO,
+        layer: LinkLayer::PLAIN,
     }
 }
 
@@ -50,6 +51,8 @@ pub fn switch(kind: SwitchKind, arbiter: ArbiterKind, packets: u64) -> SwitchPar
         forwarding: Forwarding::VirtualCutThrough,
         faster_link: FasterLink::Bubble,
         buffer_per: BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
+        channels: weft_fabric::parameters::ChannelParameters::default(),
         buffer: Bytes::new(packets * PACKET),
         credit: CreditUnit::Bytes,
         output_buffer: None,

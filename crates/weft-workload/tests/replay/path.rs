@@ -9,7 +9,7 @@ use weft_engine::{Model, Progress, Simulation};
 use weft_fabric::parameters::{
     ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
-use weft_fabric::{Ideal, LinkParameters, Network, NetworkParameters};
+use weft_fabric::{Ideal, LinkLayer, LinkParameters, Network, NetworkParameters};
 use weft_msg::{Protocol, Work};
 use weft_nic::{NicParameters, OverheadsNic};
 use weft_topo::{Layout, Star, StarRouting};
@@ -82,6 +82,7 @@ impl Recording<'_> {
             latency: Span::from_ns(20),
             framing: Bytes::ZERO,
             routing: Span::ZERO,
+            layer: LinkLayer::PLAIN,
         };
         let format = PacketFormat { header: Bytes::ZERO, footer: Bytes::ZERO, payload: setup.simple.payload };
         let parameters_of_network =
@@ -104,6 +105,8 @@ fn switch(forwarding: Forwarding) -> SwitchParameters {
         credit: CreditUnit::Bytes,
         output_buffer: None,
         buffer_per: weft_fabric::parameters::BufferPer::Channel,
+        flow_control: weft_fabric::parameters::FlowControl::Credits,
+        channels: weft_fabric::parameters::ChannelParameters::default(),
     }
 }
 

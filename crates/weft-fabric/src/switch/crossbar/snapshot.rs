@@ -1,7 +1,7 @@
 //! A crossbar switch as a snapshot of the run has it.
 
 use super::{Crossbar, InputBuffers};
-use crate::arbiter::islip::Islip;
+use crate::arbiter::ArbiterState;
 use crate::build::MAX_CHANNELS;
 use crate::channel::Channels;
 use crate::switch::Ports;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize, Serializer};
 /// How a switch is written: packets by their queues, since their places in the buffer depend on which of
 /// those that came before were [passed on](Crossbar::pass) without one.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Snapshot<Ports, Islip, Requests, PassedOver> {
+pub(super) struct Snapshot<Ports, Arbiter, Requests, PassedOver> {
     ports: Ports,
     queued: Vec<(u32, Vec<Buffered>)>,
     requests_per_output: u32,
-    islip: Islip,
+    arbiter: Arbiter,
     requests: Requests,
     passed_over: PassedOver,
 }
@@ -28,7 +28,7 @@ impl<B: InputBuffers> Serialize for Crossbar<B> {
             ports: &self.ports,
             queued: queues.map(|(queue, place)| (place, queue.packets(&self.buffer).collect())).collect(),
             requests_per_output: self.requests_per_output,
-            islip: &self.islip,
+            arbiter: &self.arbiter,
             requests: &self.requests,
             passed_over: self.starvation.all_passed_over(),
         }
@@ -49,19 +49,19 @@ pub(super) enum SnapshotError {
     Channels { requests: u32, ports: usize },
 }
 
-impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>, Vec<Option<PassedOver>>>>
+impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>>
     for Crossbar<B>
 {
     type Error = SnapshotError;
 
     fn try_from(
-        snapshot: Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>, Vec<Option<PassedOver>>>,
+        snapshot: Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>,
     ) -> Result<Crossbar<B>, SnapshotError> {
-        let Snapshot { ports, queued, requests_per_output, islip, requests, passed_over } = snapshot;
-        let outputs = ports.ports.len();
+        let Snapshot { ports, queued, requests_per_output, arbiter, requests, passed_over } = snapshot;
+        let (inputs, outputs) = (ports.ports.len(), ports.links());
         // At most as many virtual channels as a network may have: what follows takes memory for all of them.
-        if requests_per_output as usize > outputs * MAX_CHANNELS as usize {
-            return Err(SnapshotError::Channels { requests: requests_per_output, ports: outputs });
+        if requests_per_output as usize > inputs * MAX_CHANNELS as usize || outputs > inputs {
+            return Err(SnapshotError::Channels { requests: requests_per_output, ports: inputs });
         }
         let words = requests_per_output.div_ceil(64);
         let expected = outputs * words as usize;
@@ -80,14 +80,16 @@ impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<Islip>>, Box<[u64]>, Ve
         }
         let waits = |(output, entry): (usize, &Option<PassedOver>)| {
             entry.is_none_or(|PassedOver { request, .. }| {
-                u32::from(request) < requests_per_output && !queues.queue(request.into(), output).is_empty()
+                output < outputs
+                    && u32::from(request) < requests_per_output
+                    && !queues.queue(request.into(), output).is_empty()
             })
         };
-        let channels = Channels::new((requests_per_output / (outputs as u32).max(1)).max(1));
-        let starvation = (passed_over.len() == outputs && passed_over.iter().enumerate().all(waits))
+        let channels = Channels::new((requests_per_output / (inputs as u32).max(1)).max(1));
+        let starvation = (passed_over.len() == inputs && passed_over.iter().enumerate().all(waits))
             .then(|| Starvation::resume(passed_over, channels))
             .flatten()
             .ok_or(SnapshotError::PassedOver)?;
-        Ok(Crossbar { ports, buffer, queues, islip, requests, starvation, requests_per_output, words })
+        Ok(Crossbar { ports, buffer, queues, arbiter, requests, starvation, requests_per_output, words })
     }
 }

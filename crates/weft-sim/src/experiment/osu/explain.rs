@@ -4,7 +4,9 @@ use super::plan::{self, Point};
 use super::run::row;
 use super::series::{Series, Typical};
 use super::{OsuRequest, OsuRow};
-use crate::experiment::explain::{ExplainOptions, Explained, RecordedRun, Stretch, check_same, explained};
+use crate::experiment::explain::{
+    ExplainOptions, Explained, RecordedRun, Stretch, check_same_rows, explained,
+};
 use crate::experiment::path::{Names, pace};
 use crate::experiment::ranks::RankRun;
 use crate::experiment::{Control, ExperimentError, ExperimentOptions, Manifest, machine};
@@ -98,6 +100,20 @@ pub(crate) fn explain(
             manifest.ended
         )));
     }
+    // The number of a point is that of its row, whichever are explained.
+    let mut numbers: Vec<u32> = (0..points.len() as u32).collect();
+    if let Some(size) = options.size {
+        let sizes: Vec<String> = points.iter().map(|point| point.bytes.to_string()).collect();
+        numbers.retain(|number| points[*number as usize].bytes == size);
+        points.retain(|point| point.bytes == size);
+        if points.is_empty() {
+            return Err(ExperimentError::input(format!(
+                "--size {size}: the results have no such size; they have {}",
+                sizes.join(", ")
+            )));
+        }
+    }
+    let top = options.top;
     let options = ExperimentOptions { threads: options.threads, ..ExperimentOptions::default() };
     let (seed, breakdown, data) = (request.seed, request.breakdown, request.data);
     let (machine, layout) = (&machine, &layout);
@@ -106,9 +122,10 @@ pub(crate) fn explain(
     if done.ended == Ending::Interrupted {
         return Ok(None);
     }
-    let numbered = || (0..).zip(&points).zip(&done.outcomes);
+    let numbered = || numbers.iter().copied().zip(&points).zip(&done.outcomes);
     let rows: Vec<OsuRow> = numbered().map(|((run, point), outcome)| row(run, point, outcome)).collect();
-    check_same(&rows, manifest)?;
+    let then: Vec<_> = numbers.iter().map(|number| manifest.rows[*number as usize].clone()).collect();
+    check_same_rows(&rows, &then, manifest)?;
     let mut all = Vec::new();
     for ((number, point), outcome) in numbered() {
         let Some(typical) = outcome.typical else { continue };
@@ -122,7 +139,7 @@ pub(crate) fn explain(
             recorded.run.stopwatches().iter().enumerate().filter_map(iteration).collect();
         let stretch = (typical.window.from, recorded.end);
         let recorded_run =
-            RecordedRun { run: number, of: point.doing(), trace: &recorded.trace, names: &names };
+            RecordedRun { run: number, of: point.doing(), trace: &recorded.trace, names: &names, top };
         all.push(explained(recorded_run, stretch, &ranks));
     }
     Ok(Some(all))

@@ -40,8 +40,8 @@ pub(super) fn algorithms(
     };
     let able = || Algorithm::performing(collective);
     if name == ALL {
-        // The accelerator has limits, beyond which there would be no rows at all: it is run by its name.
-        return Ok(able().filter(|able| *able != Algorithm::Accelerator).map(Some).collect());
+        // Hardware has limits, beyond which there would be no rows at all: it is run by its name.
+        return Ok(able().filter(|able| !able.is_by_hardware()).map(Some).collect());
     }
     match able().find(|algorithm| algorithm.name() == name) {
         Some(algorithm) => Ok(vec![Some(algorithm)]),

@@ -3,7 +3,7 @@
 use super::plan::Point;
 use super::series::{Done, Outcome, Series};
 use crate::assembly;
-use crate::experiment::machine::{assumed, described};
+use crate::experiment::machine::{assumed, described, warn_of_cuts};
 use crate::experiment::ranks::Drawing;
 use crate::experiment::{
     Control, ExperimentError, ExperimentOptions, Manifest, Measured, Report, Request, add_crossed,
@@ -42,6 +42,7 @@ impl Task<'_> {
         let estimate = series.estimate(points)?;
         assembly::check_memory(machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
         control.progress.estimate(estimate);
+        warn_of_cuts(machine, layout, &[seed], control.progress)?;
         let (mut writer, saved) = options.open(&request)?;
         let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
         let done = series.run(points, saved, writer.as_mut(), drawing.as_mut())?;

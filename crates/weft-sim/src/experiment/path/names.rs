@@ -59,6 +59,7 @@ impl<'a> Names<'a> {
             PieceKind::Link => "link".to_owned(),
             PieceKind::Serialization => "serialization".to_owned(),
             PieceKind::Waiting => "waiting".to_owned(),
+            PieceKind::OutputBuffer => "output buffer".to_owned(),
             PieceKind::LatePartner => "late partner".to_owned(),
             PieceKind::NotRecorded => "not recorded".to_owned(),
         }

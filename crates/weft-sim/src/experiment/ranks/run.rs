@@ -11,7 +11,7 @@ use crate::network::{Crossed, LinkUse, NetworkSetup, SimulatedNetwork};
 use weft_engine::Progress;
 use weft_fabric::Stuck;
 use weft_machine::{Machine, Progress as MachineProgress};
-use weft_msg::Protocol;
+use weft_msg::{Algorithm, Protocol};
 use weft_results::{Conclusion, Ending, ResultsWriter};
 use weft_topo::{Layout, Topology};
 use weft_trace::Region;
@@ -106,6 +106,7 @@ impl RankRun {
             return Err(ExperimentError::input(NoData));
         }
         let rule = progress_rule(machine);
+        let multicasts = protocol.algorithms.names(Algorithm::Multicast);
         let mut parameters = ReplayParameters::new(programs.clone(), protocol, rule);
         parameters.data = data.then_some(seed);
         parameters.compute_scale = compute_scale;
@@ -121,6 +122,8 @@ impl RankRun {
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
         let records = parameters.record_from.is_some();
+        let groups =
+            if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let (tally, state) = match saved {
             Some((tally, state)) => (tally, Some(state)),
@@ -132,6 +135,7 @@ impl RankRun {
             seed,
             threads: threads as usize,
             saved: state.as_deref(),
+            groups,
         };
         let network = network.build(parameters, |_| hosts.next().unwrap_or_default());
         let network = network.map_err(ExperimentError::input)?;
@@ -225,6 +229,9 @@ impl RankRun {
             && let Err(lost) = self.network.check()
         {
             return Ok(Step::Ended(Conclusion::new(Ending::LostData, lost.to_string())));
+        }
+        if let Some(overrun) = self.network.overrun() {
+            return Ok(Step::Ended(Conclusion::new(Ending::LostData, overrun)));
         }
         match progress {
             Progress::Dry => return Ok(Step::Ended(self.conclusion())),

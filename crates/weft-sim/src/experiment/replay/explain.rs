@@ -25,7 +25,7 @@ pub(crate) fn explain(
     let traces = programs::open(request)?;
     let memory = crate::experiment::ranks::memory(&machine, &super::run::operations(&traces));
     assembly::check_memory(&machine, Bytes::new(memory)).map_err(ExperimentError::input)?;
-    let end = manifest.totals.end;
+    let (end, top) = (manifest.totals.end, options.top);
     let from = options.last.map_or(Time::ZERO, |last| {
         Time::from_ps(end.as_ps().saturating_sub(last.max(Span::from_ps(1)).as_ps()))
     });
@@ -56,7 +56,7 @@ pub(crate) fn explain(
     let numbers = (0..run.seating().ranks()).map(RankId);
     let ends: Vec<Finish> = numbers.filter_map(|rank| trace.reached(rank, end)).collect();
     let names = Names::new(&machine, &layout, run.seating(), run.names());
-    let recorded = RecordedRun { run: RUN, of: run.names().join(", "), trace: &trace, names: &names };
+    let recorded = RecordedRun { run: RUN, of: run.names().join(", "), trace: &trace, names: &names, top };
     let explained = match options.region.and_then(|region| run.region(region)) {
         Some(region) => explained_region(recorded, &region, &ends),
         None => last_of(&ends).map(|last| {

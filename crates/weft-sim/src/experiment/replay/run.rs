@@ -52,12 +52,14 @@ fn run(
     control: Control<'_>,
 ) -> Result<ReplayReport, ExperimentError> {
     let began = Beginning::now();
+    let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
     let machine = machine::checked(&request.machine)?;
     let traces = programs::open(request)?;
     let estimate = estimate(&machine, &operations(&traces))?;
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
     control.progress.estimate(estimate);
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+    machine::warn_of_cuts(&machine, &layout, &[request.seed], control.progress)?;
 
     // A snapshot: what was counted, then the network's state.
     let (mut writer, saved) = options.open::<(Tally, Vec<u8>)>(&Request::Replay(request.clone()))?;
@@ -77,6 +79,7 @@ fn run(
         drawing.name_tracks(run.seating(), &names, &layout)?;
     }
     let build_time_s = building.seconds();
+    drop(preparation);
 
     let around = Surroundings {
         interrupt: control.interrupt,

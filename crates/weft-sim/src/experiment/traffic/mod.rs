@@ -13,7 +13,7 @@ mod run;
 use super::load::Load;
 use super::{
     Control, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
-    Report, Request, add_crossed, machine,
+    Preparation, Report, Request, add_crossed, machine,
 };
 use crate::assembly;
 use crate::network::{Crossed, NetworkSetup};
@@ -141,6 +141,28 @@ pub struct TrafficRow {
     /// Packets that links lost, warm-up included, over all seeds; their messages never arrive.
     #[serde(default)]
     pub packets_dropped: u64,
+    /// Of these, packets lost on links that were off.
+    #[serde(default)]
+    pub packets_dropped_dead: u64,
+    /// Of these, packets that switches dropped as no link led towards their destination.
+    #[serde(default)]
+    pub packets_dropped_unreachable: u64,
+    /// Packets that tables routed, as links were off, warm-up included, over all seeds.
+    #[serde(default)]
+    pub packets_rerouted: u64,
+    /// Time in which links were off, each direction by itself, added up, warm-up included, over all seeds.
+    #[serde(default)]
+    pub links_off_us: f64,
+    /// Those of them that found a buffer full: under drop; under pause, where the head-room is too small.
+    #[serde(default)]
+    pub packets_dropped_full: u64,
+    /// Measured time in which senders of links were paused, the sum over all links and seeds; 0 unless
+    /// `fabric.flow_control` is `pause`.
+    #[serde(default)]
+    pub paused_us: f64,
+    /// Pause frames that senders have obeyed in the measured time, over all seeds.
+    #[serde(default)]
+    pub pause_frames: u64,
     /// Packets that came to an endpoint, warm-up included, over all seeds; for the report only.
     #[serde(skip)]
     pub packets_delivered: u64,
@@ -229,6 +251,7 @@ fn run(
     control: Control<'_>,
 ) -> Result<TrafficReport, ExperimentError> {
     let began = Beginning::now();
+    let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
     let machine = machine::checked(&request.machine)?;
     let machine = match request.layer {
         Layer::Nic => machine,
@@ -239,13 +262,15 @@ fn run(
     assembly::check_memory(&machine, memory).map_err(ExperimentError::input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
     check_times(request)?;
-    let points = points(request, &machine, &layout)?;
+    let mut points = points(request, &machine, &layout)?;
     let first_seed = request.seeds.first().copied().unwrap_or_default();
-    let pattern = offered::pattern(request, &layout, first_seed)?;
+    let pattern = offered::pattern(request, (&machine, &layout), first_seed)?;
+    points.iter_mut().for_each(|point| point.offered = point.offered.under(&pattern));
     control.progress.estimate(Estimate {
         wall_seconds: Some(estimated_hops(request, &points, &pattern, &layout) / ESTIMATED_SPEED),
         memory_bytes: memory.get(),
     });
+    machine::warn_of_cuts(&machine, &layout, &request.seeds, control.progress)?;
     let wrapped = Request::Traffic(request.clone());
     let (mut results, saved) = options.open(&wrapped)?;
     let timeline = options.timeline.as_deref().map(TimelineWriter::create).transpose()?;
@@ -261,6 +286,7 @@ fn run(
         hops: 0,
         timeline,
         since_saved: Span::ZERO,
+        preparation,
     };
     let Conclusion { ended, detail } = curve.all(&points, saved, results.as_mut())?;
     let Curve { rows, totals, hops, timeline, .. } = curve;
@@ -334,6 +360,8 @@ struct Curve<'a> {
     timeline: Option<TimelineWriter>,
     /// Virtual time since the state was last saved.
     since_saved: Span,
+    /// Until the first point is built.
+    preparation: Option<Preparation>,
 }
 
 /// The events that sources report, besides sums.
@@ -378,6 +406,7 @@ impl Curve<'_> {
                 let wants = |table| results.as_deref().is_some_and(|results| results.wants(table));
                 let reports = Reports { messages: wants(Table::Messages), flows: wants(Table::Flows) };
                 let mut simulated = self.build(point, number, reports, resumed.take())?;
+                self.preparation = None;
                 build_time.get_or_insert(stopwatch.seconds());
                 let hops_before = simulated.crossed().packet_hops;
                 let stopwatch = Stopwatch::start();
@@ -416,7 +445,7 @@ impl Curve<'_> {
         resumed: Option<(Run, Vec<u8>)>,
     ) -> Result<Simulated, ExperimentError> {
         let (index, seed) = (point.first_run + number as u32, self.request.seeds[number]);
-        let pattern = offered::pattern(self.request, self.layout, seed)?;
+        let pattern = offered::pattern(self.request, (self.machine, self.layout), seed)?;
         let parameters = TrafficParameters {
             pattern: pattern.clone(),
             bytes: point.offered.bytes,
@@ -434,6 +463,7 @@ impl Curve<'_> {
             seed,
             threads: self.options.threads as usize,
             saved: state.as_deref(),
+            groups: Vec::new(),
         };
         let network = network
             .build(parameters, |endpoint| TrafficSource::new(endpoint, arrival.clone(), &pattern, seed))
@@ -441,7 +471,7 @@ impl Curve<'_> {
         let senders = offered::senders(&pattern, self.layout);
         let fresh = || match (point.offered.burst(), point.offered.messages) {
             (Some(time), Some(messages)) => {
-                Run::of_messages(index, time, messages * u64::from(senders), network.window())
+                Run::of_messages(index, time, messages * point.offered.deliveries(senders), network.window())
             }
             _ => Run::new(index, self.request.time, self.request.warm_up, network.window()),
         };

@@ -15,7 +15,7 @@ use weft_machine::{Fabric, Machine};
 use weft_topo::{Layout, Topology, channel_load};
 use weft_units::{Bytes, EndpointId, Span};
 use weft_workload::arrival::{Arrival, Periodic, Poisson};
-use weft_workload::pattern::{Pattern, PatternKind, Settings};
+use weft_workload::pattern::{Pattern, PatternKind, Settings, TrafficGroup};
 
 /// Keys the random streams of patterns.
 const PURPOSE_PATTERN: u32 = 3;
@@ -26,12 +26,28 @@ pub(super) const LONGEST_PS: u64 = 1 << 62;
 /// The pattern of a seed on a machine.
 pub(super) fn pattern(
     request: &TrafficRequest,
-    layout: &Layout,
+    (machine, layout): (&Machine, &Layout),
     seed: u64,
 ) -> Result<Pattern, ExperimentError> {
     let kind: PatternKind = request.pattern.parse().map_err(ExperimentError::input)?;
     let mut dice = Stream::new(seed, 0, PURPOSE_PATTERN);
-    Pattern::new(kind, layout, &Settings::default(), &mut || dice.next_u64()).map_err(ExperimentError::input)
+    let mut settings = Settings::default();
+    if kind == PatternKind::Multicast {
+        if !machine.nic.model().multicasts() {
+            return Err(ExperimentError::input(
+                "pattern multicast: the interface of this machine sends to one endpoint at a time (TR-488 \
+                 has no multicast); set nic.model=overheads, or choose another pattern",
+            ));
+        }
+        let groups = assembly::machine_groups(machine, layout).map_err(ExperimentError::input)?;
+        let of_traffic = groups.into_iter().zip(0..).map(|(group, number)| TrafficGroup {
+            number,
+            members: group.members.all().to_vec(),
+            root: group.root,
+        });
+        settings.groups = of_traffic.collect();
+    }
+    Pattern::new(kind, layout, &settings, &mut || dice.next_u64()).map_err(ExperimentError::input)
 }
 
 /// Whether the pattern draws a new destination for every message, so that a flow is all that a source
@@ -58,6 +74,8 @@ pub(super) struct Offered {
     pub messages: Option<u64>,
     /// The mean time between messages of an endpoint; `None`: it sends none.
     gap: Option<(u64, u64)>,
+    /// Messages that are delivered for one of each sender, where switches copy them; `None`: as many.
+    deliveries: Option<u64>,
 }
 
 const BILLION: u64 = 1_000_000_000;
@@ -105,7 +123,21 @@ impl Offered {
                 .and_then(|time| time.divided_by(full_load, BILLION));
             gap = Some(shared.and_then(narrowed).ok_or_else(too_long)?);
         }
-        Ok(Offered { bytes, load, message_time, full_load, messages, gap })
+        Ok(Offered { bytes, load, message_time, full_load, messages, gap, deliveries: None })
+    }
+
+    /// The same under a pattern, whose messages may be copied.
+    pub(super) fn under(self, pattern: &Pattern) -> Offered {
+        let deliveries = match pattern {
+            Pattern::Multicast(multicast) => Some(multicast.deliveries()),
+            _ => None,
+        };
+        Offered { deliveries, ..self }
+    }
+
+    /// Messages that are delivered for one of each of so many senders.
+    pub(super) fn deliveries(&self, senders: u32) -> u64 {
+        self.deliveries.unwrap_or_else(|| senders.into())
     }
 
     /// The arrivals of an endpoint.
@@ -137,7 +169,8 @@ impl Offered {
     /// The load that `bytes` delivered within `ps` from `senders` endpoints are, in the unit of the offered
     /// load.
     pub(super) fn accepted(&self, bytes: Bytes, ps: u64, senders: u32) -> f64 {
-        let per_endpoint = bytes.get() as f64 / self.bytes.get() as f64 / f64::from(senders.max(1));
+        let deliveries = self.deliveries(senders).max(1) as f64;
+        let per_endpoint = bytes.get() as f64 / self.bytes.get() as f64 / deliveries;
         let of_injection = per_endpoint * self.message_time.as_ps_f64() / ps as f64;
         of_injection * BILLION as f64 / self.full_load as f64
     }
@@ -209,6 +242,7 @@ fn capacity(
         | PatternKind::Adversarial
         | PatternKind::Hotspot
         | PatternKind::Incast
+        | PatternKind::Multicast
         | PatternKind::NearestNeighbour => {
             return Err(ExperimentError::input(format!(
                 "--load-of capacity: the channel-load bound of {kind} is not known; write --load-of injection"
@@ -237,6 +271,11 @@ pub(super) fn mean_hops(pattern: &Pattern, layout: &Layout) -> f64 {
             let to = pattern.destination(source, number as u64, &mut || dice.next_u64());
             hops += 1;
             packets += 1;
+            if let Pattern::Multicast(multicast) = pattern {
+                // About a link into each switch and to each member.
+                hops += 2 * multicast.deliveries() / u64::from(senders(pattern, layout).max(1));
+                continue;
+            }
             weft_topo::idle_path(layout, source, to, |_, _| hops += 1);
         }
     }

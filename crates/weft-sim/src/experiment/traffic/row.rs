@@ -3,6 +3,7 @@
 use super::offered::Offered;
 use super::run::RunResult;
 use super::{Interval, Limit, TrafficRequest, TrafficRow};
+use weft_units::Span;
 use weft_workload::steady;
 
 /// The row of the runs of one point, one per seed; `first` is the number of the first.
@@ -46,6 +47,13 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         messages: runs.iter().map(|run| run.latency.count()).sum(),
         packet_hops: runs.iter().map(|run| run.crossed.packet_hops).sum(),
         packets_dropped: runs.iter().map(|run| run.crossed.faults.lost()).sum(),
+        packets_dropped_dead: runs.iter().map(|run| run.crossed.faults.dead).sum(),
+        packets_dropped_unreachable: runs.iter().map(|run| run.crossed.faults.unreachable).sum(),
+        packets_rerouted: runs.iter().map(|run| run.crossed.rerouted).sum(),
+        links_off_us: runs.iter().map(|run| run.crossed.links_off).sum::<Span>().as_us_f64(),
+        packets_dropped_full: runs.iter().map(|run| run.crossed.faults.full).sum(),
+        paused_us: runs.iter().map(|run| run.pauses.time_us).sum(),
+        pause_frames: runs.iter().map(|run| run.pauses.frames).sum(),
         packets_delivered: runs.iter().map(|run| run.crossed.packets).sum(),
     }
 }

@@ -71,7 +71,28 @@ pub(super) struct RunResult {
     /// Of the whole run, warm-up included.
     pub delivered: Delivered,
     pub crossed: Crossed,
+    pub pauses: Pauses,
     pub end: Time,
+}
+
+/// The pauses of all links in the measured time.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Pauses {
+    /// Sum of the times in which their senders were paused.
+    pub time_us: f64,
+    /// Pause frames that senders have obeyed.
+    pub frames: u64,
+}
+
+impl Pauses {
+    fn of(network: &Traffic) -> Pauses {
+        let mut pauses = Pauses::default();
+        network.visit_links(&mut |link| {
+            pauses.time_us += link.paused.as_us_f64();
+            pauses.frames += link.pause_frames;
+        });
+        pauses
+    }
 }
 
 /// The messages that were delivered, and their bytes.
@@ -261,6 +282,9 @@ impl Run {
         {
             return Ok(Step::Ended(Conclusion::new(Ending::LostData, what)));
         }
+        if let Some(overrun) = network.overrun() {
+            return Ok(Step::Ended(Conclusion::new(Ending::LostData, overrun)));
+        }
         // While something is delivered, something moves.
         if delivered.messages == 0
             && let Some(stuck) = network.stuck()
@@ -409,6 +433,7 @@ impl Run {
             busiest,
             delivered: self.delivered,
             crossed,
+            pauses: Pauses::of(network),
             end: network.now(),
         })
     }
@@ -422,7 +447,7 @@ impl Run {
         let (before, after) = (before as f64, after as f64);
         let by_chance = 3.0 * (before + after).sqrt();
         let faults = self.crossed(network).faults;
-        if after - before <= by_chance || faults.lost() + faults.corrupted > 0 {
+        if after - before <= by_chance || !faults.is_none() {
             return 0.0;
         }
         (after - before) / offered.messages_in(self.time.as_ps() as f64).max(1.0)

@@ -1,0 +1,83 @@
+//! `fabric.flow_control`: credits, pause and drop through the whole program.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{json, refused, weft};
+use serde_json::Value;
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+const INCAST: &str = "traffic -m ethernet-100g-spineleaf --set topology.leaves=4 --set topology.spines=2 \
+                      --set topology.endpoints_per_leaf=8 --pattern incast --load 0.5 --time 40us --check \
+                      --quiet --json";
+
+fn row(sets: &str, threads: u32) -> Value {
+    let mut row = json(&words(&format!("{INCAST} --threads {threads} {sets}")))["rows"][0].clone();
+    // Real time and memory.
+    for key in ["build_time_s", "packet_hops_per_second", "peak_memory_bytes"] {
+        row.as_object_mut().unwrap().remove(key).unwrap();
+    }
+    row
+}
+
+/// Catches a choice that is not made, a loss under credits or pause, losses that are not in the row, and a
+/// row that depends on threads.
+#[test]
+fn an_incast_waits_pauses_or_loses() {
+    for (flow, pauses, loses) in [("credits", false, false), ("pause", true, false), ("drop", false, true)] {
+        let sets = format!("--set fabric.flow_control={flow}");
+        let one = row(&sets, 1);
+        assert_eq!(one["pause_frames"].as_u64().unwrap() > 0, pauses, "{flow}: {one}");
+        assert_eq!(one["paused_us"].as_f64().unwrap() > 0.0, pauses, "{flow}: {one}");
+        assert_eq!(one["packets_dropped_full"].as_u64().unwrap() > 0, loses, "{flow}: {one}");
+        assert_eq!(one["packets_dropped"], one["packets_dropped_full"], "{flow}: {one}");
+        assert_eq!(one["saturated"], Value::from(true), "{flow}: {one}");
+        for threads in [2, 3, 8] {
+            assert_eq!(one, row(&sets, threads), "{flow}, {threads} threads");
+        }
+    }
+}
+
+/// Catches a loss under pause that passes for a result: it must end the run, and name the buffer.
+#[test]
+fn a_headroom_that_is_too_small_ends_the_run_as_lost_data() {
+    let output = weft(&words(&format!("{INCAST} --set switch.pause_headroom=4K")));
+    let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("lost-data") && said.contains("the input buffer of switch "), "{said}");
+    assert!(said.contains("virtual channel 0") && said.contains("head-room is too small"), "{said}");
+    let check = json(&words("machine check ethernet-100g-spineleaf --set switch.pause_headroom=4K --json"));
+    for line in check["headroom"].as_array().unwrap() {
+        assert_eq!(line["kept_bytes"], 4096);
+        assert!(line["needed_bytes"].as_u64().unwrap() > 30_000, "{line}");
+    }
+    let text = weft(&words("machine check ethernet-100g-spineleaf --set switch.pause_headroom=4K")).stdout;
+    assert!(String::from_utf8(text).unwrap().contains("WARNING: too small"));
+}
+
+/// Catches a head-room that leaves no room for a packet and is taken, or refused without place and mend, and
+/// a proof that does not know the flow control.
+#[test]
+fn headrooms_that_do_not_fit_are_refused_and_proofs_say_what_they_prove() {
+    let said = refused(&words("machine check ethernet-100g-spineleaf --set switch.pause_headroom=127K"));
+    assert!(
+        said.contains("switch.pause_headroom=127K") && said.contains("write a smaller head-room"),
+        "{said}"
+    );
+    let said =
+        refused(&words("machine check exanest --set fabric.flow_control=pause --set switch.buffer=1K"));
+    assert!(said.contains("switch.buffer") && said.contains("head-room"), "{said}");
+    let proof = |flow: &str| {
+        let flow = format!("fabric.flow_control={flow}");
+        let check = json(&["machine", "check", "ethernet-100g-spineleaf", "--set", &flow, "--json"]);
+        assert_eq!(check["deadlock_free"], true);
+        check["proof"].to_string()
+    };
+    assert!(!proof("credits").contains("pause"));
+    assert!(proof("pause").contains("under pause a channel"));
+    assert!(proof("drop").contains("under drop no packet waits"));
+}

@@ -1,0 +1,140 @@
+//! Injection on several virtual channels: a place and credits for each traffic class.
+//!
+//! ```text
+//!   interface ── class 0 ──► ▢ ─┐ credits of class 0's lanes
+//!             ── class 1 ──► ▢ ─┼──► arbiter of the switches ──► line ──► switch
+//!             ── class 2 ──► ▢ ─┘
+//! ```
+//! The interface is asked for packets of the classes whose places are free ([`InterfaceContext::admits`]), so
+//! that a packet without credit keeps no other class from going. A class has as many places as lanes: among
+//! its packets those of one lane stay in order. Whoever can go is chosen as in a switch: by strict priority,
+//! in the ratio of weights, or else the first that came. With one channel none of this exists: see
+//! [`Endpoint`](crate::endpoint::Endpoint).
+//!
+//! [`InterfaceContext::admits`]: crate::InterfaceContext::admits
+
+use crate::arbiter::ArbiterState;
+use crate::arbiter::weighted_round_robin::Head;
+use crate::constants::Constants;
+use crate::credit::Credits;
+use crate::packet::Packet;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_topo::ChannelPlan;
+use weft_units::Time;
+
+/// A packet that the interface has handed over.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Staged {
+    pub(crate) packet: Packet,
+    /// The time of that.
+    pub(crate) came: Time,
+    /// The traffic class.
+    class: u8,
+}
+
+/// The places and credits of an endpoint with several channels.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct InjectionChannels {
+    /// By virtual channel: room in the switch's input buffer.
+    pub(crate) credits: Box<[Credits]>,
+    /// In the order in which they came.
+    staged: VecDeque<Staged>,
+    /// Whether a packet could go but for credits.
+    pub(crate) stalls: bool,
+    arbiter: Option<Box<ArbiterState>>,
+}
+
+impl InjectionChannels {
+    /// The channels of an endpoint; `None`: there is one.
+    pub(crate) fn new(constants: &Constants) -> Option<Box<InjectionChannels>> {
+        let channels = || InjectionChannels {
+            credits: vec![constants.initial_credits(); constants.vcs as usize].into(),
+            staged: VecDeque::new(),
+            stalls: false,
+            arbiter: ArbiterState::new(constants.switch.arbiter, 1, &constants.groups),
+        };
+        (!constants.plain_channels).then(|| Box::new(channels()))
+    }
+
+    /// Packets that wait.
+    pub(crate) fn staged(&self) -> usize {
+        self.staged.len()
+    }
+
+    /// A bit for each class that has a free place; `None`: one has more packets than places, since the
+    /// interface does not ask whether it may.
+    pub(crate) fn free_places(&self, plan: &ChannelPlan) -> Option<u8> {
+        let mut free = 0;
+        for class in 0..plan.classes {
+            let taken = self.staged.iter().filter(|staged| u32::from(staged.class) == class).count();
+            if taken > plan.lanes as usize {
+                return None;
+            }
+            free |= u8::from(taken < plan.lanes as usize) << class;
+        }
+        Some(free)
+    }
+
+    /// The interface has handed over a packet.
+    pub(crate) fn stage(&mut self, packet: Packet, came: Time, constants: &Constants) {
+        let class = constants.switch.channels.classes.of(&packet);
+        self.staged.push_back(Staged { packet, came, class });
+    }
+
+    /// The channel that a packet would take now.
+    fn channel(&self, staged: &Staged, plan: &ChannelPlan) -> u32 {
+        let Packet { source, destination, .. } = staged.packet;
+        let class = u32::from(staged.class);
+        let mut lane = plan.lane_of_flow(source.0, destination.0);
+        if plan.mixes_lanes() {
+            let room = |lane: u32| self.credits[plan.channel(class, lane, 0) as usize].units();
+            let others = (1..plan.lanes).map(|step| (lane + step) % plan.lanes);
+            lane = others.fold(lane, |most, other| if room(other) > room(most) { other } else { most });
+        }
+        plan.channel(class, lane, 0)
+    }
+
+    /// Takes the packet that goes now, with its channel. All credits that have returned must have been
+    /// counted.
+    pub(crate) fn take(&mut self, constants: &Constants) -> Option<(Staged, u8)> {
+        let plan = &constants.plan;
+        // By channel, or by class where lanes are chosen here: the first in its order, if it has credit.
+        let (mut seen, mut requests) = (0u64, 0u64);
+        let mut places = [0usize; 64];
+        for (place, staged) in self.staged.iter().enumerate() {
+            let vc = self.channel(staged, plan);
+            let order = if plan.mixes_lanes() { plan.channel(staged.class.into(), 0, 0) } else { vc };
+            if seen >> order & 1 == 0 {
+                seen |= 1 << order;
+                if self.credits[vc as usize].cover(constants.room(&staged.packet)) {
+                    requests |= 1 << vc;
+                    places[vc as usize] = place;
+                }
+            }
+        }
+        if requests == 0 {
+            return None;
+        }
+        let groups = &constants.groups;
+        let first = || (0..64).filter(|&vc| requests >> vc & 1 == 1).min_by_key(|&vc| places[vc]);
+        let staged = &self.staged;
+        let vc = match self.arbiter.as_deref_mut() {
+            Some(ArbiterState::StrictPriority(arbiter)) => arbiter.choose(0, &[requests], groups, |_| true),
+            Some(ArbiterState::WeightedRoundRobin(arbiter)) => arbiter.choose(0, groups, |group, _| {
+                let of_group = (0..64).filter(|&vc| requests >> vc & 1 == 1 && groups.holds(group, vc));
+                match of_group.min_by_key(|&vc| places[vc]) {
+                    Some(request) => {
+                        let bytes = constants.packet_bytes(&staged[places[request]].packet).get();
+                        Head::Packet { request, bytes }
+                    }
+                    None if seen & groups.channels(group) != 0 => Head::Blocked,
+                    None => Head::Empty,
+                }
+            }),
+            _ => first(),
+        }?;
+        let taken = self.staged.remove(places[vc])?;
+        Some((taken, vc as u8))
+    }
+}

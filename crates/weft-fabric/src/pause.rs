@@ -1,0 +1,199 @@
+//! Pause: a receiver whose buffer fills has its sender stop, by priority flow control.
+//!
+//! ```text
+//!   held in the buffer of a channel
+//!   buffer ┬ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─   beyond it a packet is lost
+//!          │  head-room: what still comes
+//!   XOFF   ┼ ─ ─ ─ ─╱▔▔▔╲─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─   above it: pause frame
+//!   XON    ┼ ─ ─ ─╱─ ─ ─ ─╲ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─   at or below it: the sender may go on
+//!          │    ╱           ╲
+//!        0 ┴──────────────────────────────────►
+//! ```
+//! A packet counts from when its head arrives, and leaves when its tail has left the buffer for the crossbar:
+//! see `switch/gauge.rs`. A channel passes XOFF when a head arrives. It reaches XON at an edge of the
+//! switch's clock. The frame goes back over the line of the reverse direction. It waits for what is on that
+//! line, occupies it, and takes the latency of the link. The sender obeys after the response time. It
+//! finishes what it has begun, and what its pipeline holds.
+//!
+//! # Head-room
+//! A packet that arrives at full rate after XOFF has been passed must find room until the last one comes that
+//! the sender had begun by the time at which it obeys:
+//! ```text
+//!   XOFF passed ─ the reverse line's packet ─ frame ─ latency ─ response ─ latency ─► + the last packet
+//! ```
+//!
+//! # Not modelled
+//! Pause times: a frame holds until another one ends the pause, as if it were renewed in time. A fault never
+//! loses a pause frame.
+//!
+//! # Source
+//! IEEE 802.1Q clause 36 (priority-based flow control) and annex N (buffer requirements); IEEE 802.3
+//! annex 31B and 31D (frames of 64 B).
+
+use crate::channel::Channel;
+use crate::constants::Constants;
+use crate::link::{LinkKind, Stall};
+use crate::parameters::{FasterLink, Forwarding, PacketFormat, PauseParameters, SwitchParameters};
+use serde::{Deserialize, Serialize};
+use weft_units::{Bytes, Span, Time};
+
+/// Bytes of a pause frame besides the link's framing: the smallest frame of Ethernet.
+pub(crate) const PAUSE_FRAME: Bytes = Bytes::new(64);
+
+/// A command to the sender of a channel, from when it obeys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Pause {
+    /// The sender's port, and the virtual channel.
+    pub(crate) channel: Channel,
+    /// Whether the sender stops; if not, it goes on.
+    pub(crate) stops: bool,
+}
+
+/// The head-room of an input buffer behind a link, and the times that it is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Headroom {
+    /// Longest time for which packets that go first keep a pause frame from the reverse line.
+    pub wait: Span,
+    /// Time of pause frames on the line: two of each virtual channel may be under way.
+    pub frames: Span,
+    /// Of the link, there and back, with the routing logic before the buffer.
+    pub propagation: Span,
+    /// From the frame's arrival until the sender's line begins no more packets.
+    pub response: Span,
+    /// The largest packet, which may begin at the last instant, as it counts in the buffer.
+    pub last: Bytes,
+    /// Bytes that may come in these times at full rate, and the last packet.
+    pub bytes: Bytes,
+}
+
+/// The marks of a channel's input buffer, in units of credit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Thresholds {
+    /// Holding more, the buffer has its sender pause.
+    pub(crate) xoff: u32,
+    /// Holding no more, it has the sender go on.
+    pub(crate) xon: u32,
+}
+
+/// The parameters that the head-room of every kind of links depends on.
+pub(crate) struct HeadroomRule<'a> {
+    pub(crate) switch: &'a SwitchParameters,
+    pub(crate) format: &'a PacketFormat,
+    pub(crate) links: &'a [LinkKind],
+    /// Virtual channels of a link.
+    pub(crate) vcs: u32,
+}
+
+impl HeadroomRule<'_> {
+    /// The head-room that loses no packet behind a link whose sender obeys `pause`.
+    pub(crate) fn of(&self, link: &LinkKind, pause: &PauseParameters) -> Headroom {
+        let HeadroomRule { switch, format, links, vcs } = *self;
+        let largest = format.overhead() + format.payload;
+        let span = |link: &LinkKind| link.longest(largest);
+        // A packet from a slow line may keep a faster one occupied for as long as it takes to come.
+        let bubbles =
+            switch.forwarding == Forwarding::VirtualCutThrough && switch.faster_link == FasterLink::Bubble;
+        let on_line = if bubbles { links.iter().map(span).max().unwrap_or(Span::ZERO) } else { span(link) };
+        // A grant looks ahead by the pipeline, and the next one falls on an edge.
+        let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles) + 1);
+        let wait = pipeline + on_line;
+        let frames = link.rate.span((PAUSE_FRAME + link.framing) * u64::from(2 * vcs));
+        let propagation = link.latency * 2 + link.routing;
+        let response = pause.response.max(pipeline);
+        let carried = link.rate.bytes_in(wait + frames + propagation + response);
+        let last = switch.credit.bytes(switch.credit.taken_by(largest));
+        let bytes = self.room_of(carried, link) + last;
+        Headroom { wait, frames, propagation, response, last, bytes }
+    }
+
+    /// The most room that packets take of which the line carries so many bytes, framing included.
+    fn room_of(&self, carried: Bytes, link: &LinkKind) -> Bytes {
+        let (credit, least) = (self.switch.credit, self.format.overhead().max(Bytes::new(1)));
+        let largest = self.format.overhead() + self.format.payload;
+        // Of those that fill no cell more than another, the smallest takes the most room for its time.
+        let cell = credit.bytes(1);
+        let beyond = Bytes::new(least.div_ceil(cell) * cell.get() + 1);
+        let room = |packet: Bytes| {
+            let on_line = u128::from(link.least_on_line(packet).get());
+            let held = u128::from(credit.bytes(credit.taken_by(packet)).get());
+            (u128::from(carried.get()) * held).div_ceil(on_line)
+        };
+        let most = [least, beyond.min(largest), largest].into_iter().map(room).max().unwrap_or(0);
+        Bytes::new(u64::try_from(most).unwrap_or(u64::MAX))
+    }
+
+    /// The head-room that a machine has behind a link: the one that it gives, or else the one that it needs.
+    pub(crate) fn kept(&self, link: &LinkKind, pause: &PauseParameters) -> Bytes {
+        pause.headroom.unwrap_or_else(|| self.of(link, pause).bytes)
+    }
+
+    /// The marks of a buffer of `capacity` units behind a link. `None`: it does not hold the head-room and a
+    /// packet.
+    pub(crate) fn thresholds(
+        &self,
+        link: &LinkKind,
+        pause: &PauseParameters,
+        capacity: u32,
+    ) -> Option<Thresholds> {
+        let credit = self.switch.credit;
+        let units = |bytes: Bytes| match u32::try_from(bytes.div_ceil(credit.bytes(1))) {
+            Ok(units) => units,
+            Err(_) => u32::MAX,
+        };
+        let largest = credit.taken_by(self.format.overhead() + self.format.payload);
+        let xoff = capacity.checked_sub(units(self.kept(link, pause))).filter(|xoff| *xoff >= largest)?;
+        Some(Thresholds { xoff, xon: xoff.saturating_sub(pause.hysteresis.map_or(largest, units)) })
+    }
+}
+
+impl Constants {
+    /// From a pause frame's arrival at a switch until the arbiter knows: grants look ahead by the pipeline.
+    pub(crate) fn pause_known_after(&self, pause: &PauseParameters) -> Span {
+        pause.response.saturating_sub(self.switch.clock.cycles(u64::from(self.switch.pipeline_cycles)))
+    }
+}
+
+/// Pauses of one sender.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub(crate) struct Paused {
+    /// Virtual channels that are paused.
+    channels: u32,
+    /// Time during which one was.
+    time: Stall,
+    /// Commands that the sender has obeyed since the counters were last reset.
+    frames: u64,
+}
+
+impl Paused {
+    /// The sender of one more channel obeys at `now`.
+    pub(crate) fn obey(&mut self, stops: bool, now: Time) {
+        self.frames += 1;
+        if stops {
+            if self.channels == 0 {
+                self.time.begin(now);
+            }
+            self.channels += 1;
+        } else {
+            self.channels -= 1;
+            if self.channels == 0 {
+                self.time.end(now);
+            }
+        }
+    }
+
+    /// Time during which a channel was paused, until `now`.
+    pub(crate) fn total(&self, now: Time) -> Span {
+        self.time.total(self.channels > 0, now)
+    }
+
+    /// Pause frames that the sender has obeyed.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Counts anew; a pause that holds counts from `now` on.
+    pub(crate) fn reset(&mut self, now: Time) {
+        self.time.reset(now);
+        self.frames = 0;
+    }
+}

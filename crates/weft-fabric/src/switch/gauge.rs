@@ -1,0 +1,299 @@
+//! Gauges: how full the input buffers of a switch are, as the switch itself counts it under pause and drop.
+//!
+//! ```text
+//!   head arrives ─► held + room ≤ buffer? ──no──► lost, counted
+//!                        │ yes                                     XOFF ─► pause frame
+//!                        ▼                                           ▲
+//!                 held grows ────────────────────────────────────────┘
+//!   granted ─► tail leaves the buffer at a known time: Departure ─► held shrinks ─► XON ─► pause frame
+//! ```
+//! The time at which a packet leaves is known when it is granted its output. Departures stand in a heap. They
+//! are worked off when a packet arrives and at decisions. Under credits there are none: the sender counts.
+
+use super::port::Ports;
+use super::{Sink, SwitchContext};
+use crate::arbiter::next_from;
+use crate::channel::Channel;
+use crate::constants::Constants;
+use crate::credit::Credits;
+use crate::packet::Packet;
+use crate::parameters::FlowControl;
+use crate::pause::{PAUSE_FRAME, Pause, Paused};
+use crate::switch::Peer;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use weft_units::{Span, Time};
+
+/// The gauge of one input buffer, in units of credit.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Gauge {
+    held: u32,
+    /// The most that it has held since the counters were last reset.
+    most: u32,
+    /// Packets that found no room since then.
+    lost: u64,
+    /// Packets that found no room before.
+    lost_before: u64,
+}
+
+/// A packet that leaves its input buffer at a time that is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Departure {
+    time: Time,
+    /// Number of the channel whose buffer it leaves.
+    channel: u32,
+    room: u32,
+}
+
+/// Departures in a snapshot: sorted, because their order in memory depends on which packets passed.
+mod in_order {
+    use super::{BinaryHeap, Departure, Reverse};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        departures: &BinaryHeap<Reverse<Departure>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        departures.clone().into_sorted_vec().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BinaryHeap<Reverse<Departure>>, D::Error> {
+        Vec::deserialize(deserializer).map(BinaryHeap::from)
+    }
+}
+
+/// The gauges of a switch, and the pauses of its outputs.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Gauges {
+    /// By number of the input's channel.
+    inputs: Box<[Gauge]>,
+    #[serde(with = "in_order")]
+    departures: BinaryHeap<Reverse<Departure>>,
+    /// A bit for each input channel whose sender has been asked to pause, by number.
+    asked: Box<[u64]>,
+    /// Those channels.
+    asking: u32,
+    /// By output.
+    paused: Box<[Paused]>,
+    /// Pause frames that each output's line has carried since the counters were last reset.
+    frames: Box<[u64]>,
+}
+
+/// A switch's input buffer at a port, counted since the counters were last reset.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Filled {
+    /// The most that one of its channels has held, in units of credit.
+    pub(crate) most: u32,
+    /// Packets that found no room.
+    pub(crate) lost: u64,
+}
+
+impl Gauges {
+    /// Empty buffers of so many ports, with so many numbers of channels.
+    pub(crate) fn new(ports: usize, channels: usize) -> Gauges {
+        Gauges {
+            inputs: vec![Gauge::default(); channels].into(),
+            departures: BinaryHeap::new(),
+            asked: vec![0; channels.div_ceil(64)].into(),
+            asking: 0,
+            paused: vec![Paused::default(); ports].into(),
+            frames: vec![0; ports].into(),
+        }
+    }
+
+    /// Takes off what has left by `now`.
+    pub(crate) fn work_off(&mut self, now: Time) {
+        while let Some(Reverse(departure)) = self.departures.peek()
+            && departure.time <= now
+        {
+            self.inputs[departure.channel as usize].held -= departure.room;
+            self.departures.pop();
+        }
+    }
+
+    fn first_departure(&self) -> Time {
+        self.departures.peek().map_or(Time::NEVER, |Reverse(departure)| departure.time)
+    }
+
+    /// Packets that found no room since the run began.
+    pub(crate) fn lost(&self) -> u64 {
+        self.inputs.iter().map(|gauge| gauge.lost + gauge.lost_before).sum()
+    }
+
+    /// The first channel, by number, whose buffer has lost a packet since the run began, and how many it has.
+    pub(crate) fn first_loss(&self) -> Option<(usize, u64)> {
+        let lost = self.inputs.iter().map(|gauge| gauge.lost + gauge.lost_before);
+        lost.enumerate().find(|(_, lost)| *lost > 0)
+    }
+
+    /// The buffer of a port, whose channels have these numbers.
+    pub(crate) fn filled(&self, channels: std::ops::Range<usize>) -> Filled {
+        self.inputs[channels].iter().fold(Filled::default(), |filled, gauge| Filled {
+            most: filled.most.max(gauge.most),
+            lost: filled.lost + gauge.lost,
+        })
+    }
+
+    /// Room that each channel holds, by number, and what of it is about to leave.
+    pub(crate) fn held(&self) -> Vec<(u32, u32)> {
+        let mut held: Vec<(u32, u32)> = self.inputs.iter().map(|gauge| (gauge.held, 0)).collect();
+        for Reverse(departure) in &self.departures {
+            held[departure.channel as usize].1 += departure.room;
+        }
+        held
+    }
+
+    /// The pauses of an output.
+    pub(crate) fn paused(&self, output: usize) -> &Paused {
+        &self.paused[output]
+    }
+
+    /// Pause frames that the line of an output has carried.
+    pub(crate) fn frames(&self, output: usize) -> u64 {
+        self.frames[output]
+    }
+
+    /// Sets all counters to zero. A pause that holds then counts from `now`.
+    pub(crate) fn reset_counters(&mut self, now: Time) {
+        self.work_off(now);
+        for gauge in &mut self.inputs {
+            let Gauge { held, lost, lost_before, .. } = *gauge;
+            *gauge = Gauge { held, most: held, lost: 0, lost_before: lost_before + lost };
+        }
+        self.paused.iter_mut().for_each(|paused| paused.reset(now));
+        self.frames.fill(0);
+    }
+
+    /// Finds room that no packet takes, for the tests of checks.
+    #[cfg(test)]
+    pub(crate) fn forge(&mut self) {
+        self.inputs[0].held += 1;
+    }
+}
+
+impl Ports {
+    /// The head of a packet has come: takes it into the input buffer, or counts it as lost. The sender is
+    /// asked to pause where the buffer fills.
+    #[inline(never)]
+    pub(crate) fn admit<T>(
+        &mut self,
+        packet: &Packet,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) -> bool {
+        let SwitchContext { now, constants, .. } = *context;
+        let Some(gauges) = &mut self.gauges else { return true };
+        gauges.work_off(now);
+        let from = packet.channel();
+        let (number, room) = (constants.channels.number(from), constants.room(packet));
+        let gauge = &mut gauges.inputs[number];
+        if gauge.held + room > constants.buffer {
+            gauge.lost += 1;
+            return false;
+        }
+        gauge.held += room;
+        gauge.most = gauge.most.max(gauge.held);
+        let class = usize::from(self.ports[usize::from(from.port)].class.0);
+        let word = &mut gauges.asked[number / 64];
+        let is_asked = *word >> (number % 64) & 1 == 1;
+        if !is_asked && constants.thresholds.get(class).is_some_and(|marks| gauge.held > marks.xoff) {
+            *word |= 1 << (number % 64);
+            gauges.asking += 1;
+            let first = gauges.first_departure();
+            self.send_pause(from, true, context);
+            self.arbitrate_at_or_after(first, constants);
+        }
+        true
+    }
+
+    /// The room of a granted packet will be free at `time` in the buffer that it came by.
+    #[inline(never)]
+    pub(crate) fn expect_departure(&mut self, from: Channel, room: u32, time: Time, constants: &Constants) {
+        let Some(gauges) = &mut self.gauges else { return };
+        let channel = constants.channels.number(from) as u32;
+        gauges.departures.push(Reverse(Departure { time, channel, room }));
+        if gauges.asking > 0 {
+            self.arbitrate_at_or_after(time, constants);
+        }
+    }
+
+    /// Lets senders go on whose buffers have emptied by the present clock edge.
+    #[inline(never)]
+    pub(crate) fn resume_senders<T>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
+        let SwitchContext { now, constants, .. } = *context;
+        let Some(gauges) = &mut self.gauges else { return };
+        if gauges.asking == 0 {
+            return;
+        }
+        gauges.work_off(now);
+        let mut at = 0;
+        while let Some(gauges) = &mut self.gauges
+            && let Some(number) = next_from(&gauges.asked, at)
+        {
+            at = number + 1;
+            let from = constants.channels.channel(number);
+            let class = usize::from(self.ports[usize::from(from.port)].class.0);
+            if gauges.inputs[number].held <= constants.thresholds[class].xon {
+                gauges.asked[number / 64] &= !(1 << (number % 64));
+                gauges.asking -= 1;
+                self.send_pause(from, false, context);
+            }
+        }
+        if let Some(gauges) = &self.gauges
+            && gauges.asking > 0
+        {
+            let first = gauges.first_departure();
+            self.arbitrate_at_or_after(first, constants);
+        }
+    }
+
+    /// Sends a pause frame to where the packets of a channel come from.
+    fn send_pause<T>(
+        &mut self,
+        channel: Channel,
+        stops: bool,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        let SwitchContext { now, constants, .. } = *context;
+        let FlowControl::Pause(pause) = &constants.switch.flow_control else { return };
+        let Channel { port, vc } = channel;
+        let output = &mut self.ports[usize::from(port)];
+        let link = constants.link(output.class);
+        let ended = output.line.send(&link.rate, now, PAUSE_FRAME + link.framing);
+        let response = match output.peer {
+            Peer::Switch { .. } => constants.pause_known_after(pause),
+            Peer::Endpoint(_) | Peer::Nothing => pause.response,
+        };
+        if let Some(gauges) = &mut self.gauges {
+            gauges.frames[usize::from(port)] += 1;
+        }
+        context.sink.pause(output.peer, (vc, stops), ended + link.latency + response);
+    }
+
+    /// A pause frame takes effect on one of the outputs.
+    #[cold]
+    pub(crate) fn obey(&mut self, pause: Pause, now: Time, constants: &Constants) {
+        let Pause { channel, stops } = pause;
+        let output = usize::from(channel.port);
+        self.credits[constants.channels.number(channel)] =
+            if stops { Credits::PAUSED } else { Credits::UNLIMITED };
+        if let Some(gauges) = &mut self.gauges {
+            gauges.paused[output].obey(stops, now);
+        }
+        if !stops {
+            let edge = constants.switch.clock.edge_at_or_after(now).max(self.ports[output].output_ready);
+            self.look_no_later_than(output, edge);
+        }
+    }
+
+    /// Time during which a channel of an output was paused, and the frames that it has obeyed and carried.
+    pub(crate) fn pauses(&self, output: usize, now: Time) -> (Span, u64, u64) {
+        let of = |gauges: &Gauges| {
+            let paused = gauges.paused(output);
+            (paused.total(now), paused.frames(), gauges.frames(output))
+        };
+        self.gauges.as_deref().map_or((Span::ZERO, 0, 0), of)
+    }
+}

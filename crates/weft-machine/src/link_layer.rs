@@ -1,0 +1,521 @@
+//! The link layer of a kind of link: `protocol` and the keys that go with it.
+//!
+//! ```text
+//!   [links.CLASS] has a protocol?  ──yes──► its keys; a protocol's own values for those that it leaves out
+//!        │ no
+//!   [links.default] has one?       ──yes──► CLASS's keys, then the default's, then the protocol's
+//!        │ no
+//!   CLASS's keys, then the default's; `code` and `framing` must be there
+//! ```
+//! A protocol that comes from a `--set` leaves behind what the file says of the old one: `code`, `framing`,
+//! `replay`,
+//! `replay_buffer` and `fec` of its section. So one `--set` swaps a link layer.
+
+use super::constant::{Constant, Kind};
+use super::diagnostic::Problem;
+use super::document::Value;
+use super::fabric::RawLink;
+use super::read::{Entry, Readable, Reader, join, names};
+use serde_json::json;
+use weft_fabric::{
+    ErrorRate, Fec, LinkLayer, LinkParameters, LinkProtocol, PER, ProtocolRules, ReplayParameters,
+};
+use weft_units::{BitRate, Bytes, LineCode, Span};
+
+/// The link layers by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ProtocolName {
+    None,
+    Exanet,
+    Apelink,
+    Aurora,
+    Bxi2,
+    Ethernet,
+}
+
+names!(ProtocolName, "LinkProtocol", "a link layer", {
+    None = "none",
+    Exanet = "exanet",
+    Apelink = "apelink",
+    Aurora = "aurora",
+    Bxi2 = "bxi2",
+    Ethernet = "ethernet",
+});
+
+impl ProtocolName {
+    fn protocol(self) -> Option<LinkProtocol> {
+        match self {
+            ProtocolName::None => None,
+            ProtocolName::Exanet => Some(LinkProtocol::Exanet),
+            ProtocolName::Apelink => Some(LinkProtocol::Apelink),
+            ProtocolName::Aurora => Some(LinkProtocol::Aurora),
+            ProtocolName::Bxi2 => Some(LinkProtocol::Bxi2),
+            ProtocolName::Ethernet => Some(LinkProtocol::Ethernet),
+        }
+    }
+}
+
+/// The codes by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FecName {
+    None,
+    Rs528,
+    Rs544,
+}
+
+impl FecName {
+    fn fec(self) -> Option<Fec> {
+        match self {
+            FecName::None => None,
+            FecName::Rs528 => Some(Fec::Rs528),
+            FecName::Rs544 => Some(Fec::Rs544),
+        }
+    }
+}
+
+names!(FecName, "Fec", "a forward error correction", {
+    None = "none",
+    Rs528 = "rs528",
+    Rs544 = "rs544",
+});
+
+impl Readable for ErrorRate {
+    const NAME: &'static str = "ErrorRate";
+
+    fn read(value: &Value) -> Result<ErrorRate, Problem> {
+        let problem = |label: String| {
+            let help = format!("write how many in 10^15, from 0 to {}: 1000 is a rate of 10^-12", PER / 2);
+            Problem::new("this is not an error rate", label, help)
+        };
+        match value {
+            Value::Integer(integer) => {
+                let rate = u64::try_from(*integer).ok().and_then(ErrorRate::new);
+                rate.ok_or_else(|| problem(format!("{integer} in 10^15")))
+            }
+            other => Err(problem(format!("this is {}", other.describe()))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.count().to_string()
+    }
+
+    fn schema() -> serde_json::Value {
+        json!({ "type": "integer", "minimum": 0, "maximum": PER / 2, "description": "Errors in 10^15." })
+    }
+}
+
+impl RawLink {
+    /// Drops what a file says of another protocol than the one that a `--set` names. `path` is the section's.
+    pub(super) fn drop_what_is_left_behind(&mut self, path: &str, reader: &mut Reader<'_>) {
+        if !self.protocol.as_ref().is_some_and(|protocol| protocol.location.is_set()) {
+            return;
+        }
+        fn drop<T>(entry: &mut Option<Entry<T>>, path: &str, reader: &mut Reader<'_>) {
+            if entry.take_if(|entry| !entry.location.is_set()).is_some() {
+                reader.forget(path);
+            }
+        }
+        drop(&mut self.code, &join(path, "code"), reader);
+        drop(&mut self.framing, &join(path, "framing"), reader);
+        drop(&mut self.replay, &join(path, "replay"), reader);
+        drop(&mut self.replay_buffer, &join(path, "replay_buffer"), reader);
+        drop(&mut self.fec, &join(path, "fec"), reader);
+    }
+}
+
+/// The sections that say how the link layer of a class is.
+pub(super) struct LayerSections<'l> {
+    pub class: &'l str,
+    pub own: Option<&'l RawLink>,
+    pub default: Option<&'l RawLink>,
+    /// Bytes of a packet's footer, which may hold a frame check sequence.
+    pub footer: Bytes,
+}
+
+/// The parameters that a link layer takes part in.
+#[derive(Clone, Copy)]
+pub(super) struct LayerOfLinks {
+    pub code: LineCode,
+    pub framing: Bytes,
+    /// Lanes, each of the rate that is written.
+    lanes: u32,
+    layer: LinkLayer,
+}
+
+impl LayerOfLinks {
+    /// Links of this layer on lanes of `rate`, whose line has a latency of `latency`.
+    pub fn links(&self, rate: BitRate, latency: Span, routing: Span) -> LinkParameters {
+        let LayerOfLinks { code, framing, lanes, layer } = *self;
+        let rate = total(rate, lanes);
+        let latency = latency + layer.fec.map_or(Span::ZERO, |fec| fec.store_time(rate));
+        LinkParameters { rate, code, latency, framing, routing, layer }
+    }
+}
+
+fn total(lane: BitRate, lanes: u32) -> BitRate {
+    BitRate::from_bits_per_second(lane.bits_per_second().saturating_mul(u64::from(lanes)))
+}
+
+impl<'l> LayerSections<'l> {
+    /// The protocol, and the section that names it.
+    fn protocol(&self) -> Option<(&'l Entry<ProtocolName>, &'l str)> {
+        let own = self.own.and_then(|link| link.protocol.as_ref()).map(|entry| (entry, self.class));
+        own.or_else(|| Some((self.default?.protocol.as_ref()?, "default")))
+    }
+
+    /// The entry of a key that goes with the protocol: not the default's where the class has a protocol of
+    /// its own.
+    fn pick<T>(&self, field: fn(&RawLink) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
+        let is_own = self.own.is_some_and(|link| link.protocol.is_some());
+        self.own.and_then(field).or_else(|| self.default.filter(|_| !is_own).and_then(field))
+    }
+
+    /// The line code as written; without a protocol's own the default's holds for all.
+    pub fn code(&self) -> Option<&'l Entry<LineCode>> {
+        self.written(|link| link.code.as_ref())
+    }
+
+    /// The framing as written.
+    pub fn framing(&self) -> Option<&'l Entry<Bytes>> {
+        self.written(|link| link.framing.as_ref())
+    }
+
+    fn written<T>(&self, field: fn(&RawLink) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
+        let entry = self.pick(field);
+        if self.rules().is_some() { entry } else { entry.or_else(|| self.default.and_then(field)) }
+    }
+
+    /// The rules of the protocol; `None`: there is none.
+    pub fn rules(&self) -> Option<&'static ProtocolRules> {
+        Some(self.protocol()?.0.value.protocol()?.rules())
+    }
+
+    /// The layer of links whose lanes have `rate`. `None`: something is wrong, which was reported, or `code`
+    /// or
+    /// `framing` is missing.
+    pub fn check(&self, rate: &Entry<BitRate>, reader: &mut Reader<'_>) -> Option<LayerOfLinks> {
+        let Some((entry, section)) = self.protocol().filter(|(entry, _)| entry.value != ProtocolName::None)
+        else {
+            return self.check_without_protocol(reader);
+        };
+        let protocol = entry.value.protocol()?;
+        let rules = protocol.rules();
+        let lanes = self.lanes(entry, reader)?;
+        check_lane(rules, rate, entry, reader)?;
+        let code = match self.code() {
+            Some(code) if protocol == LinkProtocol::Ethernet && code.value != LineCode::NONE => {
+                let problem = Problem::new(
+                    "an Ethernet link has no `code` of its own",
+                    "contradicts protocol = \"ethernet\"",
+                    "remove it: `rate` is that of the MAC, and 64b66b and FEC are paid by the faster line",
+                );
+                reader.report(code.location, problem);
+                return None;
+            }
+            Some(code) => code.value,
+            None => {
+                note(format!("links.{section}.code"), rules.code.show(), rules, reader);
+                rules.code
+            }
+        };
+        let framing = match self.framing() {
+            Some(framing) => framing.value,
+            None => {
+                let check = if self.footer < rules.frame_check { rules.frame_check } else { Bytes::ZERO };
+                note(format!("links.{section}.framing"), (rules.framing + check).show(), rules, reader);
+                rules.framing + check
+            }
+        };
+        let (fec, symbol_errors) = self.fec(protocol, total(rate.value, lanes), rate, reader)?;
+        let replay = self.pick(|link| link.replay.as_ref()).map_or(rules.replays, |replay| replay.value);
+        let layer = LinkLayer {
+            word: rules.word.max(rules.lane_word * u64::from(lanes)),
+            // What a file gives is an average.
+            framed: if self.framing().is_some() { Bytes::ZERO } else { framing },
+            smallest: rules.smallest,
+            gap: rules.gap,
+            replay: self.replay(replay, reader)?,
+            bit_errors: self.bit_errors(),
+            fec,
+            symbol_errors,
+        };
+        Some(LayerOfLinks { code, framing, lanes, layer })
+    }
+
+    /// The same where `code` and `framing` say all.
+    fn check_without_protocol(&self, reader: &mut Reader<'_>) -> Option<LayerOfLinks> {
+        let lanes = self.pick(|link| link.lanes.as_ref()).map(|entry| ("lanes", entry.location));
+        let replay = self.pick(|link| link.replay.as_ref()).map(|entry| ("replay", entry.location));
+        let buffer =
+            self.pick(|link| link.replay_buffer.as_ref()).map(|entry| ("replay_buffer", entry.location));
+        let fec = self.pick(|link| link.fec.as_ref()).map(|entry| ("fec", entry.location));
+        let symbols =
+            self.pick(|link| link.symbol_errors.as_ref()).map(|entry| ("symbol_errors", entry.location));
+        if let Some((key, location)) = lanes.or(replay).or(buffer).or(fec).or(symbols) {
+            let class = self.class;
+            let problem = Problem::new(
+                format!("`{key}` means nothing for links of class `{class}`: they have no protocol"),
+                "not used",
+                format!(
+                    "remove it, or add protocol = \"aurora\" or another to [links.{class}] or [links.default]"
+                ),
+            );
+            reader.report(location, problem);
+            return None;
+        }
+        let (code, framing) = (self.code()?.value, self.framing()?.value);
+        let layer = LinkLayer { bit_errors: self.bit_errors(), ..LinkLayer::PLAIN };
+        Some(LayerOfLinks { code, framing, lanes: 1, layer })
+    }
+
+    fn bit_errors(&self) -> ErrorRate {
+        self.pick(|link| link.bit_errors.as_ref()).map_or(ErrorRate::NONE, |rate| rate.value)
+    }
+
+    fn lanes(&self, protocol: &Entry<ProtocolName>, reader: &mut Reader<'_>) -> Option<u32> {
+        let Some(lanes) = self.pick(|link| link.lanes.as_ref()) else { return Some(1) };
+        let most = protocol.value.protocol()?.rules().lanes;
+        if lanes.value <= most {
+            return Some(lanes.value);
+        }
+        let problem = Problem::new(
+            format!("a link of protocol `{}` has no {} lanes", protocol.value.show(), lanes.value),
+            "too many",
+            format!("write lanes = 1 to {most}; `rate` is that of one lane"),
+        );
+        reader.report(lanes.location, problem);
+        None
+    }
+
+    /// Repetition on the link, if it `replays`.
+    fn replay(&self, replays: bool, reader: &mut Reader<'_>) -> Option<Option<ReplayParameters>> {
+        let buffer = self.pick(|link| link.replay_buffer.as_ref());
+        match buffer {
+            Some(entry) if !replays => {
+                let problem = Problem::new(
+                    format!("links of class `{}` have no replay, so no replay buffer", self.class),
+                    "not used",
+                    "remove it, or write replay = true",
+                );
+                reader.report(entry.location, problem);
+                None
+            }
+            buffer => Some(replays.then(|| ReplayParameters { buffer: buffer.map(|entry| entry.value) })),
+        }
+    }
+
+    /// FEC and the chance of its symbols to be wrong.
+    fn fec(
+        &self,
+        protocol: LinkProtocol,
+        rate: BitRate,
+        written: &Entry<BitRate>,
+        reader: &mut Reader<'_>,
+    ) -> Option<(Option<Fec>, ErrorRate)> {
+        let fits = |fec: Fec| protocol == LinkProtocol::Ethernet && fec.fits(rate);
+        let named = self.pick(|link| link.fec.as_ref()).map(|entry| (entry.location, entry.value.fec()));
+        let fec = match named {
+            None => protocol.usual_fec(rate),
+            Some((_, Some(fec))) if fits(fec) => Some(fec),
+            // Left behind in the file while a `--set` tries another rate.
+            Some((location, Some(_))) if written.location.is_set() && !location.is_set() => {
+                protocol.usual_fec(rate)
+            }
+            Some((location, Some(fec))) => {
+                let rates: Vec<String> = fec.rates().iter().map(BitRate::to_string).collect();
+                let problem = Problem::new(
+                    format!(
+                        "links of class `{}` cannot carry RS({},514) at {rate}",
+                        self.class,
+                        fec.symbols()
+                    ),
+                    "this code and this rate",
+                    format!("write fec = \"none\", or protocol = \"ethernet\" at {}", rates.join(", ")),
+                );
+                reader.report(location, problem);
+                return None;
+            }
+            Some((_, None)) => None,
+        };
+        let errors = self.pick(|link| link.symbol_errors.as_ref());
+        match errors {
+            Some(errors) if fec.is_none() && !errors.value.is_none() => {
+                let problem = Problem::new(
+                    format!("links of class `{}` have no FEC, so no symbols of it", self.class),
+                    "not used",
+                    "write bit_errors instead, or fec = \"rs528\" or \"rs544\" at a rate that has it",
+                );
+                reader.report(errors.location, problem);
+                None
+            }
+            errors => Some((fec, errors.map_or(ErrorRate::NONE, |errors| errors.value))),
+        }
+    }
+}
+
+/// Checks that a lane is not too fast for the protocol.
+fn check_lane(
+    rules: &ProtocolRules,
+    rate: &Entry<BitRate>,
+    protocol: &Entry<ProtocolName>,
+    reader: &mut Reader<'_>,
+) -> Option<()> {
+    let Some(fastest) = rules.fastest_lane.filter(|&fastest| rate.value > fastest) else { return Some(()) };
+    let location = if protocol.location.is_set() { protocol.location } else { rate.location };
+    let problem = Problem::new(
+        format!("a lane of protocol `{}` carries no {}", protocol.value.show(), rate.value),
+        "too fast",
+        format!("write a rate of at most {fastest} per lane, and lanes = 2 to {} for more", rules.lanes),
+    );
+    reader.report(location, problem);
+    None
+}
+
+/// Enters a value of the key at `path` that a protocol has given, once.
+fn note(path: String, value: String, rules: &ProtocolRules, reader: &mut Reader<'_>) {
+    if reader.constants.iter().any(|constant| constant.path == path) {
+        return;
+    }
+    let kind = if rules.is_published { Kind::Datasheet } else { Kind::Assumed };
+    reader.constants.push(Constant {
+        path,
+        value,
+        kind,
+        source: Some(rules.source.to_owned()),
+        how: Some("of the link layer's protocol".to_owned()),
+        row: None,
+        range: None,
+        range_source: None,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Fabric, Machine, load};
+    use weft_fabric::{Fec, GapRule, LinkLayer, LinkParameters, LinkProtocol};
+    use weft_units::{BitRate, Bytes, LineCode};
+
+    fn links(machine: &Machine, class: &str) -> LinkParameters {
+        let Fabric::Packet { links, .. } = &machine.fabric else { panic!("packets are the default") };
+        links[class]
+    }
+
+    /// Catches a protocol that one `--set` does not swap: what the file says of the old one stays behind, and
+    /// links inside the card keep theirs.
+    #[test]
+    fn one_set_swaps_the_link_layer() {
+        let shipped = load("communication-ip", &[] as &[&str]).unwrap();
+        let [bus, line] = ["endpoint", "x"].map(|class| links(&shipped, class));
+        assert_eq!((bus.layer, line.layer), (LinkLayer::PLAIN, LinkLayer::PLAIN));
+        assert_eq!(line.rate, BitRate::from_bits_per_second(20_625_000_000));
+        let same = ["links.default.protocol=aurora", "links.default.lanes=2"];
+        let same = links(&load("communication-ip", &same).unwrap(), "x");
+        // The rate is that of a lane. Aurora has no replay of its own.
+        assert_eq!(same.rate, BitRate::from_bits_per_second(41_250_000_000));
+        assert_eq!((same.layer.word.get(), same.layer.replay), (16, None));
+        for (name, protocol) in
+            ["exanet", "apelink", "aurora", "bxi2", "ethernet"].into_iter().zip(LinkProtocol::ALL)
+        {
+            let machine = load("communication-ip", &[&format!("links.default.protocol={name}")]).unwrap();
+            let (link, rules) = (links(&machine, "x"), protocol.rules());
+            assert_eq!(
+                (link.code, link.framing, link.layer.gap),
+                (rules.code, rules.framing, rules.gap),
+                "{name}"
+            );
+            assert_eq!(link.layer.replay.is_some(), rules.replays, "{name}");
+            assert_eq!((link.rate, links(&machine, "endpoint")), (line.rate, bus), "{name}");
+            assert!(machine.get("links.x.framing").unwrap().source.is_some(), "{name}");
+        }
+    }
+
+    /// Catches keys that a file gives beside a protocol and that are not taken: the calibrated framing of
+    /// exanest.
+    #[test]
+    fn keys_beside_a_protocol_hold() {
+        let sets =
+            ["links.default.protocol=exanet", "links.default.framing=99", "links.router.protocol=none"];
+        let exanest = load("exanest", &sets).unwrap();
+        let x = links(&exanest, "x");
+        assert_eq!((x.framing.get(), x.layer.framed, x.layer.word.get()), (99, Bytes::ZERO, 16));
+        assert_eq!(links(&exanest, "qfdb").layer.word.get(), 16);
+        assert_eq!(links(&exanest, "router").layer, LinkLayer::PLAIN);
+        let set = load("exanest", &["links.default.protocol=aurora", "links.default.framing=7"]).unwrap();
+        assert_eq!((links(&set, "x").framing.get(), links(&set, "x").code), (7, LineCode::B64_66));
+    }
+
+    /// Catches a frame check sequence that is counted twice or not at all, and FEC that is not that of the
+    /// rate.
+    #[test]
+    fn ethernet_follows_its_rate_and_the_packet() {
+        let ethernet = |sets: &[&str]| {
+            let sets = [&["links.default.protocol=ethernet"], sets].concat();
+            links(&load("bxi2-fattree", &sets).unwrap(), "tree")
+        };
+        let link = ethernet(&[]);
+        let expected = (20, 64, GapRule::DeficitIdle, Some(Fec::Rs528));
+        assert_eq!((link.framing.get(), link.layer.smallest.get(), link.layer.gap, link.layer.fec), expected);
+        assert_eq!(link.latency.as_ps(), 25_000 + 51_200);
+        assert_eq!(ethernet(&["packet.footer=0"]).framing.get(), 24);
+        let fec = |rate: &str| ethernet(&[&format!("links.default.rate={rate}")]).layer.fec;
+        assert_eq!(fec("400Gb/s"), Some(Fec::Rs544));
+        assert_eq!(fec("10Gb/s"), None);
+        let slower =
+            load("bxi3-fattree", &["links.default.protocol=ethernet", "links.default.rate=10Gb/s"]).unwrap();
+        assert_eq!(links(&slower, "tree").layer.fec, None);
+        // The time of two code words adds to the latency of the file.
+        let bxi3 = load("bxi3-fattree", &["links.default.protocol=ethernet"]).unwrap();
+        let bxi3 = links(&bxi3, "tree");
+        assert_eq!((bxi3.latency.as_ps(), bxi3.layer.fec), (150_600, Some(Fec::Rs544)));
+    }
+
+    /// Catches keys that contradict each other and are taken all the same; each error names the mend.
+    #[test]
+    fn contradictions_are_refused() {
+        let slow =
+            ["links.default.rate=10Gb/s", "links.default.fec=rs544", "links.default.protocol=ethernet"];
+        let error = load("bxi3-fattree", &slow).unwrap_err().to_string();
+        assert!(error.contains("cannot carry RS(544,514) at 10Gb/s"), "{error}");
+        for (machine, sets, said, mend) in [
+            ("communication-ip", "links.default.lanes=5", "`aurora` has no 5 lanes", "lanes = 1 to 4"),
+            (
+                "communication-ip",
+                "links.default.rate=40Gb/s",
+                "`aurora` carries no 40Gb/s",
+                "at most 32750Mb/s per lane",
+            ),
+            ("bxi3-fattree", "links.default.code=64b66b", "no `code` of its own", "that of the MAC"),
+            (
+                "bxi3-fattree",
+                "links.default.fec=rs528",
+                "cannot carry RS(528,514) at 400Gb/s",
+                "25Gb/s, 100Gb/s",
+            ),
+            (
+                "bxi2-fattree",
+                "links.default.fec=rs528",
+                "cannot carry RS(528,514)",
+                "protocol = \"ethernet\"",
+            ),
+            ("bxi2-fattree", "links.default.symbol_errors=5", "have no FEC", "bit_errors instead"),
+            ("bxi3-fattree", "links.default.replay_buffer=9K", "have no replay", "replay = true"),
+            ("communication-ip", "links.endpoint.lanes=2", "they have no protocol", "protocol = \"aurora\""),
+            (
+                "exanest",
+                "links.default.bit_errors=600000000000000",
+                "not an error rate",
+                "from 0 to 500000000000000",
+            ),
+            ("exanest", "links.default.protocol=token-ring", "link layer", "exanet"),
+        ] {
+            let protocol = match machine {
+                "bxi3-fattree" => vec!["links.default.protocol=ethernet"],
+                "communication-ip" => vec!["links.default.protocol=aurora"],
+                _ => vec![],
+            };
+            let error = load(machine, &[protocol, vec![sets]].concat()).unwrap_err().to_string();
+            assert!(error.contains(said) && error.contains(mend), "{sets}: {error}");
+        }
+    }
+}
