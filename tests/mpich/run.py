@@ -8,9 +8,11 @@ failures.toml lists those that pass over tcp alone, with the reason of each; any
 a listed one that passes.
 
 With --tcp FILE every test is run over tcp, those that pass under weft too: the share is then exactly that of
-what passes over tcp. The file keeps the outcomes, one line each; a test that it has is not run over tcp again.
+what passes over tcp. The file keeps the outcomes, one line each; a test that it has is not run over tcp
+again.
 
-Usage: MPICH_TESTS=PATH run.py [--weft "COMMAND"] [--timeout SECONDS] [--keep FOLDER] [--tcp FILE] [FOLDER|TEST...]
+Usage: MPICH_TESTS=PATH run.py [--weft "COMMAND"] [--timeout SECONDS] [--keep FOLDER] [--tcp FILE]
+       [FOLDER|TEST...]
 
 CONTRIBUTING.md says how the tests are fetched and built. Nothing of MPICH is in this tree.
 """

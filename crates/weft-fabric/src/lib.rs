@@ -14,8 +14,7 @@
 //!    the endpoint (`endpoint.rs`) until they return.
 //! 2. The endpoint's `Sender` (`link.rs`) puts it on the line: it spends credits, computes when head and tail
 //!    are at the far end, as the link layer says (`link_layer/`), and lets the link's faults decide
-//! (`fault.rs`). An event (`event.rs`) carries it to
-//!    the switch.
+//!    (`fault.rs`). An event (`event.rs`) carries it to the switch.
 //! 3. The head arrives at the switch (`switch/crossbar.rs`, `arrive`), which routes it. A packet that is sure
 //!    to win its output at the next clock edge passes; any other goes into the input buffer
 //!    (`switch/buffer.rs`).

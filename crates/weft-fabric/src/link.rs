@@ -452,10 +452,8 @@ impl Sent {
     pub(crate) fn stamp<const MAY_FAIL: bool>(&self, packet: &mut Packet) {
         packet.stretch = (self.ended - self.began).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
-        if MAY_FAIL {
-            if self.fate == Fate::Corrupted {
-                packet.corrupt();
-            }
+        if MAY_FAIL && self.fate == Fate::Corrupted {
+            packet.corrupt();
         }
     }
 }

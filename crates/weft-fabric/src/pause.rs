@@ -136,10 +136,7 @@ impl HeadroomRule<'_> {
         capacity: u32,
     ) -> Option<Thresholds> {
         let credit = self.switch.credit;
-        let units = |bytes: Bytes| match u32::try_from(bytes.div_ceil(credit.bytes(1))) {
-            Ok(units) => units,
-            Err(_) => u32::MAX,
-        };
+        let units = |bytes: Bytes| u32::try_from(bytes.div_ceil(credit.bytes(1))).unwrap_or(u32::MAX);
         let largest = credit.taken_by(self.format.overhead() + self.format.payload);
         let xoff = capacity.checked_sub(units(self.kept(link, pause))).filter(|xoff| *xoff >= largest)?;
         Some(Thresholds { xoff, xon: xoff.saturating_sub(pause.hysteresis.map_or(largest, units)) })

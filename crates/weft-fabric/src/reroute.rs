@@ -23,7 +23,7 @@
 
 use crate::packet::Packet;
 use weft_topo::{AtSwitch, LocalView, NextHop, RouteState, UpDownTables, Wiring};
-use weft_units::{EndpointId, SwitchId, Time};
+use weft_units::{EndpointId, SwitchId, Time, VcId};
 
 /// The tables that are in force from some time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +80,8 @@ impl Reroutes {
             ports.of_destination(packet.destination)
         };
         // Cut off while it waited here: whoever comes next drops it.
-        Some(NextHop { port: port.unwrap_or_else(|| self.wiring.any_port(at.switch)), vc: at.vc })
+        // Tables need one virtual channel. The first: whatever the machine's own routing does once they are no
+        // longer in force, it does as with a packet that begins here, and has a channel for each of its steps.
+        Some(NextHop { port: port.unwrap_or_else(|| self.wiring.any_port(at.switch)), vc: VcId(0) })
     }
 }

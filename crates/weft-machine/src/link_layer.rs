@@ -434,8 +434,12 @@ mod tests {
     /// exanest.
     #[test]
     fn keys_beside_a_protocol_hold() {
-        let sets =
-            ["links.default.protocol=exanet", "links.default.framing=99", "links.router.protocol=none"];
+        let sets = [
+            "links.default.protocol=exanet",
+            "links.default.framing=99",
+            "links.router.protocol=none",
+            "links.router.code=none",
+        ];
         let exanest = load("exanest", &sets).unwrap();
         let x = links(&exanest, "x");
         assert_eq!((x.framing.get(), x.layer.framed, x.layer.word.get()), (99, Bytes::ZERO, 16));
@@ -512,7 +516,8 @@ mod tests {
             let protocol = match machine {
                 "bxi3-fattree" => vec!["links.default.protocol=ethernet"],
                 "communication-ip" => vec!["links.default.protocol=aurora"],
-                _ => vec![],
+                "bxi2-fattree" => vec!["links.default.protocol=bxi2"],
+                _ => vec!["links.default.protocol=exanet"],
             };
             let error = load(machine, &[protocol, vec![sets]].concat()).unwrap_err().to_string();
             assert!(error.contains(said) && error.contains(mend), "{sets}: {error}");

@@ -61,9 +61,9 @@ impl WeightedRoundRobin {
         let state = &mut self.outputs[output];
         let classes = groups.count();
         let mut heads = [Head::Empty; MAX_CLASSES];
-        for class in 0..classes {
-            heads[class] = head(class, state.turns[class].into());
-            if heads[class] == Head::Empty {
+        for (class, of_class) in heads[..classes].iter_mut().enumerate() {
+            *of_class = head(class, state.turns[class].into());
+            if *of_class == Head::Empty {
                 state.deficits[class] = 0;
             }
         }

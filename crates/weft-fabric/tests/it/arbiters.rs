@@ -112,7 +112,9 @@ fn age_mends_the_parking_lot() {
         let (least, most, shares) = spread(ArbiterKind::RoundRobin);
         assert!(most > 20 * least.max(1), "{kind:?}, round robin: {shares:?}");
         let (least, most, shares) = spread(ArbiterKind::Age);
-        assert!(most <= 4 * least, "{kind:?}, age: {shares:?}");
+        // Behind its arbiter an output queue sends packets as they came: age decides who gets into it alone.
+        let times = if kind == SwitchKind::OutputQueued { 8 } else { 4 };
+        assert!(most <= times * least, "{kind:?}, age: {shares:?}");
     }
 }
 

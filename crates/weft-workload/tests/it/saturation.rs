@@ -90,11 +90,15 @@ fn torus_load(
         None => saturated(),
     };
     let pattern = Pattern::new(pattern, &layout, &Settings::default(), &mut dice()).unwrap();
-    let mut run = Machine::new(layout, switch(kind, arbiter, 8)).begin(pattern, &arrival, 5);
+    // Packets count when they cross, ahead of the line by what an output buffer holds.
+    let (output_buffer, ahead) = match kind {
+        SwitchKind::CombinedInputOutput(_) => (Some(Bytes::new(8 * PACKET)), 8 + 1),
+        _ => (None, 1),
+    };
+    let switch = SwitchParameters { output_buffer, ..switch(kind, arbiter, 8) };
+    let mut run = Machine::new(layout, switch).begin(pattern, &arrival, 5);
     let accepted = throughput(&mut run, 2_000, SLOTS);
     let busiest = links(&run).iter().map(|link| link.packets).max().unwrap();
-    // Packets count when they cross, ahead of the line by what an output buffer holds.
-    let ahead = if matches!(kind, SwitchKind::CombinedInputOutput(_)) { 8 } else { 1 };
     assert!(busiest <= SLOTS + ahead, "a link carried {busiest} packets in {SLOTS} slots");
     let least = *injected_and_delivered(&run).0.iter().min().unwrap();
     (accepted, least as f64 / SLOTS as f64, bound)
