@@ -74,7 +74,7 @@ impl Multicast {
             let (groups, others) = own.fold((0, 0), |(groups, others), group| {
                 (groups + 1, others + group.members.len() as u64 - 1)
             });
-            if groups == 0 { 0 } else { others / groups }
+            others.checked_div(groups).unwrap_or(0)
         };
         senders.iter().map(of_sender).sum()
     }
