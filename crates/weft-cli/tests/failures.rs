@@ -1,5 +1,7 @@
 //! Links and switches that fail and come back, by the command.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod common;
 
 use common::{json, weft};

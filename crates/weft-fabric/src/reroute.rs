@@ -80,8 +80,8 @@ impl Reroutes {
             ports.of_destination(packet.destination)
         };
         // Cut off while it waited here: whoever comes next drops it.
-        // Tables need one virtual channel. The first: whatever the machine's own routing does once they are no
-        // longer in force, it does as with a packet that begins here, and has a channel for each of its steps.
+        // Tables need one virtual channel. The first: the machine's own routing, which takes over when they
+        // are no longer in force, begins with it.
         Some(NextHop { port: port.unwrap_or_else(|| self.wiring.any_port(at.switch)), vc: VcId(0) })
     }
 }

@@ -279,6 +279,7 @@ names!(CreditName, "CreditUnit", "a unit of credits", {
 
 /// The model that carries the packets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "a machine has one")]
 pub enum Fabric {
     /// Links and switches.
     Packet {

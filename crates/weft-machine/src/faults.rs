@@ -246,7 +246,9 @@ impl OutageKeys<'_> {
                 let help = "write off_at as well: when the links fail";
                 let problem =
                     Problem::new(format!("links come back at {on} and never fail"), "no off_at", help);
-                item.map(|item| reader.report(item.location, problem));
+                if let Some(item) = item {
+                    reader.report(item.location, problem);
+                }
                 None
             }
         }

@@ -377,8 +377,8 @@ impl Ports {
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
         let of_routing_next = if constants.reroutes.is_some() {
-            // A packet that tables have left in the middle of its way may take more steps than the routing has
-            // channels for.
+            // A packet that tables have left in the middle of its way may take more steps than the routing
+            // has channels for.
             vc.0.min(constants.plan.routing - 1)
         } else {
             vc.0

@@ -156,7 +156,7 @@ pub fn machines() -> impl Strategy<Value = Machine> {
                     return machine;
                 }
                 machine.switch.flow_control = FlowControl::Pause(pause);
-                machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
+                machine.switch.buffer += machine.largest_headroom();
             }
             machine
         })
@@ -255,7 +255,7 @@ proptest! {
         machine.switch.forwarding = Forwarding::VirtualCutThrough;
         machine.switch.faster_link = FasterLink::Bubble;
         if machine.switch.flow_control != FlowControl::Credits {
-            machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
+            machine.switch.buffer += machine.largest_headroom();
         }
         let script = random_script(&machine.layout, largest_payload(&machine), load);
         let mut passing = machine.begin(&script, 1);

@@ -92,7 +92,7 @@ fn machines() -> Vec<(Machine, usize)> {
         let (mut machine, partitions) = machines[of].clone();
         machine.switch.flow_control = flow_control;
         if flow_control != FlowControl::Drop {
-            machine.switch.buffer = machine.switch.buffer + machine.largest_headroom();
+            machine.switch.buffer += machine.largest_headroom();
         }
         machines.push((machine, partitions));
     }

@@ -1,5 +1,7 @@
 //! Properties of all topologies and routings, on random small machines and on the largest in use.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod deadlock;
 mod dragonfly;
 mod families;
