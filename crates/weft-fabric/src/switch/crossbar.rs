@@ -344,6 +344,18 @@ impl<B: InputBuffers> Crossbar<B> {
         self.ports.look_at[output]
     }
 
+    /// Lends the memory of the arbiter beside the switch that it chooses in.
+    #[inline(always)]
+    fn with_arbiter(
+        &mut self,
+        choose: impl FnOnce(&Self, &mut ArbiterState) -> Option<usize>,
+    ) -> Option<usize> {
+        let mut arbiter = self.arbiter.take()?;
+        let chosen = choose(self, &mut arbiter);
+        self.arbiter = Some(arbiter);
+        chosen
+    }
+
     #[inline(never)]
     fn match_with_islip<T: Routing>(
         &mut self,
@@ -645,16 +657,11 @@ impl OutputArbiter for ByPriority {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize> {
-        let mut arbiter = switch.arbiter.take();
-        let chosen = match arbiter.as_deref_mut() {
-            Some(ArbiterState::StrictPriority(priorities)) => {
-                let eligible = |request| switch.is_eligible(output, request, survey, constants);
-                priorities.choose(output, switch.requests_of(output), &constants.groups, eligible)
-            }
-            _ => None,
-        };
-        switch.arbiter = arbiter;
-        chosen
+        switch.with_arbiter(|switch, arbiter| {
+            let ArbiterState::StrictPriority(priorities) = arbiter else { return None };
+            let eligible = |request| switch.is_eligible(output, request, survey, constants);
+            priorities.choose(output, switch.requests_of(output), &constants.groups, eligible)
+        })
     }
 
     /// Whoever waits has at least the priority of the one that goes.
@@ -680,23 +687,18 @@ impl OutputArbiter for ByWeight {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize> {
-        let mut arbiter = switch.arbiter.take();
-        let chosen = match arbiter.as_deref_mut() {
-            Some(ArbiterState::WeightedRoundRobin(weights)) => {
-                let mut busy = [None; MAX_CLASSES];
-                let chosen = weights.choose(output, &constants.groups, |class, turn| {
-                    survey.busy = None;
-                    let head = switch.head_of_class((output, class, turn), survey, constants);
-                    busy[class] = survey.busy;
-                    head
-                });
-                survey.busy = chosen.and_then(|request| busy[constants.groups.of(request)]);
-                chosen
-            }
-            _ => None,
-        };
-        switch.arbiter = arbiter;
-        chosen
+        switch.with_arbiter(|switch, arbiter| {
+            let ArbiterState::WeightedRoundRobin(weights) = arbiter else { return None };
+            let mut busy = [None; MAX_CLASSES];
+            let chosen = weights.choose(output, &constants.groups, |class, turn| {
+                survey.busy = None;
+                let head = switch.head_of_class((output, class, turn), survey, constants);
+                busy[class] = survey.busy;
+                head
+            });
+            survey.busy = chosen.and_then(|request| busy[constants.groups.of(request)]);
+            chosen
+        })
     }
 
     /// Classes have their shares; only within one a request can be passed over.

@@ -198,7 +198,16 @@ struct Occupancy<'a> {
     unit: CreditUnit,
 }
 
-impl Occupancy<'_> {
+impl<'a> Occupancy<'a> {
+    #[inline(always)]
+    fn new(
+        (ports, credits, returning): (&'a [Port], &'a [Credits], &'a ReturningCredits),
+        constants: &Constants,
+    ) -> Occupancy<'a> {
+        let Constants { buffer: room, channels, .. } = *constants;
+        Occupancy { ports, credits, returning, room, channels, unit: constants.switch.credit }
+    }
+
     /// Bytes that wait for or occupy the buffer behind an output, at `now`.
     #[inline]
     fn queued(&self, output: usize, now: Time) -> u64 {
@@ -358,14 +367,7 @@ impl Ports {
             port: PortId(from.port.into()),
             vc: VcId(of_routing),
         };
-        let own = Occupancy {
-            ports: &self.ports,
-            credits: &self.credits,
-            returning: &self.returning,
-            room: constants.buffer,
-            channels: constants.channels,
-            unit: constants.switch.credit,
-        };
+        let own = Occupancy::new((&self.ports, &self.credits, &self.returning), constants);
         let mut view =
             Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
         let packet = &mut buffered.packet;
@@ -376,14 +378,11 @@ impl Ports {
         }
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
-        let of_routing_next = if constants.reroutes.is_some() {
-            // A packet that tables have left in the middle of its way may take more steps than the routing
-            // has channels for.
-            vc.0.min(constants.plan.routing - 1)
-        } else {
-            vc.0
-        };
-        let mut vc = came - of_routing + of_routing_next;
+        let last = constants.plan.routing - 1;
+        // Only a packet that tables have left in the middle of its way takes more steps than the routing has
+        // channels for. It stays on the last one.
+        debug_assert!(vc.0 <= last || constants.reroutes.is_some(), "routed to a channel that no link has");
+        let mut vc = came - of_routing + vc.0.min(last);
         if constants.mixes_lanes {
             vc = self.lane_with_room(port, vc, now, constants);
         }
@@ -395,14 +394,7 @@ impl Ports {
     /// Bytes before each output, as a routing would see them just before `at`.
     pub(crate) fn queues_before(&self, at: Time, constants: &Constants) -> impl Iterator<Item = u64> {
         let now = Time::from_ps(at.as_ps().saturating_sub(1));
-        let own = Occupancy {
-            ports: &self.ports,
-            credits: &self.credits,
-            returning: &self.returning,
-            room: constants.buffer,
-            channels: constants.channels,
-            unit: constants.switch.credit,
-        };
+        let own = Occupancy::new((&self.ports, &self.credits, &self.returning), constants);
         (0..self.ports.len()).map(move |output| own.queued(output, now))
     }
 
