@@ -64,6 +64,13 @@ pub(super) enum FecName {
 }
 
 impl FecName {
+    fn of(fec: Fec) -> FecName {
+        match fec {
+            Fec::Rs528 => FecName::Rs528,
+            Fec::Rs544 => FecName::Rs544,
+        }
+    }
+
     fn fec(self) -> Option<Fec> {
         match self {
             FecName::None => None,
@@ -228,6 +235,9 @@ impl<'l> LayerSections<'l> {
             }
         };
         let (fec, symbol_errors) = self.fec(protocol, total(rate.value, lanes), rate, reader)?;
+        if let (Some(fec), None) = (fec, self.pick(|link| link.fec.as_ref())) {
+            note(format!("links.{section}.fec"), FecName::of(fec).show(), rules, reader);
+        }
         let replay = self.pick(|link| link.replay.as_ref()).map_or(rules.replays, |replay| replay.value);
         let layer = LinkLayer {
             word: rules.word.max(rules.lane_word * u64::from(lanes)),
