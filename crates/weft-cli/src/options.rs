@@ -169,6 +169,11 @@ pub struct ResultOptions {
     #[arg(requires = "output")]
     pub tables: Vec<Table>,
 
+    /// Write the traffic of links and the fill of queues each time this much virtual time has passed, as the
+    /// tables rates and queues
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_span, requires = "output")]
+    pub telemetry: Option<Span>,
+
     /// Write a timeline to this file, for Perfetto (https://ui.perfetto.dev)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
@@ -198,6 +203,9 @@ impl ResultOptions {
         }
         let mut tables = self.tables.clone();
         tables.extend(breakdown.then_some(Table::Pieces));
+        if self.telemetry.is_some() {
+            tables.extend([Table::Rates, Table::Queues]);
+        }
         tables.sort();
         tables.dedup();
         let output =

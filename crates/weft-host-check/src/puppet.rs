@@ -113,6 +113,7 @@ pub fn job(
         domains: Vec::new(),
         breakdown: false,
         region: None,
+        telemetry: None,
     };
     let options = ExperimentOptions { check: true, ..ExperimentOptions::default() };
     let account = LiveAccount::open(request, options, seating(endpoints), (machine, &layout))?;

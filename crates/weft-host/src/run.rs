@@ -254,7 +254,7 @@ impl LiveRun {
     fn run_epochs(&mut self, limit: Time) -> Result<Progress, ExperimentError> {
         loop {
             let end = self.account.epoch_end();
-            let progress = self.network.run_until(end.min(limit), self.job.pause());
+            let progress = self.account.run_until(&mut *self.network, end.min(limit), self.job.pause())?;
             if progress != Progress::Reached || end > limit {
                 return Ok(progress);
             }

@@ -16,7 +16,7 @@ use crate::lock::DirectoryLock;
 use crate::manifest::{FORMAT_VERSION, Performance, RunManifest, TableSummary, WEFT_VERSION};
 use crate::open_tables::{MergedTable, OpenTables, SavedTables, table_file};
 use crate::previous::{self, Snapshot};
-use crate::tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Table};
+use crate::tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(crate) const SNAPSHOT: &str = "snapshot";
 /// The beginning of every snapshot file, whatever its version.
 const SNAPSHOT_MAGIC: &[u8] = b"weft-snapshot/";
 /// The version of a snapshot file, which follows.
-const SNAPSHOT_VERSION: &[u8] = b"7\n";
+const SNAPSHOT_VERSION: &[u8] = b"8\n";
 
 /// A request, and where the traces that it reads lie on this computer, in its order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -200,6 +200,16 @@ impl ResultsWriter {
     /// Adds a piece of a message.
     pub fn piece(&mut self, row: MessagePieceRow) -> Result<(), ResultsError> {
         self.tables.pieces.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds the traffic of a link in an interval of telemetry.
+    pub fn rate(&mut self, row: RateRow) -> Result<(), ResultsError> {
+        self.tables.rates.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds a queue at the end of an interval of telemetry.
+    pub fn queue(&mut self, row: QueueRow) -> Result<(), ResultsError> {
+        self.tables.queues.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
     /// A virtual epoch has passed: all rows before it have been handed over. Row groups end here.

@@ -1,7 +1,7 @@
 //! A result directory: Parquet tables with a JSON manifest, written as the run goes.
 //!
 //! ```text
-//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks, pieces .parquet
+//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks, pieces, rates, queues .parquet
 //!      ──RunManifest─────►               ──► run.json          (same inputs, same bytes)
 //!      ──Performance─────►               ──► performance.json  (outside the digest)
 //! ```
@@ -45,7 +45,7 @@ pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, Ta
 pub use memory::{available_memory, peak_memory};
 pub use row::{Column, Row};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
-pub use tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Table};
+pub use tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table};
 pub use wall_clock::{Beginning, Stopwatch, date};
 
 #[cfg(test)]

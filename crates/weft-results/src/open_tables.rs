@@ -4,7 +4,7 @@ use crate::error::ResultsError;
 use crate::manifest::TableSummary;
 use crate::row::Row;
 use crate::table::{SavedTable, TableWriter};
-use crate::tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Table};
+use crate::tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,8 @@ pub(crate) struct OpenTables {
     pub(crate) links: Option<TableWriter<LinkRow>>,
     pub(crate) ranks: Option<TableWriter<RankRow>>,
     pub(crate) pieces: Option<TableWriter<MessagePieceRow>>,
+    pub(crate) rates: Option<TableWriter<RateRow>>,
+    pub(crate) queues: Option<TableWriter<QueueRow>>,
 }
 
 /// The tables of a result at a virtual time, for a snapshot. Pieces are not among them: a run that records
@@ -30,6 +32,8 @@ pub(crate) struct SavedTables {
     flows: Option<SavedTable<FlowRow>>,
     links: Option<SavedTable<LinkRow>>,
     ranks: Option<SavedTable<RankRow>>,
+    rates: Option<SavedTable<RateRow>>,
+    queues: Option<SavedTable<QueueRow>>,
 }
 
 /// A table that is whole, under a temporary name.
@@ -52,6 +56,8 @@ impl OpenTables {
             links: open(working, wants(Table::Links)),
             ranks: open(working, wants(Table::Ranks)),
             pieces: open(working, wants(Table::Pieces)),
+            rates: open(working, wants(Table::Rates)),
+            queues: open(working, wants(Table::Queues)),
         }
     }
 
@@ -69,6 +75,8 @@ impl OpenTables {
             links: open(working, saved.links)?,
             ranks: open(working, saved.ranks)?,
             pieces: None,
+            rates: open(working, saved.rates)?,
+            queues: open(working, saved.queues)?,
         })
     }
 
@@ -80,6 +88,8 @@ impl OpenTables {
             Table::Links => self.links.is_some(),
             Table::Ranks => self.ranks.is_some(),
             Table::Pieces => self.pieces.is_some(),
+            Table::Rates => self.rates.is_some(),
+            Table::Queues => self.queues.is_some(),
         }
     }
 
@@ -89,7 +99,9 @@ impl OpenTables {
         self.flows.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.links.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.ranks.as_mut().map_or(Ok(()), TableWriter::epoch)?;
-        self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)
+        self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.queues.as_mut().map_or(Ok(()), TableWriter::epoch)
     }
 
     /// The tables as they are now.
@@ -100,6 +112,8 @@ impl OpenTables {
             flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
             links: self.links.as_mut().map(TableWriter::save).transpose()?,
             ranks: self.ranks.as_mut().map(TableWriter::save).transpose()?,
+            rates: self.rates.as_mut().map(TableWriter::save).transpose()?,
+            queues: self.queues.as_mut().map(TableWriter::save).transpose()?,
         })
     }
 
@@ -111,6 +125,8 @@ impl OpenTables {
             merge(self.links.take(), working, Table::Links)?,
             merge(self.ranks.take(), working, Table::Ranks)?,
             merge(self.pieces.take(), working, Table::Pieces)?,
+            merge(self.rates.take(), working, Table::Rates)?,
+            merge(self.queues.take(), working, Table::Queues)?,
         ];
         Ok(merged.into_iter().flatten().collect())
     }

@@ -198,6 +198,78 @@ row! {
     place: String,
 }
 
+row! {
+    /// The traffic of one direction of one link in one interval of telemetry; intervals in which it had none
+    /// are left out. Coarser levels have intervals ten times as long each, made of the finer ones. Rows are in
+    /// the order of the ends of intervals. Written where `--telemetry` is given.
+    RateRow in "rates" version 1
+        ordered by |row| {
+            let from = match (row.from_endpoint, row.from_switch) {
+                (Some(endpoint), _) => u64::from(endpoint.0),
+                (None, switch) => 1 << 32 | switch.map_or(0, |switch| u64::from(switch.0)),
+            };
+            let from = u64::from(row.level) << 40 | from;
+            (row.run, row.end_ps, from, row.from_port.map_or(0, |port| port.0.into()))
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// 0 for the intervals asked for; each level above has intervals ten times as long.
+    level: u32,
+    /// Time at which the interval begins.
+    begin_ps: Time,
+    /// Time at which it ends.
+    end_ps: Time,
+    /// The endpoint that the link leaves; null where it leaves a switch.
+    from_endpoint: Option<EndpointId>,
+    /// The switch that it leaves; null where it leaves an endpoint.
+    from_switch: Option<SwitchId>,
+    /// The port of that switch.
+    from_port: Option<PortId>,
+    /// Packets that it began to carry.
+    packets: u64,
+    /// Bytes of these packets: header, payload and footer.
+    packet_bytes: Bytes,
+    /// Time in which it was sending. A packet counts when it begins.
+    busy_ps: Span,
+    /// Time in which a packet stood ready for it while the buffer behind it was full.
+    stall_ps: Span,
+    /// Time in which the sender of one of its virtual channels was paused.
+    paused_ps: Span,
+}
+
+row! {
+    /// One queue of a switch at the end of an interval of telemetry; empty queues are left out. In coarser
+    /// levels it is that of the ten intervals below. Written where `--telemetry` is given.
+    QueueRow in "queues" version 1
+        ordered by |row| {
+            let side = u64::from(row.side != "input");
+            let queue = side << 40 | u64::from(row.port.0) << 8 | u64::from(row.virtual_channel);
+            (row.run, row.end_ps, u64::from(row.level) << 40 | u64::from(row.switch.0), queue)
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// 0 for the intervals asked for; each level above has intervals ten times as long.
+    level: u32,
+    /// Time at which the interval begins.
+    begin_ps: Time,
+    /// Time at which it ends, and at which level 0 looks at the queue.
+    end_ps: Time,
+    /// The switch.
+    switch: SwitchId,
+    /// The port.
+    port: PortId,
+    /// The virtual channel.
+    virtual_channel: u32,
+    /// `input`: packets that came by the port; `output`: packets that will leave by it.
+    side: String,
+    /// Packets in it, the most of all looks.
+    most_packets: u32,
+    /// Bytes of its buffer that they hold, the most of all looks.
+    most_held_bytes: Bytes,
+    /// Bytes that were held, the mean of all looks.
+    mean_held_bytes: Bytes,
+}
+
 /// The tables, in the order in which they are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -212,11 +284,23 @@ pub enum Table {
     Ranks,
     /// [`MessagePieceRow`]: very large; `--breakdown` writes it.
     Pieces,
+    /// [`RateRow`]; `--telemetry` writes it.
+    Rates,
+    /// [`QueueRow`]; `--telemetry` writes it.
+    Queues,
 }
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 5] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks, Table::Pieces];
+    pub const ALL: [Table; 7] = [
+        Table::Messages,
+        Table::Flows,
+        Table::Links,
+        Table::Ranks,
+        Table::Pieces,
+        Table::Rates,
+        Table::Queues,
+    ];
     /// Those that can be asked for by name.
     pub const NAMED: [Table; 4] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks];
     /// Those written unless others are asked for.
@@ -230,6 +314,8 @@ impl Table {
             Table::Links => LinkRow::TABLE,
             Table::Ranks => RankRow::TABLE,
             Table::Pieces => MessagePieceRow::TABLE,
+            Table::Rates => RateRow::TABLE,
+            Table::Queues => QueueRow::TABLE,
         }
     }
 }
@@ -246,6 +332,9 @@ impl FromStr for Table {
         let known = Table::NAMED.map(Table::name).join(", ");
         match Table::ALL.into_iter().find(|table| table.name() == text.trim()) {
             Some(Table::Pieces) => Err(format!("--breakdown writes `pieces`; choose from {known} here")),
+            Some(table @ (Table::Rates | Table::Queues)) => {
+                Err(format!("--telemetry writes `{table}`; choose from {known} here"))
+            }
             Some(table) => Ok(table),
             None => Err(format!("there is no table `{text}`; choose from {known}")),
         }
@@ -266,6 +355,8 @@ mod tests {
             LinkRow::columns(),
             RankRow::columns(),
             MessagePieceRow::columns(),
+            RateRow::columns(),
+            QueueRow::columns(),
         ]
         .concat();
         for column in all.iter().filter(|c| !c.unit.is_empty()) {
@@ -277,7 +368,8 @@ mod tests {
     #[test]
     fn a_wrong_table_names_the_right_ones() {
         assert_eq!("links".parse(), Ok(Table::Links));
-        assert!("queues".parse::<Table>().unwrap_err().contains("messages, flows, links, ranks"));
+        assert!("hosts".parse::<Table>().unwrap_err().contains("messages, flows, links, ranks"));
+        assert!("queues".parse::<Table>().unwrap_err().contains("--telemetry"));
         assert!("pieces".parse::<Table>().unwrap_err().contains("--breakdown"));
     }
 }

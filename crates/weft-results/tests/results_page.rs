@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fmt::Write;
-use weft_results::{FlowRow, LinkRow, MessagePieceRow, MessageRow, RankRow, Row};
+use weft_results::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Row};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
 const GENERATED: &str = "<!-- From here on";
@@ -55,6 +55,8 @@ fn the_page_says_what_the_files_hold() {
         table::<LinkRow>(),
         table::<RankRow>(),
         table::<MessagePieceRow>(),
+        table::<RateRow>(),
+        table::<QueueRow>(),
     ];
     let expected = format!("{head}{}", tables.concat());
     if std::env::var_os("WEFT_WRITE_DOCS").is_some() {

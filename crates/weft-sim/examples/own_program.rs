@@ -64,6 +64,7 @@ fn replay(path: &Path, name: &str) -> ReplayReport {
         breakdown: false,
         compute_scale: Default::default(),
         region: None,
+        telemetry: None,
     };
     let options = ExperimentOptions::default();
     request.run(&options, Control { interrupt: &Interrupt::default(), progress: &Silent }).unwrap()

@@ -29,9 +29,11 @@
 //! | [`assembly`] | from a checked machine to the parameters of the model |
 //! | [`experiment`] | requests, experiments and their reports |
 //! | [`network`] | a simulated network, packet or ideal |
+//! | `telemetry` | links and queues over virtual time |
 //! | [`timeline`] | the file that a timeline viewer opens |
 
 pub mod assembly;
 pub mod experiment;
 pub mod network;
+mod telemetry;
 pub mod timeline;

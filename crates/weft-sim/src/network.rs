@@ -14,7 +14,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{
-    FaultCounts, Ideal, LayerCounts, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck,
+    FaultCounts, Ideal, LayerCounts, LinkEnd, Network, QueueReport, Stuck, Wire, check_credits,
+    check_packets, stuck,
 };
 use weft_machine::{self as machine, Machine};
 use weft_nic::{BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
@@ -141,6 +142,10 @@ pub trait SimulatedNetwork<H: Host> {
     /// Calls `visit` with every direction of every link: those that leave endpoints first, by endpoint;
     /// then those that leave switches, by switch and port.
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse));
+
+    /// Calls `visit` with every queue of a switch that holds packets, by switch, side, port and virtual
+    /// channel. The ideal network has none.
+    fn visit_queues(&self, visit: &mut dyn FnMut(QueueReport));
 
     /// The packets that have crossed links since the counters were last reset.
     fn crossed(&self) -> Crossed;
@@ -408,6 +413,10 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
         self.links().filter(|link| !is_injection(link)).map(link_use).for_each(visit);
     }
 
+    fn visit_queues(&self, visit: &mut dyn FnMut(QueueReport)) {
+        Network::queues(&self.simulation).for_each(visit);
+    }
+
     fn crossed(&self) -> Crossed {
         let mut crossed = Crossed::default();
         for link in self.links() {
@@ -480,6 +489,8 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
             });
         }
     }
+
+    fn visit_queues(&self, _: &mut dyn FnMut(QueueReport)) {}
 
     fn crossed(&self) -> Crossed {
         let sent = self.simulation.sites().flat_map(|(_, site)| site.sent());

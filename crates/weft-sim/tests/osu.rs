@@ -29,6 +29,7 @@ fn request(name: &str, benchmark: Benchmark, sizes: &[u64]) -> OsuRequest {
         seed: 7,
         breakdown: false,
         data: false,
+        telemetry: None,
     }
 }
 

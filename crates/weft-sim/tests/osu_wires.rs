@@ -124,6 +124,7 @@ fn measured(
         seed: 3,
         breakdown: false,
         data: false,
+        telemetry: None,
     };
     let report = request.run(&options(2, None), InterruptAt::new(u32::MAX).control()).unwrap();
     let row = |row: &OsuRow| (row.size_bytes, row.bandwidth_gbps.unwrap());

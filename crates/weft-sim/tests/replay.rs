@@ -114,6 +114,7 @@ fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
         breakdown: false,
         compute_scale: Default::default(),
         region: None,
+        telemetry: None,
     }
 }
 

@@ -172,6 +172,7 @@ impl OsuOptions {
             seed: self.seed,
             breakdown: self.breakdown,
             data: self.data,
+            telemetry: self.simulation.results.telemetry,
         })
     }
 
@@ -183,6 +184,7 @@ impl OsuOptions {
             ("--map", self.places.map != "linear"),
             ("--breakdown", self.breakdown),
             ("--data", self.data),
+            ("--telemetry", self.simulation.results.telemetry.is_some()),
         ];
         if let Some((option, _)) = without.into_iter().find(|(_, given)| *given) {
             return Err(Failure::input(format!(

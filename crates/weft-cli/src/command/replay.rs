@@ -105,6 +105,7 @@ impl ReplayOptions {
             breakdown: self.breakdown,
             compute_scale: self.compute_scale,
             region: self.region,
+            telemetry: self.simulation.results.telemetry,
         })
     }
 }

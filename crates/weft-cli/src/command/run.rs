@@ -268,6 +268,7 @@ impl RunOptions {
                 domains: self.pdid.clone(),
                 breakdown: self.breakdown,
                 region: self.region,
+                telemetry: self.results.telemetry,
             },
             options: self.results.experiment_options(words, self.breakdown, &self.inputs())?,
             recorder: recording.map(recorder),

@@ -133,6 +133,7 @@ impl TrafficOptions {
             time: self.time,
             warm_up: self.warm_up,
             seeds: (self.seed..=last).collect(),
+            telemetry: self.simulation.results.telemetry,
         })
     }
 }

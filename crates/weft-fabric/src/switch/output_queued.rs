@@ -332,6 +332,14 @@ impl OutputQueued {
         held.collect()
     }
 
+    /// The packets that wait for their lines: the output and virtual channel that they leave by.
+    pub(crate) fn at_outputs(&self, channels: Channels) -> impl Iterator<Item = (Channel, Packet)> {
+        self.queues.iter().enumerate().flat_map(move |(channel, queue)| {
+            let packets = queue.packets(&self.buffer);
+            packets.map(move |buffered| (channels.channel(channel), buffered.packet))
+        })
+    }
+
     /// See [`Switch::blocked_heads`](super::Switch::blocked_heads).
     pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
         let head = |(channel, queue): (usize, &Queue)| {

@@ -18,12 +18,14 @@ use super::{
 };
 use crate::network::{LinkUse, SimulatedNetwork};
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+use weft_engine::Progress;
 use weft_machine::Machine;
 use weft_nic::Host;
 use weft_results::{Beginning, Conclusion, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_trace::Region;
-use weft_units::Time;
+use weft_units::{Span, Time};
 use weft_workload::replay::{Finish, RankReport, ReplayOutput, Seating, Wanted};
 
 /// The column `run` of the tables.
@@ -59,6 +61,9 @@ pub struct RunRequest {
     /// The region of interest that the report is of; `None`: it is of the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<Region>,
+    /// The interval of telemetry in picoseconds; `None`: none is written.
+    #[serde(default, rename = "telemetry_ps", skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Span>,
 }
 
 /// The row of a real program.
@@ -131,6 +136,9 @@ impl LiveAccount {
         if request.breakdown {
             account.break_down(Breakdown::new(RUN, machine.clone(), layout.clone()));
         }
+        if let Some(interval) = request.telemetry {
+            account.watch_links(interval);
+        }
         let began = Beginning::now();
         Ok(LiveAccount { request, options, account, writer, drawing, recorded_from, began, events: 0 })
     }
@@ -159,6 +167,19 @@ impl LiveAccount {
     /// The end of the present epoch.
     pub fn epoch_end(&self) -> Time {
         self.account.epoch_end()
+    }
+
+    /// Runs the network up to a time, with telemetry on the way where it is wanted.
+    ///
+    /// # Errors
+    /// Results that cannot be written.
+    pub fn run_until<H: Host>(
+        &mut self,
+        network: &mut dyn SimulatedNetwork<H>,
+        until: Time,
+        interrupt: &AtomicBool,
+    ) -> Result<Progress, ExperimentError> {
+        Ok(self.account.run_until(network, until, interrupt, self.writer.as_mut())?)
     }
 
     /// Virtual time has come to the end of the epoch. Says whether the record of the critical path is to

@@ -35,7 +35,7 @@ pub(crate) use explain::explain;
 use super::replay::Mapping;
 use super::{MachineInput, Report};
 use serde::{Deserialize, Serialize};
-use weft_units::Bytes;
+use weft_units::{Bytes, Span};
 pub use weft_workload::osu::{Benchmark, Iterations, UnknownBenchmark};
 
 /// Which software stands between a benchmark and the interface.
@@ -105,6 +105,9 @@ pub struct OsuRequest {
     /// Whether messages carry real bytes, and source and target memory are compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub data: bool,
+    /// The interval of telemetry in picoseconds; `None`: none is written.
+    #[serde(default, rename = "telemetry_ps", skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Span>,
 }
 
 /// The row of one run.

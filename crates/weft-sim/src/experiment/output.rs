@@ -103,6 +103,7 @@ mod tests {
             breakdown: false,
             compute_scale: Default::default(),
             region: None,
+            telemetry: None,
         });
         let directory = folder.path().join("out");
         let output = Output {

@@ -23,6 +23,7 @@ use super::{ExperimentError, MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use weft_results::file_digest;
+use weft_units::Span;
 
 /// A trace to replay.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -100,6 +101,9 @@ pub struct ReplayRequest {
     /// The region of interest that the report is of; `None`: it is of the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<Region>,
+    /// The interval of telemetry in picoseconds; `None`: none is written.
+    #[serde(default, rename = "telemetry_ps", skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Span>,
 }
 
 /// A link that was busy.

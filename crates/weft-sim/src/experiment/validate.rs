@@ -321,6 +321,7 @@ impl Subject<'_> {
             seed: 1,
             breakdown: false,
             data: false,
+            telemetry: None,
         };
         let report = request.run(&options, control)?;
         let row = report.rows.first().map(|measured| &measured.row);

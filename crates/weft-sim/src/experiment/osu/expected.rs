@@ -156,6 +156,7 @@ fn run(
         seed: request.seed,
         breakdown: false,
         data: false,
+        telemetry: None,
         points: &points,
     };
     task.report(options, control, |outcomes| rows(outcomes, &points, &groups))

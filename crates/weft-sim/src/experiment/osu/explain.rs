@@ -117,7 +117,8 @@ pub(crate) fn explain(
     let options = ExperimentOptions { threads: options.threads, ..ExperimentOptions::default() };
     let (seed, breakdown, data) = (request.seed, request.breakdown, request.data);
     let (machine, layout) = (&machine, &layout);
-    let series = Series { machine, layout, seed, breakdown, data, options: &options, control };
+    let series =
+        Series { machine, layout, seed, breakdown, data, telemetry: None, options: &options, control };
     let done = series.run(&points, None, None, None)?;
     if done.ended == Ending::Interrupted {
         return Ok(None);

@@ -12,7 +12,7 @@ use serde::Serialize;
 use weft_machine::Machine;
 use weft_results::{Beginning, Totals};
 use weft_topo::Layout;
-use weft_units::Bytes;
+use weft_units::{Bytes, Span};
 
 /// A series of a command.
 pub(super) struct Task<'a> {
@@ -24,6 +24,8 @@ pub(super) struct Task<'a> {
     pub breakdown: bool,
     /// Whether messages carry real bytes.
     pub data: bool,
+    /// The interval of telemetry.
+    pub telemetry: Option<Span>,
     pub points: &'a [Point],
 }
 
@@ -37,8 +39,8 @@ impl Task<'_> {
         rows: impl FnOnce(&[Outcome]) -> Vec<(usize, R)>,
     ) -> Result<Report<R>, ExperimentError> {
         let began = Beginning::now();
-        let Task { request, machine, layout, seed, breakdown, data, points } = self;
-        let series = Series { machine, layout, seed, breakdown, data, options, control };
+        let Task { request, machine, layout, seed, breakdown, data, telemetry, points } = self;
+        let series = Series { machine, layout, seed, breakdown, data, telemetry, options, control };
         let estimate = series.estimate(points)?;
         assembly::check_memory(machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
         control.progress.estimate(estimate);

@@ -28,6 +28,7 @@ impl Experiment for OsuRequest {
             seed: self.seed,
             breakdown: self.breakdown,
             data: self.data,
+            telemetry: self.telemetry,
             points: &points,
         };
         task.report(options, control, |outcomes| {

@@ -56,6 +56,8 @@ pub(super) struct Series<'a> {
     pub breakdown: bool,
     /// Whether messages carry real bytes.
     pub data: bool,
+    /// The interval of telemetry.
+    pub telemetry: Option<Span>,
     pub options: &'a ExperimentOptions,
     pub control: Control<'a>,
 }
@@ -146,6 +148,7 @@ impl Series<'_> {
             breakdown: false,
             compute_scale: ComputeScale::default(),
             region: None,
+            telemetry: self.telemetry,
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;

@@ -12,10 +12,13 @@ use crate::experiment::ExperimentError;
 use crate::experiment::link_table::write_links;
 use crate::experiment::path::PathRecorder;
 use crate::network::SimulatedNetwork;
+use crate::telemetry::Telemetry;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use weft_engine::Progress;
 use weft_nic::Host;
-use weft_results::{ResultsWriter, Table};
+use weft_results::{ResultsError, ResultsWriter, Table};
 use weft_trace::Region;
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
@@ -42,6 +45,8 @@ pub(crate) struct Tally {
     /// The regions of interest; the breakdown of messages is that of the first.
     regions: Vec<RegionAccount>,
     epoch: Epoch,
+    /// Links and queues over time, where that is wanted.
+    telemetry: Option<Telemetry>,
 }
 
 /// The present epoch.
@@ -58,7 +63,7 @@ impl Default for Tally {
         let epoch = Epoch { end: Time::ZERO + FIRST_EPOCH, length: FIRST_EPOCH, events: 0 };
         let (programs, flows, stopwatches) = (Vec::new(), BTreeMap::new(), Vec::new());
         let (compared, regions) = (Compared::default(), Vec::new());
-        Tally { programs, flows, stopwatches, compared, regions, epoch }
+        Tally { programs, flows, stopwatches, compared, regions, epoch, telemetry: None }
     }
 }
 
@@ -143,6 +148,26 @@ impl Account {
     /// The counts.
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Looks at links and queues at every multiple of an interval from now on, unless it does.
+    pub fn watch_links(&mut self, interval: Span) {
+        self.tally.telemetry.get_or_insert_with(|| Telemetry::new(self.run, interval));
+    }
+
+    /// Runs the network up to a time, with looks at links and queues on the way where they are wanted and
+    /// there is a writer of their rows.
+    pub fn run_until<H: Host>(
+        &mut self,
+        network: &mut dyn SimulatedNetwork<H>,
+        until: Time,
+        interrupt: &AtomicBool,
+        writer: Option<&mut ResultsWriter>,
+    ) -> Result<Progress, ResultsError> {
+        match (&mut self.tally.telemetry, writer) {
+            (Some(telemetry), Some(writer)) => telemetry.run_until(network, until, interrupt, writer),
+            _ => Ok(network.run_until(until, interrupt)),
+        }
     }
 
     /// The messages of a program that were delivered.
@@ -278,11 +303,14 @@ impl Account {
 
     /// Writes the tables that are known at the end only. `ranks` are in order.
     pub fn write_tables<H: Host>(
-        &self,
+        &mut self,
         network: &dyn SimulatedNetwork<H>,
         ranks: &[RankReport],
         writer: &mut ResultsWriter,
     ) -> Result<(), ExperimentError> {
+        if let Some(telemetry) = &mut self.tally.telemetry {
+            telemetry.finish(network, network.now(), writer)?;
+        }
         if writer.wants(Table::Flows) {
             tables::flow_rows(self.run, &self.tally.flows).try_for_each(|row| writer.flow(row))?;
         }

@@ -48,6 +48,8 @@ pub(crate) struct Setup<'a> {
     pub compute_scale: ComputeScale,
     /// The region of interest that is reported.
     pub region: Option<Region>,
+    /// The interval of telemetry.
+    pub telemetry: Option<Span>,
 }
 
 /// Real bytes were asked for of an interface that has no memory.
@@ -101,7 +103,7 @@ impl RankRun {
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
         let Setup { run, machine, layout, programs, names, protocol, seed, threads, .. } = setup;
-        let Setup { data, breakdown, compute_scale, region, .. } = setup;
+        let Setup { data, breakdown, compute_scale, region, telemetry, .. } = setup;
         if data && !machine.nic.model().carries_data() {
             return Err(ExperimentError::input(NoData));
         }
@@ -143,6 +145,9 @@ impl RankRun {
         let mut account = Account::new(run, names, seating, tally);
         if let Some(region) = region {
             account.count_region(region);
+        }
+        if let Some(interval) = telemetry {
+            account.watch_links(interval);
         }
         if records {
             account.record_path();
@@ -216,7 +221,9 @@ impl RankRun {
     ) -> Result<Step, ExperimentError> {
         let until = self.account.epoch_end().min(save_at.unwrap_or(Time::NEVER));
         let before = self.network.events_handled();
-        let progress = self.network.run_until(until, around.interrupt.flag());
+        let flag = around.interrupt.flag();
+        let writer = around.writer.as_deref_mut();
+        let progress = self.account.run_until(&mut *self.network, until, flag, writer)?;
         self.account.count_events(self.network.events_handled() - before);
         let (writer, drawing) = (around.writer.as_deref_mut(), around.drawing.as_deref_mut());
         if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
@@ -364,8 +371,9 @@ impl RankRun {
     }
 
     /// Writes the tables that are known at the end only.
-    pub fn write_tables(&self, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
-        self.account.write_tables(&*self.network, &self.ranks(), writer)
+    pub fn write_tables(&mut self, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
+        let ranks = self.ranks();
+        self.account.write_tables(&*self.network, &ranks, writer)
     }
 }
 

@@ -142,6 +142,7 @@ pub(super) fn setup<'a>(
         breakdown: request.breakdown,
         compute_scale: request.compute_scale,
         region: request.region,
+        telemetry: request.telemetry,
     })
 }
 

@@ -81,6 +81,9 @@ pub struct TrafficRequest {
     pub warm_up: Option<Span>,
     /// One run of each point per seed.
     pub seeds: Vec<u64>,
+    /// The interval of telemetry in picoseconds; `None`: none is written.
+    #[serde(default, rename = "telemetry_ps", skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Span>,
 }
 
 /// A 95 % confidence interval.
@@ -475,7 +478,7 @@ impl Curve<'_> {
             }
             _ => Run::new(index, self.request.time, self.request.warm_up, network.window()),
         };
-        let run = run.unwrap_or_else(fresh);
+        let run = run.unwrap_or_else(|| fresh().with_telemetry(self.request.telemetry));
         Ok(Simulated { run, network, senders })
     }
 

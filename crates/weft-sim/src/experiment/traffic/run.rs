@@ -21,6 +21,7 @@ use super::offered::Offered;
 use crate::experiment::link_table::write_links;
 use crate::experiment::{ExperimentError, Interrupt};
 use crate::network::{Crossed, LostData, SimulatedNetwork};
+use crate::telemetry::Telemetry;
 use crate::timeline::TimelineWriter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -154,6 +155,8 @@ pub(super) struct Run {
     flows: BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
     /// Messages that their hosts notice after the epoch in which they came.
     unnoticed: Vec<MessageRow>,
+    /// Links and queues over the whole run, warm-up included, where that is wanted.
+    telemetry: Option<Telemetry>,
 }
 
 /// The surroundings of a run at its epochs.
@@ -190,7 +193,13 @@ impl Run {
             batch_p99s: Vec::new(),
             flows: BTreeMap::new(),
             unnoticed: Vec::new(),
+            telemetry: None,
         }
+    }
+
+    /// The same with a look at links and queues at every multiple of an interval, where there is one.
+    pub(super) fn with_telemetry(self, interval: Option<Span>) -> Run {
+        Run { telemetry: interval.map(|interval| Telemetry::new(self.index, interval)), ..self }
     }
 
     /// A run that ends when `messages` messages have come. `time` is how long those of an endpoint take on
@@ -266,7 +275,11 @@ impl Run {
             self.begin_measuring(network);
         }
         let until = self.next_epoch();
-        let progress = network.run_until(until, around.interrupt.flag());
+        let flag = around.interrupt.flag();
+        let progress = match (&mut self.telemetry, around.results.as_deref_mut()) {
+            (Some(telemetry), Some(results)) => telemetry.run_until(network, until, flag, results)?,
+            _ => network.run_until(until, flag),
+        };
         if progress == Progress::Interrupted {
             return Ok(Step::Interrupted);
         }
@@ -319,6 +332,9 @@ impl Run {
 
     fn begin_measuring(&mut self, network: &mut Traffic) {
         self.crossed_before = network.crossed();
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.before_reset(network);
+        }
         network.reset_counters();
         network.visit_outputs(&mut |output| output.flows.clear());
         self.flows.clear();
@@ -402,6 +418,9 @@ impl Run {
             self.write_messages(Time::NEVER, results)?;
             write_flows(self.index, &self.flows, results)?;
             write_links(self.index, network, self.time, results)?;
+            if let Some(telemetry) = &mut self.telemetry {
+                telemetry.finish(network, network.now(), results)?;
+            }
         }
         let limits = Limits::new(&self.before, network, self.time, TOLERANCE);
         let refused = limits.grown_ps as f64 / (f64::from(senders.max(1)) * self.time.as_ps() as f64);

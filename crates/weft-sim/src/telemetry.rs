@@ -1,0 +1,289 @@
+//! Telemetry: the traffic of links and the fill of queues over virtual time.
+//!
+//! ```text
+//!  virtual time  ├── interval ──┼── interval ──┼── …          look: counters of links since the last look,
+//!                               ▲              ▲                    queues that hold packets
+//!  level 0            a row per link and queue at each look
+//!  level 1            ten of them in one row …
+//! ```
+//! A look is between two events, at a multiple of the interval, and changes nothing. So a run with telemetry
+//! has the results of one without, and the rows do not depend on threads. What is kept between looks grows
+//! with the links of the machine and not with the time.
+
+use crate::network::{LinkUse, SimulatedNetwork};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use weft_engine::Progress;
+use weft_fabric::{LinkEnd, QueueSide};
+use weft_nic::Host;
+use weft_results::{QueueRow, RateRow, ResultsError, ResultsWriter, Table};
+use weft_units::{Bytes, PortId, Span, SwitchId, Time};
+
+/// Looks of a level that make one of the next.
+const LOOKS_PER_COARSER: u32 = 10;
+/// Levels: the coarsest has intervals 10,000 times as long as the finest.
+const LEVELS: usize = 5;
+
+/// Counters of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+struct Counters {
+    packets: u64,
+    packet_bytes: u64,
+    busy_ps: u64,
+    stall_ps: u64,
+    paused_ps: u64,
+}
+
+impl Counters {
+    fn of(link: &LinkUse) -> Counters {
+        Counters {
+            packets: link.packets,
+            packet_bytes: link.packet_bytes.get(),
+            busy_ps: link.busy.as_ps(),
+            stall_ps: link.stalled.as_ps(),
+            paused_ps: link.paused.as_ps(),
+        }
+    }
+
+    /// Field by field, modulo 2^64: counters that were set to zero meanwhile leave their old values behind as
+    /// a negative difference.
+    fn each(self, other: Counters, with: impl Fn(u64, u64) -> u64) -> Counters {
+        Counters {
+            packets: with(self.packets, other.packets),
+            packet_bytes: with(self.packet_bytes, other.packet_bytes),
+            busy_ps: with(self.busy_ps, other.busy_ps),
+            stall_ps: with(self.stall_ps, other.stall_ps),
+            paused_ps: with(self.paused_ps, other.paused_ps),
+        }
+    }
+
+    fn plus(self, other: Counters) -> Counters {
+        self.each(other, u64::wrapping_add)
+    }
+
+    fn minus(self, other: Counters) -> Counters {
+        self.each(other, u64::wrapping_sub)
+    }
+
+    fn row(self, (run, level): (u32, usize), (begin, end): (Time, Time), from: LinkEnd) -> RateRow {
+        let (from_endpoint, from_switch, from_port) = match from {
+            LinkEnd::Endpoint(endpoint) => (Some(endpoint), None, None),
+            LinkEnd::Port(switch, port) => (None, Some(switch), Some(port)),
+        };
+        RateRow {
+            run,
+            level: level as u32,
+            begin_ps: begin,
+            end_ps: end,
+            from_endpoint,
+            from_switch,
+            from_port,
+            packets: self.packets,
+            packet_bytes: Bytes::new(self.packet_bytes),
+            busy_ps: Span::from_ps(self.busy_ps),
+            stall_ps: Span::from_ps(self.stall_ps),
+            paused_ps: Span::from_ps(self.paused_ps),
+        }
+    }
+}
+
+/// A queue: its switch, its side (output or not), its port and its virtual channel.
+type QueueKey = (u32, bool, u32, u32);
+
+/// The fill of a queue over several looks.
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
+struct Fill {
+    most_packets: u32,
+    most_held: u64,
+    /// Sum over the looks.
+    held: u64,
+}
+
+impl Fill {
+    fn merge(&mut self, other: Fill) {
+        self.most_packets = self.most_packets.max(other.most_packets);
+        self.most_held = self.most_held.max(other.most_held);
+        self.held += other.held;
+    }
+}
+
+/// A level: what has happened since its interval began.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+struct Level {
+    began: Time,
+    /// Finished intervals of the level below.
+    intervals: u32,
+    /// Looks at queues.
+    looks: u64,
+    links: Vec<Counters>,
+    queues: BTreeMap<QueueKey, Fill>,
+}
+
+/// The telemetry of one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Telemetry {
+    run: u32,
+    interval: Span,
+    next: Time,
+    /// Counters at the last look.
+    before: Vec<Counters>,
+    levels: Vec<Level>,
+}
+
+impl Telemetry {
+    /// Telemetry of run number `run` with a look at every multiple of `interval`, from the beginning on.
+    pub fn new(run: u32, interval: Span) -> Telemetry {
+        let (next, levels) = (Time::ZERO + interval, vec![Level::default(); LEVELS]);
+        Telemetry { run, interval, next, before: Vec::new(), levels }
+    }
+
+    /// Runs the network as [`SimulatedNetwork::run_until`] does, and looks at it on the way.
+    pub fn run_until<H: Host>(
+        &mut self,
+        network: &mut dyn SimulatedNetwork<H>,
+        until: Time,
+        interrupt: &AtomicBool,
+        results: &mut ResultsWriter,
+    ) -> Result<Progress, ResultsError> {
+        loop {
+            let stop = self.next.min(until);
+            let progress = network.run_until(stop, interrupt);
+            if progress != Progress::Reached {
+                return Ok(progress);
+            }
+            if stop == self.next {
+                self.look(network, stop, results)?;
+                self.next = stop.saturating_add(self.interval);
+            }
+            if stop == until {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// The counters of the network are about to be set to zero.
+    pub fn before_reset<H: Host>(&mut self, network: &dyn SimulatedNetwork<H>) {
+        let mut number = 0;
+        network.visit_links(&mut |link| {
+            let before = at(&mut self.before, number);
+            *before = before.minus(Counters::of(&link));
+            number += 1;
+        });
+    }
+
+    /// The run has ended at `end`, within an interval of every level: writes what they have.
+    pub fn finish<H: Host>(
+        &mut self,
+        network: &dyn SimulatedNetwork<H>,
+        end: Time,
+        results: &mut ResultsWriter,
+    ) -> Result<(), ResultsError> {
+        if end > self.levels[0].began {
+            self.add(network);
+            self.levels[0].intervals = 1;
+        }
+        for level in 0..LEVELS {
+            if self.levels[level].intervals > 0 {
+                self.close(network, level, end, results)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at links and queues at the end of an interval.
+    fn look<H: Host>(
+        &mut self,
+        network: &dyn SimulatedNetwork<H>,
+        end: Time,
+        results: &mut ResultsWriter,
+    ) -> Result<(), ResultsError> {
+        self.add(network);
+        self.levels[0].intervals = LOOKS_PER_COARSER;
+        for level in 0..LEVELS {
+            if self.levels[level].intervals < LOOKS_PER_COARSER {
+                break;
+            }
+            self.close(network, level, end, results)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what has happened since the last look to the finest level.
+    fn add<H: Host>(&mut self, network: &dyn SimulatedNetwork<H>) {
+        let Telemetry { before, levels, .. } = self;
+        let finest = &mut levels[0];
+        let mut number = 0;
+        network.visit_links(&mut |link| {
+            let now = Counters::of(&link);
+            let since = now.minus(std::mem::replace(at(before, number), now));
+            let sum = at(&mut finest.links, number);
+            *sum = sum.plus(since);
+            number += 1;
+        });
+        network.visit_queues(&mut |queue| {
+            let key = (queue.switch.0, queue.side == QueueSide::Output, queue.port.0, queue.vc.0);
+            let (most_packets, held) = (queue.packets, queue.held.get());
+            finest.queues.entry(key).or_default().merge(Fill { most_packets, most_held: held, held });
+        });
+        finest.looks += 1;
+    }
+
+    /// Ends an interval of a level: writes its rows and hands it on to the next.
+    fn close<H: Host>(
+        &mut self,
+        network: &dyn SimulatedNetwork<H>,
+        level: usize,
+        end: Time,
+        results: &mut ResultsWriter,
+    ) -> Result<(), ResultsError> {
+        let empty = Level { began: end, ..Level::default() };
+        let closed = std::mem::replace(&mut self.levels[level], empty);
+        let (of, times) = ((self.run, level), (closed.began, end));
+        if results.wants(Table::Rates) {
+            let (mut number, mut outcome) = (0, Ok(()));
+            network.visit_links(&mut |link| {
+                let counters = closed.links.get(number).copied().unwrap_or_default();
+                number += 1;
+                if outcome.is_ok() && counters != Counters::default() {
+                    outcome = results.rate(counters.row(of, times, link.from));
+                }
+            });
+            outcome?;
+        }
+        for (&(switch, is_output, port, vc), fill) in &closed.queues {
+            results.queue(QueueRow {
+                run: self.run,
+                level: level as u32,
+                begin_ps: closed.began,
+                end_ps: end,
+                switch: SwitchId(switch),
+                port: PortId(port),
+                virtual_channel: vc,
+                side: if is_output { "output" } else { "input" }.to_owned(),
+                most_packets: fill.most_packets,
+                most_held_bytes: Bytes::new(fill.most_held),
+                mean_held_bytes: Bytes::new(fill.held / closed.looks.max(1)),
+            })?;
+        }
+        let Some(coarser) = self.levels.get_mut(level + 1) else { return Ok(()) };
+        coarser.intervals += 1;
+        coarser.looks += closed.looks;
+        for (number, counters) in closed.links.into_iter().enumerate() {
+            let sum = at(&mut coarser.links, number);
+            *sum = sum.plus(counters);
+        }
+        for (key, fill) in closed.queues {
+            coarser.queues.entry(key).or_default().merge(fill);
+        }
+        Ok(())
+    }
+}
+
+/// The counters of a link, by its number.
+fn at(links: &mut Vec<Counters>, number: usize) -> &mut Counters {
+    if links.len() <= number {
+        links.resize(number + 1, Counters::default());
+    }
+    &mut links[number]
+}
