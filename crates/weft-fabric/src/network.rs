@@ -66,8 +66,10 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         self
     }
 
-    /// Makes switches route by tables while links are off, before the run begins.
+    /// Makes switches route by tables while links are off, before the run begins. The parameters of the
+    /// network must have [a channel for them](crate::parameters::ChannelParameters::detours).
     pub fn reroute(&mut self, reroutes: Reroutes) {
+        assert!(self.constants.switch.channels.detours, "tables need a channel of their own");
         self.constants.reroutes = Some(Box::new(reroutes));
     }
 

@@ -5,6 +5,7 @@ use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arr
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_engine::{InitialState, Progress, Simulation};
+use weft_fabric::parameters::{FlowControl, PauseParameters, SwitchKind};
 use weft_fabric::{
     FaultParameters, InForce, LinkEnd, LinkReport, Network, OffTimes, Reroutes, Stretch, census,
     check_credits, check_packets, stuck,
@@ -282,15 +283,27 @@ fn changes_of_routes_close_no_circle() {
         Outage::new(&layout, &times, |switch, port| (switch.0 * 5 + port.0) % 11 == which)
     };
     let outages = [outage(300, 0), outage(700, 4), outage(850, 7)];
-    for (kind, seed) in KINDS.into_iter().flat_map(|kind| [1, 2, 3].map(|seed| (kind, seed))) {
-        let machine = plain(layout.clone(), kind, 1);
+    let pause =
+        FlowControl::Pause(PauseParameters { headroom: None, hysteresis: None, response: Span::ZERO });
+    let flows = [(FlowControl::Credits, 1), (FlowControl::Credits, 2), (pause, 1), (FlowControl::Drop, 1)];
+    for (kind, (flow_control, seed)) in KINDS.into_iter().flat_map(|kind| flows.map(|flow| (kind, flow))) {
+        let is_combined = matches!(kind, SwitchKind::CombinedInputOutput(_));
+        if is_combined && flow_control == pause {
+            continue;
+        }
+        let mut machine = plain(layout.clone(), kind, 1);
+        machine.switch.flow_control = flow_control;
+        if flow_control == pause {
+            machine.switch.channels.detours = true;
+            machine.switch.buffer += machine.largest_headroom();
+        }
         let script = random_script(&layout, 256, Load { packets: 80, gap_ps: 40_000, seed });
         let around = (&outages[..], Some(Span::from_ps(60_000)));
         let mut run = Simulation::new(begin_outages(&machine, &script, around), 1);
         checked(&mut run);
         let lost = census(&run).faults;
         assert!(lost.reconfigured > 50, "{kind:?}: {lost:?}");
-        assert_eq!(lost.lost(), lost.reconfigured + lost.dead + lost.unreachable);
+        assert_eq!(lost.full > 0, flow_control == FlowControl::Drop, "{kind:?}: {lost:?}");
         // What passes goes the way that it would go through a queue.
         let initial = begin_outages(&machine, &script, around);
         let initial = InitialState { model: initial.model.queueing_always(), ..initial };
