@@ -123,7 +123,7 @@ pub struct Machine<T = Layout> {
 pub type Run<T = Layout> = Simulation<Network<T, Scripted>>;
 
 impl<T: Topology + Routing + Clone + Sync> Machine<T> {
-    fn parameters(&self) -> NetworkParameters<T> {
+    pub fn parameters(&self) -> NetworkParameters<T> {
         NetworkParameters {
             layout: self.layout.clone(),
             format: self.format,
