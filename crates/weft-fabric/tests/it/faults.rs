@@ -274,7 +274,8 @@ fn failures_that_come_and_go_conserve_packets_and_credits() {
 
 /// Catches packets of old and new routes that wait for each other: in a cube of five dimensions under more
 /// load than it carries, with small buffers and routes that change every half microsecond, for every kind of
-/// switch and each way to keep buffers from overflowing. All that is not dropped arrives.
+/// switch and each way to keep buffers from overflowing, with 1, 2, 3 and 8 threads. All that is not dropped
+/// arrives.
 #[test]
 fn changes_of_routes_close_no_circle() {
     let layout = torus(&[2, 2, 2, 2, 2], false, 1, true);
@@ -304,6 +305,12 @@ fn changes_of_routes_close_no_circle() {
         let lost = census(&run).faults;
         assert!(lost.reconfigured > 50, "{kind:?}: {lost:?}");
         assert_eq!(lost.full > 0, flow_control == FlowControl::Drop, "{kind:?}: {lost:?}");
+        let state = run.save().unwrap();
+        for threads in [2, 3, 8] {
+            let mut other = Simulation::new(begin_outages(&machine, &script, around), threads);
+            checked(&mut other);
+            assert!(other.save().unwrap() == state, "{kind:?}, {flow_control:?}, {threads} threads");
+        }
         // What passes goes the way that it would go through a queue.
         let initial = begin_outages(&machine, &script, around);
         let initial = InitialState { model: initial.model.queueing_always(), ..initial };

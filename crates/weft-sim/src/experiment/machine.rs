@@ -17,8 +17,8 @@ use weft_machine::{
 };
 use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
-    Attachment, ChannelPlan, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Topology as _,
-    WithChannels, figures_with_progress, prove, prove_classes,
+    Attachment, ChannelPlan, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Routing as _,
+    Topology as _, WithChannels, figures_with_progress, prove, prove_classes,
 };
 use weft_units::{Bytes, EndpointId, PortId, SwitchId};
 
