@@ -133,8 +133,8 @@ pub struct FaultCounts {
     pub dead: u64,
     /// Lost in a switch from which no link led towards their destination.
     pub unreachable: u64,
-    /// Lost in a switch because tables that route around failures gave way to others: the old ones had brought
-    /// them where the new ones could not have.
+    /// Lost in a switch because tables that route around failures gave way to others: the old ones had
+    /// brought them where the new ones could not have.
     pub reconfigured: u64,
     /// Lost because the buffer behind the link was full: at its tail under drop; under pause, because the
     /// head-room was too small.

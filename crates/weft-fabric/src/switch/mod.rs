@@ -150,8 +150,8 @@ impl Switch {
         }
     }
 
-    /// Drops the packets in its input buffers for which `cause` names one: see [withdrawal]. Copies of packets
-    /// for groups stay.
+    /// Drops the packets in its input buffers for which `cause` names one: see [withdrawal]. Copies of
+    /// packets for groups stay.
     #[cold]
     pub(crate) fn withdraw<T: Routing>(
         &mut self,

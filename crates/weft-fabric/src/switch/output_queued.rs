@@ -164,8 +164,8 @@ impl OutputQueued {
         self.wanted[to / 64] |= 1 << (to % 64);
     }
 
-    /// See [`Switch::withdraw`](super::Switch::withdraw). What has moved to an output waits for nothing but its
-    /// own link, and stays.
+    /// See [`Switch::withdraw`](super::Switch::withdraw). A packet that has moved to an output waits for
+    /// nothing but its own link, and stays.
     pub(super) fn withdraw<T: Routing>(
         &mut self,
         cause: impl Fn(Channel, &Packet) -> Option<FaultCounts>,

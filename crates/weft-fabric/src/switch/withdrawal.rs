@@ -40,7 +40,7 @@ impl Ports {
         self.ports[usize::from(output)].waiting -= constants.packet_bytes(packet).get() as u32;
     }
 
-    /// What waited for credits of an output may be there no more.
+    /// Ends the stall of an output: the packets that waited for its credits may be there no more.
     pub(super) fn end_stall(&mut self, output: usize, now: Time) {
         let port = &mut self.ports[output];
         if std::mem::take(&mut port.stalls) {

@@ -187,8 +187,8 @@ fn headroom(machine: &Machine, layout: &Layout) -> Vec<HeadroomLine> {
     parameters.headroom().into_iter().map(line).collect()
 }
 
-/// The proof that no packets wait for each other in a circle, or the circle, under a flow control. The channel
-/// of tables around failures is not among the routing's.
+/// The proof that no packets wait for each other in a circle, or the circle, under a flow control. The
+/// channel of tables around failures is not among the routing's.
 fn channel_proof(flow_control: FlowControl, layout: &Layout, plan: ChannelPlan) -> Result<String, String> {
     let plan = ChannelPlan { routing: layout.virtual_channels().max(1), ..plan };
     let of_channels = || {
