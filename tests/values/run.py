@@ -5,12 +5,14 @@ Usage: run.py [--weft PATH] [--machine NAME] [--page FILE]
 
 A number that changes no figure of any benchmark, doubled or halved, must stand in without_effect.toml beside
 this file with its reason, and one that stands there must change none: otherwise the test fails. A value that
-is refused counts as one that acts: it is a limit. --page writes the table of the book.
+is refused counts as one that acts: it is a limit. --page writes the table of the book. Keys that no shipped
+machine has stand in features.toml, each with a command in which it acts; `--machine features` runs these alone.
 """
 
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -206,6 +208,31 @@ def check(weft: str, machine: str, known: dict[str, str]) -> tuple[list[str], li
     return rows, problems
 
 
+def figure_with(weft: str, feature: dict[str, str], value: str) -> str:
+    """The figures of a feature's command with that value of its key."""
+    words = shlex.split(feature["command"].replace("VALUE", value))
+    short = ["--time", "20us", "--warm-up", "10us"] if words[0] == "traffic" else []
+    return run(weft, [*words, *short])
+
+
+def check_features(weft: str) -> tuple[list[str], list[str]]:
+    """The table of the keys that no shipped machine has, and those that change nothing."""
+    rows, problems = [], []
+    for feature in tomllib.loads((HERE / "features.toml").read_text())["feature"]:
+        key, value = feature["key"], feature["value"]
+        base = figure_with(weft, feature, value)
+        if base.startswith("refused"):
+            sys.exit(f"{key}: its command does not run: {base}")
+        options = [text for text in (scaled(value, 2), scaled(value, 0.5)) if text]
+        changed = [text for text in options if figure_with(weft, feature, text) != base]
+        print(f"{key}: {', '.join(changed) or 'nothing'}", flush=True)
+        if not changed:
+            problems.append(f"{key} = {value} changes nothing: {feature['command']}")
+        machine = re.search(r"-m (\S+)", feature["command"])
+        rows.append(f"| `{key}` | {value} | {machine[1] if machine else '?'} |")
+    return rows, problems
+
+
 def main() -> None:
     """Checks the machines, one after the other."""
     parser = argparse.ArgumentParser(
@@ -216,8 +243,13 @@ def main() -> None:
     parser.add_argument("--page", type=Path)
     arguments = parser.parse_args()
     known = tomllib.loads((HERE / "without_effect.toml").read_text())
-    machines = [arguments.machine] if arguments.machine else list(known)
+    machines = [arguments.machine] if arguments.machine else [*known, "features"]
     problems, page = [], []
+    if "features" in machines:
+        machines.remove("features")
+        rows, problems = check_features(arguments.weft)
+        head = ["## Keys that no shipped machine has", "", "| key | from the value | acts on |", "|---|---|---|"]
+        page = [*head, *rows, ""]
     for machine in machines:
         rows, wrong = check(arguments.weft, machine, known[machine])
         problems += wrong

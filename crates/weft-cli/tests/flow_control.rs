@@ -42,6 +42,30 @@ fn an_incast_waits_pauses_or_loses() {
     }
 }
 
+/// Catches a hot spot that holds up other traffic less under pause than under credits, as much under drop, or
+/// at all where there is none: the table of the book, with less time.
+#[test]
+fn the_victim_of_a_hot_spot_goes_on_where_packets_are_dropped() {
+    let run = |pattern: &str, flow: &str| {
+        let command = format!(
+            "traffic -m ethernet-100g-spineleaf --set topology.leaves=4 --set topology.spines=8 \
+             --set topology.endpoints_per_leaf=8 --set fabric.flow_control={flow} --pattern {pattern} \
+             --layer fabric --load 0.6 --size 4K --time 200us --warm-up 200us --check --quiet --json"
+        );
+        json(&words(&command))["rows"][0].clone()
+    };
+    // A tenth goes to endpoint 0, whose link is 1/32 of all.
+    let victim = |flow: &str| {
+        let row = run("hotspot", flow);
+        (row["accepted_load"].as_f64().unwrap() - 1.0 / 32.0) / (0.6 * 0.9 * 30.0 / 31.0)
+    };
+    let (credits, pause, drop) = (victim("credits"), victim("pause"), victim("drop"));
+    assert!(credits < 0.6 && (pause - credits).abs() < 0.05, "credits {credits}, pause {pause}");
+    assert!((0.75..0.97).contains(&drop), "drop {drop}");
+    let whole = run("uniform", "pause")["accepted_load"].as_f64().unwrap();
+    assert!(whole > 0.58, "without a hot spot {whole} of 0.6");
+}
+
 /// Catches a loss under pause that passes for a result: it must end the run, and name the buffer.
 #[test]
 fn a_headroom_that_is_too_small_ends_the_run_as_lost_data() {

@@ -14,8 +14,8 @@ use crate::link_layer::{LayerKind, LayerState, Load};
 use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, FasterLink, FlowControl, Forwarding, PacketFormat, Speedup,
-    SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, FasterLink, FlowControl, Forwarding, PacketFormat, Speedup, SwitchKind,
+    SwitchParameters,
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
 use crate::switch::{Crossbar, CrossbarPace, Gauges, OutputQueued, Peer, Port, Ports, Switch};
@@ -219,8 +219,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
     /// # Errors
     /// A number that the routing and the traffic classes cannot share.
     pub fn plan(&self) -> Result<ChannelPlan, UnevenChannels> {
-        let ChannelParameters { total, lane, classes } = self.switch.channels;
-        ChannelPlan::new(total, self.layout.virtual_channels(), classes.count(), lane)
+        self.switch.channels.plan(self.layout.virtual_channels())
     }
 
     /// The constants of the network, if its parameters fit together.

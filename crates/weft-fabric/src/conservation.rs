@@ -62,12 +62,13 @@ impl fmt::Display for Census {
         write!(
             f,
             " and {} are accounted for: {delivered} delivered, {} lost by chance, \
-             {} on dead links, {} cut off from their destination, {} where buffers were full, {buffered} in \
-             buffers, {on_links} on links",
+             {} on dead links, {} cut off from their destination, {} as tables changed, {} where buffers \
+             were full, {buffered} in buffers, {on_links} on links",
             self.accounted(),
             faults.dropped,
             faults.dead,
             faults.unreachable,
+            faults.reconfigured,
             faults.full
         )
     }

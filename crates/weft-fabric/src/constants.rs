@@ -67,6 +67,16 @@ impl Constants {
         (0..self.vcs as u8).step_by(self.plan.routing as usize)
     }
 
+    /// The channel of a lane for packets that tables route, as routings know it, where there are tables.
+    pub(crate) fn detour_channel(&self) -> u32 {
+        self.plan.routing - 1
+    }
+
+    /// Whether a channel is one of those of the tables, where there are tables.
+    pub(crate) fn is_detour(&self, vc: u8) -> bool {
+        self.plan.of_routing(vc.into()) == self.detour_channel()
+    }
+
     /// The credits with which the sender to an input buffer begins.
     pub(crate) fn initial_credits(&self) -> Credits {
         if self.has_credits { Credits::new(self.buffer) } else { Credits::UNLIMITED }

@@ -133,6 +133,9 @@ pub struct FaultCounts {
     pub dead: u64,
     /// Lost in a switch from which no link led towards their destination.
     pub unreachable: u64,
+    /// Lost in a switch because tables that route around failures gave way to others: the old ones had
+    /// brought them where the new ones could not have.
+    pub reconfigured: u64,
     /// Lost because the buffer behind the link was full: at its tail under drop; under pause, because the
     /// head-room was too small.
     pub full: u64,
@@ -145,9 +148,21 @@ pub struct FaultCounts {
 }
 
 impl FaultCounts {
+    /// None.
+    pub(crate) const NONE: FaultCounts = FaultCounts {
+        dropped: 0,
+        dead: 0,
+        unreachable: 0,
+        reconfigured: 0,
+        full: 0,
+        corrupted: 0,
+        duplicated: 0,
+        reordered: 0,
+    };
+
     /// Packets that went no further.
     pub fn lost(&self) -> u64 {
-        self.dropped + self.dead + self.unreachable + self.full
+        self.dropped + self.dead + self.unreachable + self.reconfigured + self.full
     }
 
     /// Whether every packet arrived once, whole and in its turn.
@@ -161,6 +176,7 @@ impl std::ops::AddAssign for FaultCounts {
         self.dropped += other.dropped;
         self.dead += other.dead;
         self.unreachable += other.unreachable;
+        self.reconfigured += other.reconfigured;
         self.full += other.full;
         self.corrupted += other.corrupted;
         self.duplicated += other.duplicated;

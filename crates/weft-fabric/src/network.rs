@@ -66,8 +66,10 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         self
     }
 
-    /// Makes switches route by tables while links are off, before the run begins.
+    /// Makes switches route by tables while links are off, before the run begins. The parameters of the
+    /// network must have [a channel for them](crate::parameters::ChannelParameters::detours).
     pub fn reroute(&mut self, reroutes: Reroutes) {
+        assert!(self.constants.switch.channels.detours, "tables need a channel of their own");
         self.constants.reroutes = Some(Box::new(reroutes));
     }
 
@@ -230,18 +232,17 @@ impl<N: Interface> Site<N> {
         Bytes::new(self.endpoints.iter().map(|e| e.received_payload).sum())
     }
 
-    /// Packets of its endpoints that tables routed at its switch, and packets that it dropped because no link
-    /// led towards their destination, both since the counters were last reset.
-    pub fn detours(&self) -> (u64, u64) {
+    /// Packets of its endpoints that tables routed at its switch, and packets that it dropped because they
+    /// could not go on, both since the counters were last reset.
+    pub fn detours(&self) -> (u64, FaultCounts) {
         let detours = &self.switch.ports().detours;
-        (detours.rerouted, detours.cut_off)
+        (detours.rerouted, detours.lost)
     }
 
     /// Packets that its links and those of its endpoints have lost, corrupted, … since the run began.
     pub fn faults(&self) -> FaultCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
-        let mut counts =
-            FaultCounts { unreachable: self.switch.ports().detours.cut_off_in_all(), ..Default::default() };
+        let mut counts = self.switch.ports().detours.lost_in_all();
         injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
         let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
         let layers = layers.chain(&self.switch.ports().layers);
@@ -343,13 +344,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
                 let Network { topology, constants, .. } = self;
                 let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
                 let mut context = SwitchContext { now, topology, constants, sink };
-                if let Some(reroutes) = &constants.reroutes
-                    && !packet.is_multicast()
-                    && reroutes.cut_off(now, site.switch.ports().switch, packet.destination)
-                {
-                    return site.switch.ports_mut().discard(packet, &mut context);
+                match &constants.reroutes {
+                    None => site.switch.arrive(packet, undisturbed_until, &mut context),
+                    Some(reroutes) => {
+                        reroutes.arrive(&mut site.switch, packet, undisturbed_until, &mut context);
+                    }
                 }
-                site.switch.arrive(packet, undisturbed_until, &mut context);
             }
             Entity::Endpoint(index) => {
                 self.handle_at_endpoint(site, (index, &event.payload), output, context)
@@ -419,7 +419,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     ) {
         let (now, Network { topology, constants, .. }) = (context.now(), self);
         let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
-        site.switch.decide(&mut SwitchContext { now, topology, constants, sink });
+        let mut context = SwitchContext { now, topology, constants, sink };
+        match &constants.reroutes {
+            None => site.switch.decide(&mut context),
+            Some(reroutes) => reroutes.decide(&mut site.switch, &mut context),
+        }
     }
 }
 

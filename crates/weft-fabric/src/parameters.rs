@@ -3,7 +3,7 @@
 use crate::traffic_class::TrafficClasses;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use weft_topo::LaneChoice;
+use weft_topo::{ChannelPlan, LaneChoice, UnevenChannels};
 use weft_units::{BitRate, Bytes, Clock, Span};
 
 /// Bytes of every packet.
@@ -188,6 +188,24 @@ pub struct ChannelParameters {
     pub lane: LaneChoice,
     /// The traffic classes.
     pub classes: TrafficClasses,
+    /// Whether each lane has one channel more than the routing needs, for packets that [tables route around
+    /// failures](crate::Reroutes).
+    pub detours: bool,
+}
+
+impl ChannelParameters {
+    /// Channels of a lane of a class, for a routing that needs `routing` of them.
+    pub fn of_lane(&self, routing: u32) -> u32 {
+        routing.max(1) + u32::from(self.detours)
+    }
+
+    /// The channels of a link, for a routing that needs `routing` of them.
+    ///
+    /// # Errors
+    /// A total that routing and traffic classes cannot share.
+    pub fn plan(&self, routing: u32) -> Result<ChannelPlan, UnevenChannels> {
+        ChannelPlan::new(self.total, self.of_lane(routing), self.classes.count(), self.lane)
+    }
 }
 
 /// A switch.

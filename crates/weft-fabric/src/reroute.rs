@@ -4,26 +4,44 @@
 //!   links     ──── fail ─────────── come back ─────────────────►  virtual time
 //!                   ├─ reaction ─┤   ├─ reaction ─┤
 //!   routes    own routing        │ tables         │ own routing
+//!
+//!   channels of the routing  ══ own routing ══► ─┐ at the next switch, while tables are in force
+//!   channel of the tables                        └─► ══ tables ══════════════════════════► destination
 //! ```
 //! All switches change over at one instant, a reaction time after the links. The tables of every set of links
 //! that are off together are computed before the run ([`weft_topo::UpDownTables`]). Where none are in force,
-//! the machine's own routing routes; what it had written into a packet is erased where tables route, so that
-//! it begins anew afterwards.
+//! the machine's own routing routes.
 //!
-//! A packet whose destination no link leads to any more is dropped by the next switch that it comes to.
+//! Tables have a virtual channel of their own in each lane. A packet that they have routed once stays with
+//! them until it arrives, by the last tables where none are in force any more. So packets of the routing may
+//! wait for packets of the tables, and never the other way round: where neither the turns of the routing nor
+//! those of the tables close a circle, those of both do not.
+//!
+//! Other tables may turn up and down the other way. When tables follow others, each switch drops what waits
+//! in its input buffers of the tables' channel, as Autonet does with all packets, at its first clock edge.
+//! What was on a link then goes on by the new tables if they could have brought it where it comes to, and is
+//! dropped if not.
+//!
+//! A packet whose destination no link leads to any more is dropped by the switch that it is in, or by the
+//! next that it comes to.
 //!
 //! # Not modelled
 //! How switches learn of failures: messages of a subnet manager or of a protocol take no bandwidth, and all
-//! of them have come after the reaction time. Packets that are on their way when routes change may turn from
-//! the way down to a way up, which the proof of freedom from deadlock does not cover.
+//! of them have come after the reaction time.
 //!
 //! # Source
 //! Schroeder et al., Autonet: a high-speed, self-configuring local area network using point-to-point links,
-//! IEEE JSAC 9(8), 1991, section 5 (up*/down* routing) and section 6 (reconfiguration).
+//! IEEE JSAC 9(8), 1991, section 5 (up*/down* routing) and section 6 (reconfiguration). A channel from which
+//! no packet goes back to the others: J. Duato, A new theory of deadlock-free adaptive routing in wormhole
+//! networks, IEEE TPDS 4(12), 1993.
 
+use crate::channel::Channel;
+use crate::constants::Constants;
+use crate::fault::FaultCounts;
 use crate::packet::Packet;
-use weft_topo::{AtSwitch, LocalView, NextHop, RouteState, UpDownTables, Wiring};
-use weft_units::{EndpointId, SwitchId, Time, VcId};
+use crate::switch::{Sink, Switch, SwitchContext};
+use weft_topo::{AtSwitch, LegalPorts, LocalView, Routing, Topology, UpDownTables, Wiring};
+use weft_units::{EndpointId, PortId, Time};
 
 /// The tables that are in force from some time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,41 +65,136 @@ pub struct Reroutes {
     pub is_adaptive: bool,
 }
 
+/// A packet that went no further since no link led towards its destination.
+const UNREACHABLE: FaultCounts = FaultCounts { unreachable: 1, ..FaultCounts::NONE };
+/// A packet that went no further since tables gave way to others.
+const RECONFIGURED: FaultCounts = FaultCounts { reconfigured: 1, ..FaultCounts::NONE };
+
 impl Reroutes {
-    /// The tables in force at `now`.
-    fn in_force(&self, now: Time) -> Option<&UpDownTables> {
-        let since = self.timeline.partition_point(|change| change.from <= now);
-        let current = self.timeline.get(since.checked_sub(1)?)?;
-        current.tables.map(|number| &self.tables[number])
+    /// Changes of routes up to `now`.
+    fn changes(&self, now: Time) -> usize {
+        self.timeline.partition_point(|change| change.from <= now)
     }
 
-    /// Whether tables are in force that lead from a switch nowhere near an endpoint.
-    #[cold]
-    pub(crate) fn cut_off(&self, now: Time, at: SwitchId, to: EndpointId) -> bool {
-        self.in_force(now).is_some_and(|tables| !tables.lead(&self.wiring, at, to))
+    /// The time of the first change after so many; [`Time::NEVER`]: there is none.
+    fn change_after(&self, changes: usize) -> Time {
+        self.timeline.get(changes).map_or(Time::NEVER, |change| change.from)
     }
 
-    /// The next hop of a packet where tables are in force.
+    /// The tables in force after so many changes.
+    fn in_force(&self, changes: usize) -> Option<usize> {
+        self.timeline[..changes].last()?.tables
+    }
+
+    /// The last tables that were in force by then.
+    fn latest(&self, changes: usize) -> Option<usize> {
+        self.timeline[..changes].iter().rev().find_map(|change| change.tables)
+    }
+
+    /// The ports that a packet at a switch may take by tables; `None`: the machine's own routing routes it.
+    fn ports(
+        &self,
+        changes: usize,
+        at: AtSwitch,
+        (to, is_detoured): (EndpointId, bool),
+    ) -> Option<LegalPorts<'_>> {
+        let Reroutes { wiring, tables, .. } = self;
+        match is_detoured {
+            true => Some(tables[self.latest(changes)?].ports(wiring, at, to)),
+            false => Some(tables[self.in_force(changes)?].first_ports(wiring, at.switch, to)),
+        }
+    }
+
+    /// The next port of a packet where tables route it. It leaves by the channel of the tables.
     #[cold]
-    pub(crate) fn next_hop(
+    pub(crate) fn next_port(
         &self,
         now: Time,
-        at: AtSwitch,
-        packet: &mut Packet,
+        (at, is_detoured): (AtSwitch, bool),
+        to: EndpointId,
         view: &mut impl LocalView,
-    ) -> Option<NextHop> {
-        let tables = self.in_force(now)?;
-        packet.route = RouteState::default();
-        let mut ports = tables.ports(&self.wiring, at, packet.destination);
+    ) -> Option<PortId> {
+        let mut ports = self.ports(self.changes(now), at, (to, is_detoured))?;
         let port = if self.is_adaptive {
             let turn = view.random();
             ports.shortest_queue(turn, |port| view.queued(port))
         } else {
-            ports.of_destination(packet.destination)
+            ports.of_destination(to)
         };
-        // Cut off while it waited here: whoever comes next drops it.
-        // Tables need one virtual channel. The first: the machine's own routing, which takes over when they
-        // are no longer in force, begins with it.
-        Some(NextHop { port: port.unwrap_or_else(|| self.wiring.any_port(at.switch)), vc: VcId(0) })
+        Some(port.expect("what cannot go on is dropped when it comes, or when routes change"))
+    }
+
+    /// A packet's head comes to a switch.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn arrive<T: Topology + Routing>(
+        &self,
+        switch: &mut Switch,
+        packet: &Packet,
+        undisturbed_until: Time,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        self.change_over(switch, context);
+        let SwitchContext { now, constants, .. } = *context;
+        let changes = self.changes(now);
+        if !packet.is_multicast() {
+            let ports = switch.ports_mut();
+            let from = packet.channel();
+            let (at, is_detoured) = (ports.position(from, constants), constants.is_detour(from.vc));
+            let legal = self.ports(changes, at, (packet.destination, is_detoured));
+            if legal.is_some_and(|legal| legal.is_empty()) {
+                ports.detours.lost += if is_detoured { RECONFIGURED } else { UNREACHABLE };
+                return ports.discard(packet, context);
+            }
+        }
+        // Until routes change, what passes and what queues goes the same way.
+        let undisturbed_until = undisturbed_until.min(self.change_after(changes));
+        switch.arrive(packet, undisturbed_until, context);
+        self.await_change(switch, constants);
+    }
+
+    /// A switch arbitrates at a clock edge.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn decide<T: Routing>(
+        &self,
+        switch: &mut Switch,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        self.change_over(switch, context);
+        switch.decide(context);
+        self.await_change(switch, context.constants);
+    }
+
+    /// Carries out the changes of routes that have come.
+    fn change_over<T: Routing>(&self, switch: &mut Switch, context: &mut SwitchContext<'_, T, impl Sink>) {
+        let SwitchContext { now, constants, .. } = *context;
+        let changes = self.changes(now);
+        let before = std::mem::replace(&mut switch.ports_mut().detours.changes, changes as u32) as usize;
+        if before == changes || switch.packets() == 0 {
+            return;
+        }
+        let is_outdated = self.latest(before) != self.latest(changes);
+        let in_force = self.in_force(changes).map(|number| &self.tables[number]);
+        let at = switch.ports().switch;
+        let cause = |from: Channel, packet: &Packet| {
+            if constants.is_detour(from.vc) {
+                return is_outdated.then_some(RECONFIGURED);
+            }
+            let leads = in_force.is_none_or(|tables| tables.lead(&self.wiring, at, packet.destination));
+            (!leads).then_some(UNREACHABLE)
+        };
+        switch.withdraw(cause, context);
+    }
+
+    /// Makes sure that a switch with packets carries out the next change at its first clock edge.
+    fn await_change(&self, switch: &mut Switch, constants: &Constants) {
+        if switch.packets() > 0 {
+            let ports = switch.ports_mut();
+            let next = self.change_after(ports.detours.changes as usize);
+            if next < Time::NEVER {
+                ports.arbitrate_at_or_after(next, constants);
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ use weft_fabric::parameters::{
     IdealParameters, PacketFormat, PauseParameters, Speedup, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{ErrorRate, LinkParameters};
-use weft_topo::{ChannelPlan, GraphClass, LaneChoice};
+use weft_topo::{GraphClass, LaneChoice};
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
 section! {
@@ -337,6 +337,7 @@ pub(super) fn check(
         payload: format.as_ref().map(|format| format.payload),
     };
     let switch = switch.map(|switch| check_switch(switch, &context, reader));
+    let detours = fabric.reroute.as_ref().is_some_and(|entry| entry.value == RerouteName::UpDown);
     let ideal = ideal.map(|ideal| IdealParameters {
         latency: ideal.latency.value,
         gap: ideal.gap.value,
@@ -356,7 +357,8 @@ pub(super) fn check(
     if switch.is_none() {
         reader.missing(location, "", "switch");
     }
-    let (links, switch) = (links??, switch??);
+    let (links, mut switch) = (links??, switch??);
+    switch.channels.detours = detours;
     let whole = format.header + format.footer + format.payload;
     let in_credits = |bytes: Bytes| match switch.credit {
         CreditUnit::Bytes => bytes,
@@ -452,15 +454,16 @@ fn check_channels(
     at: Location,
     reader: &mut Reader<'_>,
 ) -> Option<u32> {
-    let ChannelParameters { total, lane, classes } = switch.channels;
-    let needed = of_routing.max(1).saturating_mul(classes.count());
+    let ChannelParameters { total, classes, detours, .. } = switch.channels;
+    let needed = switch.channels.of_lane(of_routing).saturating_mul(classes.count());
     let fitting = MAX_CHANNELS / needed;
-    let reason = match ChannelPlan::new(total, of_routing, classes.count(), lane) {
+    let tables = if detours { ", and those of rerouting one," } else { "" };
+    let reason = match switch.channels.plan(of_routing) {
         Ok(plan) if plan.total() <= MAX_CHANNELS => return Some(plan.total()),
         Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),
         Err(_) => format!(
-            "{} virtual channels cannot be shared evenly: the routing needs {of_routing} for each \
-             of {} traffic classes",
+            "{} virtual channels cannot be shared evenly: the routing needs {of_routing}{tables} \
+             for each of {} traffic classes",
             total.unwrap_or(0),
             classes.count()
         ),
@@ -787,6 +790,7 @@ fn check_switch(
         total: raw.virtual_channels.as_ref().map(|entry| entry.value),
         lane: lane?.map_or(LaneChoice::Flow, |entry| entry.value),
         classes: classes?,
+        detours: false,
     };
     Some(SwitchParameters {
         kind: kind?,

@@ -64,6 +64,9 @@ pub struct Totals {
     /// Packets that switches dropped as no link led towards their destination.
     #[serde(default)]
     pub dropped_unreachable: u64,
+    /// Packets that switches dropped as tables around failures gave way to others.
+    #[serde(default)]
+    pub dropped_reconfigured: u64,
     /// Copies that links made of packets.
     #[serde(default)]
     pub duplicated: u64,

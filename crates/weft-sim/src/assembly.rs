@@ -18,7 +18,7 @@ pub use failures::{FailureState, Failures, failures};
 pub use faults::{Faults, faults};
 pub use groups::{MachineGroup, groups, machine_groups};
 
-use weft_fabric::parameters::{ChannelParameters, CreditUnit, FlowControl, IdealParameters, SwitchKind};
+use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters, SwitchKind};
 use weft_fabric::{BuildError, GroupError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
@@ -278,8 +278,7 @@ fn check_counts(machine: &Machine) -> Result<(), AssemblyError> {
 /// A number of channels that routing and traffic classes cannot share.
 pub fn channel_plan(machine: &Machine, layout: &Layout) -> Result<Option<ChannelPlan>, AssemblyError> {
     let Fabric::Packet { switch, .. } = &machine.fabric else { return Ok(None) };
-    let ChannelParameters { total, lane, classes } = switch.channels;
-    let plan = ChannelPlan::new(total, layout.virtual_channels(), classes.count(), lane);
+    let plan = switch.channels.plan(layout.virtual_channels());
     plan.map(Some).map_err(|uneven| AssemblyError::network(uneven.into()))
 }
 

@@ -112,9 +112,14 @@ pub trait SimulatedNetwork<H: Host> {
         any.then(|| {
             format!(
                 "{} packets were lost by chance, {} on dead links, {} where buffers were full, {} were cut \
-                 off from their destination, and {} were corrupted; what the interface did not repair is \
-                 missing, and ranks wait for it",
-                faults.dropped, faults.dead, faults.full, faults.unreachable, faults.corrupted
+                 off from their destination, {} were lost as tables changed, and {} were corrupted; what the \
+                 interface did not repair is missing, and ranks wait for it",
+                faults.dropped,
+                faults.dead,
+                faults.full,
+                faults.unreachable,
+                faults.reconfigured,
+                faults.corrupted
             )
         })
     }
@@ -427,9 +432,9 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
             crossed += Crossed { packet_hops: link.packets, packets, faults, layer, rerouted: 0, links_off };
         }
         for (_, site) in self.simulation.sites() {
-            let (rerouted, cut_off) = site.detours();
+            let (rerouted, lost) = site.detours();
             crossed.rerouted += rerouted;
-            crossed.faults.unreachable += cut_off;
+            crossed.faults += lost;
         }
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
         crossed.packet_hops -= acknowledgements;

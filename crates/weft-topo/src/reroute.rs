@@ -83,7 +83,7 @@ impl Wiring {
     }
 
     /// A port that is joined to a switch, whether its link is dead or not; the first, where there is none.
-    pub fn any_port(&self, switch: SwitchId) -> PortId {
+    fn any_port(&self, switch: SwitchId) -> PortId {
         let to_switch = self.ports(switch.0).find(|&(_, behind, _)| behind != NONE);
         PortId(to_switch.map_or(0, |(port, ..)| port))
     }
@@ -260,25 +260,37 @@ impl UpDownTables {
         self.order[to as usize] < self.order[from as usize]
     }
 
-    /// The ports that a packet at a switch may take towards an endpoint.
-    ///
-    /// A packet that has come down and for which only ways up are left, because routes have changed
-    /// meanwhile, may go up again.
+    /// The ports that a packet at a switch may take towards an endpoint if these tables have brought it where
+    /// it is: one that has come down goes on down. There are none where other tables have let it come down
+    /// and only ways up are left.
     pub fn ports<'a>(&'a self, wiring: &'a Wiring, at: AtSwitch, to: EndpointId) -> LegalPorts<'a> {
-        let (home, port) = wiring.home(to);
-        if home == at.switch {
-            return LegalPorts { at: at.switch, choice: Choice::Only(port) };
-        }
         let all = wiring.first[at.switch.index()] + at.port.0;
         let (previous, _) = wiring.behind[all as usize];
+        let must_go_down = previous != NONE && !self.is_up(previous, at.switch.0);
+        self.legal(wiring, (at.switch, must_go_down), to)
+    }
+
+    /// The ports that a packet at a switch may take towards an endpoint if no tables have routed it before.
+    pub fn first_ports<'a>(&'a self, wiring: &'a Wiring, at: SwitchId, to: EndpointId) -> LegalPorts<'a> {
+        self.legal(wiring, (at, false), to)
+    }
+
+    fn legal<'a>(
+        &'a self,
+        wiring: &'a Wiring,
+        (at, must_go_down): (SwitchId, bool),
+        to: EndpointId,
+    ) -> LegalPorts<'a> {
+        let (home, port) = wiring.home(to);
+        if home == at {
+            return LegalPorts { at, choice: Choice::Only(port) };
+        }
         let base = wiring.switches() as usize * home.index();
-        let (here, row) = (at.switch.index(), base..base + wiring.switches() as usize);
+        let row = base..base + wiring.switches() as usize;
         let (up, down) = (&self.up[row.clone()], &self.down[row]);
-        let has_come_down = previous != NONE && !self.is_up(previous, at.switch.0);
-        let must_go_down = has_come_down && down[here] != NO_PATH;
-        let links = if must_go_down { down[here] } else { up[here] };
+        let links = if must_go_down { down[at.index()] } else { up[at.index()] };
         let ways = Ways { tables: self, wiring, up, down, links, must_go_down };
-        LegalPorts { at: at.switch, choice: Choice::Ways(ways) }
+        LegalPorts { at, choice: Choice::Ways(ways) }
     }
 }
 
@@ -325,6 +337,11 @@ impl Ways<'_> {
 }
 
 impl LegalPorts<'_> {
+    /// Whether there are none: no path leads to the destination.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.choice, Choice::Ways(ways) if ways.links == NO_PATH)
+    }
+
     /// All of them; none, where no path leads to the destination.
     pub fn all(&self) -> Vec<PortId> {
         match &self.choice {

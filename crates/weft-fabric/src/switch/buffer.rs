@@ -176,6 +176,28 @@ impl Queue {
         })
     }
 
+    /// Takes out those for which `leaves` holds, in order. Their places are their own until they are
+    /// [removed](PacketBuffer::remove).
+    pub(crate) fn take_out(
+        &mut self,
+        buffer: &mut PacketBuffer,
+        leaves: impl Fn(&Packet) -> bool,
+    ) -> Vec<Handle> {
+        let mut taken = Vec::new();
+        let mut handle = self.head;
+        (self.head, self.tail) = (Handle::NONE, Handle::NONE);
+        while !handle.is_none() {
+            let next = std::mem::replace(&mut buffer.get_mut(handle).next, Handle::NONE);
+            if leaves(&buffer.get(handle).packet) {
+                taken.push(handle);
+            } else {
+                self.append(buffer, handle);
+            }
+            handle = next;
+        }
+        taken
+    }
+
     /// Takes the first, which must exist. Its place is its own until it is [removed](PacketBuffer::remove).
     #[inline]
     pub(crate) fn pop(&mut self, buffer: &mut PacketBuffer) -> Handle {

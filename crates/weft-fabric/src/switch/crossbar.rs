@@ -15,6 +15,7 @@
 
 mod copies;
 mod snapshot;
+mod withdrawal;
 
 use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
 use super::port::{Crossing, Outputs, Ports};

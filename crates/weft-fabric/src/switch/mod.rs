@@ -21,6 +21,7 @@ mod port;
 mod replication;
 mod starvation;
 mod virtual_output_queued;
+mod withdrawal;
 
 pub(crate) use combined::{Combined, CrossbarPace};
 pub(crate) use crossbar::Crossbar;
@@ -33,6 +34,7 @@ pub(crate) use virtual_output_queued::VirtualOutputQueued;
 
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
+use crate::fault::FaultCounts;
 use crate::hop::HopRecord;
 use crate::link::Sent;
 use crate::packet::Packet;
@@ -146,6 +148,17 @@ impl Switch {
         if !context.constants.has_credits {
             self.ports_mut().resume_senders(context);
         }
+    }
+
+    /// Drops the packets in its input buffers for which `cause` names one: see [withdrawal]. Copies of
+    /// packets for groups stay.
+    #[cold]
+    pub(crate) fn withdraw<T: Routing>(
+        &mut self,
+        cause: impl Fn(Channel, &Packet) -> Option<FaultCounts>,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        each!(self, switch => switch.withdraw(cause, context));
     }
 
     /// The switch with as many inputs as its ports are now. It must be empty.

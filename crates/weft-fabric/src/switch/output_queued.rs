@@ -13,6 +13,7 @@ use crate::arbiter::weighted_round_robin::Head;
 use crate::arbiter::{ArbiterState, age, next_from, round_robin};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
+use crate::fault::FaultCounts;
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
 use serde::{Deserialize, Serialize};
@@ -161,6 +162,41 @@ impl OutputQueued {
         let to = constants.channels.number(self.buffer.get(handle).packet.channel());
         self.requests[to * self.words as usize + channel / 64] |= 1 << (channel % 64);
         self.wanted[to / 64] |= 1 << (to % 64);
+    }
+
+    /// See [`Switch::withdraw`](super::Switch::withdraw). A packet that has moved to an output waits for
+    /// nothing but its own link, and stays.
+    pub(super) fn withdraw<T: Routing>(
+        &mut self,
+        cause: impl Fn(Channel, &Packet) -> Option<FaultCounts>,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        let SwitchContext { now, constants, .. } = *context;
+        for channel in 0..constants.channels.of_ports(self.ports.links()) {
+            let (from, head) = (constants.channels.channel(channel), self.arrived[channel].head);
+            let leaves = |packet: &Packet| cause(from, packet).is_some();
+            let withdrawn = self.arrived[channel].take_out(&mut self.buffer, leaves);
+            if withdrawn.first() == Some(&head) {
+                let to = constants.channels.number(self.buffer.get(head).packet.channel());
+                let words = self.words as usize;
+                let requests = &mut self.requests[to * words..(to + 1) * words];
+                requests[channel / 64] &= !(1 << (channel % 64));
+                if requests.iter().all(|&word| word == 0) {
+                    self.wanted[to / 64] &= !(1 << (to % 64));
+                }
+                let next = self.arrived[channel].head;
+                if !next.is_none() {
+                    self.request(channel, next, constants);
+                    self.ports.arbitrate_at_or_after(now, constants);
+                }
+            }
+            for handle in withdrawn {
+                let buffered = self.buffer.get(handle);
+                self.ports.give_up(buffered.packet.channel().port, &buffered.packet, constants);
+                self.ports.withdraw((from, buffered), cause(from, &buffered.packet), context);
+                self.buffer.remove(handle);
+            }
+        }
     }
 
     /// Moves from the inputs all that the output buffers take. A packet may bring to the head of its

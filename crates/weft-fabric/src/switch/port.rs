@@ -25,7 +25,7 @@ use crate::board::Board;
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
-use crate::fault::{Fate, Fault};
+use crate::fault::{Fate, Fault, FaultCounts};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
 use crate::link_layer::LayerState;
@@ -92,20 +92,24 @@ impl Port {
 pub(crate) struct Detours {
     /// Packets of its endpoints that tables routed, since the counters were last reset.
     pub(crate) rerouted: u64,
-    /// Packets dropped because no link led towards their destination, since then.
-    pub(crate) cut_off: u64,
-    /// Packets so dropped before.
-    cut_off_before: u64,
+    /// Packets that it dropped, since then.
+    pub(crate) lost: FaultCounts,
+    /// Packets that it dropped before.
+    lost_before: FaultCounts,
+    /// Changes of routes that it has carried out.
+    pub(crate) changes: u32,
 }
 
 impl Detours {
-    /// Packets dropped because no link led towards their destination, since the run began.
-    pub(crate) fn cut_off_in_all(&self) -> u64 {
-        self.cut_off_before + self.cut_off
+    /// Packets that it dropped since the run began.
+    pub(crate) fn lost_in_all(&self) -> FaultCounts {
+        let mut lost = self.lost_before;
+        lost += self.lost;
+        lost
     }
 
     fn reset(&mut self) {
-        *self = Detours { cut_off_before: self.cut_off_in_all(), ..Detours::default() };
+        *self = Detours { lost_before: self.lost_in_all(), changes: self.changes, ..Detours::default() };
     }
 }
 
@@ -124,7 +128,7 @@ pub(crate) struct Ports {
     /// Time up to which all returned credits have been counted.
     collected: Time,
     /// Outputs that could send but for credits.
-    stalling: u32,
+    pub(super) stalling: u32,
     pub(crate) switch: SwitchId,
     pub(crate) address: Address,
     /// Faults of the links of the outputs; empty where none fails.
@@ -349,6 +353,19 @@ impl Ports {
         prefetch(&*self.awaited);
     }
 
+    /// The place of a packet that came in by a channel, as its routing sees it.
+    #[inline(always)]
+    pub(crate) fn position(&self, from: Channel, constants: &Constants) -> AtSwitch {
+        let came = u32::from(from.vc);
+        let of_routing = if constants.plain_channels { came } else { constants.plan.of_routing(came) };
+        AtSwitch {
+            switch: self.switch,
+            address: self.address,
+            port: PortId(from.port.into()),
+            vc: VcId(of_routing),
+        }
+    }
+
     /// Routes a packet that came in by the channel `from`: from now on the packet's channel is that of its
     /// output.
     #[inline(always)]
@@ -359,30 +376,26 @@ impl Ports {
         context: &SwitchContext<'_, T, S>,
     ) {
         let SwitchContext { constants, topology, now, .. } = *context;
-        let came = u32::from(from.vc);
-        let of_routing = if constants.plain_channels { came } else { constants.plan.of_routing(came) };
-        let position = AtSwitch {
-            switch: self.switch,
-            address: self.address,
-            port: PortId(from.port.into()),
-            vc: VcId(of_routing),
-        };
+        let position = self.position(from, constants);
+        let (came, of_routing) = (u32::from(from.vc), position.vc.0);
         let own = Occupancy::new((&self.ports, &self.credits, &self.returning), constants);
         let mut view =
             Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
         let packet = &mut buffered.packet;
         if let Some(reroutes) = &constants.reroutes
-            && let Some(next) = reroutes.next_hop(now, position, packet, &mut view)
+            && let Some(port) = reroutes.next_port(
+                now,
+                (position, constants.is_detour(from.vc)),
+                packet.destination,
+                &mut view,
+            )
         {
-            return self.detour(buffered, from, next, constants);
+            return self.detour(buffered, from, port, constants);
         }
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
-        let last = constants.plan.routing - 1;
-        // Only a packet that tables have left in the middle of its way takes more steps than the routing has
-        // channels for. It stays on the last one.
-        debug_assert!(vc.0 <= last || constants.reroutes.is_some(), "routed to a channel that no link has");
-        let mut vc = came - of_routing + vc.0.min(last);
+        debug_assert!(vc.0 < constants.plan.routing, "routed to a channel that no link has");
+        let mut vc = came - of_routing + vc.0;
         if constants.mixes_lanes {
             vc = self.lane_with_room(port, vc, now, constants);
         }
@@ -416,23 +429,21 @@ impl Ports {
 
     /// Tables have routed a packet that came in by `from`.
     #[cold]
-    fn detour(&mut self, buffered: &mut Buffered, from: Channel, next: NextHop, constants: &Constants) {
+    fn detour(&mut self, buffered: &mut Buffered, from: Channel, port: PortId, constants: &Constants) {
         let is_injected = matches!(self.ports[usize::from(from.port)].peer, Peer::Endpoint(_));
         self.detours.rerouted += u64::from(is_injected);
         // Class and lane stay as they are.
         let came = u32::from(from.vc);
-        let vc = came - constants.plan.of_routing(came) + next.vc.0;
+        let vc = came - constants.plan.of_routing(came) + constants.detour_channel();
         let packet = &mut buffered.packet;
-        packet.set_channel(Channel { port: next.port.0 as u16, vc: vc as u8 });
-        self.ports[next.port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+        packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
+        self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
     }
 
-    /// Drops a packet whose head has come and which no link leads towards its destination. Its room is free
-    /// when its tail has come.
+    /// Drops a packet whose head has come and which cannot go on. Its room is free when its tail has come.
     #[cold]
     pub(crate) fn discard<T, S: Sink>(&mut self, packet: &Packet, context: &mut SwitchContext<'_, T, S>) {
         let SwitchContext { now, constants, .. } = *context;
-        self.detours.cut_off += 1;
         if !constants.has_credits {
             return;
         }

@@ -162,6 +162,14 @@ impl Starvation {
         }
     }
 
+    /// A request of an output is there no more.
+    pub(super) fn forget(&mut self, output: usize, request: usize, channels: Channels) {
+        if self.passed_over(output) == Some(request) {
+            self.give_up_input(output, channels);
+            self.passed_over[output] = None;
+        }
+    }
+
     fn reserve_input(&mut self, input: usize, output: usize) {
         self.reserved_for[input] = Some(output as u16);
         self.reserved += 1;

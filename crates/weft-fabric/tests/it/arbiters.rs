@@ -1,10 +1,15 @@
 //! Arbiters that tell packets and classes apart, and virtual channels beyond those of a routing.
 
 use crate::machines::{KINDS, classes, plain, star, torus};
-use crate::scripted::{Machine, Planned, Script, take_arrivals, until};
-use weft_engine::Stream;
-use weft_fabric::check_credits;
+use crate::scripted::{Machine, NoTimer, Planned, Script, take_arrivals, until};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+use weft_engine::{Progress, Simulation, Stream};
 use weft_fabric::parameters::{ArbiterKind, ChannelParameters, SwitchKind};
+use weft_fabric::{
+    Addressing, Announced, HeaderBits, Injection, Interface, InterfaceContext, Network, Packet, PacketLabel,
+    Part, check_credits,
+};
 use weft_topo::LaneChoice;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -48,6 +53,115 @@ fn high_priority_does_not_feel_a_saturated_low_one() {
         // A packet that has been granted the output, and the clock edge after it.
         let most = on_line(256).as_ps() + 2 * 6_667;
         assert!(longest <= most, "{kind:?}: {longest} ps longer than alone");
+    }
+}
+
+/// An interface that has packets of two classes and asks for each of them: large ones to endpoint 0, without
+/// end, and small ones to another at given times.
+#[derive(Serialize, Deserialize)]
+struct TwoClasses {
+    large: u32,
+    small: Vec<Planned>,
+    sent: u32,
+}
+
+impl TwoClasses {
+    fn packet(&self, context: &InterfaceContext<'_, '_, Self>, to: EndpointId, bytes: u32) -> Injection {
+        let addressing = Addressing { source: context.endpoint(), destination: to, message: self.sent };
+        Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole))
+    }
+}
+
+impl Interface for TwoClasses {
+    type Parameters = ();
+    type Timer = NoTimer;
+    type Announcement = ();
+    /// From when each small packet was due to its arrival.
+    type Output = Vec<Span>;
+
+    fn is_active(&self) -> bool {
+        self.large > 0 || !self.small.is_empty()
+    }
+
+    fn start(&mut self, _: &(), context: &mut InterfaceContext<'_, '_, Self>) {
+        context.request_injection();
+    }
+
+    fn timer(&mut self, timer: NoTimer, _: &(), _: &mut InterfaceContext<'_, '_, Self>) {
+        match timer {}
+    }
+
+    fn announced(&mut self, _: Announced<()>, _: &(), _: &mut InterfaceContext<'_, '_, Self>) {}
+
+    fn received(&mut self, packet: &Packet, _: &(), context: &mut InterfaceContext<'_, '_, Self>) {
+        if packet.bytes == 8 {
+            let waited = context.now() - packet.carried.time_offered();
+            context.output().push(waited);
+        }
+    }
+
+    fn next_injection(&mut self, now: Time, (): &()) -> Time {
+        let next = self.small.get(self.sent as usize).map_or(Time::NEVER, |planned| planned.at);
+        if self.large > 0 { now } else { next }
+    }
+
+    fn inject(&mut self, _: &(), context: &mut InterfaceContext<'_, '_, Self>) -> Injection {
+        let next = self.small.get(self.sent as usize).copied();
+        if let Some(Planned { at, to, bytes }) = next
+            && at <= context.now()
+            && context.admits(PacketLabel::default(), Part::Whole, bytes)
+        {
+            self.sent += 1;
+            let addressing = Addressing { source: context.endpoint(), destination: to, message: self.sent };
+            // Its time is that at which it was due, whenever the network was ready to take it.
+            return Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(at), Part::Whole));
+        }
+        if self.large > 0 && context.admits(PacketLabel::default(), Part::Whole, 256) {
+            self.large -= 1;
+            return self.packet(context, EndpointId(0), 256);
+        }
+        match next {
+            Some(Planned { at, .. }) if at > context.now() => Injection::NotBefore(at),
+            _ => Injection::Nothing,
+        }
+    }
+}
+
+/// Catches a low class without credits that keeps the high class of the same endpoint from going: in the
+/// endpoint's places, on its line, or in the switch's input. Nine endpoints want all of one link, so that
+/// each can send a large packet only every nine; small packets of one of them go to an endpoint that is idle.
+#[test]
+fn a_blocked_low_class_never_holds_up_the_high_one_of_its_endpoint() {
+    for kind in KINDS {
+        let mut machine = plain(star(11), kind, 2);
+        machine.switch.arbiter = ArbiterKind::StrictPriority;
+        machine.switch.channels.classes = classes(&[(Some(8), 1, 1), (None, 0, 1)]);
+        if kind == SwitchKind::OutputQueued || matches!(kind, SwitchKind::CombinedInputOutput(_)) {
+            machine.switch.output_buffer = Some(Bytes::new(288));
+        }
+        let waits = |large: u32| {
+            let interface = |endpoint: EndpointId, (): &()| {
+                let small = |number: u64| at(3_000_000 + number * 1_234_567, 10, 8);
+                let small = if endpoint.0 == 1 { (0..200).map(small).collect() } else { Vec::new() };
+                TwoClasses { large: if (1..10).contains(&endpoint.0) { large } else { 0 }, small, sent: 0 }
+            };
+            let built = Network::build(machine.parameters(), (), interface).unwrap();
+            let mut run = Simulation::new(built, 1);
+            assert_eq!(run.run_until(Time::NEVER, &AtomicBool::new(false)), Progress::Dry);
+            let stalled = run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now()));
+            let stalled: Vec<Span> = stalled.map(|link| link.stalled).collect();
+            let waits: Vec<Span> = run.outputs_mut().flat_map(std::mem::take).collect();
+            (waits, stalled[1])
+        };
+        let ((alone, _), (beside, stalled)) = (waits(0), waits(300));
+        assert_eq!((alone.len(), beside.len()), (200, 200));
+        // Endpoint 1 has large packets without credits nearly all the time.
+        let longest_run = on_line(256).as_ps() * 9 * 300;
+        assert!(stalled.as_ps() > longest_run / 2, "{kind:?}: stalled for {stalled}");
+        let longest = beside.iter().zip(&alone).map(|(beside, alone)| beside.as_ps() - alone.as_ps()).max();
+        // The packet on the endpoint's line, the one that leaves the input, and a clock edge after each.
+        let most = 2 * (on_line(256).as_ps() + 2 * 6_667);
+        assert!(longest.unwrap() <= most, "{kind:?}: {longest:?} ps longer than alone, at most {most}");
     }
 }
 

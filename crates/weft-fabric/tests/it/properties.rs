@@ -96,6 +96,7 @@ fn channels() -> impl Strategy<Value = ChannelParameters> {
         }),
     ];
     (1u32..4, any::<bool>(), classes).prop_map(|(lanes, room, classes)| ChannelParameters {
+        detours: false,
         total: Some(lanes),
         lane: if room { LaneChoice::Room } else { LaneChoice::Flow },
         classes,
@@ -141,7 +142,7 @@ pub fn machines() -> impl Strategy<Value = Machine> {
             };
             let links = (0..layout.link_classes().len()).map(&mut class).collect();
             // Lanes as drawn, as far as a link may have so many.
-            let needed = layout.virtual_channels() * switch.channels.classes.count();
+            let needed = switch.channels.of_lane(layout.virtual_channels()) * switch.channels.classes.count();
             let total = switch.channels.total.map(|lanes| needed * lanes.min(64 / needed));
             let switch =
                 SwitchParameters { channels: ChannelParameters { total, ..switch.channels }, ..switch };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
-use weft_fabric::parameters::{ChannelParameters, CreditUnit, PacketFormat, SwitchParameters};
+use weft_fabric::parameters::{CreditUnit, PacketFormat, SwitchParameters};
 use weft_fabric::{
     Addressing, Announced, BuildError, GroupMembers, HeaderBits, Injection, Interface, InterfaceContext,
     LinkParameters, Network, NetworkParameters, Packet, Part, Publishing, TrafficClass,
@@ -123,7 +123,7 @@ pub struct Machine<T = Layout> {
 pub type Run<T = Layout> = Simulation<Network<T, Scripted>>;
 
 impl<T: Topology + Routing + Clone + Sync> Machine<T> {
-    fn parameters(&self) -> NetworkParameters<T> {
+    pub fn parameters(&self) -> NetworkParameters<T> {
         NetworkParameters {
             layout: self.layout.clone(),
             format: self.format,
@@ -159,8 +159,7 @@ impl<T: Topology + Routing + Clone + Sync> Machine<T> {
 
     /// The virtual channels of its links.
     pub fn plan(&self) -> ChannelPlan {
-        let ChannelParameters { total, lane, classes } = self.switch.channels;
-        ChannelPlan::new(total, self.layout.virtual_channels(), classes.count(), lane).unwrap()
+        self.switch.channels.plan(self.layout.virtual_channels()).unwrap()
     }
 
     /// Traffic class of a packet of so many bytes.

@@ -55,7 +55,8 @@ fn machines() -> Vec<(Machine, usize)> {
     ];
     // Lanes and classes beyond what the routings need.
     let by_size = classes(&[(Some(64), 1, 300), (None, 0, 900)]);
-    let channels = |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size };
+    let channels =
+        |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size, detours: false };
     let kinds = [
         (torus(&[4, 5], true, 1, true), InputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 8),
         (

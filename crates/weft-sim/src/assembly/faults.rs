@@ -247,6 +247,11 @@ fn end(name: &str, layout: &Layout) -> Result<End, String> {
             false => Err(format!("no link is at port {port} of {}", layout.switch_name(switch))),
         };
     }
+    if let Some(number) = name.strip_prefix("switch ").and_then(|number| number.parse::<u32>().ok())
+        && layout.switch(name).is_none()
+    {
+        return Err(format!("there is no switch {number}; they are 0 to {}", layout.switches() - 1));
+    }
     let found = match layout.switch(name) {
         Some(switch) => Ok(End::Switch(switch)),
         None => layout.endpoint(name.strip_prefix("endpoint ").unwrap_or(name)).map(End::Endpoint),
@@ -316,6 +321,8 @@ mod tests {
         assert!(error.starts_with("faults.0: no endpoint is called `M1QAF9`"), "{error}");
         let error = text("faults=[{between=[\"switch 0\",\"switch 7\"]}]");
         assert!(error.starts_with("faults.0: no link joins switch 0 and switch 7"), "{error}");
+        let error = text("faults=[{of=\"switch 7777\",off_at=\"1us\"}]");
+        assert!(error.starts_with("faults.0: there is no switch 7777; they are 0 to "), "{error}");
         let error = text("faults=[{of=\"switch 0 port 77\",off_at=\"1us\"}]");
         assert!(error.starts_with("faults.0: no link is at port 77 of"), "{error}");
         let random = "mean_time_to_failure=\"1ns\",mean_time_to_repair=\"1ns\",until=\"1s\"";

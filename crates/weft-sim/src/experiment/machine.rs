@@ -17,8 +17,8 @@ use weft_machine::{
 };
 use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
-    Attachment, ChannelPlan, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Topology as _,
-    WithChannels, figures_with_progress, prove, prove_classes,
+    Attachment, ChannelPlan, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Routing as _,
+    Topology as _, WithChannels, figures_with_progress, prove, prove_classes,
 };
 use weft_units::{Bytes, EndpointId, PortId, SwitchId};
 
@@ -187,8 +187,10 @@ fn headroom(machine: &Machine, layout: &Layout) -> Vec<HeadroomLine> {
     parameters.headroom().into_iter().map(line).collect()
 }
 
-/// The proof that no packets wait for each other in a circle, or the circle, under a flow control.
+/// The proof that no packets wait for each other in a circle, or the circle, under a flow control. The
+/// channel of tables around failures is not among the routing's.
 fn channel_proof(flow_control: FlowControl, layout: &Layout, plan: ChannelPlan) -> Result<String, String> {
+    let plan = ChannelPlan { routing: layout.virtual_channels().max(1), ..plan };
     let of_channels = || {
         let proved = match plan.is_plain() {
             true => prove(layout),
@@ -556,11 +558,21 @@ fn check_failures(
         }
     }
     let (count, are_free) = (reroutes.tables.len(), proof.is_empty());
+    let has_successors = count > 1;
     if are_free {
         proof.push(format!(
-            "up*/down* tables of {count} sets of failed links: all {turns} turns raise the channel's \
-             rank; packets on their way when routes change are not covered"
+            "up*/down* tables of {count} sets of failed links: all {turns} turns raise the channel's rank"
         ));
+        proof.push(
+            "changes of routes: no packet goes back from the virtual channel of the tables to those of the \
+             routing, so no circle closes over both"
+                .to_owned(),
+        );
+        if has_successors {
+            proof.push(
+                "tables that follow others: switches drop what waits in the channel of the tables".to_owned(),
+            );
+        }
     }
     Ok((Some(FailureCheck { states, cuts, tables: Some(count as u64), proof }), are_free))
 }

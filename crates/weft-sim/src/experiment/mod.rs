@@ -75,6 +75,7 @@ pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.corrected_codewords += crossed.layer.corrected_codewords;
     totals.uncorrected_codewords += crossed.layer.uncorrected_codewords;
     totals.dropped_unreachable += crossed.faults.unreachable;
+    totals.dropped_reconfigured += crossed.faults.reconfigured;
     totals.duplicated += crossed.faults.duplicated;
     totals.reordered += crossed.faults.reordered;
     totals.rerouted += crossed.rerouted;

@@ -150,6 +150,9 @@ pub struct TrafficRow {
     /// Of these, packets that switches dropped as no link led towards their destination.
     #[serde(default)]
     pub packets_dropped_unreachable: u64,
+    /// Of these, packets that switches dropped as tables around failures gave way to others.
+    #[serde(default)]
+    pub packets_dropped_reconfigured: u64,
     /// Packets that tables routed, as links were off, warm-up included, over all seeds.
     #[serde(default)]
     pub packets_rerouted: u64,

@@ -49,6 +49,7 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         packets_dropped: runs.iter().map(|run| run.crossed.faults.lost()).sum(),
         packets_dropped_dead: runs.iter().map(|run| run.crossed.faults.dead).sum(),
         packets_dropped_unreachable: runs.iter().map(|run| run.crossed.faults.unreachable).sum(),
+        packets_dropped_reconfigured: runs.iter().map(|run| run.crossed.faults.reconfigured).sum(),
         packets_rerouted: runs.iter().map(|run| run.crossed.rerouted).sum(),
         links_off_us: runs.iter().map(|run| run.crossed.links_off).sum::<Span>().as_us_f64(),
         packets_dropped_full: runs.iter().map(|run| run.crossed.faults.full).sum(),

@@ -1,0 +1,51 @@
+//! Withdrawal: a switch drops packets from the midst of its input buffers.
+//!
+//! ```text
+//!   input 2, vc 1  ▢ ▣ ▢ ▣ ──►  ▢ ▢       ▣: dropped, with its cause; its room is free as if it had left
+//! ```
+//! Packets in input buffers have been granted nothing yet. What has been granted an output is on its way
+//! through the pipeline, in an output buffer or on the line, and goes on.
+
+use super::buffer::Buffered;
+use super::{Ports, Sink, SwitchContext};
+use crate::channel::Channel;
+use crate::constants::Constants;
+use crate::fault::FaultCounts;
+use crate::packet::Packet;
+use weft_units::Time;
+
+impl Ports {
+    /// A packet in an input buffer is dropped. Its room is free as if it had been granted at the next clock
+    /// edge, or when its tail has come.
+    pub(super) fn withdraw<T>(
+        &mut self,
+        (from, buffered): (Channel, &Buffered),
+        cause: Option<FaultCounts>,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        let SwitchContext { now, constants, .. } = *context;
+        self.detours.lost += cause.unwrap_or_default();
+        let edge = constants.switch.clock.edge_at_or_after(now);
+        let left = buffered.tail().max(constants.through_pipeline(edge));
+        if !constants.has_credits {
+            return self.expect_departure(from, buffered.room, left, constants);
+        }
+        let input = &self.ports[usize::from(from.port)];
+        let back = left + constants.link(input.class).latency;
+        context.sink.credit(input.peer, from.vc, buffered.room, back);
+    }
+
+    /// A routed packet no longer waits for its output.
+    pub(super) fn give_up(&mut self, output: u16, packet: &Packet, constants: &Constants) {
+        self.ports[usize::from(output)].waiting -= constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// Ends the stall of an output: the packets that waited for its credits may be there no more.
+    pub(super) fn end_stall(&mut self, output: usize, now: Time) {
+        let port = &mut self.ports[output];
+        if std::mem::take(&mut port.stalls) {
+            self.stalls[output].end(now);
+            self.stalling -= 1;
+        }
+    }
+}
