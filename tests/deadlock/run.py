@@ -189,10 +189,13 @@ def draw(seed: int, folder: Path) -> Case:
     if topology.get("routing") == "ugal-g":
         sets += [f"queue_board.interval={dice.choice([400, 1000, 5000])}ns"]
         sets += [f"queue_board.delay={dice.choice([0, 500, 3000])}ns"]
-    kind = dice.choice(["input-queued", "virtual-output-queued", "output-queued"])
-    arbiters = ["round-robin", "random"] if kind != "virtual-output-queued" else ["islip", "round-robin"]
+    kinds = ["input-queued", "virtual-output-queued", "output-queued", "combined-input-output"]
+    kind = dice.choice(kinds)
+    arbiters = ["islip", "round-robin"] if kind in kinds[1::2] else ["round-robin", "random"]
     sets += [f"packet.payload={payload}", f"switch.buffer={buffer}", f"switch.kind={kind}"]
-    if kind == "output-queued" and dice.random() < 0.7:
+    if kind == "combined-input-output":
+        sets.append(f"switch.speedup={dice.choice([1, 1.5, 2, 3])}")
+    if kind == "combined-input-output" or (kind == "output-queued" and dice.random() < 0.7):
         sets.append(f"switch.output_buffer={dice.choice([1, 2]) * (payload + 48)}")
     if kind != "output-queued":
         sets.append(f"switch.arbiter={dice.choice(arbiters)}")

@@ -139,6 +139,7 @@ impl Family for GraphParameters {
             GraphRouting::Adaptive,
             GraphRouting::Valiant,
             GraphRouting::UgalL { ugal_threshold: weft_units::Bytes::ZERO },
+            GraphRouting::UgalG { ugal_threshold: weft_units::Bytes::ZERO },
         ];
         let graphs = [
             // A single switch; a ring of seven; one of nine with chords; a tree with two links in parallel.

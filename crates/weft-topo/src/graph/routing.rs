@@ -10,7 +10,9 @@
 //!   shortest queue: packets of a flow may overtake;
 //! - Valiant goes by way of a random switch that has endpoints, spraying;
 //! - UGAL-L compares, at the source's switch, the shortest queue on a shortest way with the shortest towards
-//!   a random switch, each weighted with the links of its way, as on the [Dragonfly](crate::Ugal).
+//!   a random switch, each weighted with the links of its way, as on the [Dragonfly](crate::Ugal);
+//! - UGAL-G compares sums: it follows the shortest queues from switch to switch on either way, those of other
+//!   switches as they have last published them.
 //!
 //! A packet takes the next virtual channel wherever it turns from down to up ([`Distances`] has the
 //! directions). Channels are ranked by virtual channel; within one, those up by their place in the order,
@@ -62,6 +64,11 @@ routings! {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
         },
+        /// As UGAL-L, with all queues of both ways, as switches publish them.
+        UgalG = "ugal-g" {
+            /// Bias towards the minimal path, in bytes × hops; 0 where not given.
+            ugal_threshold: Bytes = Bytes::ZERO;
+        },
     }
 }
 
@@ -74,7 +81,7 @@ impl GraphRouting {
 
     /// Whether packets may go by way of a switch that lies on no shortest way.
     pub(super) fn takes_detours(self) -> bool {
-        matches!(self, GraphRouting::Valiant | GraphRouting::UgalL { .. })
+        matches!(self, GraphRouting::Valiant | GraphRouting::UgalL { .. } | GraphRouting::UgalG { .. })
     }
 }
 
@@ -132,7 +139,9 @@ impl GraphLayout {
         let threshold = match self.routing {
             _ if from == to => return None,
             GraphRouting::Valiant => None,
-            GraphRouting::UgalL { ugal_threshold } => Some(ugal_threshold),
+            GraphRouting::UgalL { ugal_threshold } | GraphRouting::UgalG { ugal_threshold } => {
+                Some(ugal_threshold)
+            }
             _ => return None,
         };
         let via = SwitchId(below(self.graph.with_endpoints, view.random()));
@@ -140,12 +149,35 @@ impl GraphLayout {
             return None;
         }
         let Some(threshold) = threshold else { return Some(via) };
-        let links = |from: SwitchId, to| u128::from(self.distances.to(to)[from.index()]);
-        let (_, straight) = shortest_queue(self.ways(from, to), view)?;
-        let (_, aside) = shortest_queue(self.ways(from, via), view)?;
-        let minimal = u128::from(straight) * links(from, to);
-        let detour = u128::from(aside) * (links(from, via) + links(via, to));
+        let (minimal, detour) = if self.needs_published_queues() {
+            let straight = self.queued_on_way(from, (from, to), view);
+            let aside = self.queued_on_way(from, (from, via), view);
+            (straight, aside + self.queued_on_way(from, (via, to), view))
+        } else {
+            let links = |from: SwitchId, to| u128::from(self.distances.to(to)[from.index()]);
+            let (_, straight) = shortest_queue(self.ways(from, to), view)?;
+            let (_, aside) = shortest_queue(self.ways(from, via), view)?;
+            let hops = links(from, via) + links(via, to);
+            (u128::from(straight) * links(from, to), u128::from(aside) * hops)
+        };
         (minimal > detour + u128::from(threshold.get())).then_some(via)
+    }
+
+    /// Bytes before all links of the shortest way that follows the shortest queues, as the switch `own` sees
+    /// them; of equal ones the first port's.
+    fn queued_on_way(&self, own: SwitchId, way: (SwitchId, SwitchId), view: &impl LocalView) -> u128 {
+        let (mut at, to) = way;
+        let mut sum = 0;
+        while at != to {
+            let queued = |port| if at == own { view.queued(port) } else { view.published(at, port) };
+            let shortest = self.ways(at, to).map(|port| (queued(port), port)).min();
+            let next = shortest.and_then(|(_, port)| self.graph.neighbour(at, port));
+            // A graph in which two switches lie apart has no layout.
+            let (Some((queued, _)), Some(next)) = (shortest, next) else { break };
+            sum += u128::from(queued);
+            at = SwitchId(next.switch);
+        }
+        sum
     }
 
     /// The port by which a packet in state `state` leaves `at` towards another switch. `to` is where it goes
@@ -159,26 +191,39 @@ impl GraphLayout {
         view: &mut impl LocalView,
     ) -> Option<PortId> {
         let ways = self.ways(at, towards);
-        let nth = |way: u32| ways.clone().nth(way as usize);
-        let count = || ways.clone().count() as u32;
         match self.routing {
             GraphRouting::ShortestPath => {
                 let destination = (to.0 >> 32 ^ to.0 << 16) as u32;
-                nth(way_of_flow(destination, at.0, count()))
+                one_of(ways, |count| way_of_flow(destination, at.0, count))
             }
             GraphRouting::Ecmp { .. } | GraphRouting::Multipath { .. } => {
-                nth(way_of_flow(state.0, at.0, count()))
+                one_of(ways, |count| way_of_flow(state.0, at.0, count))
             }
-            GraphRouting::RoundRobin => match count() {
-                1 => nth(0),
-                several => nth(way_in_turn(view.turn(), several)),
-            },
-            GraphRouting::Spray | GraphRouting::Valiant => nth(below(count(), view.random())),
-            GraphRouting::Adaptive | GraphRouting::UgalL { .. } => {
+            GraphRouting::RoundRobin => one_of(ways, |count| match count {
+                1 => 0,
+                several => way_in_turn(view.turn(), several),
+            }),
+            GraphRouting::Spray | GraphRouting::Valiant => one_of(ways, |count| below(count, view.random())),
+            GraphRouting::Adaptive | GraphRouting::UgalL { .. } | GraphRouting::UgalG { .. } => {
                 shortest_queue(ways, view).map(|(port, _)| port)
             }
         }
     }
+}
+
+/// The way that `choose` names of so many. Looking for ways takes time: few are remembered.
+#[inline]
+fn one_of(ways: impl Iterator<Item = PortId> + Clone, choose: impl FnOnce(u32) -> u32) -> Option<PortId> {
+    let mut few = [PortId(0); 8];
+    let mut count = 0;
+    for port in ways.clone() {
+        if let Some(place) = few.get_mut(count) {
+            *place = port;
+        }
+        count += 1;
+    }
+    let chosen = choose(count as u32) as usize;
+    if count <= few.len() { few[..count].get(chosen).copied() } else { ways.clone().nth(chosen) }
 }
 
 impl RoutedTopology for GraphLayout {
@@ -239,6 +284,10 @@ impl Routing for GraphLayout {
 
     fn spreads_blocks(&self) -> bool {
         matches!(self.routing, GraphRouting::Multipath { .. })
+    }
+
+    fn needs_published_queues(&self) -> bool {
+        matches!(self.routing, GraphRouting::UgalG { .. })
     }
 }
 

@@ -169,6 +169,7 @@ impl Family for SlimFlyParameters {
             GraphRouting::Adaptive,
             GraphRouting::Valiant,
             GraphRouting::UgalL { ugal_threshold: weft_units::Bytes::ZERO },
+            GraphRouting::UgalG { ugal_threshold: weft_units::Bytes::ZERO },
         ];
         let large = SlimFlyParameters { q: 7, p: 2, routing: GraphRouting::ShortestPath };
         routings.map(|routing| SlimFlyParameters { q: 5, p: 1, routing }).into_iter().chain([large]).collect()

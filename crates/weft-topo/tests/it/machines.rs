@@ -153,6 +153,7 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
         GraphRouting::Adaptive,
         GraphRouting::Valiant,
         GraphRouting::UgalL { ugal_threshold: Bytes::ZERO },
+        GraphRouting::UgalG { ugal_threshold: Bytes::ZERO },
     ];
     (switches, chords, prop::sample::select(routings.to_vec())).prop_map(|(switches, chords, routing)| {
         let count = switches.len() as u32;
