@@ -12,7 +12,9 @@
 //! - UGAL-L compares, at the source's switch, the shortest queue on a shortest way with the shortest towards
 //!   a random switch, each weighted with the links of its way, as on the [Dragonfly](crate::Ugal);
 //! - UGAL-G compares sums: it follows the shortest queues from switch to switch on either way, those of other
-//!   switches as they have last published them.
+//!   switches as they have last published them;
+//! - hierarchical keeps to modules, and goes from one to the next by gateways that a hash chooses
+//!   (`modules.rs`); inside a module it is ECMP.
 //!
 //! A packet takes the next virtual channel wherever it turns from down to up ([`Distances`] has the
 //! directions). Channels are ranked by virtual channel; within one, those up by their place in the order,
@@ -26,6 +28,7 @@
 
 use super::Graph;
 use super::distances::{Distances, NoWay};
+use super::modules::Modules;
 use crate::choice::{below, block_hash, flow_hash, shortest_queue, way_in_turn, way_of_flow};
 use crate::proof::{Channel, Ranked};
 use crate::routings;
@@ -69,6 +72,12 @@ routings! {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
         },
+        /// Inside modules as ECMP, and from one to the next by a gateway that a hash of source and destination
+        /// chooses. Needs modules in the file of the graph.
+        Hierarchical = "hierarchical" {
+            /// Seed of the hash of flows; 1 where not given.
+            hash_seed: u32 = 1;
+        },
     }
 }
 
@@ -89,19 +98,35 @@ impl GraphRouting {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GraphLayout {
     graph: Graph,
+    /// Inside modules, where packets go by modules.
     distances: Distances,
     routing: GraphRouting,
+    /// Where packets go by modules.
+    modules: Option<Modules>,
 }
 
 impl GraphLayout {
     /// One of the routings on `graph`.
     ///
     /// # Errors
-    /// Two switches between which no packet can go, in words.
+    /// Two switches between which no packet can go, in words; modules that do not fit together.
     pub fn new(graph: Graph, routing: GraphRouting) -> Result<GraphLayout, String> {
+        let modules = match routing {
+            GraphRouting::Hierarchical { .. } => {
+                Some(Modules::of(&graph).map_err(|fault| fault.to_string())?)
+            }
+            _ => None,
+        };
+        let distances = match &modules {
+            Some(modules) => Distances::inside(&graph, modules),
+            None => Distances::of(&graph),
+        };
         let name = |switch| graph.switch_name(switch);
-        match Distances::of(&graph) {
-            Ok(distances) => Ok(GraphLayout { graph, distances, routing }),
+        match distances {
+            Ok(distances) => Ok(GraphLayout { graph, distances, routing, modules }),
+            Err(NoWay::Apart(from, to)) if modules.is_some() => {
+                Err(format!("no way leads from {} to {} inside their module", name(from), name(to)))
+            }
             Err(NoWay::Apart(from, to)) => Err(format!("no way leads from {} to {}", name(from), name(to))),
             Err(NoWay::TooFar(from, to)) => Err(format!(
                 "the way from {} to {} has more than {} links",
@@ -117,8 +142,10 @@ impl GraphLayout {
         self.routing
     }
 
-    pub(super) fn distances(&self) -> &Distances {
-        &self.distances
+    /// Distances between all switches with endpoints; `None`: packets keep to modules, and only those inside
+    /// them are known.
+    pub(super) fn distances(&self) -> Option<&Distances> {
+        self.modules.is_none().then_some(&self.distances)
     }
 
     /// Ports of a switch that bring a packet nearer to another switch, which has endpoints.
@@ -196,9 +223,9 @@ impl GraphLayout {
                 let destination = (to.0 >> 32 ^ to.0 << 16) as u32;
                 one_of(ways, |count| way_of_flow(destination, at.0, count))
             }
-            GraphRouting::Ecmp { .. } | GraphRouting::Multipath { .. } => {
-                one_of(ways, |count| way_of_flow(state.0, at.0, count))
-            }
+            GraphRouting::Ecmp { .. }
+            | GraphRouting::Multipath { .. }
+            | GraphRouting::Hierarchical { .. } => one_of(ways, |count| way_of_flow(state.0, at.0, count)),
             GraphRouting::RoundRobin => one_of(ways, |count| match count {
                 1 => 0,
                 several => way_in_turn(view.turn(), several),
@@ -238,7 +265,9 @@ impl RoutedTopology for GraphLayout {
 impl Routing for GraphLayout {
     #[inline]
     fn virtual_channels(&self) -> u32 {
-        self.routing.virtual_channels(self.distances.turns())
+        // A packet may turn as often in each module that it passes, and where it enters one.
+        let modules = self.modules.as_ref().map_or(1, Modules::most_passed);
+        modules * self.routing.virtual_channels(self.distances.turns())
     }
 
     /// State: for ECMP the hash of source and destination; on a detour the switch by way of which it goes,
@@ -249,7 +278,9 @@ impl Routing for GraphLayout {
         let came = self.graph.neighbour(at.switch, at.port);
         if came.is_none() {
             *state = match self.routing {
-                GraphRouting::Ecmp { hash_seed } | GraphRouting::Multipath { hash_seed } => {
+                GraphRouting::Ecmp { hash_seed }
+                | GraphRouting::Multipath { hash_seed }
+                | GraphRouting::Hierarchical { hash_seed } => {
                     let source = self.graph.first_endpoint[at.switch.index()] + at.port.0;
                     // Of ECMP the block is always 0.
                     RouteState(block_hash(flow_hash(hash_seed, source, to.0), state.0))
@@ -267,6 +298,9 @@ impl Routing for GraphLayout {
                 towards = SwitchId(via);
             }
         }
+        if let Some(modules) = &self.modules {
+            towards = modules.towards(at.switch, destination, state.0);
+        }
         if at.switch == towards {
             return NextHop { port: own_port, vc: at.vc };
         }
@@ -279,7 +313,10 @@ impl Routing for GraphLayout {
     }
 
     fn is_deterministic(&self) -> bool {
-        matches!(self.routing, GraphRouting::ShortestPath | GraphRouting::Ecmp { .. })
+        matches!(
+            self.routing,
+            GraphRouting::ShortestPath | GraphRouting::Ecmp { .. } | GraphRouting::Hierarchical { .. }
+        )
     }
 
     fn spreads_blocks(&self) -> bool {

@@ -106,6 +106,7 @@ impl SlimFlyParameters {
             endpoints: Vec::new(),
             links,
             classes: vec![class("local"), class("global")],
+            ..GraphDescription::default()
         }
     }
 }
@@ -123,6 +124,14 @@ impl Family for SlimFlyParameters {
     type Layout = GraphLayout;
 
     fn check(&self) -> Result<(), Misfit> {
+        if let GraphRouting::Hierarchical { .. } = self.routing {
+            return Err(Misfit {
+                key: "routing",
+                title: "hierarchical routing goes by modules, and a Slim Fly has none".to_owned(),
+                label: String::new(),
+                help: "take another routing, such as shortest-path or ugal-l".to_owned(),
+            });
+        }
         if (5..=MAX_Q).contains(&self.q) && is_prime(self.q) {
             return Ok(());
         }

@@ -171,6 +171,7 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
         let named = |(number, (_, given)): (usize, &(u32, u32))| GraphSwitch {
             name: format!("s{number}"),
             endpoints: Some(endpoints(number, *given)),
+            module: String::new(),
         };
         let link =
             GraphClass { name: "link".to_owned(), section: "link".to_owned(), rate: None, latency: None };
@@ -180,6 +181,7 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
             endpoints: Vec::new(),
             links,
             classes: vec![link],
+            ..GraphDescription::default()
         };
         let parameters = GraphParameters { file, endpoints_per_switch: 1, radix: u32::MAX, routing };
         assert_eq!(parameters.check(), Ok(()));
