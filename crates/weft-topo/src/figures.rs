@@ -3,8 +3,8 @@
 //! Where the topology and its routing know a figure in closed form ([`ClosedForms`]), it is taken. Else it
 //! is counted, by packets that walk through an idle network: from every endpoint up to 4,096 endpoints,
 //! above that from one endpoint of each kind, or from a sample, and [`Figures::sources`] says so: the uniform
-//! load is then the mean over links, of which the busiest carries at least as much. A permutation is walked, once per endpoint. Nothing here takes time quadratic in the endpoints of a large
-//! machine.
+//! load is then the mean over links, of which the busiest carries at least as much. A permutation is walked,
+//! once per endpoint. Nothing here takes time quadratic in the endpoints of a large machine.
 
 mod counted;
 mod split;

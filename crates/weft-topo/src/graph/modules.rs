@@ -5,16 +5,16 @@
 //!   [s]──[s]──[s] ───── [gateway] ─────── [s]──[s]
 //!          └─────────── [gateway] ──────────┘
 //! ```
-//! A switch belongs to one module, or is a gateway: a switch without endpoints that joins two modules or more.
+//! A switch belongs to one module, or is a gateway, without endpoints, that joins two modules or more.
 //! A packet stays inside the module of its source where its destination lies there too. Else it goes to a
 //! gateway towards the destination's module, on the shortest ways of the module that it is in, and from there
 //! on likewise. A hash of source and destination chooses among all gateways that lead to a module that is one
 //! nearer, near or far, so that they share the pairs.
 //!
 //! # Source
-//! L. Kleinrock, F. Kamoun, "Hierarchical routing for large networks: performance evaluation and optimization",
-//! Computer Networks 1, 1977: routing by clusters first and inside the own cluster then. The choice of a
-//! gateway by hash is ours, after ECMP.
+//! L. Kleinrock, F. Kamoun, "Hierarchical routing for large networks: performance evaluation and
+//! optimization", Computer Networks 1, 1977: routing by clusters first and inside the own cluster then. The
+//! choice of a gateway by hash is ours, after ECMP.
 
 use super::Graph;
 use crate::choice::way_of_flow;
@@ -186,8 +186,8 @@ impl Modules {
         1 + self.gateways.iter().copied().max().unwrap_or(0)
     }
 
-    /// The next switch that a packet of a flow goes to by the shortest ways of a module: its destination's, or
-    /// the gateway that its hash chooses.
+    /// The next switch that a packet of a flow goes to by the shortest ways of a module: its destination's,
+    /// or the gateway that its hash chooses.
     #[inline]
     pub(super) fn towards(&self, at: SwitchId, to: SwitchId, flow: u32) -> SwitchId {
         // Gateways have no endpoints: `to` has a module.
@@ -228,8 +228,8 @@ mod tests {
         way
     }
 
-    /// Catches a packet that leaves its module and comes back, one that passes more gateways than it must, and
-    /// a gateway that carries nothing because another is nearer.
+    /// Catches a packet that leaves its module and comes back, one that passes more gateways than it must,
+    /// and a gateway that carries nothing because another is nearer.
     #[test]
     fn packets_stay_in_modules_and_share_all_gateways() {
         for parameters in hierarchical() {

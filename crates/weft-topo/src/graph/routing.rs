@@ -72,8 +72,8 @@ routings! {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
         },
-        /// Inside modules as ECMP, and from one to the next by a gateway that a hash of source and destination
-        /// chooses. Needs modules in the file of the graph.
+        /// Inside modules as ECMP, and from one to the next by a gateway that a hash of source and
+        /// destination chooses. Needs modules in the file of the graph.
         Hierarchical = "hierarchical" {
             /// Seed of the hash of flows; 1 where not given.
             hash_seed: u32 = 1;
@@ -101,7 +101,7 @@ pub struct GraphLayout {
     /// Inside modules, where packets go by modules.
     distances: Distances,
     routing: GraphRouting,
-    /// Where packets go by modules.
+    /// The modules, if packets go by them.
     modules: Option<Modules>,
 }
 

@@ -24,8 +24,8 @@
 //! # Source
 //! J. H. Ahn et al., SC 2009, section 3.1 (dimension order; Valiant, with two virtual channels). For rows of
 //! two dimension order is e-cube routing: H. Sullivan, T. R. Bashkow, ISCA 1977. A. Singh, "Load-balanced
-//! routing in interconnection networks", PhD thesis, Stanford 2005 (UGAL). That UGAL-G adds up the queues of a
-//! path is ours: q · H is what a switch that knows the first of them takes the sum for.
+//! routing in interconnection networks", PhD thesis, Stanford 2005 (UGAL). That UGAL-G adds up the queues of
+//! a path is ours: q · H is what a switch that knows the first of them takes the sum for.
 
 use super::HyperX;
 use crate::choice::below;

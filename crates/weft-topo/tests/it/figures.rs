@@ -384,8 +384,7 @@ fn large_machines_are_counted_from_a_sample_and_say_so() {
 fn a_sample_of_a_graph_has_the_mean_load_of_its_links() {
     let graph = |p| SlimFlyParameters { q: 7, p, routing: GraphRouting::Spray }.build().unwrap();
     let uniform = |p| channel_load(&graph(p), Pattern::Uniform).unwrap().per_class;
-    // 98 switches; with 60 endpoints at each there are 5,880. Ten links lead from a switch to others, of which
-    // seven are global; a packet crosses 9.x tenths of two.
+    // 98 switches; with 60 endpoints at each there are 5,880, which are counted from a sample.
     let (few, many) = (uniform(10), uniform(60));
     assert!((many[0] - 1.0).abs() < 1e-6, "{many:?}");
     for class in [1, 2] {
