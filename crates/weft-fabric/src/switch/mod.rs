@@ -111,10 +111,11 @@ impl Switch {
         each!(self, switch => switch.ports.decision)
     }
 
-    /// Puts its next arbitration off to the first edge at which a request may go. It may stand before that: a
-    /// packet that comes to the head of its queue asks for an edge, and its output, served after it, finds that
-    /// it will be busy for longer. Nothing happens at such an edge. An arbitration in between forgets it, and a
-    /// packet that [passes](crossbar::Crossbar) without one does not: the edge depends on where runs end.
+    /// Puts its next arbitration off to the first edge at which a request may go. It may stand before that:
+    /// a packet that comes to the head of its queue asks for an edge, and its output, served after it, finds
+    /// that it will be busy for longer. Nothing happens at such an edge. An arbitration in between forgets
+    /// it, and a packet that [passes](crossbar::Crossbar) without one does not: the edge depends on where
+    /// runs end.
     pub(crate) fn settle_decision(&mut self) {
         match self {
             Switch::InputQueued(_) | Switch::VirtualOutputQueued(_) | Switch::Combined(_) => {
