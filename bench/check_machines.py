@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Checks machines with `weft machine check`, and answers as JSON how long it took.
+"""Checks machines with `weft machine check`, or shows them, and answers as JSON how long it took.
 
-Usage: check_machines.py shipped|graph
+Usage: check_machines.py shipped|graph|show
 
 shipped: every machine that ships, one after the other; `slowest_seconds` is that of the slowest. graph: a
 graph of 10,000 switches with 16 links each, the union of eight random circles, with an endpoint at every
 switch; `wall_seconds`, `proof_time_s` without the tables of distances, `build_time_s` with them,
-`peak_memory_bytes`.
+`peak_memory_bytes`. show: `weft machine show` of machines of about two million endpoints, one of each kind;
+`slowest_seconds` is that of the slowest, `slowest` which.
 """
 
 import json
@@ -21,6 +22,19 @@ from pathlib import Path
 WEFT = Path(__file__).resolve().parent.parent / "target/release/weft"
 SWITCHES = 10_000
 CIRCLES = 8
+# About two million endpoints each.
+LARGE = {
+    "torus": ["kind=torus", "dims=[128,128,128]"],
+    "hypercube": ["kind=hypercube", "dimensions=21"],
+    "square hypercube": ["kind=hypercube", "dimensions=20", "endpoints_per_switch=1"],
+    "hyperx": ["kind=hyperx", "dims=[32,32,32]", "endpoints_per_switch=64"],
+    "tree of two tiers": ["kind=tree", "down=[1024,2048]"],
+    "tree of three tiers": ["kind=tree", "down=[128,128,128]"],
+    "tree with a wide top": ["kind=tree", "down=[16,16,8192]"],
+    "dragonfly": ["kind=dragonfly", "p=26", "a=52", "h=26"],
+    "megafly": ["kind=megafly", "endpoints_per_leaf=38"],
+    "slim fly": ["kind=slim-fly", "q=109"],
+}
 
 
 def check(*words: str) -> tuple[dict, float]:
@@ -60,8 +74,20 @@ def graph() -> dict:
     return {"wall_seconds": seconds, "peak_memory_bytes": memory, **times}
 
 
+def show() -> dict:
+    """The slowest of large machines."""
+    seconds = {}
+    for name, keys in LARGE.items():
+        sets = [word for key in keys for word in ("--set", f"topology.{key}")]
+        began = time.monotonic()
+        subprocess.run([WEFT, "machine", "show", "bxi3-fattree", *sets], stdout=subprocess.DEVNULL, check=True)
+        seconds[name] = time.monotonic() - began
+    slowest = max(seconds, key=seconds.get)
+    return {"seconds": seconds, "slowest": slowest, "slowest_seconds": seconds[slowest]}
+
+
 if __name__ == "__main__":
-    tasks = {"shipped": shipped, "graph": graph}
+    tasks = {"shipped": shipped, "graph": graph, "show": show}
     if len(sys.argv) != 2 or sys.argv[1] not in tasks:
         sys.exit(__doc__)
     print(json.dumps(tasks[sys.argv[1]]()))

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DETOURS = ["valiant", "ugal-l"]
+DETOURS = ["valiant", "ugal-l", "ugal-g"]
 ON_GRAPHS = ["shortest-path", "ecmp", "spray", "round-robin", "multipath", "adaptive", *DETOURS]
 ON_TREES = ["d-mod-k", "up-down", "ecmp", "adaptive", "round-robin", "multipath"]
 PATTERNS = ["uniform", "uniform", "permutation", "tornado", "adversarial", "hotspot", "incast", "all-to-all"]
@@ -127,7 +127,7 @@ def hyperx(dice: random.Random) -> dict:
     """A HyperX, hypercube or fully connected network."""
     routed = {
         "endpoints_per_switch": dice.randint(1, 3),
-        "routing": dice.choice(["dimension-order", "ugal-l"]),
+        "routing": dice.choice(["dimension-order", "ugal-l", "ugal-g"]),
     }
     return dice.choice(
         [
@@ -160,9 +160,28 @@ def graph(dice: random.Random) -> dict:
     return {"kind": "graph", "file": lines, **per_switch, "routing": dice.choice(ON_GRAPHS)}
 
 
+def modules(dice: random.Random) -> dict:
+    """A chain or star of random modules, each two of them joined by one gateway or several."""
+    lines, members = [], []
+    for module in range(dice.randint(2, 4)):
+        names = [f"m{module}s{number}" for number in range(dice.randint(1, 5))]
+        lines += [f"{name} module=m{module} endpoints={dice.randint(1, 2)}" for name in names]
+        edges = {(dice.randrange(number), number) for number in range(1, len(names))}
+        for _ in range(dice.randint(0, len(names)) if len(names) > 1 else 0):
+            edges.add(tuple(sorted(dice.sample(range(len(names)), 2))))
+        lines += [f"{names[one]} {names[other]}" for one, other in sorted(edges)]
+        if members:
+            before = dice.choice(members)
+            for gateway in range(dice.randint(1, 3)):
+                name = f"g{module}x{gateway}"
+                lines += [f"{dice.choice(before)} {name}", f"{name} {dice.choice(names)}"]
+        members.append(names)
+    return {"kind": "graph", "file": lines, "routing": "hierarchical"}
+
+
 FAMILIES = [
     *[torus, mesh, exanest, kary_tree, tree, tree, spine_leaf, dragonfly, dragonfly, dragonfly],
-    *[megafly, megafly, hyperx, hyperx, star, slim_fly, graph, graph, graph],
+    *[megafly, megafly, hyperx, hyperx, star, slim_fly, graph, graph, graph, modules],
 ]
 
 
@@ -189,10 +208,13 @@ def draw(seed: int, folder: Path) -> Case:
     if topology.get("routing") == "ugal-g":
         sets += [f"queue_board.interval={dice.choice([400, 1000, 5000])}ns"]
         sets += [f"queue_board.delay={dice.choice([0, 500, 3000])}ns"]
-    kind = dice.choice(["input-queued", "virtual-output-queued", "output-queued"])
-    arbiters = ["round-robin", "random"] if kind != "virtual-output-queued" else ["islip", "round-robin"]
+    kinds = ["input-queued", "virtual-output-queued", "output-queued", "combined-input-output"]
+    kind = dice.choice(kinds)
+    arbiters = ["islip", "round-robin"] if kind in kinds[1::2] else ["round-robin", "random"]
     sets += [f"packet.payload={payload}", f"switch.buffer={buffer}", f"switch.kind={kind}"]
-    if kind == "output-queued" and dice.random() < 0.7:
+    if kind == "combined-input-output":
+        sets.append(f"switch.speedup={dice.choice([1, 1.5, 2, 3])}")
+    if kind == "combined-input-output" or (kind == "output-queued" and dice.random() < 0.7):
         sets.append(f"switch.output_buffer={dice.choice([1, 2]) * (payload + 48)}")
     if kind != "output-queued":
         sets.append(f"switch.arbiter={dice.choice(arbiters)}")

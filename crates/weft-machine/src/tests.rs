@@ -709,8 +709,13 @@ fn names_are_lines_that_can_be_printed() {
 /// Catches gateways between modules of which one is never chosen, and a pair that does not keep to its own.
 #[test]
 fn pairs_of_two_modules_share_the_gateways() {
+    gateways_are_shared(&[]);
+    gateways_are_shared(&["topology.routing=hierarchical"]);
+}
+
+fn gateways_are_shared(sets: &[&str]) {
     use weft_topo::{Topology as _, idle_path};
-    let machine = load("deep-msa", &NO_SETS).unwrap();
+    let machine = load("deep-msa", sets).unwrap();
     let layout = machine.topology.build().unwrap();
     let gateways = ["switch gateway0", "switch gateway1"].map(|name| layout.switch(name).unwrap());
     let through = |from, to| {

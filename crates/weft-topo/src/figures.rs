@@ -2,9 +2,9 @@
 //!
 //! Where the topology and its routing know a figure in closed form ([`ClosedForms`]), it is taken. Else it
 //! is counted, by packets that walk through an idle network: from every endpoint up to 4,096 endpoints,
-//! above that from one endpoint of each kind, or from a sample, and [`Figures::sources`] says so. A
-//! permutation is walked, once per endpoint. Nothing here takes time quadratic in the endpoints of a large
-//! machine.
+//! above that from one endpoint of each kind, or from a sample, and [`Figures::sources`] says so: the uniform
+//! load is then the mean over links, of which the busiest carries at least as much. A permutation is walked,
+//! once per endpoint. Nothing here takes time quadratic in the endpoints of a large machine.
 
 mod counted;
 mod split;
@@ -267,26 +267,40 @@ pub fn count_links(layout: &impl Topology) -> Vec<ClassLinks> {
 /// A number for every port: the load of the link that leaves by it.
 #[derive(Clone, Debug)]
 pub(crate) struct PortLoads {
-    ports: u32,
+    /// By switch: the place of its first port, and at the end the number of all.
+    first_port: Vec<usize>,
     loads: Vec<u64>,
 }
 
 impl PortLoads {
-    /// No load, for switches of at most so many ports.
-    pub fn new(switches: u32, ports: u32) -> PortLoads {
-        PortLoads { ports, loads: vec![0; switches as usize * ports as usize] }
+    /// No load on the ports of a topology.
+    pub fn of(topology: &impl Topology) -> PortLoads {
+        PortLoads::new((0..topology.switches()).map(|switch| topology.ports(SwitchId(switch))))
+    }
+
+    /// No load, for switches of so many ports.
+    pub fn new(ports: impl Iterator<Item = u32>) -> PortLoads {
+        let mut all = 0;
+        let behind = ports.map(|ports| {
+            all += ports as usize;
+            all
+        });
+        let first_port = std::iter::once(0).chain(behind).collect();
+        PortLoads { first_port, loads: vec![0; all] }
     }
 
     /// The load of one port.
     pub fn at(&mut self, switch: SwitchId, port: PortId) -> &mut u64 {
-        &mut self.loads[switch.index() * self.ports as usize + port.index()]
+        &mut self.loads[self.first_port[switch.index()] + port.index()]
     }
 
     /// Every port and its load.
     pub fn iter(&self) -> impl Iterator<Item = (SwitchId, PortId, u64)> {
-        let place =
-            |i: usize| (SwitchId::from(i / self.ports as usize), PortId::from(i % self.ports as usize));
-        self.loads.iter().enumerate().map(move |(i, &load)| (place(i).0, place(i).1, load))
+        let of_switch = |(switch, ends): (u32, &[usize])| {
+            let ports = (0..).map(PortId).zip(&self.loads[ends[0]..ends[1]]);
+            ports.map(move |(port, &load)| (SwitchId(switch), port, load))
+        };
+        (0..).zip(self.first_port.windows(2)).flat_map(of_switch)
     }
 
     /// The largest load per class.
@@ -307,8 +321,7 @@ impl PortLoads {
 
 /// Sends one packet per endpoint through an idle network and counts what each port carries.
 pub(crate) fn walk_permutation<L: Topology + Routing>(layout: &L, permutation: &Permutation) -> PortLoads {
-    let most_ports = (0..layout.switches()).map(|s| layout.ports(SwitchId(s))).max().unwrap_or(0);
-    let mut loads = PortLoads::new(layout.switches(), most_ports);
+    let mut loads = PortLoads::of(layout);
     for from in (0..layout.endpoints()).map(EndpointId) {
         let to = permutation.destination(from);
         if from != to {

@@ -77,7 +77,7 @@ pub use figures::{
     SourcesCounted, channel_load, count_links, figures, figures_with_progress,
 };
 pub use graph::{
-    Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphParameters,
+    Built, Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphParameters,
     GraphRouting, GraphSwitch, MAX_GRAPH_SWITCHES,
 };
 pub use hyperx::{

@@ -11,7 +11,7 @@ use crate::progress::Bar;
 use clap::{Args, Subcommand};
 use weft_sim::experiment::machine::{
     self, EndpointName, HeadroomLine, LinkName, MachineCheck, MachineFigures, MachineValue, MessageClassLine,
-    ShippedMachine,
+    ShippedMachine, SourcesCounted,
 };
 use weft_units::Span;
 
@@ -125,7 +125,9 @@ fn figures_text(figures: &MachineFigures) -> String {
     );
     let bounds = figures.bounds.iter().map(|bound| {
         let max_load = bound.max_load.map_or("-".to_owned(), |load| format!("{load:.4}"));
-        [bound.pattern.clone(), max_load, bound.undefined.clone().unwrap_or_default()]
+        let is_sampled = bound.pattern == "uniform" && figures.sources == SourcesCounted::Sample;
+        let sampled = is_sampled.then(|| "of the mean over links, from a sample; some carry more".to_owned());
+        [bound.pattern.clone(), max_load, bound.undefined.clone().or(sampled).unwrap_or_default()]
     });
     let bounds = output::table(["pattern", "channel-load bound", ""], [false, true, false], bounds);
     let headroom = headroom_text(&figures.headroom);

@@ -113,6 +113,20 @@ impl Switch {
         each!(self, switch => switch.ports.decision)
     }
 
+    /// Puts its next arbitration off to the first edge at which a request may go. It may stand before that:
+    /// a packet that comes to the head of its queue asks for an edge, and its output, served after it, finds
+    /// that it will be busy for longer. Nothing happens at such an edge. An arbitration in between forgets
+    /// it, and a packet that [passes](crossbar::Crossbar) without one does not: the edge depends on where
+    /// runs end.
+    pub(crate) fn settle_decision(&mut self) {
+        match self {
+            Switch::InputQueued(_) | Switch::VirtualOutputQueued(_) | Switch::Combined(_) => {
+                self.ports_mut().settle_decision();
+            }
+            Switch::OutputQueued(_) => {}
+        }
+    }
+
     /// Asks for the memory that its next events will touch.
     #[inline]
     pub(crate) fn prefetch(&self) {

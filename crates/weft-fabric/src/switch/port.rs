@@ -547,6 +547,14 @@ impl Ports {
         }
     }
 
+    /// Puts the next arbitration of a crossbar off to the first edge at which an output is to be looked at.
+    pub(crate) fn settle_decision(&mut self) {
+        // Gauges of buffers ask for edges of their own, to send what they have to tell senders.
+        if self.gauges.is_none() {
+            self.decision = self.look_at.iter().copied().min().unwrap_or(Time::NEVER);
+        }
+    }
+
     /// Makes sure that arbitration happens at the first edge from `time` on.
     #[inline]
     pub(crate) fn arbitrate_at_or_after(&mut self, time: Time, constants: &Constants) {

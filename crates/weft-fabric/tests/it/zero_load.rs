@@ -146,6 +146,7 @@ fn layouts() -> Vec<Layout> {
         slim_fly(GraphRouting::Ecmp { hash_seed: 1 }),
         hyperx(HyperXRouting::DimensionOrder),
         hyperx(HyperXRouting::UgalL { ugal_threshold: NO_BIAS }),
+        hyperx(HyperXRouting::UgalG { ugal_threshold: NO_BIAS }),
     ]
 }
 

@@ -64,7 +64,8 @@ impl Draft {
                 Role::Endpoint(endpoints.len() - 1)
             } else {
                 let own = parsed(node.attributes.get("endpoints"), "endpoints", 0, node.line)?;
-                graph.switches.push(GraphSwitch { name: node.name.clone(), endpoints: own });
+                let module = node.attributes.get("module").cloned().unwrap_or_default();
+                graph.switches.push(GraphSwitch { name: node.name.clone(), endpoints: own, module });
                 Role::Switch(graph.switches.len() as u32 - 1)
             };
             if roles.insert(&node.name, role).is_some() {

@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | node | `type` | `switch`, which is usual, or `endpoint` (`host` is the same) |
 //! | node | `endpoints` | endpoints without names at a switch |
+//! | node | `module` | the module of a switch, for the routing `hierarchical`; those without are gateways |
 //! | edge | `class` | section of `[links]`; `link` where not given |
 //! | edge | `rate`, `latency` | in place of those of the section |
 //! | edge | `links` | links in parallel; 1 where not given |

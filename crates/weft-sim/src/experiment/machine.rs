@@ -6,6 +6,7 @@ mod groups;
 
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
+pub use weft_topo::SourcesCounted;
 
 use super::{ExperimentError, MachineInput, ProgressListener};
 use crate::assembly;
@@ -96,6 +97,9 @@ pub struct MachineFigures {
     pub bisection_links: u64,
     /// Which halving.
     pub bisection_cut: String,
+    /// The endpoints that figures without a closed form are counted from: distances and the uniform load.
+    #[serde(skip_serializing_if = "SourcesCounted::are_all")]
+    pub sources: SourcesCounted,
     /// Bounds of the common patterns.
     pub bounds: Vec<PatternBound>,
     /// Head-room by kind of links; empty unless `fabric.flow_control` is `pause`.
@@ -468,6 +472,7 @@ pub fn show(
         mean_distance_hops: figures.mean_distance + 2.0,
         bisection_links: figures.bisection.links,
         bisection_cut: figures.bisection.cut,
+        sources: figures.sources,
         bounds: figures.channel_loads.into_iter().map(bound).collect(),
         headroom: headroom(&machine, &layout),
         memory_estimate_bytes: assembly::memory_estimate(&machine, 0).get(),

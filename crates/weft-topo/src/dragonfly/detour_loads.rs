@@ -5,7 +5,7 @@ use crate::figures::PortLoads;
 use crate::pattern::Permutation;
 use crate::traits::{Address, Topology};
 use std::collections::BTreeMap;
-use weft_units::{EndpointId, SwitchId};
+use weft_units::EndpointId;
 
 /// Detours that are walked in seconds.
 const MOST_DETOURS: u64 = 1 << 30;
@@ -24,7 +24,7 @@ pub(super) fn detour_loads(dragonfly: &Dragonfly, permutation: &Permutation) -> 
 /// [`detour_loads`] by walking every detour: which link a packet takes depends on its own switch and its
 /// destination.
 fn walked_loads(dragonfly: &Dragonfly, permutation: &Permutation) -> PortLoads {
-    let mut loads = PortLoads::new(dragonfly.switches(), dragonfly.ports(SwitchId(0)));
+    let mut loads = PortLoads::of(dragonfly);
     let all_ways = u64::from(dragonfly.groups() - 2);
     for source in (0..dragonfly.endpoints()).map(EndpointId) {
         let destination = permutation.destination(source);
@@ -74,7 +74,7 @@ fn add_walk_to_group(
 
 /// [`detour_loads`] where there is one link per pair of groups: counted per switch and per pair of groups.
 fn loads_over_single_links(dragonfly: &Dragonfly, permutation: &Permutation) -> PortLoads {
-    let mut loads = PortLoads::new(dragonfly.switches(), dragonfly.ports(SwitchId(0)));
+    let mut loads = PortLoads::of(dragonfly);
     let all_ways = u64::from(dragonfly.groups() - 2);
     let place = |endpoint| {
         let address = dragonfly.endpoint_address(endpoint);

@@ -137,7 +137,7 @@ impl GroupLoads<'_> {
     /// The load of packets that stay in the group, in units of 1/`unit`.
     fn new(dragonfly: &Dragonfly, group: u32, unit: u64) -> GroupLoads<'_> {
         let switches = dragonfly.switches_per_group();
-        let mut loads = PortLoads::new(switches, dragonfly.ports(SwitchId(0)));
+        let mut loads = PortLoads::new((0..switches).map(|switch| dragonfly.ports(SwitchId(switch))));
         for (from, to) in (0..switches).flat_map(|from| (0..switches).map(move |to| (from, to))) {
             if from != to {
                 let flows = u64::from(dragonfly.endpoints_per_switch()).pow(2);

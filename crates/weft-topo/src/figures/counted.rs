@@ -1,7 +1,7 @@
 //! Figures by counting: packets walk through an idle network, and their hops and the ports that they leave
 //! by are counted.
 
-use super::{Bisection, ChannelLoad, ClosedForms, Paths, PortLoads, mean_over_pairs};
+use super::{Bisection, ChannelLoad, ClosedForms, Paths, PortLoads, count_links, mean_over_pairs};
 use crate::path::path;
 use crate::pattern::Permutation;
 use crate::traits::{Attachment, LocalView, Routing, Topology};
@@ -13,6 +13,9 @@ const MOST_COUNTED_ENDPOINTS: u32 = 4096;
 
 /// Endpoints that a larger machine is counted from where its kinds of endpoints are not known.
 const SAMPLED_SOURCES: u32 = 64;
+
+/// Destinations that each of them sends to.
+const SAMPLED_DESTINATIONS: u32 = 1 << 13;
 
 /// Packets that are sent per pair of endpoints where the routing throws dice.
 const THROWS: u32 = 16;
@@ -34,8 +37,8 @@ pub enum SourcesCounted {
     All,
     /// One of each kind: as good as all.
     OnePerKind,
-    /// A sample, evenly spaced: the diameter and the loads are lower bounds, the mean distance is an
-    /// estimate.
+    /// A sample, evenly spaced: the diameter is a lower bound, and the mean distance an estimate. The uniform
+    /// load is an estimate of the mean over the links of a class, which the busiest exceeds.
     Sample,
 }
 
@@ -150,9 +153,7 @@ impl<L: Topology + Routing> Walks<'_, L> {
             true => (Dice::showing_zero(), 1),
             false => (Dice(Some(1)), THROWS),
         };
-        let most_ports =
-            (0..layout.switches()).map(|switch| layout.ports(SwitchId(switch))).max().unwrap_or(0);
-        Walks { layout, dice, throws, loads: PortLoads::new(layout.switches(), most_ports) }
+        Walks { layout, dice, throws, loads: PortLoads::of(layout) }
     }
 
     /// Sends `weight` units from one endpoint to another.
@@ -171,10 +172,14 @@ impl<L: Topology + Routing> Walks<'_, L> {
     }
 }
 
-/// The load of uniform traffic, by walking from each source to every other endpoint.
+/// The load of uniform traffic, by walking from each source to every other endpoint; of a machine that is
+/// counted from a sample, the mean over links.
 pub(super) fn counted_uniform_load<L: Topology + Routing + ClosedForms>(layout: &L) -> ChannelLoad {
     // Sources that reach fewer endpoints send more to each. In units that all shares are whole numbers of.
-    let Sources { classes, .. } = Sources::of(layout);
+    let Sources { classes, basis } = Sources::of(layout);
+    if basis == SourcesCounted::Sample {
+        return mean_uniform_load(layout, &classes);
+    }
     let reach: Vec<u64> =
         classes.iter().map(|class| reached(layout, class.endpoint).count() as u64).collect();
     let unit =
@@ -186,6 +191,35 @@ pub(super) fn counted_uniform_load<L: Topology + Routing + ClosedForms>(layout: 
         }
     }
     walks.busiest(unit as f64)
+}
+
+/// The mean load of the links of each class under uniform traffic: the busiest carries at least as much. From
+/// the hops of packets between some sources and destinations.
+fn mean_uniform_load<L: Topology + Routing>(layout: &L, sources: &[SourceClass]) -> ChannelLoad {
+    let endpoints = layout.endpoints();
+    let stride = endpoints.div_ceil(SAMPLED_DESTINATIONS);
+    let mut dice = if layout.is_deterministic() { Dice::showing_zero() } else { Dice(Some(1)) };
+    let (mut crossed, mut sent) = (vec![0u64; layout.link_classes().len()], 0u64);
+    for (number, SourceClass { endpoint: from, .. }) in (0..).zip(sources) {
+        // Each source begins at another place, so that together they meet more destinations.
+        for to in (number % stride..endpoints).step_by(stride as usize).map(EndpointId) {
+            if to != *from && layout.reachable(*from, to) {
+                sent += 1;
+                path(layout, (*from, to), &mut dice, |switch, port| {
+                    crossed[usize::from(layout.link_class(switch, port).0)] += 1;
+                });
+            }
+        }
+    }
+    let sources = f64::from(endpoints);
+    // Both directions carry load between switches; of an endpoint's link each is counted alone.
+    let channels = count_links(layout).into_iter().enumerate();
+    let channels = channels.map(|(class, count)| count.links * if class == 0 { 1 } else { 2 });
+    let mean = |(crossed, channels): (u64, u64)| match channels {
+        0 => 0.0,
+        _ => crossed as f64 / sent.max(1) as f64 * sources / channels as f64,
+    };
+    ChannelLoad { per_class: crossed.into_iter().zip(channels).map(mean).collect(), paths: Paths::Sampled }
 }
 
 fn least_common_multiple(one: u64, other: u64) -> u64 {

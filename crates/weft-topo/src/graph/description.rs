@@ -1,5 +1,6 @@
 //! A network as a list: switches, endpoints and links, before anything is checked.
 
+use super::built::Built;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Span};
 
@@ -16,6 +17,9 @@ pub struct GraphDescription {
     pub links: Vec<GraphLink>,
     /// Kinds of links between switches.
     pub classes: Vec<GraphClass>,
+    /// The machine that was last made of it, so that the next one like it takes no time.
+    #[serde(skip)]
+    pub built: Built,
 }
 
 /// A switch of a graph.
@@ -25,6 +29,9 @@ pub struct GraphSwitch {
     pub name: String,
     /// Endpoints at it that have no names of their own; `None`: the file does not say.
     pub endpoints: Option<u32>,
+    /// The module that it belongs to, for hierarchical routing; empty: none.
+    #[serde(default)]
+    pub module: String,
 }
 
 /// An endpoint that has a name.

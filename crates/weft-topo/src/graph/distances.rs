@@ -15,6 +15,7 @@
 //! M. Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB 2014, for the search
 //! from 64 switches at a time.
 
+use super::modules::Modules;
 use super::{Graph, Neighbour};
 use crate::traits::Topology;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ use weft_units::SwitchId;
 
 /// Most links of a shortest way.
 pub(super) const MAX_DISTANCE: u32 = 254;
+
+/// The distance of a switch of another module.
+const UNREACHED: u8 = u8::MAX;
 
 /// Switches that the search starts from at a time: the bits of a word.
 const AT_ONCE: u32 = u64::BITS;
@@ -36,11 +40,21 @@ pub(super) enum NoWay {
     TooFar(SwitchId, SwitchId),
 }
 
+/// The ends of the ways that are measured.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    /// The first so many switches are destinations.
+    destinations: u32,
+    /// Modules that ways stay in; `None`: they may go anywhere.
+    modules: Option<&'a Modules>,
+}
+
 /// Distances in a graph, and its directions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Distances {
     switches: usize,
-    /// By destination, which is a switch with endpoints, and switch: links of a shortest way.
+    /// By destination, which is a switch with endpoints, and switch: links of a shortest way. Where only the
+    /// ways inside modules were measured, any switch is one, and some are [`UNREACHED`].
     links: Vec<u8>,
     /// By switch: its place in the order.
     order: Vec<u32>,
@@ -55,21 +69,43 @@ impl Distances {
     /// # Errors
     /// Two switches between which no packet can go.
     pub(super) fn of(graph: &Graph) -> Result<Distances, NoWay> {
-        let switches = graph.switches() as usize;
-        let mut distances = Distances {
-            switches,
-            links: vec![0; switches * graph.with_endpoints as usize],
-            order: order(graph),
-            turns: 0,
-            diameter: 0,
-        };
-        for first in (0..graph.with_endpoints).step_by(AT_ONCE as usize) {
-            distances.search(graph, first)?;
+        Distances::measured(graph, Ends { destinations: graph.with_endpoints, modules: None })
+    }
+
+    /// Measures the modules of a graph: distances inside each, and to the gateways that it is joined to. No
+    /// shortest way passes a gateway here, and every switch is a destination.
+    ///
+    /// # Errors
+    /// Two switches of a module between which no packet can go inside it.
+    pub(super) fn inside(graph: &Graph, modules: &Modules) -> Result<Distances, NoWay> {
+        let all = graph.switches();
+        let distances = Distances::measured(graph, Ends { destinations: all, modules: Some(modules) })?;
+        for (from, to) in (0..all).flat_map(|from| (0..all).map(move |to| (SwitchId(from), SwitchId(to)))) {
+            let shared =
+                modules.of_switch(from).is_some() && modules.of_switch(from) == modules.of_switch(to);
+            if shared && distances.to(to)[from.index()] == UNREACHED {
+                return Err(NoWay::Apart(from, to));
+            }
         }
         Ok(distances)
     }
 
-    /// By switch: links of a shortest way to `destination`, which has endpoints.
+    fn measured(graph: &Graph, ends: Ends<'_>) -> Result<Distances, NoWay> {
+        let switches = graph.switches() as usize;
+        let mut distances = Distances {
+            switches,
+            links: vec![UNREACHED; switches * ends.destinations as usize],
+            order: order(graph),
+            turns: 0,
+            diameter: 0,
+        };
+        for first in (0..ends.destinations).step_by(AT_ONCE as usize) {
+            distances.search(graph, first, ends)?;
+        }
+        Ok(distances)
+    }
+
+    /// By switch: links of a shortest way to `destination`, which is one of those measured.
     #[inline]
     pub(super) fn to(&self, destination: SwitchId) -> &[u8] {
         &self.links[destination.index() * self.switches..][..self.switches]
@@ -99,11 +135,13 @@ impl Distances {
 
     /// Searches backwards from the switches `first` and the [`AT_ONCE`] - 1 after it, link by link. Bit b of
     /// a word is destination `first + b`.
-    fn search(&mut self, graph: &Graph, first: u32) -> Result<(), NoWay> {
-        let many = AT_ONCE.min(graph.with_endpoints - first);
+    fn search(&mut self, graph: &Graph, first: u32, ends: Ends<'_>) -> Result<(), NoWay> {
+        let many = AT_ONCE.min(ends.destinations - first);
         let mut last = vec![0u64; self.switches];
         for bit in 0..many {
             last[(first + bit) as usize] = 1 << bit;
+            let destination = (first + bit) as usize;
+            self.links[destination * self.switches + destination] = 0;
         }
         let mut reached = last.clone();
         let mut turning = Turning::new(self.switches);
@@ -125,7 +163,7 @@ impl Distances {
             let is_end = found.iter().all(|&found| found == 0);
             if is_end || distance > MAX_DISTANCE {
                 let missing = reached.iter().position(|&reached| reached != everything);
-                let Some(switch) = missing else { break };
+                let Some(switch) = missing.filter(|_| !is_end || ends.modules.is_none()) else { break };
                 let bit = (everything & !reached[switch]).trailing_zeros();
                 let (from, to) = (SwitchId(switch as u32), SwitchId(first + bit));
                 return Err(if is_end { NoWay::Apart(from, to) } else { NoWay::TooFar(from, to) });
@@ -142,8 +180,11 @@ impl Distances {
                 self.diameter = self.diameter.max(distance);
             }
             last = found;
+            let gateways =
+                |one: &usize| ends.modules.is_some_and(|all| all.is_gateway(SwitchId(*one as u32)));
+            (0..self.switches).filter(gateways).for_each(|gateway| last[gateway] = 0);
         }
-        self.turns = self.turns.max(turning.most(graph.with_endpoints));
+        self.turns = self.turns.max(turning.most(ends.destinations));
         Ok(())
     }
 }

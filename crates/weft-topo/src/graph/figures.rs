@@ -7,15 +7,16 @@ use weft_units::SwitchId;
 
 impl ClosedForms for GraphLayout {
     fn diameter(&self) -> Option<u32> {
-        Some(self.distances().diameter())
+        Some(self.distances()?.diameter())
     }
 
     fn mean_distance(&self) -> Option<f64> {
         let graph = self.topology();
         let switches = || (0..graph.with_endpoints).map(SwitchId);
         let endpoints = |switch| u128::from(graph.endpoints_at(switch));
+        let distances = self.distances()?;
         let to = |to| {
-            let links = self.distances().to(to);
+            let links = distances.to(to);
             let sum: u128 = switches().map(|from| endpoints(from) * u128::from(links[from.index()])).sum();
             sum * endpoints(to)
         };
@@ -25,12 +26,12 @@ impl ClosedForms for GraphLayout {
     fn longest_route(&self) -> Option<u32> {
         // To the drawn switch, and from there.
         let parts = if self.routing().takes_detours() { 2 } else { 1 };
-        Some(parts * self.distances().diameter())
+        Some(parts * self.distances()?.diameter())
     }
 
     fn idle_detour(&self) -> u32 {
         match self.routing() {
-            GraphRouting::Valiant => 2 * self.distances().diameter(),
+            GraphRouting::Valiant => self.distances().map_or(0, |distances| 2 * distances.diameter()),
             _ => 0,
         }
     }

@@ -12,12 +12,15 @@
 //! numbered by switch: those with names first. Ports of a switch: its endpoints, then its links in the order
 //! of the description.
 
+mod built;
 mod description;
 mod distances;
 mod figures;
+mod modules;
 mod parameters;
 mod routing;
 
+pub use built::Built;
 pub use description::{GraphClass, GraphDescription, GraphEndpoint, GraphLink, GraphSwitch};
 pub use parameters::GraphParameters;
 pub use routing::{GraphLayout, GraphRouting};
@@ -57,6 +60,12 @@ pub struct Graph {
     endpoint_names: Vec<String>,
     /// Kinds of link: that of endpoints first.
     classes: Vec<String>,
+    /// Names of modules; empty where no switch names one.
+    #[serde(default)]
+    modules: Vec<String>,
+    /// By switch: its module.
+    #[serde(default)]
+    module_of: Vec<Option<u32>>,
 }
 
 impl Graph {
@@ -88,7 +97,10 @@ impl Graph {
         let first_neighbour = running_sum(&in_order(&description.links_at()));
         let neighbours = neighbours(description, &order, &first_neighbour, &first_endpoint);
         let classes = description.classes.iter().map(|class| class.name.clone());
+        let (modules, module_of) = modules(description, &order);
         Ok(Graph {
+            modules,
+            module_of,
             with_endpoints: with_endpoints as u32,
             switch_names: switch_names(description, &order),
             endpoint_names: endpoint_names(description, &order, &first_endpoint),
@@ -175,6 +187,24 @@ fn neighbours(
         }
     }
     neighbours
+}
+
+/// The names of modules, and the module of each switch by number.
+fn modules(description: &GraphDescription, order: &[u32]) -> (Vec<String>, Vec<Option<u32>>) {
+    let mut names: Vec<String> = Vec::new();
+    let mut module_of = vec![None; order.len()];
+    for (number, GraphSwitch { module, .. }) in order.iter().zip(&description.switches) {
+        if module.is_empty() {
+            continue;
+        }
+        let known = names.iter().position(|name| name == module);
+        let place = known.unwrap_or_else(|| {
+            names.push(module.clone());
+            names.len() - 1
+        });
+        module_of[*number as usize] = Some(place as u32);
+    }
+    (names, module_of)
 }
 
 /// The names of switches by number.
@@ -299,7 +329,11 @@ mod tests {
 
     /// Two switches with endpoints, a switch without between them, and two links in parallel.
     fn description() -> GraphDescription {
-        let switch = |name: &str, endpoints| GraphSwitch { name: name.to_owned(), endpoints };
+        let switch = |name: &str, endpoints| GraphSwitch {
+            name: name.to_owned(),
+            endpoints,
+            ..GraphSwitch::default()
+        };
         let link = |ends, count| GraphLink { ends, count, class: 0 };
         let endpoint = |name: &str, switch| GraphEndpoint { name: name.to_owned(), switch };
         GraphDescription {
@@ -313,6 +347,7 @@ mod tests {
                 rate: None,
                 latency: None,
             }],
+            ..GraphDescription::default()
         }
     }
 

@@ -1,12 +1,15 @@
 //! The keys of a graph in machine files.
 
+use super::modules::Modules;
 use super::{
     Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphRouting, GraphSwitch,
 };
 use crate::family::{Counts, Family, KeyKind, KeyType, KeyValue, Misfit};
 use crate::parameters;
 use crate::size::SizeError;
+use crate::traits::Routing;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl KeyType for GraphDescription {
     const KIND: KeyKind = KeyKind::Graph;
@@ -32,10 +35,24 @@ parameters! {
     }
 }
 
+/// A graph that is no machine.
+enum WhyNot {
+    Size(SizeError),
+    Apart(String),
+}
+
 impl GraphParameters {
     /// The mend of a graph that cannot be a machine, as a report on the key `file`.
     fn misfit(title: String, help: &str) -> Misfit {
         Misfit { key: "file", title, label: String::new(), help: help.to_owned() }
+    }
+
+    /// The machine, or why there is none: its size, or two switches between which no packet can go.
+    fn layout(&self) -> Result<Arc<GraphLayout>, WhyNot> {
+        self.file.built.get_or(self, || {
+            let graph = Graph::new(&self.file, self.endpoints_per_switch).map_err(WhyNot::Size)?;
+            GraphLayout::new(graph, self.routing).map_err(WhyNot::Apart)
+        })
     }
 
     /// A switch with more ports than a switch has.
@@ -102,27 +119,36 @@ impl Family for GraphParameters {
             let title = "the graph has no endpoints".to_owned();
             return Err(GraphParameters::misfit(title, "mark nodes with type=endpoint, or give endpoints"));
         }
-        GraphLayout::new(graph, self.routing)
-            .map(|_| ())
-            .map_err(|why| GraphParameters::misfit(why, "join the parts of the graph by links"))
+        if let GraphRouting::Hierarchical { .. } = self.routing
+            && let Err(fault) = Modules::of(&graph)
+        {
+            return Err(GraphParameters::misfit(fault.to_string(), fault.mend()));
+        }
+        match self.layout() {
+            Err(WhyNot::Apart(why)) => {
+                Err(GraphParameters::misfit(why, "join the parts of the graph by links"))
+            }
+            Ok(_) | Err(WhyNot::Size(_)) => Ok(()),
+        }
     }
 
     fn counts(&self) -> Counts {
         let sum = |counts: Vec<u64>| counts.into_iter().map(u128::from).sum::<u128>();
         let endpoints = sum(self.file.endpoints_at(self.endpoints_per_switch));
-        let graph = Graph::new(&self.file, self.endpoints_per_switch).ok();
-        let layout = graph.and_then(|graph| GraphLayout::new(graph, self.routing).ok());
         Counts {
             endpoints,
             switches: self.file.switches.len() as u128,
             ports: endpoints + sum(self.file.links_at()),
-            virtual_channels: layout.map_or(1, |layout| crate::Routing::virtual_channels(&layout)),
+            virtual_channels: self.layout().map_or(1, |layout| layout.virtual_channels()),
         }
     }
 
     fn build(&self) -> Result<GraphLayout, SizeError> {
-        let graph = Graph::new(&self.file, self.endpoints_per_switch)?;
-        GraphLayout::new(graph, self.routing).map_err(|_| SizeError::Apart)
+        match self.layout() {
+            Ok(layout) => Ok((*layout).clone()),
+            Err(WhyNot::Size(error)) => Err(error),
+            Err(WhyNot::Apart(_)) => Err(SizeError::Apart),
+        }
     }
 
     fn links(&self) -> &[GraphClass] {
@@ -139,6 +165,7 @@ impl Family for GraphParameters {
             GraphRouting::Adaptive,
             GraphRouting::Valiant,
             GraphRouting::UgalL { ugal_threshold: weft_units::Bytes::ZERO },
+            GraphRouting::UgalG { ugal_threshold: weft_units::Bytes::ZERO },
         ];
         let graphs = [
             // A single switch; a ring of seven; one of nine with chords; a tree with two links in parallel.
@@ -154,13 +181,17 @@ impl Family for GraphParameters {
                 examples.push(GraphParameters { file, endpoints_per_switch, radix: u32::MAX, routing });
             }
         }
+        let routing = GraphRouting::Hierarchical { hash_seed: 1 };
+        for (file, endpoints_per_switch) in [(two_modules(), 2), (chain_of_modules(), 1)] {
+            examples.push(GraphParameters { file, endpoints_per_switch, radix: u32::MAX, routing });
+        }
         examples
     }
 }
 
 /// A graph of so many switches, joined by links of one kind.
 fn graph(switches: u32, links: &[[u32; 2]]) -> GraphDescription {
-    let name = |number: u32| GraphSwitch { name: format!("s{number}"), endpoints: None };
+    let name = |number: u32| GraphSwitch { name: format!("s{number}"), ..GraphSwitch::default() };
     GraphDescription {
         file: "example.edges".to_owned(),
         switches: (0..switches).map(name).collect(),
@@ -172,6 +203,7 @@ fn graph(switches: u32, links: &[[u32; 2]]) -> GraphDescription {
             rate: None,
             latency: None,
         }],
+        ..GraphDescription::default()
     }
 }
 
@@ -182,4 +214,31 @@ fn tree_with_names() -> GraphDescription {
     let endpoint = |(number, switch)| GraphEndpoint { name: format!("host{number}"), switch };
     tree.endpoints = [(0, 2), (1, 3), (2, 3), (3, 4), (4, 4)].map(endpoint).to_vec();
     tree
+}
+
+/// A ring of five and a row of three, joined by two gateways that are unlike far away.
+fn two_modules() -> GraphDescription {
+    let rings = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [5, 6], [6, 7]];
+    let gateways = [[0, 8], [8, 5], [2, 9], [9, 7]];
+    in_modules(graph(10, &[&rings[..], &gateways[..]].concat()), &["ring"; 5], &["row"; 3])
+}
+
+/// Three modules in a row of which one has a ring, with two gateways between each two; the way from the first
+/// to the last passes the second.
+fn chain_of_modules() -> GraphDescription {
+    let links = [[0, 1], [2, 3], [3, 4], [4, 2], [5, 6]];
+    let gateways = [[0, 7], [7, 2], [1, 8], [8, 3], [3, 9], [9, 5], [4, 10], [10, 6]];
+    let chain = graph(11, &[&links[..], &gateways[..]].concat());
+    in_modules(chain, &["first"; 2], &["ring", "ring", "ring", "last", "last"])
+}
+
+/// The modules of the first switches, which alone have endpoints.
+fn in_modules(mut graph: GraphDescription, first: &[&str], second: &[&str]) -> GraphDescription {
+    let names =
+        first.iter().chain(second).map(|name| (*name).to_owned()).chain(std::iter::repeat(String::new()));
+    for (switch, name) in graph.switches.iter_mut().zip(names) {
+        switch.endpoints = Some(if name.is_empty() { 0 } else { 2 });
+        switch.module = name;
+    }
+    graph
 }

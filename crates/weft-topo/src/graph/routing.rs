@@ -10,7 +10,11 @@
 //!   shortest queue: packets of a flow may overtake;
 //! - Valiant goes by way of a random switch that has endpoints, spraying;
 //! - UGAL-L compares, at the source's switch, the shortest queue on a shortest way with the shortest towards
-//!   a random switch, each weighted with the links of its way, as on the [Dragonfly](crate::Ugal).
+//!   a random switch, each weighted with the links of its way, as on the [Dragonfly](crate::Ugal);
+//! - UGAL-G compares sums: it follows the shortest queues from switch to switch on either way, those of other
+//!   switches as they have last published them;
+//! - hierarchical keeps to modules, and goes from one to the next by gateways that a hash chooses
+//!   (`modules.rs`); inside a module it is ECMP.
 //!
 //! A packet takes the next virtual channel wherever it turns from down to up ([`Distances`] has the
 //! directions). Channels are ranked by virtual channel; within one, those up by their place in the order,
@@ -24,6 +28,7 @@
 
 use super::Graph;
 use super::distances::{Distances, NoWay};
+use super::modules::Modules;
 use crate::choice::{below, block_hash, flow_hash, shortest_queue, way_in_turn, way_of_flow};
 use crate::proof::{Channel, Ranked};
 use crate::routings;
@@ -62,6 +67,17 @@ routings! {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
         },
+        /// As UGAL-L, with all queues of both ways, as switches publish them.
+        UgalG = "ugal-g" {
+            /// Bias towards the minimal path, in bytes × hops; 0 where not given.
+            ugal_threshold: Bytes = Bytes::ZERO;
+        },
+        /// Inside modules as ECMP, and from one to the next by a gateway that a hash of source and
+        /// destination chooses. Needs modules in the file of the graph.
+        Hierarchical = "hierarchical" {
+            /// Seed of the hash of flows; 1 where not given.
+            hash_seed: u32 = 1;
+        },
     }
 }
 
@@ -74,7 +90,7 @@ impl GraphRouting {
 
     /// Whether packets may go by way of a switch that lies on no shortest way.
     pub(super) fn takes_detours(self) -> bool {
-        matches!(self, GraphRouting::Valiant | GraphRouting::UgalL { .. })
+        matches!(self, GraphRouting::Valiant | GraphRouting::UgalL { .. } | GraphRouting::UgalG { .. })
     }
 }
 
@@ -82,19 +98,35 @@ impl GraphRouting {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GraphLayout {
     graph: Graph,
+    /// Inside modules, where packets go by modules.
     distances: Distances,
     routing: GraphRouting,
+    /// The modules, if packets go by them.
+    modules: Option<Modules>,
 }
 
 impl GraphLayout {
     /// One of the routings on `graph`.
     ///
     /// # Errors
-    /// Two switches between which no packet can go, in words.
+    /// Two switches between which no packet can go, in words; modules that do not fit together.
     pub fn new(graph: Graph, routing: GraphRouting) -> Result<GraphLayout, String> {
+        let modules = match routing {
+            GraphRouting::Hierarchical { .. } => {
+                Some(Modules::of(&graph).map_err(|fault| fault.to_string())?)
+            }
+            _ => None,
+        };
+        let distances = match &modules {
+            Some(modules) => Distances::inside(&graph, modules),
+            None => Distances::of(&graph),
+        };
         let name = |switch| graph.switch_name(switch);
-        match Distances::of(&graph) {
-            Ok(distances) => Ok(GraphLayout { graph, distances, routing }),
+        match distances {
+            Ok(distances) => Ok(GraphLayout { graph, distances, routing, modules }),
+            Err(NoWay::Apart(from, to)) if modules.is_some() => {
+                Err(format!("no way leads from {} to {} inside their module", name(from), name(to)))
+            }
             Err(NoWay::Apart(from, to)) => Err(format!("no way leads from {} to {}", name(from), name(to))),
             Err(NoWay::TooFar(from, to)) => Err(format!(
                 "the way from {} to {} has more than {} links",
@@ -110,8 +142,10 @@ impl GraphLayout {
         self.routing
     }
 
-    pub(super) fn distances(&self) -> &Distances {
-        &self.distances
+    /// Distances between all switches with endpoints; `None`: packets keep to modules, and only those inside
+    /// them are known.
+    pub(super) fn distances(&self) -> Option<&Distances> {
+        self.modules.is_none().then_some(&self.distances)
     }
 
     /// Ports of a switch that bring a packet nearer to another switch, which has endpoints.
@@ -132,7 +166,9 @@ impl GraphLayout {
         let threshold = match self.routing {
             _ if from == to => return None,
             GraphRouting::Valiant => None,
-            GraphRouting::UgalL { ugal_threshold } => Some(ugal_threshold),
+            GraphRouting::UgalL { ugal_threshold } | GraphRouting::UgalG { ugal_threshold } => {
+                Some(ugal_threshold)
+            }
             _ => return None,
         };
         let via = SwitchId(below(self.graph.with_endpoints, view.random()));
@@ -140,12 +176,35 @@ impl GraphLayout {
             return None;
         }
         let Some(threshold) = threshold else { return Some(via) };
-        let links = |from: SwitchId, to| u128::from(self.distances.to(to)[from.index()]);
-        let (_, straight) = shortest_queue(self.ways(from, to), view)?;
-        let (_, aside) = shortest_queue(self.ways(from, via), view)?;
-        let minimal = u128::from(straight) * links(from, to);
-        let detour = u128::from(aside) * (links(from, via) + links(via, to));
+        let (minimal, detour) = if self.needs_published_queues() {
+            let straight = self.queued_on_way(from, (from, to), view);
+            let aside = self.queued_on_way(from, (from, via), view);
+            (straight, aside + self.queued_on_way(from, (via, to), view))
+        } else {
+            let links = |from: SwitchId, to| u128::from(self.distances.to(to)[from.index()]);
+            let (_, straight) = shortest_queue(self.ways(from, to), view)?;
+            let (_, aside) = shortest_queue(self.ways(from, via), view)?;
+            let hops = links(from, via) + links(via, to);
+            (u128::from(straight) * links(from, to), u128::from(aside) * hops)
+        };
         (minimal > detour + u128::from(threshold.get())).then_some(via)
+    }
+
+    /// Bytes before all links of the shortest way that follows the shortest queues, as the switch `own` sees
+    /// them; of equal ones the first port's.
+    fn queued_on_way(&self, own: SwitchId, way: (SwitchId, SwitchId), view: &impl LocalView) -> u128 {
+        let (mut at, to) = way;
+        let mut sum = 0;
+        while at != to {
+            let queued = |port| if at == own { view.queued(port) } else { view.published(at, port) };
+            let shortest = self.ways(at, to).map(|port| (queued(port), port)).min();
+            let next = shortest.and_then(|(_, port)| self.graph.neighbour(at, port));
+            // A graph in which two switches lie apart has no layout.
+            let (Some((queued, _)), Some(next)) = (shortest, next) else { break };
+            sum += u128::from(queued);
+            at = SwitchId(next.switch);
+        }
+        sum
     }
 
     /// The port by which a packet in state `state` leaves `at` towards another switch. `to` is where it goes
@@ -159,26 +218,39 @@ impl GraphLayout {
         view: &mut impl LocalView,
     ) -> Option<PortId> {
         let ways = self.ways(at, towards);
-        let nth = |way: u32| ways.clone().nth(way as usize);
-        let count = || ways.clone().count() as u32;
         match self.routing {
             GraphRouting::ShortestPath => {
                 let destination = (to.0 >> 32 ^ to.0 << 16) as u32;
-                nth(way_of_flow(destination, at.0, count()))
+                one_of(ways, |count| way_of_flow(destination, at.0, count))
             }
-            GraphRouting::Ecmp { .. } | GraphRouting::Multipath { .. } => {
-                nth(way_of_flow(state.0, at.0, count()))
-            }
-            GraphRouting::RoundRobin => match count() {
-                1 => nth(0),
-                several => nth(way_in_turn(view.turn(), several)),
-            },
-            GraphRouting::Spray | GraphRouting::Valiant => nth(below(count(), view.random())),
-            GraphRouting::Adaptive | GraphRouting::UgalL { .. } => {
+            GraphRouting::Ecmp { .. }
+            | GraphRouting::Multipath { .. }
+            | GraphRouting::Hierarchical { .. } => one_of(ways, |count| way_of_flow(state.0, at.0, count)),
+            GraphRouting::RoundRobin => one_of(ways, |count| match count {
+                1 => 0,
+                several => way_in_turn(view.turn(), several),
+            }),
+            GraphRouting::Spray | GraphRouting::Valiant => one_of(ways, |count| below(count, view.random())),
+            GraphRouting::Adaptive | GraphRouting::UgalL { .. } | GraphRouting::UgalG { .. } => {
                 shortest_queue(ways, view).map(|(port, _)| port)
             }
         }
     }
+}
+
+/// The way that `choose` names of so many. Looking for ways takes time: few are remembered.
+#[inline]
+fn one_of(ways: impl Iterator<Item = PortId> + Clone, choose: impl FnOnce(u32) -> u32) -> Option<PortId> {
+    let mut few = [PortId(0); 8];
+    let mut count = 0;
+    for port in ways.clone() {
+        if let Some(place) = few.get_mut(count) {
+            *place = port;
+        }
+        count += 1;
+    }
+    let chosen = choose(count as u32) as usize;
+    if count <= few.len() { few[..count].get(chosen).copied() } else { ways.clone().nth(chosen) }
 }
 
 impl RoutedTopology for GraphLayout {
@@ -193,7 +265,9 @@ impl RoutedTopology for GraphLayout {
 impl Routing for GraphLayout {
     #[inline]
     fn virtual_channels(&self) -> u32 {
-        self.routing.virtual_channels(self.distances.turns())
+        // A packet may turn as often in each module that it passes, and where it enters one.
+        let modules = self.modules.as_ref().map_or(1, Modules::most_passed);
+        modules * self.routing.virtual_channels(self.distances.turns())
     }
 
     /// State: for ECMP the hash of source and destination; on a detour the switch by way of which it goes,
@@ -204,7 +278,9 @@ impl Routing for GraphLayout {
         let came = self.graph.neighbour(at.switch, at.port);
         if came.is_none() {
             *state = match self.routing {
-                GraphRouting::Ecmp { hash_seed } | GraphRouting::Multipath { hash_seed } => {
+                GraphRouting::Ecmp { hash_seed }
+                | GraphRouting::Multipath { hash_seed }
+                | GraphRouting::Hierarchical { hash_seed } => {
                     let source = self.graph.first_endpoint[at.switch.index()] + at.port.0;
                     // Of ECMP the block is always 0.
                     RouteState(block_hash(flow_hash(hash_seed, source, to.0), state.0))
@@ -222,6 +298,9 @@ impl Routing for GraphLayout {
                 towards = SwitchId(via);
             }
         }
+        if let Some(modules) = &self.modules {
+            towards = modules.towards(at.switch, destination, state.0);
+        }
         if at.switch == towards {
             return NextHop { port: own_port, vc: at.vc };
         }
@@ -234,11 +313,18 @@ impl Routing for GraphLayout {
     }
 
     fn is_deterministic(&self) -> bool {
-        matches!(self.routing, GraphRouting::ShortestPath | GraphRouting::Ecmp { .. })
+        matches!(
+            self.routing,
+            GraphRouting::ShortestPath | GraphRouting::Ecmp { .. } | GraphRouting::Hierarchical { .. }
+        )
     }
 
     fn spreads_blocks(&self) -> bool {
         matches!(self.routing, GraphRouting::Multipath { .. })
+    }
+
+    fn needs_published_queues(&self) -> bool {
+        matches!(self.routing, GraphRouting::UgalG { .. })
     }
 }
 

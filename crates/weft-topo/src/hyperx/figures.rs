@@ -1,8 +1,12 @@
 //! Figures of the HyperX. Its minimal paths are those of dimension order.
 
-use super::{HyperX, HyperXLayout};
-use crate::figures::{Bisection, ChannelLoad, ClosedForms, Paths, mean_over_pairs, ordered_pairs};
+use super::{HyperX, HyperXLayout, HyperXRouting, Row};
+use crate::figures::{
+    Bisection, ChannelLoad, ClosedForms, Paths, mean_over_pairs, ordered_pairs, walk_permutation,
+};
+use crate::pattern::Permutation;
 use crate::traits::{RoutedTopology, Routing, Topology};
+use weft_units::EndpointId;
 
 impl HyperX {
     fn diameter(&self) -> u32 {
@@ -47,6 +51,22 @@ impl HyperX {
         let endpoint = if self.endpoints() > 1 { 1.0 } else { 0.0 };
         std::iter::once(endpoint).chain(self.rows.iter().map(|row| dimension(row.size))).collect()
     }
+
+    /// The load per class in dimension order of a permutation that acts on each coordinate alone.
+    fn load_by_coordinates(&self, permutation: &Permutation) -> Vec<f64> {
+        // Over the link between two coordinates go the packets of all sources with the one, where the
+        // permutation sends it to the other: in every other dimension either the source's or the
+        // destination's coordinate is given, which leaves one switch.
+        let load = |row: &Row| {
+            let stride = row.stride * self.concentration;
+            let moves = |x: u32| permutation.destination(EndpointId(x * stride)).0 / stride % row.size != x;
+            if (0..row.size).any(moves) { f64::from(self.concentration) } else { 0.0 }
+        };
+        let loads: Vec<f64> = self.rows.iter().map(load).collect();
+        let moves = |slot: u32| permutation.destination(EndpointId(slot)).0 != slot;
+        let any_moves = loads.iter().any(|load| *load > 0.0) || (0..self.concentration).any(moves);
+        [vec![f64::from(u8::from(any_moves))], loads].concat()
+    }
 }
 
 impl ClosedForms for HyperXLayout {
@@ -65,6 +85,17 @@ impl ClosedForms for HyperXLayout {
     fn uniform_load(&self) -> Option<ChannelLoad> {
         let paths = if self.is_deterministic() { Paths::Deterministic } else { Paths::Minimal };
         Some(ChannelLoad { per_class: self.topology().uniform_load(), paths })
+    }
+
+    /// Counted for transpose alone, which mixes coordinates.
+    fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
+        let paths = if self.is_deterministic() { Paths::Deterministic } else { Paths::Minimal };
+        if let Permutation::Transpose { .. } = permutation {
+            let straight = HyperXLayout::new(self.topology().clone(), HyperXRouting::DimensionOrder);
+            let loads = walk_permutation(&straight, permutation);
+            return Some(loads.busiest_per_class(self.topology(), paths, |load| load as f64));
+        }
+        Some(ChannelLoad { per_class: self.topology().load_by_coordinates(permutation), paths })
     }
 
     fn longest_route(&self) -> Option<u32> {

@@ -49,6 +49,8 @@ struct Row {
     shift: u32,
     /// The first port of this dimension.
     first_port: u32,
+    /// Difference of the numbers of two neighbouring switches of a row.
+    stride: u32,
 }
 
 impl Row {
@@ -72,6 +74,8 @@ pub struct HyperX {
     concentration: u32,
     switches: u32,
     ports: u32,
+    /// Whether all rows are powers of two, so that the number of a switch has the fields of its address.
+    is_binary: bool,
 }
 
 impl HyperX {
@@ -90,16 +94,18 @@ impl HyperX {
             switches.saturating_mul(ports),
         )?;
         in_range("endpoints per switch (concentration)", u64::from(concentration), 1, MAX_ENDPOINTS)?;
-        let (mut shift, mut first_port) = (bits_for(concentration), concentration);
+        let (mut shift, mut first_port, mut stride) = (bits_for(concentration), concentration, 1);
         let mut rows = Vec::new();
         for &size in sizes {
             in_range("the size of a dimension", u64::from(size), 1, crate::MAX_SWITCHES)?;
-            rows.push(Row { size, shift, first_port });
+            rows.push(Row { size, shift, first_port, stride });
             shift += bits_for(size);
             first_port += size - 1;
+            stride *= size;
         }
+        let is_binary = sizes.iter().all(|size| size.is_power_of_two());
         // Both counts are below their limits, checked above.
-        Ok(HyperX { rows, concentration, switches: switches as u32, ports: ports as u32 })
+        Ok(HyperX { rows, concentration, switches: switches as u32, ports: ports as u32, is_binary })
     }
 
     /// Switches of a row in every dimension.
@@ -122,7 +128,7 @@ impl HyperX {
     /// The dimension of a port; none for those of endpoints.
     #[inline]
     fn dimension(&self, port: PortId) -> Option<usize> {
-        let behind = self.rows.iter().take_while(|row| row.first_port <= port.0).count();
+        let behind = self.rows.partition_point(|row| row.first_port <= port.0);
         // A row of one has no ports: the next dimension begins at the same.
         if port.0 < self.concentration { None } else { Some(behind - 1) }
     }
@@ -136,7 +142,8 @@ impl HyperX {
             return None;
         }
         let lowest = differ.trailing_zeros();
-        let row = self.rows.iter().rfind(|row| row.shift <= lowest && row.size > 1)?;
+        // Rows of one have no field: of rows that begin at the same bit the last is meant.
+        let row = &self.rows[self.rows.partition_point(|row| row.shift <= lowest) - 1];
         Some(row.port(row.coordinate(from), row.coordinate(to)))
     }
 
@@ -148,7 +155,7 @@ impl HyperX {
 
     /// The switch at an address.
     fn switch_at(&self, address: Address) -> SwitchId {
-        SwitchId(self.rows.iter().rev().fold(0, |id, row| id * row.size + row.coordinate(address)))
+        SwitchId(self.rows.iter().map(|row| row.stride * row.coordinate(address)).sum())
     }
 }
 
@@ -177,11 +184,9 @@ impl Topology for HyperX {
             return Attachment::Endpoint(EndpointId(switch.0 * self.concentration + port.0));
         };
         let row = &self.rows[dimension];
-        let address = self.switch_address(switch);
-        let (here, other) = (row.coordinate(address), port.0 - row.first_port);
+        let (here, other) = (switch.0 / row.stride % row.size, port.0 - row.first_port);
         let there = other + u32::from(other >= here);
-        let differ = u64::from(here ^ there) << row.shift;
-        Attachment::Switch(self.switch_at(Address(address.0 ^ differ)), row.port(there, here))
+        Attachment::Switch(SwitchId(switch.0 - here * row.stride + there * row.stride), row.port(there, here))
     }
 
     fn attachment(&self, endpoint: EndpointId) -> (SwitchId, PortId) {
@@ -198,6 +203,9 @@ impl Topology for HyperX {
     }
 
     fn switch_address(&self, switch: SwitchId) -> Address {
+        if self.is_binary {
+            return Address(u64::from(switch.0) << self.rows[0].shift);
+        }
         let mut rest = switch.0;
         let mut address = 0;
         for row in &self.rows {

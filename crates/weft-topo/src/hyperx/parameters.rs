@@ -55,8 +55,13 @@ fn build(
     Ok(HyperXLayout::new(HyperX::new(sizes, endpoints_per_switch)?, routing))
 }
 
-fn routings() -> [HyperXRouting; 2] {
-    [HyperXRouting::DimensionOrder, HyperXRouting::UgalL { ugal_threshold: Bytes::ZERO }]
+fn routings() -> [HyperXRouting; 3] {
+    let ugal_threshold = Bytes::ZERO;
+    [
+        HyperXRouting::DimensionOrder,
+        HyperXRouting::UgalL { ugal_threshold },
+        HyperXRouting::UgalG { ugal_threshold },
+    ]
 }
 
 impl Family for HyperXParameters {

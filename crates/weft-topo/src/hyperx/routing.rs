@@ -1,4 +1,4 @@
-//! Routings of the HyperX: dimension order, and UGAL-L, which leaves it where the queues say so.
+//! Routings of the HyperX: dimension order, and UGAL, which leaves it where the queues say so.
 //!
 //! In dimension order a packet takes a link for each coordinate that differs, the lowest dimension first.
 //! With UGAL-L the source's switch also draws another switch, and compares its own two queues, each weighted
@@ -9,6 +9,12 @@
 //! ```
 //! and otherwise in dimension order to the drawn switch, and from there in dimension order on.
 //!
+//! UGAL-G knows all queues of both paths, and compares their sums: a queue at its own switch as it is, one of
+//! another switch as that has last published it.
+//!
+//! ```text
+//!   source's switch ▢▢ ---> ▢▢▢▢▢ switch ---> destination's switch       Σq = 2 + 5, in place of 2 · 2
+//! ```
 //! ```text
 //!   virtual channel 0: straight, and on the way to the drawn switch    virtual channel 1: from there on
 //! ```
@@ -18,7 +24,8 @@
 //! # Source
 //! J. H. Ahn et al., SC 2009, section 3.1 (dimension order; Valiant, with two virtual channels). For rows of
 //! two dimension order is e-cube routing: H. Sullivan, T. R. Bashkow, ISCA 1977. A. Singh, "Load-balanced
-//! routing in interconnection networks", PhD thesis, Stanford 2005 (UGAL).
+//! routing in interconnection networks", PhD thesis, Stanford 2005 (UGAL). That UGAL-G adds up the queues of
+//! a path is ours: q · H is what a switch that knows the first of them takes the sum for.
 
 use super::HyperX;
 use crate::choice::below;
@@ -41,6 +48,11 @@ routings! {
             /// Bias towards the minimal path, in bytes × hops; 0 where not given.
             ugal_threshold: Bytes = Bytes::ZERO;
         },
+        /// As UGAL-L, with all queues of both paths, as switches publish them.
+        UgalG = "ugal-g" {
+            /// Bias towards the minimal path, in bytes × hops; 0 where not given.
+            ugal_threshold: Bytes = Bytes::ZERO;
+        },
     }
 }
 
@@ -50,7 +62,18 @@ impl HyperXRouting {
     pub(super) fn virtual_channels(self) -> u32 {
         match self {
             HyperXRouting::DimensionOrder => 1,
-            HyperXRouting::UgalL { .. } => 2,
+            HyperXRouting::UgalL { .. } | HyperXRouting::UgalG { .. } => 2,
+        }
+    }
+
+    /// The threshold of a routing that takes detours.
+    #[inline]
+    fn threshold(self) -> Option<Bytes> {
+        match self {
+            HyperXRouting::DimensionOrder => None,
+            HyperXRouting::UgalL { ugal_threshold } | HyperXRouting::UgalG { ugal_threshold } => {
+                Some(ugal_threshold)
+            }
         }
     }
 }
@@ -87,10 +110,41 @@ impl HyperXLayout {
         // The source or the destination itself is no detour.
         let aside = self.hyperx.towards(from, via)?;
         let rest = self.hyperx.distance(via, to);
-        let hops = u128::from(self.hyperx.distance(from, via) + rest);
-        let minimal = u128::from(view.queued(straight)) * u128::from(self.hyperx.distance(from, to));
-        let detour = u128::from(view.queued(aside)) * hops;
-        (rest > 0 && minimal > detour + u128::from(threshold.get())).then_some(via)
+        if rest == 0 {
+            return None;
+        }
+        let (minimal, detour) = match self.routing {
+            HyperXRouting::UgalG { .. } => (
+                self.queued_on_way(from, (from, to), view),
+                self.queued_on_way(from, (from, via), view) + self.queued_on_way(from, (via, to), view),
+            ),
+            HyperXRouting::DimensionOrder | HyperXRouting::UgalL { .. } => {
+                let hops = u128::from(self.hyperx.distance(from, via) + rest);
+                let minimal = u128::from(view.queued(straight)) * u128::from(self.hyperx.distance(from, to));
+                (minimal, u128::from(view.queued(aside)) * hops)
+            }
+        };
+        (minimal > detour + u128::from(threshold.get())).then_some(via)
+    }
+
+    /// Bytes before all links of the way in dimension order from one switch to another, as that at `own` sees
+    /// them.
+    fn queued_on_way(&self, own: Address, way: (Address, Address), view: &impl LocalView) -> u128 {
+        let (mut at, to) = way;
+        let mut sum = 0;
+        for row in &self.hyperx.rows {
+            let (here, there) = (row.coordinate(at), row.coordinate(to));
+            if here == there {
+                continue;
+            }
+            let port = row.port(here, there);
+            sum += u128::from(match at == own {
+                true => view.queued(port),
+                false => view.published(self.hyperx.switch_at(at), port),
+            });
+            at = Address(at.0 ^ u64::from(here ^ there) << row.shift);
+        }
+        sum
     }
 
     /// The state of a packet that goes by way of the switch at `via`: its coordinates plus one.
@@ -134,8 +188,8 @@ impl Routing for HyperXLayout {
     #[inline]
     fn route(&self, at: AtSwitch, to: Address, state: &mut RouteState, view: &mut impl LocalView) -> NextHop {
         let injected = at.port.0 < self.hyperx.concentration();
-        if let (HyperXRouting::UgalL { ugal_threshold }, true) = (self.routing, injected)
-            && let Some(via) = self.detour((at.address, to), ugal_threshold, view)
+        if let (Some(threshold), true) = (self.routing.threshold(), injected)
+            && let Some(via) = self.detour((at.address, to), threshold, view)
         {
             *state = self.remember(via);
         }
@@ -152,6 +206,10 @@ impl Routing for HyperXLayout {
 
     fn is_deterministic(&self) -> bool {
         self.routing == HyperXRouting::DimensionOrder
+    }
+
+    fn needs_published_queues(&self) -> bool {
+        matches!(self.routing, HyperXRouting::UgalG { .. })
     }
 }
 
@@ -235,5 +293,71 @@ mod tests {
         assert_eq!(way(&layout(ugal(0)), &mut queues(201, 100), to), around);
         assert_eq!(way(&layout(ugal(2)), &mut queues(201, 100), to), straight);
         assert_eq!(way(&layout(HyperXRouting::DimensionOrder), &mut queues(9999, 0), to), straight);
+    }
+
+    /// Own queues, and those of other switches, of so many bytes; dice that show one switch.
+    struct Known {
+        own: Vec<(PortId, u64)>,
+        published: Vec<(SwitchId, PortId, u64)>,
+        dice: u64,
+    }
+
+    impl LocalView for Known {
+        fn queued(&self, port: PortId) -> u64 {
+            self.own.iter().find(|(other, _)| *other == port).map_or(0, |(_, bytes)| *bytes)
+        }
+
+        fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+            let place = |&&(other, at, _): &&(SwitchId, PortId, u64)| (other, at) == (switch, port);
+            self.published.iter().find(place).map_or(0, |(_, _, bytes)| *bytes)
+        }
+
+        fn random(&mut self) -> u64 {
+            self.dice
+        }
+    }
+
+    /// Catches a link of either path whose queue UGAL-G does not count, one that it counts twice, a queue of
+    /// another switch that is taken for its own, and a sum that is weighted with hops.
+    #[test]
+    fn ugal_g_compares_the_sums_of_all_queues_of_both_paths() {
+        let layout = |bytes| {
+            let routing = HyperXRouting::UgalG { ugal_threshold: Bytes::new(bytes) };
+            HyperXLayout::new(HyperX::new(&[4, 4], 1).unwrap(), routing)
+        };
+        let (from, to) = (Address(0), layout(0).endpoint_address(EndpointId(15)));
+        // Straight by 3; aside by 1, 9 = (1, 2), 11 = (3, 2).
+        let dice = (u64::MAX / 16) * 9 + u64::MAX / 32;
+        let straight = [(SwitchId(0), PortId(3)), (SwitchId(3), PortId(6))];
+        let aside = [
+            (SwitchId(0), PortId(1)),
+            (SwitchId(1), PortId(5)),
+            (SwitchId(9), PortId(3)),
+            (SwitchId(11), PortId(6)),
+        ];
+        let known = |queues: &[((SwitchId, PortId), u64)]| {
+            let own = queues.iter().filter(|((switch, _), _)| switch.0 == 0);
+            let others = queues.iter().filter(|((switch, _), _)| switch.0 != 0);
+            Known {
+                own: own.map(|&((_, port), bytes)| (port, bytes)).collect(),
+                published: others.map(|&((switch, port), bytes)| (switch, port, bytes)).collect(),
+                dice,
+            }
+        };
+        let detours = |threshold, queues: &[((SwitchId, PortId), u64)]| {
+            let threshold_bytes = Bytes::new(threshold);
+            layout(threshold).detour((from, to), threshold_bytes, &mut known(queues)).is_some()
+        };
+        for place in straight {
+            assert!(detours(0, &[(place, 1)]), "{place:?}");
+            assert!(!detours(1, &[(place, 1)]), "{place:?}");
+            for other in aside {
+                assert!(!detours(0, &[(place, 7), (other, 7)]), "{place:?} {other:?}");
+                assert!(detours(0, &[(place, 8), (other, 7)]), "{place:?} {other:?}");
+            }
+        }
+        let all: Vec<_> = aside.map(|place| (place, 10)).to_vec();
+        assert!(!detours(0, &[vec![(straight[0], 20), (straight[1], 20)], all.clone()].concat()));
+        assert!(detours(0, &[vec![(straight[0], 20), (straight[1], 21)], all].concat()));
     }
 }

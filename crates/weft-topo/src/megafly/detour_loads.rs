@@ -11,9 +11,7 @@ use weft_units::EndpointId;
 /// The load of each port, in units of 1/(g-2), if every packet between groups goes by way of a third group,
 /// all equally likely. Packets inside a group go minimally. Needs three groups.
 pub(super) fn detour_loads(megafly: &Megafly, permutation: &Permutation) -> PortLoads {
-    let most_ports =
-        megafly.ports(megafly.switch_at(0, 0)).max(megafly.ports(megafly.switch_at(0, megafly.leaves)));
-    let mut loads = PortLoads::new(megafly.switches(), most_ports);
+    let mut loads = PortLoads::of(megafly);
     let all_ways = u64::from(megafly.groups - 2);
     // Flows between groups whose ways are the same: from the leaf up, and from the spine on.
     let mut ascents = BTreeMap::<(u32, u32, u32), u64>::new();

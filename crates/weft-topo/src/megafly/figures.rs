@@ -98,8 +98,8 @@ impl Megafly {
         let (p, per_group) = (u64::from(self.endpoints_per_leaf), u64::from(self.endpoints_per_group()));
         let unit = if detours { u64::from(self.groups - 2) } else { 1 };
         // Loads of the switches of a group, by place, and of the way up to each spine from any leaf.
-        let most_ports = self.ports(self.switch_at(0, 0)).max(self.ports(self.switch_at(0, self.leaves)));
-        let mut loads = PortLoads::new(self.leaves + self.spines, most_ports);
+        let places = 0..self.leaves + self.spines;
+        let mut loads = PortLoads::new(places.map(|place| self.ports(self.switch_at(0, place))));
         let mut up = vec![0; self.spines as usize];
         for index in 0..self.endpoints_per_group() {
             let (leaf, spine) = (index / self.endpoints_per_leaf, self.spine_within_group(index));

@@ -106,6 +106,7 @@ impl SlimFlyParameters {
             endpoints: Vec::new(),
             links,
             classes: vec![class("local"), class("global")],
+            ..GraphDescription::default()
         }
     }
 }
@@ -123,6 +124,14 @@ impl Family for SlimFlyParameters {
     type Layout = GraphLayout;
 
     fn check(&self) -> Result<(), Misfit> {
+        if let GraphRouting::Hierarchical { .. } = self.routing {
+            return Err(Misfit {
+                key: "routing",
+                title: "hierarchical routing goes by modules, and a Slim Fly has none".to_owned(),
+                label: String::new(),
+                help: "take another routing, such as shortest-path or ugal-l".to_owned(),
+            });
+        }
         if (5..=MAX_Q).contains(&self.q) && is_prime(self.q) {
             return Ok(());
         }
@@ -169,6 +178,7 @@ impl Family for SlimFlyParameters {
             GraphRouting::Adaptive,
             GraphRouting::Valiant,
             GraphRouting::UgalL { ugal_threshold: weft_units::Bytes::ZERO },
+            GraphRouting::UgalG { ugal_threshold: weft_units::Bytes::ZERO },
         ];
         let large = SlimFlyParameters { q: 7, p: 2, routing: GraphRouting::ShortestPath };
         routings.map(|routing| SlimFlyParameters { q: 5, p: 1, routing }).into_iter().chain([large]).collect()

@@ -153,6 +153,7 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
         GraphRouting::Adaptive,
         GraphRouting::Valiant,
         GraphRouting::UgalL { ugal_threshold: Bytes::ZERO },
+        GraphRouting::UgalG { ugal_threshold: Bytes::ZERO },
     ];
     (switches, chords, prop::sample::select(routings.to_vec())).prop_map(|(switches, chords, routing)| {
         let count = switches.len() as u32;
@@ -170,6 +171,7 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
         let named = |(number, (_, given)): (usize, &(u32, u32))| GraphSwitch {
             name: format!("s{number}"),
             endpoints: Some(endpoints(number, *given)),
+            module: String::new(),
         };
         let link =
             GraphClass { name: "link".to_owned(), section: "link".to_owned(), rate: None, latency: None };
@@ -179,6 +181,7 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
             endpoints: Vec::new(),
             links,
             classes: vec![link],
+            ..GraphDescription::default()
         };
         let parameters = GraphParameters { file, endpoints_per_switch: 1, radix: u32::MAX, routing };
         assert_eq!(parameters.check(), Ok(()));
