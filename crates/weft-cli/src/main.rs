@@ -36,8 +36,8 @@ use std::process::ExitCode;
     max_term_width = 100,
     after_help = "Sizes are written 256, 4K, 1M (binary); times 20us, 1.5ms; rates 16Gb/s.\n\
                   Exit status: 0 done; 1 the simulation ended badly, or what it found could not be kept, or \
-                  memory ran out; 2 bad input; 3 a bug in weft; 130 interrupted. Where its program fails, weft run ends with \
-                  the program's status, whatever it is."
+                  memory ran out; 2 bad input; 3 a bug in weft; 130 interrupted. Where its program fails, \
+                  weft run ends with the program's status, whatever it is."
 )]
 struct Weft {
     #[command(subcommand)]

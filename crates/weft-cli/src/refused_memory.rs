@@ -56,8 +56,8 @@ fn given(block: *mut u8, size: usize) -> *mut u8 {
 /// Ends the command. Nothing here allocates.
 #[cold]
 fn end(size: usize) -> ! {
-    const MEND: &str = "the run takes more than its estimate; raise the limit (ulimit -v, a job's memory), end \
-                        other programs, or make the machine smaller";
+    const MEND: &str = "the run takes more than its estimate; raise the limit (ulimit -v, a job's memory), \
+                        end other programs, or make the machine smaller";
     // Nobody is left to tell of a failure to tell.
     let _ = writeln!(stderr(), "weft: no memory: the system refuses {size} bytes: {MEND}");
     if AS_DOCUMENT.load(Ordering::Relaxed) {

@@ -383,8 +383,8 @@ fn undetected_corruption_is_lost_data() {
     }
 }
 
-/// Catches a breakdown of which the longest pieces are not listed, a sum that is not that of all, and a number
-/// that is taken without a breakdown.
+/// Catches a breakdown of which the longest pieces are not listed, a sum that is not that of all, and a
+/// number that is taken without a breakdown.
 #[test]
 fn a_breakdown_lists_the_longest_pieces() {
     let words = ["osu", "latency", "-m", "exanest", "--sizes", "0", "--breakdown"];

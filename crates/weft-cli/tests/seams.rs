@@ -257,8 +257,8 @@ fn a_limit_of_file_sizes_is_told() {
     assert!(error.contains("cannot write ") && error.contains("too large"), "{error}");
 }
 
-/// Catches a run under a limit of memory that ends by a signal, or whose message does not name the limit: what
-/// is estimated is refused before the run, and what the estimate misses is told.
+/// Catches a run under a limit of memory that ends by a signal, or whose message does not name the limit:
+/// what is estimated is refused before the run, and what the estimate misses is told.
 #[test]
 fn a_limit_of_memory_is_told() {
     let limited = |kilobytes: &str, words: &[&str]| {
@@ -276,8 +276,9 @@ fn a_limit_of_memory_is_told() {
     assert_eq!(status, Some(2), "{error}");
     assert!(error.contains("topology.dims") && error.contains("ulimit -v; raise it"), "{error}");
 
-    // Nothing is estimated of what is built to be shown.
-    let (status, (document, error)) = limited("250000", &with(&["machine", "show", "--json"], &torus));
+    // Nothing is estimated of what is only printed.
+    let names = ["machine", "names", "communication-ip", "--json", "--set", "topology.dims=[100,100,100]"];
+    let (status, (document, error)) = limited("120000", &names);
     assert_eq!(status, Some(1), "{error}");
     assert!(error.contains("no memory") && error.contains("ulimit -v"), "{error}");
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();

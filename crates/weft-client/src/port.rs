@@ -214,8 +214,8 @@ impl Port {
     /// Whether a poll that has found nothing may be put off: the program does not see it, and no measured or
     /// fixed time of its own would come between.
     pub(crate) fn may_put_off(&self) -> bool {
-        // Where a window is synchronized, polls in a row are a wait: so many less one. Once one of them has been
-        // made, all are.
+        // Where a window is synchronized, polls in a row are a wait: so many less one. Once one of them has
+        // been made, all are.
         let more = if blocking::is_inside(Kind::Synchronizing) && !self.pattern.has_empty_polls() {
             SYNCHRONIZING_EMPTY_POLLS - 1
         } else {

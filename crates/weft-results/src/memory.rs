@@ -140,7 +140,8 @@ mod tests {
         assert!(files("").is_empty());
     }
 
-    /// Catches a group that counts as empty, files that count as used, and a group without a limit that counts.
+    /// Catches a group that counts as empty, files that count as used, and a group without a limit that
+    /// counts.
     #[test]
     fn a_group_leaves_what_it_does_not_use() {
         let group = tempfile::tempdir().unwrap();

@@ -76,8 +76,8 @@ pub enum State {
     Fence = 4,
     /// It has left.
     Exit = 5,
-    /// It polls: to go on at its clock if there is a notice by then, and else the same after each poll that it
-    /// says it makes; after the last as [`State::Wait`].
+    /// It polls: to go on at its clock if there is a notice by then, and else the same after each poll that
+    /// it says it makes; after the last as [`State::Wait`].
     Poll = 6,
 }
 
