@@ -15,7 +15,7 @@ use weft_sim::experiment::ExperimentError;
 pub enum Status {
     /// 0.
     Done,
-    /// 1: deadlock, no progress, lost data, a limit, a rerun or a machine that differs.
+    /// 1: deadlock, no progress, lost data, a limit, no memory, a rerun or a machine that differs.
     EndedBadly,
     /// 2.
     BadInput,
@@ -28,7 +28,7 @@ pub enum Status {
 }
 
 impl Status {
-    const fn code(self) -> u8 {
+    pub const fn code(self) -> u8 {
         match self {
             Status::Done => 0,
             Status::EndedBadly => 1,

@@ -382,3 +382,27 @@ fn undetected_corruption_is_lost_data() {
         assert_eq!(String::from_utf8_lossy(&threads.stderr), said, "threads change what is found");
     }
 }
+
+/// Catches a breakdown of which the longest pieces are not listed, a sum that is not that of all, and a
+/// number that is taken without a breakdown.
+#[test]
+fn a_breakdown_lists_the_longest_pieces() {
+    let words = ["osu", "latency", "-m", "exanest", "--sizes", "0", "--breakdown"];
+    let table = |more: &[&str]| {
+        let output = weft(&[&words, more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let total = |table: &str| table.lines().find(|line| line.contains(" total")).unwrap().to_owned();
+    let (all, some) = (table(&[]), table(&["--top", "3"]));
+    assert!(!all.contains("other:"), "{all}");
+    assert_eq!(total(&all).split_whitespace().next(), total(&some).split_whitespace().next());
+    let pieces =
+        json(&[&words[..], &["--json"]].concat())["rows"][0]["breakdown"]["pieces"].as_array().unwrap().len();
+    assert!(some.contains(&format!("other: {} pieces, see --json", pieces - 3)), "{some}");
+    assert!(refused(&["osu", "latency", "-m", "exanest", "--top", "3"]).contains("--breakdown"));
+    // Among many ranks most pieces are small.
+    let many = ["osu", "allreduce", "-m", "exanest", "--ranks", "64", "--sizes", "8", "--breakdown"];
+    let output = String::from_utf8(weft(&many).stdout).unwrap();
+    assert!(output.contains("below 1 %, see --json"), "{output}");
+}

@@ -257,6 +257,34 @@ fn a_limit_of_file_sizes_is_told() {
     assert!(error.contains("cannot write ") && error.contains("too large"), "{error}");
 }
 
+/// Catches a run under a limit of memory that ends by a signal, or whose message does not name the limit:
+/// what is estimated is refused before the run, and what the estimate misses is told.
+#[test]
+fn a_limit_of_memory_is_told() {
+    let limited = |kilobytes: &str, words: &[&str]| {
+        let output = Command::new("sh")
+            .args(["-c", &format!("ulimit -v {kilobytes}; exec \"$0\" \"$@\"")])
+            .arg(env!("CARGO_BIN_EXE_weft"))
+            .args(words)
+            .output()
+            .unwrap();
+        (output.status.code(), said(&output))
+    };
+    let torus = ["-m", "communication-ip", "--set", "topology.dims=[64,64,64]"];
+    let traffic = with(&["traffic", "--load", "0.1", "--time", "1us"], &torus);
+    let (status, (_, error)) = limited("400000", &traffic);
+    assert_eq!(status, Some(2), "{error}");
+    assert!(error.contains("topology.dims") && error.contains("ulimit -v; raise it"), "{error}");
+
+    // Nothing is estimated of what is only printed.
+    let names = ["machine", "names", "communication-ip", "--json", "--set", "topology.dims=[100,100,100]"];
+    let (status, (document, error)) = limited("120000", &names);
+    assert_eq!(status, Some(1), "{error}");
+    assert!(error.contains("no memory") && error.contains("ulimit -v"), "{error}");
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["exit_status"], 1);
+}
+
 /// Catches a report that is lost with the status of bad input: results on a full disk have that of standard
 /// output on one.
 #[test]

@@ -10,15 +10,16 @@
 //! polls say so is known by the call alone. Where it looks through many requests for one that is complete, it
 //! polls between them as well, also when one is complete that it has looked at already: how many polls two
 //! whole looks have is known by how many requests there are. Where it synchronizes a window it also polls
-//! without waiting for anything, a few times in a row. Of a program that does not say which call it is in,
-//! each of these polls is made, and sees what has come by its end.
+//! without waiting for anything, a few times in a row: such polls may be put off, but a few of them are no
+//! wait. Of a program that does not say which call it is in, each of these polls is made, and sees what has
+//! come by its end.
 //!
 //! Inside of a probe the library looks for a message over and over, and neither polls for anything else nor
 //! yields: that it waits, and sees the message at once as a receive does, is known by the call alone.
 
 use crate::hook::{self, Event};
 use crate::rank_thread;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// The calls, without those for large counts, which have a `_c` behind their names.
 const CALLS: &[&str] = &[
@@ -103,23 +104,23 @@ pub(crate) fn kind(name: &str) -> Kind {
 /// The [`Kind`] of the call that the rank is inside.
 static INSIDE: AtomicU8 = AtomicU8::new(Kind::Other as u8);
 
-/// Whether a poll of the rank is put off.
-static PUT_OFF: AtomicBool = AtomicBool::new(false);
+/// Polls of the rank that are put off.
+static PUT_OFF: AtomicU32 = AtomicU32::new(0);
 
 /// The rank's poll is put off: it has been told that nothing has come, and has not paid for it.
 pub(crate) fn put_off() {
-    PUT_OFF.store(true, Ordering::Relaxed);
+    PUT_OFF.store(polls_put_off() + 1, Ordering::Relaxed);
 }
 
-/// Whether a poll is put off.
-pub(crate) fn is_put_off() -> bool {
+/// The number of polls that are put off.
+pub(crate) fn polls_put_off() -> u32 {
     PUT_OFF.load(Ordering::Relaxed)
 }
 
-/// The poll that was put off is made now; says whether one was.
-pub(crate) fn take_put_off() -> bool {
-    let put_off = is_put_off();
-    PUT_OFF.store(false, Ordering::Relaxed);
+/// The polls that were put off are made now; says how many.
+pub(crate) fn take_put_off() -> u32 {
+    let put_off = polls_put_off();
+    PUT_OFF.store(0, Ordering::Relaxed);
     put_off
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn is_inside(kind: Kind) -> bool {
 
 /// Whether the program sees nothing before what it waits for has come.
 pub(crate) fn hides_polls() -> bool {
-    is_inside(Kind::Blocking) || is_inside(Kind::Polling)
+    [Kind::Blocking, Kind::Polling, Kind::Synchronizing].into_iter().any(is_inside)
 }
 
 /// The rank enters a call, or goes back to the one that it was made in or to its program.
@@ -138,7 +139,7 @@ pub(crate) fn enter(kind: Kind) {
     if rank_thread::several_threads() {
         return;
     }
-    if !matches!(kind, Kind::Blocking | Kind::Polling) {
+    if !matches!(kind, Kind::Blocking | Kind::Polling | Kind::Synchronizing) {
         // The program may look at what it pleases now.
         hook::tell(Event::Looks);
     }

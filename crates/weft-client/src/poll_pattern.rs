@@ -13,6 +13,10 @@ use crate::operation::About;
 /// Pairs of an empty poll and a yield after which the next empty poll is a wait. Each pair costs a turn.
 const PAIRS_TO_WAIT: u32 = 1;
 
+/// Empty polls in a row that are a wait in a call that synchronizes a window. MPICH 5 makes up to three there
+/// without waiting: one for its counters, one in each loop that tests after its body.
+pub(crate) const SYNCHRONIZING_EMPTY_POLLS: u32 = 8;
+
 /// The empty polls in a row that are a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InARow {
@@ -62,6 +66,11 @@ impl PollPattern {
             self.clock_reads = clock_reads;
             self.begin_again();
         }
+    }
+
+    /// Whether the last polls found nothing.
+    pub(crate) fn has_empty_polls(&self) -> bool {
+        self.empty_polls > 0
     }
 
     /// The program yields.
@@ -171,8 +180,11 @@ mod tests {
         assert!(pattern.poll(EMPTY, in_call(2)));
         pattern.begin_again();
         assert!(!pattern.poll(EMPTY, InARow::Polls(2)));
+        assert!(pattern.has_empty_polls());
         pattern.make_up();
         assert!(pattern.poll(EMPTY, InARow::Polls(3)));
+        pattern.wakes(true);
+        assert!(!pattern.has_empty_polls());
     }
 
     /// Catches a poll that was put off and starts no pair, and a notice that does not end the pattern.

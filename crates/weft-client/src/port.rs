@@ -6,7 +6,7 @@
 //!           ── announced, received, completed ────► buffers filled, completions
 //! ```
 
-use crate::blocking;
+use crate::blocking::{self, Kind};
 use crate::clock;
 use crate::device::{
     Awaited, AwaitedKind, Call, HostModel, Log, OPEN, OpenReceive, OpenSend, Post, PostKind, RawEnvelope,
@@ -14,7 +14,7 @@ use crate::device::{
 };
 use crate::one_core::OneCore;
 use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
-use crate::poll_pattern::PollPattern;
+use crate::poll_pattern::{PollPattern, SYNCHRONIZING_EMPTY_POLLS};
 use crate::within;
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
@@ -214,7 +214,15 @@ impl Port {
     /// Whether a poll that has found nothing may be put off: the program does not see it, and no measured or
     /// fixed time of its own would come between.
     pub(crate) fn may_put_off(&self) -> bool {
-        blocking::hides_polls() && self.host == HostModel::None
+        // Where a window is synchronized, polls in a row are a wait: so many less one. Once one of them has
+        // been made, all are.
+        let more = if blocking::is_inside(Kind::Synchronizing) && !self.pattern.has_empty_polls() {
+            SYNCHRONIZING_EMPTY_POLLS - 1
+        } else {
+            u32::from(!blocking::is_inside(Kind::Synchronizing))
+        };
+        let is_free = blocking::hides_polls() && self.host == HostModel::None;
+        is_free && !self.pattern.has_pairs() && blocking::polls_put_off() < more
     }
 
     /// The time of a poll that finds nothing.
@@ -222,16 +230,18 @@ impl Port {
         self.pass(self.poll.as_ps(), Reason::Works(Work::Poll));
     }
 
-    /// Gives the turn away until there is a notice, as [`State::Wait`] or [`State::Poll`] say.
-    pub(crate) fn wait(&mut self, state: State) {
+    /// Gives the turn away until there is a notice, as [`State::Wait`] or [`State::Poll`] say. `polls`: those
+    /// that it makes after the first.
+    pub(crate) fn wait(&mut self, state: State, polls: u32) {
         self.pattern.begin_again();
         let (call, calls) = within::current();
         self.shared.set_within(call, calls);
+        self.shared.set_polls(polls);
         if self.pattern.is_woken_in_vain() {
             self.tell_awaited();
         }
         self.hand_over(state);
-        // The poll after the first.
+        // The polls after the first.
         self.log.tell(Reason::Works(Work::Poll), &mut self.lists);
     }
 

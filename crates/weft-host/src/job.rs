@@ -34,6 +34,9 @@ pub(crate) const WATCHDOG_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Real time between two checks of a rank outside virtual time, for deaths and barriers.
 const OUTSIDE_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
+/// Polls in a row, after the first, that a rank may say it makes before it waits.
+const MOST_POLLS: u32 = 64;
+
 /// A rank of the job.
 struct Member {
     device: Shared,
@@ -434,6 +437,11 @@ impl Job {
         self.death(rank)
             .is_none()
             .then(|| StandIn::new((rank, self.ranks()), open, self.within_number(rank), poll))
+    }
+
+    /// Polls that a rank makes after the first before it waits, as far as a library makes so many.
+    pub(crate) fn polls(&self, rank: u32) -> u32 {
+        self.members[rank as usize].device.polls().min(MOST_POLLS)
     }
 
     /// The state of a rank, and its clock in ps.

@@ -42,7 +42,7 @@ pub use directory::{Existing, ResultsWriter, StoredRequest, check_files, read_ma
 pub use ending::{Conclusion, Ending};
 pub use error::ResultsError;
 pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
-pub use memory::{available_memory, peak_memory};
+pub use memory::{AvailableMemory, MemoryLimit, available_memory, peak_memory};
 pub use row::{Column, Row};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
 pub use tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table};

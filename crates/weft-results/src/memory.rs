@@ -1,31 +1,78 @@
 //! Memory of this process and of the system: for `performance.json` and estimates.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The most memory that this process ever held in bytes; `None` where the system does not say.
 /// From `VmHWM` of `/proc/self/status`, proc(5).
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    kilobytes(&status, "VmHWM:")
 }
 
-/// Memory that this process may still take in bytes: what the system has available, proc(5), what its
-/// control groups allow, cgroups(7), and what is left of its address space (`ulimit -v`), getrlimit(2);
-/// `None` where the system does not say.
-pub fn available_memory() -> Option<u64> {
+/// Memory that this process may still take.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AvailableMemory {
+    /// In bytes.
+    pub bytes: u64,
+    /// The limit that leaves no more.
+    pub limit: MemoryLimit,
+}
+
+/// A limit of memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MemoryLimit {
+    /// The free memory of the computer, proc(5).
+    System,
+    /// This file of a control group, as of a batch job or a container, cgroups(7).
+    ControlGroup(PathBuf),
+    /// A limit of the process, getrlimit(2): the option of `ulimit` that sets it.
+    Process(&'static str),
+}
+
+impl fmt::Display for MemoryLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemoryLimit::System => write!(f, "the free memory of this computer; end other programs"),
+            MemoryLimit::ControlGroup(file) => {
+                write!(f, "the limit of this job or container ({}); raise it", file.display())
+            }
+            MemoryLimit::Process(option) => write!(f, "the limit of ulimit {option}; raise it"),
+        }
+    }
+}
+
+/// Memory that this process may still take: the least of what the system has available, what its control
+/// groups leave, and what is left of its own limits; `None` where the system does not say.
+pub fn available_memory() -> Option<AvailableMemory> {
     let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let system = AvailableMemory { bytes: kilobytes(&memory, "MemAvailable:")?, limit: MemoryLimit::System };
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let limits = limit_files(&groups).into_iter().filter_map(|file| {
-        let text = std::fs::read_to_string(file).ok()?;
-        // `max`: no limit.
-        text.trim().parse::<u64>().ok()
-    });
-    let limit = limits.chain(address_space_left()).min().unwrap_or(u64::MAX);
-    Some(limit.min(kilobytes.saturating_mul(1024)))
+    let groups = limit_files(&groups).into_iter().filter_map(left_in_group);
+    let least = process_limits().into_iter().chain(groups).chain([system]);
+    least.min_by_key(|available| available.bytes)
+}
+
+/// The number of this line of a file of proc(5), in bytes.
+fn kilobytes(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes.saturating_mul(1024))
+}
+
+/// The rest that a control group leaves, by the file of its limit; `None`: there is no limit. Of what the
+/// group uses, files that were read count as free: the system drops them first.
+fn left_in_group(file: PathBuf) -> Option<AvailableMemory> {
+    let number = |file: &Path| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    // `max`: no limit.
+    let limit = number(&file)?;
+    let used = number(&file.with_file_name("memory.current"))
+        .or_else(|| number(&file.with_file_name("memory.usage_in_bytes")));
+    let statistics = std::fs::read_to_string(file.with_file_name("memory.stat")).unwrap_or_default();
+    let files = statistics.lines().find_map(|line| line.strip_prefix("inactive_file "));
+    let files = files.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0);
+    let bytes = limit.saturating_sub(used.unwrap_or(0).saturating_sub(files));
+    Some(AvailableMemory { bytes, limit: MemoryLimit::ControlGroup(file) })
 }
 
 /// The files with the limits of the control groups that `/proc/self/cgroup` names, and of those above them.
@@ -49,15 +96,20 @@ fn limit_files(groups: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The unused rest of the limit of the address space; `None`: there is no limit.
-fn address_space_left() -> Option<u64> {
-    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
-    let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let used = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
-    let kilobytes: u64 = used.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(limit.saturating_sub(kilobytes.saturating_mul(1024)))
+/// The unused rests of the process's own limits: of its address space, and of its data.
+fn process_limits() -> Vec<AvailableMemory> {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let left = |(name, used, option): (&str, &str, &'static str)| {
+        let limit = limits.lines().find_map(|line| line.strip_prefix(name))?;
+        let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
+        let bytes = limit.saturating_sub(kilobytes(&status, used)?);
+        Some(AvailableMemory { bytes, limit: MemoryLimit::Process(option) })
+    };
+    [("Max address space", "VmSize:", "-v"), ("Max data size", "VmData:", "-d")]
+        .into_iter()
+        .filter_map(left)
+        .collect()
 }
 
 #[cfg(test)]
@@ -86,6 +138,26 @@ mod tests {
             ]
         );
         assert!(files("").is_empty());
+    }
+
+    /// Catches a group that counts as empty, files that count as used, and a group without a limit that
+    /// counts.
+    #[test]
+    fn a_group_leaves_what_it_does_not_use() {
+        let group = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(group.path().join(name), text).unwrap();
+        let file = group.path().join("memory.max");
+        let limit = MemoryLimit::ControlGroup(file.clone());
+        write("memory.max", "1000000\n");
+        let left = |bytes| Some(AvailableMemory { bytes, limit: limit.clone() });
+        assert_eq!(left_in_group(file.clone()), left(1_000_000));
+        write("memory.current", "700000\n");
+        write("memory.stat", "anon 5\ninactive_file 200000\nactive_file 7\n");
+        assert_eq!(left_in_group(file.clone()), left(500_000));
+        write("memory.current", "1700000\n");
+        assert_eq!(left_in_group(file.clone()), left(0));
+        write("memory.max", "max\n");
+        assert_eq!(left_in_group(file), None);
     }
 
     /// Catches a reading of the wrong line or unit: touching 64 MiB must raise the peak to at least that.

@@ -22,7 +22,7 @@ use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters, SwitchKi
 use weft_fabric::{BuildError, GroupError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
-use weft_results::available_memory;
+use weft_results::{MemoryLimit, available_memory};
 use weft_topo::{ChannelPlan, Layout, Routing as _, SizeError, Topology as _, TopologyParameters};
 use weft_units::{Bytes, EndpointId, Span};
 
@@ -140,8 +140,8 @@ pub enum AssemblyError {
     },
     /// The machine does not fit in memory. Nothing has been allocated.
     #[error(
-        "topology.{key}: simulating {endpoints} endpoints takes about {} of memory, and {} are available; \
-         make the machine smaller",
+        "topology.{key}: simulating {endpoints} endpoints takes about {} of memory, and {} are available by \
+         {limit}, or make the machine smaller",
         gigabytes(*.needed),
         gigabytes(*.available)
     )]
@@ -154,6 +154,8 @@ pub enum AssemblyError {
         needed: Bytes,
         /// Memory that is free.
         available: Bytes,
+        /// The limit that leaves no more.
+        limit: MemoryLimit,
     },
 }
 
@@ -449,12 +451,13 @@ pub fn memory_estimate(machine: &Machine, bytes_per_endpoint_host: u64) -> Bytes
 /// # Errors
 /// The estimate.
 pub fn check_memory(machine: &Machine, estimate: Bytes) -> Result<(), AssemblyError> {
-    match available_memory().map(Bytes::new) {
-        Some(available) if estimate > available => Err(AssemblyError::Memory {
+    match available_memory() {
+        Some(available) if estimate.get() > available.bytes => Err(AssemblyError::Memory {
             key: size_key(&machine.topology),
             endpoints: machine.topology.endpoints(),
             needed: estimate,
-            available,
+            available: Bytes::new(available.bytes),
+            limit: available.limit,
         }),
         _ => Ok(()),
     }

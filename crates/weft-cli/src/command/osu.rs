@@ -1,5 +1,6 @@
 //! `weft osu`: the OSU micro-benchmarks on simulated ranks.
 
+use super::breakdown::ListOptions;
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
 use crate::options::{
@@ -17,6 +18,9 @@ use weft_sim::experiment::osu::{
 
 /// The benchmark that is not one of OSU's.
 const EXPECTED_BCAST: &str = "expected-bcast";
+/// Pieces of a breakdown that are all listed: those of a message have fewer, those of a collective among many
+/// ranks hundreds.
+const MOST_PIECES: usize = 60;
 
 /// Options of `weft osu`.
 #[derive(Args)]
@@ -76,6 +80,9 @@ pub struct OsuOptions {
     #[arg(long)]
     breakdown: bool,
 
+    #[command(flatten)]
+    list: ListOptions,
+
     /// Carry real bytes in messages, and compare the memory of source and target at the end of each: a
     /// difference ends the run as lost-data (exit status 1)
     #[arg(long)]
@@ -124,7 +131,7 @@ impl OsuOptions {
             What::Benchmark(benchmark) => Request::Osu(self.request(benchmark)?),
             What::ExpectedBcast => Request::ExpectedBcast(self.expected()?),
         };
-        run_and_show(&request, &options, self.simulation.report)
+        run_and_show(&request, &options, self.simulation.report, self.list)
     }
 
     fn repetitions(&self) -> Repetitions {
@@ -243,19 +250,19 @@ impl Shown for OsuRequest {
         }
     }
 
-    fn table(report: &OsuReport) -> String {
+    fn table(report: &OsuReport, list: ListOptions) -> String {
         let rows = report.rows.iter().map(|measured| &measured.row);
         let breakdowns = rows.filter_map(|row| Some((row, row.breakdown.as_ref()?)));
         let path = report.rows.first().and_then(|measured| measured.row.path.as_ref());
         let head = path.map_or(String::new(), |path| format!("path: {path}\n"));
         breakdowns.fold(head + &columns(report), |text, (row, breakdown)| {
-            text + "\n" + &breakdown_text(row, breakdown)
+            text + "\n" + &breakdown_text(row, breakdown, list)
         })
     }
 }
 
 /// The pieces of an iteration's time.
-fn breakdown_text(row: &OsuRow, breakdown: &Breakdown) -> String {
+fn breakdown_text(row: &OsuRow, breakdown: &Breakdown, list: ListOptions) -> String {
     let mut text = format!(
         "size {}, the last iteration on {}: {} ns",
         row.size_bytes,
@@ -266,14 +273,20 @@ fn breakdown_text(row: &OsuRow, breakdown: &Breakdown) -> String {
         text += &format!(", there {}, back {}", ns(there), ns(back));
     }
     let total = ["".to_owned(), "".to_owned(), ns(breakdown.time_ns), "total".to_owned(), "".to_owned()];
-    let pieces = breakdown.pieces.iter().map(|piece| {
+    let listed =
+        list.list_long(&breakdown.pieces, MOST_PIECES, |piece| piece.time_ns / breakdown.time_ns.max(1.0));
+    let other = (!listed.others.is_empty()).then(|| {
+        let time = listed.others.iter().map(|piece| piece.time_ns).sum();
+        [String::new(), String::new(), ns(time), listed.row, String::new()]
+    });
+    let pieces = listed.pieces.into_iter().map(|piece| {
         let [from, to, time] = [piece.from_ns, piece.to_ns, piece.time_ns].map(ns);
         [from, to, time, piece.what.clone(), piece.place.clone()]
     });
     let pieces = output::table(
         ["from (ns)", "to (ns)", "ns", "what", "where"],
         [true, true, true, false, false],
-        pieces.chain([total]),
+        pieces.chain(other).chain([total]),
     );
     format!("{text}\n{pieces}\n{}", super::explain::categories(&breakdown.categories))
 }
@@ -333,7 +346,7 @@ impl Shown for ExpectedBcastRequest {
         }
     }
 
-    fn table(report: &ExpectedBcastReport) -> String {
+    fn table(report: &ExpectedBcastReport, _: ListOptions) -> String {
         let rows = report.rows.iter().map(|measured| {
             let row = &measured.row;
             [

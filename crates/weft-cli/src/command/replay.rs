@@ -1,6 +1,6 @@
 //! `weft replay`: recorded programs on a machine.
 
-use super::breakdown::size_classes;
+use super::breakdown::{ListOptions, size_classes};
 use super::region::{region_in_words, region_ranks};
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
@@ -42,6 +42,9 @@ pub struct ReplayOptions {
     /// every piece of every message in the table `pieces`
     #[arg(long, conflicts_with = "save_every")]
     breakdown: bool,
+
+    #[command(flatten)]
+    list: ListOptions,
 
     /// A factor on the time of each computation of the traces: 0.25 for processors that are four times as
     /// fast, 0 to leave computation out
@@ -86,7 +89,7 @@ impl ReplayOptions {
         let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
         let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
         let request = Request::Replay(self.request()?);
-        run_and_show(&request, &options, self.simulation.report)
+        run_and_show(&request, &options, self.simulation.report, self.list)
     }
 
     fn request(&self) -> Result<ReplayRequest, Failure> {
@@ -133,7 +136,7 @@ impl Shown for ReplayRequest {
         }
     }
 
-    fn table(report: &ReplayReport) -> String {
+    fn table(report: &ReplayReport, list: ListOptions) -> String {
         // The figures of a replay that did not come to its end are not those of its programs.
         let until = if report.ended == Ending::Interrupted { " until the interruption" } else { "" };
         let mut text = String::new();
@@ -145,7 +148,7 @@ impl Shown for ReplayRequest {
                 text += "\n";
             }
             if let Some(classes) = &row.figures.breakdown {
-                text += &size_classes(classes);
+                text += &size_classes(classes, list);
             }
         }
         // All traces share the links.

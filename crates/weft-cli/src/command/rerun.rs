@@ -1,5 +1,6 @@
 //! `weft rerun`: the same again, or onwards from where it was saved.
 
+use super::breakdown::ListOptions;
 use super::simulation::{run_and_show, run_unshown};
 use crate::exit::{Failure, Status};
 use crate::options::{ReportOptions, ThreadOptions, parse_positive_span};
@@ -63,7 +64,7 @@ impl RerunOptions {
 
     fn resume(&self, request: &Request, words: &[String]) -> Result<Status, Failure> {
         let output = Output { directory: self.directory.clone(), tables: Vec::new(), start: Start::Resume };
-        run_and_show(request, &self.options(output, words), self.report)
+        run_and_show(request, &self.options(output, words), self.report, ListOptions::default())
     }
 
     fn repeat(&self, request: &Request, words: &[String]) -> Result<Status, Failure> {

@@ -1,6 +1,6 @@
 //! `weft run`: a real MPI program in virtual time.
 
-use super::breakdown::size_classes;
+use super::breakdown::{ListOptions, size_classes};
 use super::record::cut_off;
 use super::region::region_summary;
 use crate::exit::{Failure, Status};
@@ -88,6 +88,9 @@ pub struct RunOptions {
     /// every piece of every message in the table `pieces`
     #[arg(long)]
     breakdown: bool,
+
+    #[command(flatten)]
+    list: ListOptions,
 
     /// Report, break down and with -o explain only what lies in region K of the program: MPI_Pcontrol(K)
     /// opens it, MPI_Pcontrol(0) closes it
@@ -192,7 +195,7 @@ impl RunOptions {
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         self.refuse_launcher()?;
         let recording = self.recording()?;
-        let (quiet, json) = (self.report.quiet, self.report.format.json);
+        let (quiet, json, list) = (self.report.quiet, self.report.format.json, self.list);
         let request = self.request(words, recording.as_ref())?;
         let interrupt = on_ctrl_c()?;
         let bar = Bar::new(quiet);
@@ -221,7 +224,7 @@ impl RunOptions {
         if json {
             output::document(&document(&request, &execution, status))?;
         } else if !quiet {
-            summarize(&request, &execution);
+            summarize(&request, &execution, list);
         }
         if let Some(recorded) = recorded {
             recorded.tell(quiet);
@@ -384,10 +387,10 @@ fn explain_end(execution: &Execution, quiet: bool) {
 }
 
 /// Prints the end of a run in a few lines.
-fn summarize(request: &Request, execution: &Execution) {
+fn summarize(request: &Request, execution: &Execution, list: ListOptions) {
     execution.report.rows.iter().for_each(|row| standard_error::text(&region_summary(&row.row.figures)));
     let rows = execution.report.rows.iter().filter_map(|row| row.row.figures.breakdown.as_deref());
-    rows.for_each(|classes| standard_error::text(&size_classes(classes)));
+    rows.for_each(|classes| standard_error::text(&size_classes(classes, list)));
     say!(
         "weft: {}: {:.3} us of virtual time, {} messages, {}B, {:.1} s of real time",
         end_name(execution),

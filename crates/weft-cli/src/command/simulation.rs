@@ -1,5 +1,6 @@
 //! The common part of commands that simulate: they run with progress and Ctrl-C, and show their report.
 
+use super::breakdown::ListOptions;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::ReportOptions;
@@ -22,17 +23,18 @@ pub trait Shown: Experiment {
     /// The fields that say what was asked for.
     fn header(&self) -> Self::Header<'_>;
 
-    /// The report as text.
-    fn table(report: &Report<Self::Row>) -> String;
+    /// The report as text, with so much of breakdowns.
+    fn table(report: &Report<Self::Row>, list: ListOptions) -> String;
 }
 
-/// Runs a request and shows its report.
+/// Runs a request and shows its report, with so much of breakdowns.
 pub fn run_and_show(
     request: &Request,
     options: &ExperimentOptions,
     report: ReportOptions,
+    list: ListOptions,
 ) -> Result<Status, Failure> {
-    let form = if report.format.json { Form::Json } else { Form::Text };
+    let form = if report.format.json { Form::Json } else { Form::Text(list) };
     run(request, options, report.quiet, form)
 }
 
@@ -45,7 +47,7 @@ pub fn run_unshown(request: &Request, options: &ExperimentOptions, quiet: bool) 
 enum Form {
     Nothing,
     Json,
-    Text,
+    Text(ListOptions),
 }
 
 fn run(request: &Request, options: &ExperimentOptions, quiet: bool, form: Form) -> Result<Status, Failure> {
@@ -71,7 +73,7 @@ fn run_experiment<E: Shown>(
     match form {
         Form::Nothing => return Ok(report.ended.into()),
         Form::Json => output::document(&document(experiment, &report, options))?,
-        Form::Text => output::text(&text::<E>(&report, options))?,
+        Form::Text(list) => output::text(&text::<E>(&report, list, options))?,
     }
     let status = Status::from(report.ended);
     if let (Status::EndedBadly, Some(detail)) = (status, &report.detail) {
@@ -131,13 +133,13 @@ fn document<'a, E: Shown>(
 }
 
 /// The report as text, and below it how the run ended and how fast it was.
-fn text<E: Shown>(report: &Report<E::Row>, options: &ExperimentOptions) -> String {
+fn text<E: Shown>(report: &Report<E::Row>, list: ListOptions, options: &ExperimentOptions) -> String {
     let performance = &report.performance;
     if report.rows.is_empty() && report.ended == Ending::Interrupted {
         let seconds = performance.wall_seconds;
         return format!("interrupted after {seconds:.1} s, before anything was measured\n");
     }
-    let mut text = E::table(report);
+    let mut text = E::table(report, list);
     text += &format!(
         "\n{}: {} packet-hops in {:.1} s, {}/s, {}B of memory\n",
         report.ended,

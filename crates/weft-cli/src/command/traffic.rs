@@ -1,5 +1,6 @@
 //! `weft traffic`: patterns × loads.
 
+use super::breakdown::ListOptions;
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, SimulationOptions, parse_positive_span, parse_seed, whole_number};
@@ -95,7 +96,7 @@ impl TrafficOptions {
         let inputs: Vec<_> = self.machine.file().into_iter().collect();
         let options = self.simulation.experiment_options(words, false, &inputs)?;
         let request = Request::Traffic(self.request()?);
-        run_and_show(&request, &options, self.simulation.report)
+        run_and_show(&request, &options, self.simulation.report, ListOptions::default())
     }
 
     fn request(&self) -> Result<TrafficRequest, Failure> {
@@ -167,7 +168,7 @@ impl Shown for TrafficRequest {
         }
     }
 
-    fn table(report: &TrafficReport) -> String {
+    fn table(report: &TrafficReport, _: ListOptions) -> String {
         let at_once = report.rows.iter().any(|measured| measured.row.offered_load.is_none());
         let time = if at_once { "all came (us)" } else { "warm-up (us)" };
         let rows = report.rows.iter().map(|measured| {

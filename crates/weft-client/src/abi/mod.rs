@@ -76,7 +76,7 @@ pub(crate) fn mark(level: c_int) {
 /// The rank's thread has done something outside the library's calls.
 fn on_event(event: Event) {
     // A poll is put off only between calls of the library: most looks find none.
-    if event == Event::Looks && !blocking::is_put_off() {
+    if event == Event::Looks && blocking::polls_put_off() == 0 {
         return;
     }
     // SAFETY: only the rank's own thread is in virtual time, and it yields, reads its clock, sleeps and ends

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 /// The beginning of the name of a device's memory file, by which the mappings of a process tell its device
 /// from memory.
 pub const NAME: &str = "weft-rank-";
@@ -165,6 +165,7 @@ impl Shared {
             awaited: 0,
             within: AtomicU32::new(0),
             calls: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
             open_receives: AtomicU32::new(open::UNTOLD),
             open_sends: AtomicU32::new(0),
             logged: 0,

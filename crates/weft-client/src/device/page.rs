@@ -76,8 +76,8 @@ pub enum State {
     Fence = 4,
     /// It has left.
     Exit = 5,
-    /// It polls: to go on at its clock if there is a notice by then, and else, a poll later, as
-    /// [`State::Wait`].
+    /// It polls: to go on at its clock if there is a notice by then, and else the same after each poll that
+    /// it says it makes; after the last as [`State::Wait`].
     Poll = 6,
 }
 
@@ -149,6 +149,8 @@ pub(super) struct Page {
     pub within: AtomicU32,
     /// MPI calls that the rank had made when it last waited.
     pub calls: AtomicU32,
+    /// Polls that the rank makes after its clock before it waits.
+    pub polls: AtomicU32,
     /// The receives and sends that are open while the rank waits: the numbers of valid entries in the two
     /// lists.
     pub open_receives: AtomicU32,
@@ -239,6 +241,16 @@ impl Shared {
     pub fn set_within(&self, call: u32, calls: u32) {
         self.page().within.store(call, Ordering::Release);
         self.page().calls.store(calls, Ordering::Release);
+    }
+
+    /// Polls that the rank, in [`State::Poll`], makes after its clock before it waits, as it says.
+    pub fn polls(&self) -> u32 {
+        self.page().polls.load(Ordering::Acquire)
+    }
+
+    /// Says how many polls the rank makes after its clock before it waits.
+    pub fn set_polls(&self, polls: u32) {
+        self.page().polls.store(polls, Ordering::Release);
     }
 
     /// The rank's state; `None`: it has written nonsense there.

@@ -326,7 +326,7 @@ impl Rank {
         while self.port.operations.iter().any(injected) {
             self.enter(Call::Poll);
             if !self.take_notices() {
-                self.port.wait(State::Wait);
+                self.port.wait(State::Wait, 0);
             }
         }
         let keys: Vec<usize> = self.port.operations.iter().map(|(key, _)| key).collect();

@@ -14,17 +14,13 @@ use crate::blocking::{self, Kind};
 use crate::clock;
 use crate::device::{Call, State};
 use crate::operation::Completion;
-use crate::poll_pattern::InARow;
+use crate::poll_pattern::{InARow, SYNCHRONIZING_EMPTY_POLLS};
 use crate::within;
 use std::sync::LazyLock;
 
 /// Empty polls in a row that are a wait with fast polling. MPICH empties its queues at its end by fewer,
 /// without waiting.
 const FAST_EMPTY_POLLS: u32 = 64;
-/// Empty polls in a row that are a wait in a call that synchronizes a window. MPICH 5 makes up to three there
-/// without waiting: one for its counters, one in each loop that tests after its body.
-const SYNCHRONIZING_EMPTY_POLLS: u32 = 8;
-
 /// Empty polls in a row that are a wait in a call that looks through `requests` requests: more than two whole
 /// looks have.
 ///
@@ -82,7 +78,7 @@ impl Rank {
 
     /// The program polls: what it has computed is charged, and whether it has looked at the clock is seen.
     pub(crate) fn begin_poll(&mut self) {
-        if !self.port.pattern.has_pairs() {
+        if !self.port.pattern.has_pairs() && !blocking::is_inside(Kind::Synchronizing) {
             self.make_up();
         }
         self.port.enter(Call::Poll);
@@ -100,20 +96,21 @@ impl Rank {
             return;
         }
         let port = &mut self.port;
-        let waited = blocking::take_put_off();
-        if polls && !waited && !port.pattern.has_pairs() && port.may_put_off() {
+        if polls && port.may_put_off() {
             blocking::put_off();
             port.pattern.put_off();
             return;
         }
+        let put_off = blocking::take_put_off();
         port.polls_in_vain();
         let in_a_row = in_a_row(port.jumps);
-        let waits = port.pattern.poll(polls, in_a_row);
+        let are_a_wait = put_off + 1 == SYNCHRONIZING_EMPTY_POLLS;
+        let waits = port.pattern.poll(polls, in_a_row) || are_a_wait;
         if waits {
-            if waited && port.polled_interface.is_none() {
+            if put_off > 0 && port.polled_interface.is_none() {
                 port.tell_open(&self.process);
             }
-            port.wait(if waited { State::Poll } else { State::Wait });
+            port.wait(if put_off > 0 { State::Poll } else { State::Wait }, put_off);
             port.lists.set_nothing_open();
             self.take_notices();
         } else {
@@ -121,20 +118,24 @@ impl Rank {
         }
     }
 
-    /// Whatever can have come by the rank's clock has, and is taken.
-    fn look(&mut self) {
-        if self.port.shared.clock() > self.port.shared.quiet_until() {
-            self.port.hand_over(State::Ready);
-            self.take_notices();
+    /// Whatever can have come by the rank's clock has, and is taken; says whether there was anything.
+    fn look(&mut self) -> bool {
+        if self.port.shared.clock() <= self.port.shared.quiet_until() {
+            return false;
         }
+        self.port.hand_over(State::Ready);
+        self.take_notices()
     }
 
-    /// A poll that was put off is made: another call follows than the poll that it was put off to.
+    /// Polls that were put off are made, up to the first that finds something: another call follows than the
+    /// poll that they were put off to.
     pub(crate) fn make_up(&mut self) {
-        if blocking::take_put_off() {
+        for _ in 0..blocking::take_put_off() {
             self.port.polls_in_vain();
             self.port.pattern.make_up();
-            self.look();
+            if self.look() {
+                break;
+            }
         }
     }
 }

@@ -72,7 +72,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         if let Place::Taken(stand_in) = &rank.place {
             let polls = stand_in.polls(rank.clock);
             rank.ledger.enter(&polls, &mut self.parameters.told(self.context.output()));
-            (rank.wants, rank.clock) = (State::Poll, polls.until);
+            (rank.wants, rank.clock, rank.polls_left) = (State::Poll, polls.until, rank.polls);
             self.parameters.job.set_polled(rank.rank, rank.clock, State::Poll);
             let at = Time::from_ps(rank.clock).max(self.context.now());
             self.context.set_timer(at, Resume::Seat(seat as u32));

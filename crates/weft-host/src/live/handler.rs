@@ -38,10 +38,12 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         self.give_turns(seat);
     }
 
-    /// A rank that polls has found nothing up to its clock: it polls once more and waits.
+    /// A rank that polls has found nothing up to its clock: it polls once more. After the last of the polls
+    /// that it makes it waits.
     fn poll_in_vain(&mut self, seat: usize) {
         let rank = &mut self.host.ranks[seat];
-        rank.wants = State::Wait;
+        rank.polls_left = rank.polls_left.saturating_sub(1);
+        rank.wants = if rank.polls_left == 0 { State::Wait } else { State::Poll };
         // Its clock may be behind the network's, if it was woken although nothing had come.
         let until = (Time::from_ps(rank.clock) + self.parameters.poll).as_ps();
         rank.clock = until;
@@ -49,7 +51,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let within = self.parameters.job.within_number(rank.rank);
         let polls = Entry { until, reason, call, first: false, within, anew: false };
         rank.ledger.enter(&polls, &mut self.parameters.told(self.context.output()));
-        self.parameters.job.set_polled(rank.rank, until, State::Wait);
+        self.parameters.job.set_polled(rank.rank, until, rank.wants);
+        if rank.wants == State::Poll {
+            let at = Time::from_ps(until).max(self.context.now());
+            self.context.set_timer(at, Resume::Seat(seat as u32));
+        }
     }
 
     /// The interface has taken the data of a message.
@@ -136,6 +142,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         rank.wants = match end {
             TurnEnd::Wants(state, clock) if !self.parameters.job.is_stopping() => {
                 rank.clock = clock;
+                rank.polls = self.parameters.job.polls(rank.rank);
+                rank.polls_left = rank.polls;
                 state
             }
             // In a job that is to end nobody has another turn.

@@ -241,6 +241,9 @@ struct LiveRank {
     wants: State,
     /// The rank's clock when it last gave its turn away, or somebody answered in its place, in ps.
     clock: u64,
+    /// Polls that find nothing after the first, before it waits; and those of them that it has not made.
+    polls: u32,
+    polls_left: u32,
     /// Who answers in its place.
     place: Place,
     /// Puts messages to be matched in order.
@@ -268,6 +271,8 @@ impl LiveRank {
             rank,
             wants: State::Real,
             clock: 0,
+            polls: 0,
+            polls_left: 0,
             place: Place::default(),
             order: ReorderBuffer::default(),
             numbers: Counters::default(),
