@@ -76,11 +76,11 @@ pub struct CommunicationIpNic {
     pub dispatcher: u32,
     /// The memory with the buffers of kernels.
     pub memory: KernelMemory,
-    /// Header, footer and payload of packets.
+    /// Bytes of a packet's header.
     pub header: Bytes,
-    /// See `header`.
+    /// Bytes of a packet's footer.
     pub footer: Bytes,
-    /// See `header`.
+    /// Largest payload of a packet.
     pub payload: Bytes,
 }
 
@@ -163,7 +163,10 @@ impl InterfaceModel for CommunicationIpNic {
             other => {
                 return Err(Misfit {
                     key: "kind",
-                    title: format!("headers of the Communication IP name no node of a {}", other.family().name),
+                    title: format!(
+                        "headers of the Communication IP name no node of a {}",
+                        other.family().name
+                    ),
                     label: "they have x, y and z".to_owned(),
                     help: "write kind = \"torus\" or \"mesh\", or nic.model = \"overheads\"".to_owned(),
                 });
@@ -189,7 +192,9 @@ impl InterfaceModel for CommunicationIpNic {
         };
         Err(Misfit {
             key,
-            title: format!("`{name}` of the header has {bits} bits, and {value} does not fit (D2.8 appendix B)"),
+            title: format!(
+                "`{name}` of the header has {bits} bits, and {value} does not fit (D2.8 appendix B)"
+            ),
             label: format!("{} {what}", value + 1),
             help: format!("write at most {most} for {keys}, or nic.model = \"overheads\""),
         })
@@ -239,8 +244,7 @@ impl FromSection for CommunicationIpNic {
                 &ddr
             }
         };
-        let memory =
-            KernelMemory { latency: cycles(memory.latency.value, &clock), rate: memory.rate.value };
+        let memory = KernelMemory { latency: cycles(memory.latency.value, &clock), rate: memory.rate.value };
         let PacketFormat { header, footer, payload } = *format?;
         if payload.get() >= Field::PacketSize.values() {
             // Its place is that of the model, which asks for it.
@@ -292,7 +296,8 @@ impl FromSection for CommunicationIpNic {
 fn whole_words(entry: &Entry<Bytes>, least: u64, reader: &mut Reader<'_>) -> Option<u32> {
     let words = entry.value.get() / WORD.get();
     let is_whole = entry.value.get() % WORD.get() == 0;
-    match u32::try_from(words).ok().filter(|words| is_whole && u64::from(*words) >= least && *words < 1 << 24) {
+    match u32::try_from(words).ok().filter(|words| is_whole && u64::from(*words) >= least && *words < 1 << 24)
+    {
         Some(words) => Some(words),
         None => {
             let problem = Problem::new(

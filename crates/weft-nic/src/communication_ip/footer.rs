@@ -26,10 +26,9 @@ impl Footer {
     /// The footer behind a header and these words of payload.
     pub fn of(header: u128, payload: impl IntoIterator<Item = u128>) -> Footer {
         let start = Footer { words: 0, check: stir(0, header) };
-        payload.into_iter().fold(start, |footer, word| Footer {
-            words: footer.words + 1,
-            check: stir(footer.check, word),
-        })
+        payload
+            .into_iter()
+            .fold(start, |footer, word| Footer { words: footer.words + 1, check: stir(footer.check, word) })
     }
 
     /// The word of the FIFO.
@@ -39,8 +38,7 @@ impl Footer {
 
     /// The footer in a word; `None`: the word is none.
     pub fn unpack(word: u128) -> Option<Footer> {
-        ((word >> 96) as u32 == MARK)
-            .then_some(Footer { words: (word >> 64) as u32, check: word as u64 })
+        ((word >> 96) as u32 == MARK).then_some(Footer { words: (word >> 64) as u32, check: word as u64 })
     }
 }
 

@@ -60,7 +60,8 @@ impl Lattice {
     pub fn endpoint(&self, at: Coordinates) -> Option<EndpointId> {
         let [width, height, depth] = self.sizes;
         let inside = at.x < width && at.y < height && at.z < depth;
-        let node = (u64::from(at.z) * u64::from(height) + u64::from(at.y)) * u64::from(width) + u64::from(at.x);
+        let node =
+            (u64::from(at.z) * u64::from(height) + u64::from(at.y)) * u64::from(width) + u64::from(at.x);
         let first = node * u64::from(self.endpoints_per_node);
         inside.then(|| u32::try_from(first).ok().map(EndpointId)).flatten()
     }

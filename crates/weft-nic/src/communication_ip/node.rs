@@ -78,9 +78,8 @@ impl<H: Host> Hardware<H> {
 
     /// The work of aggregators and dispatchers.
     pub(super) fn worked(&self) -> [Span; 2] {
-        let sum = |worked: fn(&Port) -> Span| {
-            self.ports.iter().map(worked).fold(Span::ZERO, Span::saturating_add)
-        };
+        let sum =
+            |worked: fn(&Port) -> Span| self.ports.iter().map(worked).fold(Span::ZERO, Span::saturating_add);
         [sum(|port| port.aggregator.worked()), sum(|port| port.dispatcher.worked())]
     }
 
@@ -237,8 +236,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 self.fabric.announce(to, message, Announcement::Test { packets, began });
             }
             let (ready, offset) = (now, u64::from(number));
-            let packet =
-                Queued { ready, writing, words, to, message, bytes: size, offset, kind: Kind::Test };
+            let packet = Queued { ready, writing, words, to, message, bytes: size, offset, kind: Kind::Test };
             self.hardware.ports[0].fifo.push(packet, self.parameters);
         }
     }

@@ -159,7 +159,9 @@ pub enum RegisterError {
     #[error("the interface has no registers; nic.model = \"communication-ip\" has")]
     NoRegisters,
     /// There is no register at the address.
-    #[error("there is no register at {address:#x}; addresses are multiples of 4 below {WINDOW:#x}, with gaps")]
+    #[error(
+        "there is no register at {address:#x}; addresses are multiples of 4 below {WINDOW:#x}, with gaps"
+    )]
     Unknown {
         /// The address.
         address: u32,
