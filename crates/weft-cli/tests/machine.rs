@@ -75,6 +75,29 @@ fn a_machine_that_can_deadlock_ends_with_1_and_its_cycle() {
     );
 }
 
+/// Catches a self-test that is not the document's (D2.8 §2.1, §5.1), one that hides a failure, and an error that
+/// does not say which machines have one.
+#[test]
+fn an_interface_tests_itself() {
+    let words = ["machine", "selftest", "communication-ip", "--json"];
+    let report = json(&words);
+    assert_eq!(report["passed"], true);
+    let row = &report["rows"][0];
+    let numbers =
+        ["packets", "size_bytes", "cycles", "status", "wrong"].map(|key| row[key].as_u64().unwrap());
+    assert_eq!((row["test"].as_str().unwrap(), numbers), ("loop", [1, 16, 28, 0x31, 0]));
+    assert_eq!(report["rows"].as_array().unwrap().len(), 4);
+    let output = weft(&[&words[..], &["--set", "faults=[{of=\"0\", corrupt=100000}]"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    for words in [
+        &["machine", "selftest", "exanest"][..],
+        &["machine", "selftest", "communication-ip", "--set", "nic.model=overheads"],
+    ] {
+        let said = refused(words);
+        assert!(said.contains("has no self-test") && said.contains("these have: communication-ip"), "{said}");
+    }
+}
+
 /// Catches a crash or a hang on what is no machine file, and an error that does not say where and what to do.
 #[test]
 fn files_that_are_no_machines_are_refused() {

@@ -30,7 +30,8 @@ fn a_row_says_which_block_is_the_limit() {
         ("-m exanest --load 0.9 --layer fabric --pattern incast --time 50us", "fabric", "link endpoint"),
         ("-m communication-ip --load 1.0 --time 50us", "interface", "aggregator"),
         (
-            "-m communication-ip --load 1.0 --time 50us --set nic.model=overheads --set nic.packet_receive=1us",
+            "-m communication-ip --load 1.0 --time 50us --set nic.model=overheads \
+             --set nic.packet_receive=1us",
             "interface",
             "receiving",
         ),

@@ -3,10 +3,10 @@
 //! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
 //! into packets, and hands over those of others when they have arrived whole.
 //!
-//! There are several models behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is made
-//! of the blocks of the ExaNet interface, [`CommunicationIpNic`] of those of the INFN Communication IP, each in
-//! the module of its name: plain data whose methods take the time and answer with times, so that each can be
-//! tested, and compared with hardware, alone.
+//! There are several models behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is
+//! made of the blocks of the ExaNet interface, [`CommunicationIpNic`] of those of the INFN Communication IP,
+//! each in the module of its name: plain data whose methods take the time and answer with times, so that each
+//! can be tested, and compared with hardware, alone.
 
 pub mod allreduce;
 pub mod communication_ip;

@@ -124,7 +124,7 @@ fn network(sets: &[&str], plan: Plan, threads: usize) -> Box<dyn SimulatedNetwor
     setup.build(plan, |_| Sender::default()).unwrap()
 }
 
-/// What hosts have noted at the end of a run, by endpoint.
+/// The messages that hosts have noted at the end of a run, by endpoint.
 fn noted(network: &mut dyn SimulatedNetwork<Sender>) -> Vec<Vec<(Time, EndpointId, u32, Bytes)>> {
     network.run_until(Time::NEVER, &AtomicBool::new(false));
     let mut arrived = Vec::new();
@@ -166,18 +166,22 @@ fn latencies_in_closed_form() {
     }
 }
 
-/// A message of several packets: the kernel takes a packet after the other, and the last one arrives as the only
-/// one of its message would.
+/// A message of several packets: the kernel takes a packet after the other, and the last one arrives as the
+/// only one of its message would.
 #[test]
 fn packets_of_a_message_follow_each_other() {
     let one = arrival(&[], 1, 4096);
     for packets in [2, 5] {
-        assert_eq!(arrival(&[], 1, 4096 * packets), one + (packets - 1) * 10 * (6 + 258), "{packets} packets");
+        assert_eq!(
+            arrival(&[], 1, 4096 * packets),
+            one + (packets - 1) * 10 * (6 + 258),
+            "{packets} packets"
+        );
     }
 }
 
-/// Catches a FIFO that holds more than it has words for: a kernel that sends a lot to a slow link has the data
-/// taken no faster than the link carries it, behind what fits the FIFO.
+/// Catches a FIFO that holds more than it has words for: a kernel that sends a lot to a slow link has the
+/// data taken no faster than the link carries it, behind what fits the FIFO.
 #[test]
 fn the_fifo_stops_its_kernel() {
     let slow = ["links.endpoint.rate=1.28Gb/s", "nic.intra_node.fifo=1K", "nic.intra_node.threshold=0"];
@@ -244,12 +248,13 @@ fn crowd(endpoints: u32, messages: u32) -> Plan {
     Plan { messages: messages.collect() }
 }
 
-/// Nothing is lost or repeated where links repeat packets and bring them out of order; where they lose or damage
-/// some, whole messages are missing, and none comes twice or with other bytes.
+/// Nothing is lost or repeated where links repeat packets and bring them out of order; where they lose or
+/// damage some, whole messages are missing, and none comes twice or with other bytes.
 #[test]
 fn messages_come_once() {
     let plan = crowd(16, 2000);
-    let mut sent: Vec<(u32, u64)> = plan.messages.iter().map(|(_, order)| (order.to.0, order.bytes)).collect();
+    let mut sent: Vec<(u32, u64)> =
+        plan.messages.iter().map(|(_, order)| (order.to.0, order.bytes)).collect();
     sent.sort_unstable();
     for (fault, all) in [
         ("duplicate=100000, reorder=100000", true),
@@ -334,8 +339,8 @@ fn stages_and_hops_are_a_chain() {
     }
 }
 
-/// Catches headers that are too narrow for a machine that is taken all the same, and errors that do not name the
-/// field of the header and the key of the file.
+/// Catches headers that are too narrow for a machine that is taken all the same, and errors that do not name
+/// the field of the header and the key of the file.
 #[test]
 fn a_machine_beyond_the_header_is_refused() {
     for (sets, field, key) in [

@@ -1,4 +1,5 @@
-//! The aggregator: takes a kernel's message, forges headers and fills the FIFOs of its port, packet by packet.
+//! The aggregator: takes a kernel's message, forges headers and fills the FIFOs of its port, packet by
+//! packet.
 //!
 //! ```text
 //!               message                almost full
@@ -11,8 +12,9 @@
 //! cycle per word: header, payload, footer. The kernel reads its memory meanwhile.
 //!
 //! # Source
-//! D2.8 §3: the aggregator forges the header and fills the FIFOs; appendix A: header, words, footer, one packet
-//! after the other; `send` does not wait for the receiver. The cycles per packet are calibrated (§5.2.1).
+//! D2.8 §3: the aggregator forges the header and fills the FIFOs; appendix A: header, words, footer, one
+//! packet after the other; `send` does not wait for the receiver. The cycles per packet are calibrated
+//! (§5.2.1).
 
 use super::parameters::CommunicationIpParameters;
 use crate::server::Server;
@@ -71,9 +73,9 @@ impl AggregatorState {
 /// The times of a packet on its way into the FIFOs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Writing {
-    /// When the aggregator began on it.
+    /// The time at which the aggregator began on it.
     pub began: Time,
-    /// When memory gave the first word.
+    /// The time at which memory gave the first word.
     pub read: Time,
     /// The edge at which its header is written.
     pub header: Time,
@@ -89,7 +91,8 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// Something happens to it. An input that must not happen is a mistake of the interface, and changes nothing.
+    /// Something happens to it. An input that must not happen is a mistake of the interface, and changes
+    /// nothing.
     pub(super) fn input(&mut self, input: AggregatorInput) {
         match self.state.after(input) {
             Ok(state) => self.state = state,

@@ -1,5 +1,5 @@
-//! Announcements between interfaces: the simulation's stand-in for what the headers of a message have in common,
-//! and for the words of kernels to each other.
+//! Announcements between interfaces: the simulation's stand-in for what the headers of a message have in
+//! common, and for the words of kernels to each other.
 //!
 //! # Not modelled
 //! These fields in packets: `proc_id` and the upper bits of `dest_addr` have room for them.

@@ -1,4 +1,5 @@
-//! The dispatcher: takes packets out of the receiving FIFOs of a port, and puts messages together for its kernel.
+//! The dispatcher: takes packets out of the receiving FIFOs of a port, and puts messages together for its
+//! kernel.
 //!
 //! ```text
 //!           first packet               last packet
@@ -6,12 +7,12 @@
 //!      └──────────────────────────────────────────────┘
 //!                        only packet
 //! ```
-//! It takes a word per cycle, the next packet behind the one before. The kernel has a packet a number of cycles
-//! after its footer: these overlap with the next packet.
+//! It takes a word per cycle, the next packet behind the one before. The kernel has a packet a number of
+//! cycles after its footer: these overlap with the next packet.
 //!
 //! # Source
-//! D2.8 §3: the dispatcher forwards packets to the kernel's channel by fields of the header; `receive` blocks. The
-//! cycles are calibrated (§5.2.2).
+//! D2.8 §3: the dispatcher forwards packets to the kernel's channel by fields of the header; `receive`
+//! blocks. The cycles are calibrated (§5.2.2).
 
 use super::parameters::CommunicationIpParameters;
 use crate::server::Server;
@@ -57,8 +58,8 @@ impl Progress {
     }
 }
 
-/// The parts of a message that have come: `dest_addr` of a header says where its payload belongs, so that packets
-/// that come twice or in another order do no harm.
+/// The parts of a message that have come: `dest_addr` of a header says where its payload belongs, so that
+/// packets that come twice or in another order do no harm.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Reassembly {
     progress: Progress,
@@ -69,8 +70,8 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// A packet with the bytes from `begin` to `end` of a message of `bytes` has come. Whether the message is whole
-    /// now; a packet beyond its end is none of it.
+    /// A packet with the bytes from `begin` to `end` of a message of `bytes` has come. Whether the message is
+    /// whole now; a packet beyond its end is none of it.
     pub fn take(&mut self, begin: u64, end: u64, bytes: Bytes) -> bool {
         if end > bytes.get() || end < begin {
             return false;
@@ -97,11 +98,11 @@ impl Reassembly {
 /// The times of a packet on its way to its kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// When all of it has been taken out of the FIFOs.
+    /// The time at which all of it has been taken out of the FIFOs.
     pub read: Time,
-    /// When the kernel has it.
+    /// The time at which the kernel has it.
     pub handed_over: Time,
-    /// When memory has it.
+    /// The time at which memory has it.
     pub stored: Time,
 }
 
@@ -166,8 +167,8 @@ mod tests {
     }
 
     proptest! {
-        /// Catches a message that is whole too early, twice or never, in whatever order and how often its packets
-        /// come, and bytes beyond it that are taken.
+        /// Catches a message that is whole too early, twice or never, in whatever order and how often its
+        /// packets come, and bytes beyond it that are taken.
         #[test]
         fn a_message_is_whole_once(
             packets in 1u64..20,

@@ -5,13 +5,13 @@
 //!              └─ words of data ───► ▤▤▤▤ ─┴─► switch: reads a word six cycles after it was written
 //! ```
 //! The switch begins on a packet when it can read its header, and as early as all its words will be there in
-//! time: virtual cut-through begins at the FIFO. A packet has a place from before its first word is written until
-//! the switch takes it.
+//! time: virtual cut-through begins at the FIFO. A packet has a place from before its first word is written
+//! until the switch takes it.
 //!
 //! # Source
 //! D2.8 §2: each port has two FIFOs for each direction, so that header and footer on one hand and data on the
-//! other have one of their own; §2.1: 60 ns between the writing of a word and the FIFO's being no longer empty.
-//! Depth and the meaning of `threshold` are ours.
+//! other have one of their own; §2.1: 60 ns between the writing of a word and the FIFO's being no longer
+//! empty. Depth and the meaning of `threshold` are ours.
 
 use super::aggregator::Writing;
 use super::parameters::CommunicationIpParameters;
@@ -54,8 +54,8 @@ pub(super) struct TransmitFifo {
 }
 
 impl TransmitFifo {
-    /// Whether a packet with so many words of data has room. An empty FIFO takes any packet, one that is longer
-    /// than it word by word.
+    /// Whether a packet with so many words of data has room. An empty FIFO takes any packet, one that is
+    /// longer than it word by word.
     pub fn has_room(&self, words: u32, threshold: u32, parameters: &CommunicationIpParameters) -> bool {
         let depth = parameters.fifo_words;
         let envelopes = (self.packets.len() as u32 + 1).saturating_mul(parameters.envelope_words());
@@ -76,7 +76,7 @@ impl TransmitFifo {
         self.packets.push_back(Queued { ready, ..packet });
     }
 
-    /// When the switch can take the first packet; [`Time::NEVER`]: there is none.
+    /// The time at which the switch can take the first packet; [`Time::NEVER`]: there is none.
     pub fn ready(&self) -> Time {
         self.packets.front().map_or(Time::NEVER, |packet| packet.ready)
     }

@@ -42,7 +42,8 @@ impl Footer {
     }
 }
 
-/// The check after one more word: the order of words counts, and every bit of them. FNV-1a, by halves of a word.
+/// The check after one more word: the order of words counts, and every bit of them. FNV-1a, by halves of a
+/// word.
 fn stir(check: u64, word: u128) -> u64 {
     [word as u64, (word >> 64) as u64].iter().fold(check ^ 0xCBF2_9CE4_8422_2325, |sum, half| {
         let mixed = (sum ^ half).wrapping_mul(0x0000_0100_0000_01B3);
@@ -56,7 +57,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Catches a damaged bit, a lost word and words that have changed places, where the check is the same.
+        /// Catches a damaged bit, a lost word and words that have changed places, where the check is the
+        /// same.
         #[test]
         fn damage_changes_the_check(
             header: u128,

@@ -230,8 +230,8 @@ fn parity(word: u128) -> u8 {
     word.to_le_bytes().iter().fold(0, |sum, byte| sum ^ byte)
 }
 
-/// The eight bytes of a header that the simulated network carries: `packet_size` and `dest_addr`. The node and
-/// the port that the packet is for are the packet's destination.
+/// The eight bytes of a header that the simulated network carries: `packet_size` and `dest_addr`. The node
+/// and the port that the packet is for are the packet's destination.
 pub(super) fn carried(size: u32, address: u64) -> HeaderBits {
     HeaderBits::from_bits(u64::from(size) | address << Field::PacketSize.bits())
 }

@@ -5,14 +5,14 @@
 //!   DDR  ── latency, then at the port's rate ───►
 //! ```
 //! # Source
-//! D2.8 §5.2, appendix A: buffers are in BRAM or in DDR; a kernel reads a packet word by word into the FIFO, and
-//! DDR limits the rate that is reached. No figure of either memory is in the text.
+//! D2.8 §5.2, appendix A: buffers are in BRAM or in DDR; a kernel reads a packet word by word into the FIFO,
+//! and DDR limits the rate that is reached. No figure of either memory is in the text.
 //!
 //! # Not modelled
 //! - Several kernels at one channel of DDR: each has its own, of which an Alveo U200 has four.
 //! - Banks, rows and refresh of DDR.
-//! - The copies between host and card before and after a test (`sync`, appendix A): programs of kernels alone do
-//!   not need them.
+//! - The copies between host and card before and after a test (`sync`, appendix A): programs of kernels alone
+//!   do not need them.
 
 use super::parameters::WORD;
 use serde::{Deserialize, Serialize};
@@ -57,8 +57,8 @@ impl KernelMemory {
 mod tests {
     use super::*;
 
-    /// Catches a memory that is faster than the FIFO, one that does not slow it down, and reads of nothing that
-    /// cost something.
+    /// Catches a memory that is faster than the FIFO, one that does not slow it down, and reads of nothing
+    /// that cost something.
     #[test]
     fn the_slower_of_memory_and_fifo_counts() {
         let clock = Clock::from_hertz(100_000_000).unwrap();

@@ -8,8 +8,8 @@
 //!  kernel ◄─ dispatcher ◄─ RX FIFOs ◄──────────────────────────────────┘   cut-through: the fabric
 //!  consumer ◄─────────────┘
 //! ```
-//! Kernels in logic take the place of processes: a host's virtual interface is an IntraNode port. The switch, its
-//! two virtual channels, the InterNode ports and their link layer are the fabric's.
+//! Kernels in logic take the place of processes: a host's virtual interface is an IntraNode port. The switch,
+//! its two virtual channels, the InterNode ports and their link layer are the fabric's.
 //!
 //! # Deadlock
 //! The interface sends nothing of its own accord: no packet sets off another one, so that there are neither
@@ -21,11 +21,12 @@
 //! # Not modelled
 //! - IntraNode ports on ways of their own into the switch: those of one endpoint take turns on its link.
 //!   `topology.endpoints_per_switch` gives a node several.
-//! - A receiving FIFO that is full and holds packets up in the switch: the dispatcher takes a word per cycle, and
-//!   kernels have room for what was sent to them.
+//! - A receiving FIFO that is full and holds packets up in the switch: the dispatcher takes a word per cycle,
+//!   and kernels have room for what was sent to them.
 //! - `num_of_hops`, `out_of_lattice` and `virt_chan` of headers on their way: the fabric has the same in its
 //!   packets.
-//! - Repetition: where the link layer does not repeat, a message with a lost or damaged packet never is whole.
+//! - Repetition: where the link layer does not repeat, a message with a lost or damaged packet never is
+//!   whole.
 
 mod aggregator;
 mod announcement;

@@ -83,7 +83,7 @@ impl<H: Host> Hardware<H> {
         [sum(|port| port.aggregator.worked()), sum(|port| port.dispatcher.worked())]
     }
 
-    /// When a port has a packet for the switch; [`Time::NEVER`]: none has.
+    /// The time at which a port has a packet for the switch; [`Time::NEVER`]: none has.
     #[inline]
     pub(super) fn ready(&self) -> Time {
         self.ports.iter().map(|port| port.fifo.ready()).min().unwrap_or(Time::NEVER)
@@ -199,8 +199,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.fabric.request_injection();
     }
 
-    /// The endpoint that the packet generator sends to: along X, in the row of this node. `None`: the header's
-    /// destination lies outside of the lattice.
+    /// The endpoint that the packet generator sends to: along X, in the row of this node. `None`: the
+    /// header's destination lies outside of the lattice.
     fn test_destination(&self) -> Option<(Coordinates, EndpointId)> {
         let lattice = &self.parameters.lattice;
         let here = lattice.coordinates(self.fabric.endpoint());

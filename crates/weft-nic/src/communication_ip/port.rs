@@ -55,8 +55,8 @@ impl Port {
         self.queue.insert(place, outgoing);
     }
 
-    /// Writes packets of messages that are posted into the FIFOs, as many as have room. `sent` hears of a token and
-    /// when its message was written whole.
+    /// Writes packets of messages that are posted into the FIFOs, as many as have room. `sent` hears of a
+    /// token and when its message was written whole.
     pub fn fill(
         &mut self,
         now: Time,

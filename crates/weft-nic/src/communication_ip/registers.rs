@@ -22,11 +22,11 @@
 //!               └────────────────────┴──────────────────────┴──────────────────────────────────┘
 //! ```
 //! # Source
-//! D2.8 §2: a window of 32-bit registers to set features and read status; §5.1: register 20 is the status of the
-//! self-test, and 00110001 says that generator and consumer are idle and all packets were right; appendix A: a host
-//! writes reset, local coordinates, threshold and credit. Table 2.1 with the addresses did not survive: all numbers
-//! but 20, and which bit of 20 says what, are ours. A host writes `credit` there; here the switch's buffer decides,
-//! which the machine file gives, and the register shows it.
+//! D2.8 §2: a window of 32-bit registers to set features and read status; §5.1: register 20 is the status of
+//! the self-test, and 00110001 says that generator and consumer are idle and all packets were right; appendix
+//! A: a host writes reset, local coordinates, threshold and credit. Table 2.1 with the addresses did not
+//! survive: all numbers but 20, and which bit of 20 says what, are ours. A host writes `credit` there; here
+//! the switch's buffer decides, which the machine file gives, and the register shows it.
 
 use super::header::{Coordinates, Field};
 use super::self_test::SelfTest;

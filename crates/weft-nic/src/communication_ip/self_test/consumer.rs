@@ -1,4 +1,5 @@
-//! The consumer: empties the receiving FIFOs, so that they do not overflow, and checks the payload of each packet.
+//! The consumer: empties the receiving FIFOs, so that they do not overflow, and checks the payload of each
+//! packet.
 //!
 //! ```text
 //!         expect              last packet
@@ -90,7 +91,7 @@ impl Consumer {
         }
     }
 
-    /// So many packets are going to come, one at least.
+    /// A number of packets is going to come, one at least.
     pub(crate) fn expect(&mut self, packets: u32) {
         if self.state == ConsumerState::Idle {
             self.input(ConsumerInput::Expect);
@@ -143,8 +144,8 @@ mod tests {
         }
     }
 
-    /// Catches a wrong payload that counts as right, one that is right and counts as wrong, and a test that is
-    /// over before the last packet.
+    /// Catches a wrong payload that counts as right, one that is right and counts as wrong, and a test that
+    /// is over before the last packet.
     #[test]
     fn it_tells_right_from_wrong() {
         let packet = |number| TestPacket { number, size: 64, destination: Coordinates { x: 1, y: 0, z: 0 } };

@@ -8,13 +8,13 @@
 //! The generator fills the FIFOs by itself: neither a kernel nor its aggregator and dispatcher take part.
 //!
 //! # Source
-//! D2.8 §2: the three blocks, number of packets, size and destination along X; §2.1: the counter counts from the
-//! writing of the footer into the TX FIFO to its reading from the RX FIFO; §5.1: the states of both machines are in
-//! the status register.
+//! D2.8 §2: the three blocks, number of packets, size and destination along X; §2.1: the counter counts from
+//! the writing of the footer into the TX FIFO to its reading from the RX FIFO; §5.1: the states of both
+//! machines are in the status register.
 //!
 //! # Not modelled
-//! Two cards with clocks of their own: where the consumer is at another node, the counter there knows when the
-//! generator began.
+//! Two cards with clocks of their own: where the consumer is at another node, the counter there knows when
+//! the generator began.
 
 mod consumer;
 mod packet_generator;

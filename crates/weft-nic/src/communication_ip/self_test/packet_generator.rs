@@ -7,7 +7,8 @@
 //!                   └────┘
 //! ```
 //! # Source
-//! D2.8 §2: number of packets, size and destination are registers. The payload is ours: a word says its place.
+//! D2.8 §2: number of packets, size and destination are registers. The payload is ours: a word says its
+//! place.
 
 use super::super::footer::Footer;
 use super::super::header::{Coordinates, FieldError, Header, TEST};

@@ -4,8 +4,8 @@
 //!   first footer written ══ cycles ══► last footer read
 //! ```
 //! # Source
-//! D2.8 §2: it stores the cycles needed to complete the transfers; §2.1, Fig. 2.6: footer to footer, 28 for one
-//! packet.
+//! D2.8 §2: it stores the cycles needed to complete the transfers; §2.1, Fig. 2.6: footer to footer, 28 for
+//! one packet.
 
 use serde::{Deserialize, Serialize};
 use weft_units::{Clock, Time};

@@ -119,8 +119,8 @@ pub fn self_test(input: &MachineInput) -> Result<SelfTestReport, ExperimentError
     Ok(SelfTestReport { command: "machine selftest", machine: machine.name, passed, rows })
 }
 
-/// The time between two looks at the status: many times fewer looks than packets, and the first after the words
-/// of the test.
+/// The time between two looks at the status: many times fewer looks than packets, and the first after the
+/// words of the test.
 fn poll(parameters: &CommunicationIpParameters, packets: u32, size: u32) -> Span {
     let words = CommunicationIpParameters::words(Bytes::new(u64::from(size))) + parameters.envelope_words();
     parameters.clock.cycles(u64::from(packets) * u64::from(words)).max(Span::from_us(1))
@@ -303,8 +303,8 @@ mod tests {
         self_test(&input("communication-ip", &sets).unwrap()).unwrap()
     }
 
-    /// D2.8 §2.1: 28 cycles from TX FIFO to RX FIFO, 6 of them the FIFO's own. Catches a block on the way that is
-    /// left out or counted twice, and kernels that take part.
+    /// D2.8 §2.1: 28 cycles from TX FIFO to RX FIFO, 6 of them the FIFO's own. Catches a block on the way
+    /// that is left out or counted twice, and kernels that take part.
     #[test]
     fn a_loop_takes_what_the_document_says() {
         for (sets, cycles) in [
