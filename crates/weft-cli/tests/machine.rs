@@ -75,8 +75,8 @@ fn a_machine_that_can_deadlock_ends_with_1_and_its_cycle() {
     );
 }
 
-/// Catches a self-test that is not the document's (D2.8 §2.1, §5.1), one that hides a failure, and an error that
-/// does not say which machines have one.
+/// Catches a self-test that is not the document's (D2.8 §2.1, §5.1), one that hides a failure, and an error
+/// that does not say which machines have one.
 #[test]
 fn an_interface_tests_itself() {
     let words = ["machine", "selftest", "communication-ip", "--json"];
