@@ -61,9 +61,11 @@ fn a_machine_that_can_deadlock_ends_with_1_and_its_cycle() {
     let check: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(check["deadlock_free"], false);
     let endpoints = check["endpoint_proof"][0].as_str().unwrap();
-    assert!(endpoints.starts_with("endpoints consume all 5 classes of messages"), "{endpoints}");
+    assert!(endpoints.starts_with("endpoints consume all 3 classes of messages"), "{endpoints}");
     let data = &check["message_classes"][2];
-    assert_eq!((&data["class"], &data["causes"][0]), (&"data".into(), &"ACK".into()));
+    // Its interface acknowledges nothing.
+    assert_eq!((&data["class"], &data["causes"]), (&"data".into(), &Value::Array(vec![])));
+    assert_eq!(check["message_classes"][0]["causes"][0], "CTS");
     assert_eq!((&data["virtual_channels"], &data["refused_until"]), (&[0].into(), &Value::Array(vec![])));
     let proof = check["proof"].as_array().unwrap();
     assert!(proof[0].as_str().unwrap().contains("5 channels can wait for each other in a circle"));
@@ -71,6 +73,29 @@ fn a_machine_that_can_deadlock_ends_with_1_and_its_cycle() {
         proof[1].as_str().unwrap().trim_end_matches(" waits for"),
         proof.last().unwrap().as_str().unwrap()
     );
+}
+
+/// Catches a self-test that is not the document's (D2.8 §2.1, §5.1), one that hides a failure, and an error
+/// that does not say which machines have one.
+#[test]
+fn an_interface_tests_itself() {
+    let words = ["machine", "selftest", "communication-ip", "--json"];
+    let report = json(&words);
+    assert_eq!(report["passed"], true);
+    let row = &report["rows"][0];
+    let numbers =
+        ["packets", "size_bytes", "cycles", "status", "wrong"].map(|key| row[key].as_u64().unwrap());
+    assert_eq!((row["test"].as_str().unwrap(), numbers), ("loop", [1, 16, 28, 0x31, 0]));
+    assert_eq!(report["rows"].as_array().unwrap().len(), 4);
+    let output = weft(&[&words[..], &["--set", "faults=[{of=\"0\", corrupt=100000}]"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    for words in [
+        &["machine", "selftest", "exanest"][..],
+        &["machine", "selftest", "communication-ip", "--set", "nic.model=overheads"],
+    ] {
+        let said = refused(words);
+        assert!(said.contains("has no self-test") && said.contains("these have: communication-ip"), "{said}");
+    }
 }
 
 /// Catches a crash or a hang on what is no machine file, and an error that does not say where and what to do.

@@ -139,7 +139,7 @@ fn every_family_is_drawn_switch_by_switch() {
         &["topology.kind=dragonfly", "topology.p=2", "topology.groups=2"],
     ] {
         let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
-        every_switch_is_drawn(&[&["communication-ip"], &sets[..]].concat());
+        every_switch_is_drawn(&[&["communication-ip", "--set", "nic.model=overheads"], &sets[..]].concat());
     }
 }
 
@@ -157,7 +157,8 @@ fn graphs_are_drawn_with_their_names() {
     });
     std::fs::write(&file, graph.to_string()).unwrap();
     let set = format!("topology.file={}", file.to_str().unwrap());
-    let words = ["communication-ip", "--set", "topology.kind=graph", "--set", &set];
+    let words =
+        ["communication-ip", "--set", "nic.model=overheads", "--set", "topology.kind=graph", "--set", &set];
     every_switch_is_drawn(&words);
     let text = drawn(&words);
     let svg = Document::parse(&text).unwrap();
@@ -190,15 +191,15 @@ fn large_machines_are_drawn_by_their_parts() {
         ),
         ("communication-ip", &["topology.dims=[16,16,16]"], 16, "z = 0"),
         ("bxi3-fattree", &["topology.k=32", "topology.n=3"], 33, "subtree 0"),
-        ("communication-ip", &["topology.dims=[2000]"], 24, "switches 0 … 83"),
+        ("communication-ip", &["nic.model=overheads", "topology.dims=[2000]"], 24, "switches 0 … 83"),
         (
             "communication-ip",
-            &["topology.kind=fully-connected", "topology.switches=600"],
+            &["nic.model=overheads", "topology.kind=fully-connected", "topology.switches=600"],
             24,
             "switches 0 … 24",
         ),
         ("exanest", &["topology.mezzanines=64"], 64, "mezzanine M1"),
-        ("communication-ip", &["topology.dims=[2,2000]"], 334, "y = 0 … y = 5"),
+        ("communication-ip", &["nic.model=overheads", "topology.dims=[2,2000]"], 334, "y = 0 … y = 5"),
     ] {
         let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
         let words = [&[machine], &sets[..]].concat();

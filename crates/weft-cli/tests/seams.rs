@@ -344,6 +344,7 @@ fn a_closed_standard_output_is_told() {
 fn ctrl_c_ends_the_building_of_a_machine() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_weft"))
         .args(["traffic", "-m", "communication-ip", "--set", "topology.dims=[100,100,100]"])
+        .args(["--set", "nic.model=overheads"])
         .args(["--load", "0.1", "--time", "1us"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

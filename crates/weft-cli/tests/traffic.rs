@@ -28,8 +28,13 @@ fn a_row_says_which_block_is_the_limit() {
         ("-m exanest --load 0.3 --layer fabric --time 50us", "fabric", "switches"),
         ("-m exanest --load 0.2 --size 16K --time 2ms --set nic.memory.rate=1Gb/s", "host", "memory"),
         ("-m exanest --load 0.9 --layer fabric --pattern incast --time 50us", "fabric", "link endpoint"),
-        ("-m communication-ip --load 1.0 --time 50us", "interface", "sending"),
-        ("-m communication-ip --load 1.0 --time 50us --set nic.packet_receive=1us", "interface", "receiving"),
+        ("-m communication-ip --load 1.0 --time 50us", "interface", "aggregator"),
+        (
+            "-m communication-ip --load 1.0 --time 50us --set nic.model=overheads \
+             --set nic.packet_receive=1us",
+            "interface",
+            "receiving",
+        ),
         ("-m communication-ip --load 0.3 --time 50us", "host", "offered load"),
     ] {
         let row = row(case);
@@ -468,7 +473,7 @@ fn what_cannot_be_run_is_refused_before_it_starts() {
     }
     // 45 GB and more: a computer that has them may take its time.
     if weft_results::available_memory().is_some_and(|available| available.bytes < 40 << 30) {
-        let said = traffic("-m communication-ip --set topology.dims=[256,256,255]");
+        let said = traffic("-m communication-ip --set nic.model=overheads --set topology.dims=[256,256,255]");
         assert!(said.contains("GB of memory") && said.contains("topology.dims"), "{said}");
     } else {
         skipped::leave_out("a machine without room", "the computer has 40 GB of memory to spare");

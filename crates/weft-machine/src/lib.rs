@@ -354,6 +354,11 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     };
     let fabric = fabric::check(sections, link_classes.as_deref(), shape_is_set, reader);
     let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
+    if let (Some(nic), Some(topology)) = (&nic, &topology)
+        && let Err(misfit) = nic.model().check_topology(&topology.parameters)
+    {
+        topology::report_misfit(misfit, &topology.locations, reader);
+    }
     let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
     let host = interface::check_host(raw.host, endpoints, reader);

@@ -31,6 +31,7 @@ pub(super) enum ProtocolName {
     Aurora,
     Bxi2,
     Ethernet,
+    ApenetBxi2,
 }
 
 names!(ProtocolName, "LinkProtocol", "a link layer", {
@@ -40,6 +41,7 @@ names!(ProtocolName, "LinkProtocol", "a link layer", {
     Aurora = "aurora",
     Bxi2 = "bxi2",
     Ethernet = "ethernet",
+    ApenetBxi2 = "apenet-bxi2",
 });
 
 impl ProtocolName {
@@ -51,6 +53,7 @@ impl ProtocolName {
             ProtocolName::Aurora => Some(LinkProtocol::Aurora),
             ProtocolName::Bxi2 => Some(LinkProtocol::Bxi2),
             ProtocolName::Ethernet => Some(LinkProtocol::Ethernet),
+            ProtocolName::ApenetBxi2 => Some(LinkProtocol::ApenetBxi2),
         }
     }
 }
@@ -147,15 +150,17 @@ pub(super) struct LayerOfLinks {
     pub framing: Bytes,
     /// Lanes, each of the rate that is written.
     lanes: u32,
+    /// Bytes that adapters at the two ends hold.
+    held: Bytes,
     layer: LinkLayer,
 }
 
 impl LayerOfLinks {
     /// Links of this layer on lanes of `rate`, whose line has a latency of `latency`.
     pub fn links(&self, rate: BitRate, latency: Span, routing: Span) -> LinkParameters {
-        let LayerOfLinks { code, framing, lanes, layer } = *self;
+        let LayerOfLinks { code, framing, lanes, held, layer } = *self;
         let rate = total(rate, lanes);
-        let latency = latency + layer.fec.map_or(Span::ZERO, |fec| fec.store_time(rate));
+        let latency = latency + layer.fec.map_or(Span::ZERO, |fec| fec.store_time(rate)) + rate.span(held);
         LinkParameters { rate, code, latency, framing, routing, layer }
     }
 }
@@ -250,7 +255,7 @@ impl<'l> LayerSections<'l> {
             fec,
             symbol_errors,
         };
-        Some(LayerOfLinks { code, framing, lanes, layer })
+        Some(LayerOfLinks { code, framing, lanes, held: rules.held, layer })
     }
 
     /// The same where `code` and `framing` say all.
@@ -276,7 +281,7 @@ impl<'l> LayerSections<'l> {
         }
         let (code, framing) = (self.code()?.value, self.framing()?.value);
         let layer = LinkLayer { bit_errors: self.bit_errors(), ..LinkLayer::PLAIN };
-        Some(LayerOfLinks { code, framing, lanes: 1, layer })
+        Some(LayerOfLinks { code, framing, lanes: 1, held: Bytes::ZERO, layer })
     }
 
     fn bit_errors(&self) -> ErrorRate {
@@ -425,8 +430,9 @@ mod tests {
         // The rate is that of a lane. Aurora has no replay of its own.
         assert_eq!(same.rate, BitRate::from_bits_per_second(41_250_000_000));
         assert_eq!((same.layer.word.get(), same.layer.replay), (16, None));
-        for (name, protocol) in
-            ["exanet", "apelink", "aurora", "bxi2", "ethernet"].into_iter().zip(LinkProtocol::ALL)
+        for (name, protocol) in ["exanet", "apelink", "aurora", "bxi2", "ethernet", "apenet-bxi2"]
+            .into_iter()
+            .zip(LinkProtocol::ALL)
         {
             let machine = load("communication-ip", &[&format!("links.default.protocol={name}")]).unwrap();
             let (link, rules) = (links(&machine, "x"), protocol.rules());
@@ -439,6 +445,23 @@ mod tests {
             assert_eq!((link.rate, links(&machine, "endpoint")), (line.rate, bus), "{name}");
             assert!(machine.get("links.x.framing").unwrap().source.is_some(), "{name}");
         }
+    }
+
+    /// Catches an adapter that costs nothing, or more than the words that it holds at both ends.
+    #[test]
+    fn an_adapter_adds_the_words_that_it_holds() {
+        let of = |protocol: &str| {
+            let sets =
+                [format!("links.default.protocol={protocol}"), "links.default.rate=100Gb/s".to_owned()];
+            links(&load("communication-ip", &sets).unwrap(), "x")
+        };
+        let (bare, adapted) = (of("bxi2"), of("apenet-bxi2"));
+        assert_eq!((adapted.latency - bare.latency).as_ps(), 2560, "32 bytes at 100 Gb/s");
+        assert_eq!(
+            (adapted.code, adapted.framing, adapted.layer.replay),
+            (bare.code, bare.framing, bare.layer.replay)
+        );
+        assert_eq!((bare.layer.word.get(), adapted.layer.word.get()), (8, 16));
     }
 
     /// Catches keys that a file gives beside a protocol and that are not taken: the calibrated framing of

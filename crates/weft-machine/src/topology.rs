@@ -160,6 +160,14 @@ impl RawTopology {
     }
 }
 
+impl RawTopology {
+    /// The places of its keys.
+    fn locations(&self) -> Locations {
+        let given = self.given.iter().map(|given| (given.key, given.entry.location));
+        Locations { section: self.location, keys: given.chain([("kind", self.kind)]).collect() }
+    }
+}
+
 impl FromItem for RawTopology {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<RawTopology> {
         let (family_keys, routing_keys) = (family_keys(), routing_keys());
@@ -304,10 +312,7 @@ impl Section<'_, '_> {
 
     /// Reports parameters that fit no machine.
     fn report_misfit(&mut self, misfit: Misfit) {
-        let Misfit { key, title, label, help } = misfit;
-        let given = self.raw.given.iter().find(|given| given.key == key);
-        let location = given.map_or(self.raw.location, |given| given.entry.location);
-        self.reader.report(location, Problem::new(title, label, help));
+        report_misfit(misfit, &self.raw.locations(), self.reader);
     }
 
     /// Reports a machine of a size that cannot be built.
@@ -329,8 +334,23 @@ impl Section<'_, '_> {
     }
 }
 
+/// The places of the keys in the file.
+pub(crate) struct Locations {
+    section: Location,
+    keys: Vec<(&'static str, Location)>,
+}
+
+/// Reports parameters that do not fit a machine.
+pub(crate) fn report_misfit(misfit: Misfit, locations: &Locations, reader: &mut Reader<'_>) {
+    let Misfit { key, title, label, help } = misfit;
+    let given = locations.keys.iter().find(|given| given.0 == key);
+    let location = given.map_or(locations.section, |given| given.1);
+    reader.report(location, Problem::new(title, label, help));
+}
+
 /// A topology that can be built.
 pub(crate) struct Checked {
+    pub locations: Locations,
     pub parameters: TopologyParameters,
     /// Kinds of its links.
     pub link_classes: Vec<GraphClass>,
@@ -393,7 +413,7 @@ pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<Checked
         Ok(layout) => {
             routing?;
             let link_classes = link_classes(&parameters, &layout);
-            Some(Checked { parameters, link_classes })
+            Some(Checked { locations: section.raw.locations(), parameters, link_classes })
         }
         Err(error) => {
             section.report_size(&error);

@@ -1,6 +1,7 @@
 //! Hosts: the users of a network interface.
 
 use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
+use crate::communication_ip::registers::RegisterError;
 use crate::data::DataError;
 use crate::gvas::Pdid;
 use crate::observer::Observer;
@@ -201,6 +202,22 @@ pub trait HostContext<H: Host> {
     /// The system software gives a virtual interface to a process of protection domain `domain`. Those
     /// that are not opened are of domain 0.
     fn open(&mut self, _interface: u16, _domain: Pdid) {}
+
+    /// The value of the interface's 32-bit register at an address.
+    ///
+    /// # Errors
+    /// An interface without registers, and an address that is none of a register.
+    fn read_register(&self, _address: u32) -> Result<u32, RegisterError> {
+        Err(RegisterError::NoRegisters)
+    }
+
+    /// Writes the interface's 32-bit register at an address.
+    ///
+    /// # Errors
+    /// As [`HostContext::read_register`], a register that is only read, and a value that means nothing there.
+    fn write_register(&mut self, _address: u32, _value: u32) -> Result<(), RegisterError> {
+        Err(RegisterError::NoRegisters)
+    }
 
     /// At `at`, now or later, the process of `interface` takes the oldest message out of its queue, which
     /// makes room for another. Every message that was delivered [there](Delivered::in_mailbox) must be

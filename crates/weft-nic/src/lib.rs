@@ -3,11 +3,13 @@
 //! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
 //! into packets, and hands over those of others when they have arrived whole.
 //!
-//! There are two models behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is made
-//! of the blocks of the ExaNet interface, each in the module of its name: plain data whose methods take the
-//! time and answer with times, so that each can be tested, and compared with hardware, alone.
+//! There are several models behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is
+//! made of the blocks of the ExaNet interface, [`CommunicationIpNic`] of those of the INFN Communication IP,
+//! each in the module of its name: plain data whose methods take the time and answer with times, so that each
+//! can be tested, and compared with hardware, alone.
 
 pub mod allreduce;
+pub mod communication_ip;
 pub mod data;
 mod exanet;
 pub mod gvas;
@@ -27,6 +29,8 @@ pub mod segmentation;
 pub mod server;
 pub mod transition;
 
+pub use communication_ip::registers::RegisterError;
+pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
 };

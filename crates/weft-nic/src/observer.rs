@@ -48,6 +48,12 @@ pub enum Block {
     Timeout,
     /// The reduction module of TR-488 §4.7, in this state of an operation.
     Allreduce(ModuleState),
+    /// A kernel's aggregator of the Communication IP: D2.8 §3.
+    Aggregator,
+    /// The transmitting FIFOs of an IntraNode port: D2.8 §2.
+    TransmitFifo,
+    /// The dispatcher of an IntraNode port: D2.8 §3.
+    Dispatcher,
     /// Packets of all blocks take turns on the way into the network.
     Transmit,
     /// The process that polls for what has come.
@@ -71,6 +77,9 @@ impl Block {
             Block::Memory => "memory",
             Block::Timeout => "time-out",
             Block::Allreduce(state) => state.name(),
+            Block::Aggregator => "aggregator",
+            Block::TransmitFifo => "tx fifo",
+            Block::Dispatcher => "dispatcher",
             Block::Transmit => "transmit",
             Block::Polling => "polling",
         }

@@ -546,7 +546,8 @@ mod tests {
         let machine = load("bxi3-fattree", &["packet.payload=2G", "switch.buffer=3G"]).unwrap();
         let error = layout(&machine).unwrap_err().to_string();
         assert_eq!(error, "packet.payload: 2G is more than the model can count; write at most 1G");
-        let machine = load("communication-ip", &["topology.dims=[4096,4096]"]).unwrap();
+        let large = ["topology.dims=[4096,4096]", "nic.model=overheads"];
+        let machine = load("communication-ip", &large).unwrap();
         let error = check_memory(&machine, Bytes::new(1 << 60)).unwrap_err().to_string();
         assert!(error.contains("16777216 endpoints") && error.contains("1152921504.6 GB"), "{error}");
         assert_eq!(check_memory(&machine, Bytes::new(1)), Ok(()));

@@ -18,7 +18,7 @@ use weft_fabric::{
     check_packets, stuck,
 };
 use weft_machine::{self as machine, Machine};
-use weft_nic::{BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
+use weft_nic::{BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -237,6 +237,11 @@ impl<'a> NetworkSetup<'a> {
                 let interface = nic.parameters(self.seed);
                 let interface = NicParameters { interface, host: host_parameters };
                 self.build_with::<H, ExanetNic<H>>(interface, make_host)
+            }
+            machine::Nic::CommunicationIp(nic) => {
+                let interface = nic.parameters(&self.machine.topology, &self.machine.fabric);
+                let interface = NicParameters { interface, host: host_parameters };
+                self.build_with::<H, CommunicationIpNic<H>>(interface, make_host)
             }
         }
     }

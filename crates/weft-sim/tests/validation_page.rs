@@ -50,14 +50,15 @@ fn page(report: &ValidationReport) -> String {
         )
         .unwrap();
         for row in report.of_role(role) {
+            let figure = row.published.map(|_| format!("{} {}", row.published_text(), row.unit));
+            let figure = figure.unwrap_or_default();
             writeln!(
                 text,
-                "| `{}` | {} | {} | {} {} | {:.3} {} | {} |",
+                "| `{}` | {} | {} | {} | {:.3} {} | {} |",
                 row.id,
                 row.quantity,
                 row.source,
-                row.published_text(),
-                row.unit,
+                figure,
                 row.simulated,
                 row.unit,
                 row.error_text()
@@ -65,8 +66,10 @@ fn page(report: &ValidationReport) -> String {
             .unwrap();
         }
         for row in report.of_role(role) {
-            if let Some(note) = &row.note {
-                write!(text, "\n{}\n", wrapped(&format!("`{}`: {note}", row.id))).unwrap();
+            let command = row.command.as_ref().map(|command| format!("`{command}`."));
+            let words: Vec<&str> = row.note.as_deref().into_iter().chain(command.as_deref()).collect();
+            if !words.is_empty() {
+                write!(text, "\n{}\n", wrapped(&format!("`{}`: {}", row.id, words.join(" ")))).unwrap();
             }
         }
     }
@@ -78,7 +81,7 @@ fn page(report: &ValidationReport) -> String {
 fn assert_errors_are_within_their_bounds(report: &ValidationReport) {
     for row in &report.rows {
         let Some(bound) = row.bound else { continue };
-        let error = 100.0 * row.relative_error.abs();
+        let error = 100.0 * row.relative_error.unwrap().abs();
         assert!(error <= bound, "{}: {error:.2} % is above its bound of {bound} %", row.id);
         assert!(bound <= 1.1 * error + 0.5, "{}: {bound} % is far above {error:.2} %", row.id);
     }

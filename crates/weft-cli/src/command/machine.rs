@@ -3,6 +3,7 @@
 mod diff;
 mod draw;
 mod new;
+mod selftest;
 
 use crate::exit::{Failure, Status};
 use crate::options::{FormatOptions, SetOptions};
@@ -30,6 +31,8 @@ pub enum MachineCommand {
     Draw(draw::DrawOptions),
     /// List the values and figures in which two machines differ; status 1 if there are any
     Diff(diff::DiffOptions),
+    /// Run the self-test of the machine's interface: packet generator, consumer, performance counter
+    Selftest(OneMachine),
     /// Print a machine file to start from: that of another machine, with a comment above every key
     New(new::NewOptions),
 }
@@ -70,6 +73,7 @@ impl MachineCommand {
             MachineCommand::Names(NamesOptions { one, links: false }) => names(&one),
             MachineCommand::Draw(options) => options.run(),
             MachineCommand::Diff(options) => options.run(),
+            MachineCommand::Selftest(one) => selftest::run(&one),
             MachineCommand::New(options) => options.run(),
         }
     }

@@ -26,6 +26,7 @@ pub(super) const RULES: ProtocolRules = ProtocolRules {
     gap: GapRule::RoundUp,
     lanes: 4,
     fastest_lane: None,
+    held: Bytes::ZERO,
     replays: true,
     source: "D2.8 §2 for words of 128 bits, code, lanes and repetition; the start word is ours",
     is_published: false,

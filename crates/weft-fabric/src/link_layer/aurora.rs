@@ -29,6 +29,7 @@ pub(super) const RULES: ProtocolRules = ProtocolRules {
     gap: GapRule::RoundUp,
     lanes: 4,
     fastest_lane: Some(BitRate::from_bits_per_second(32_750_000_000)),
+    held: Bytes::ZERO,
     replays: false,
     source: "AMD PG074, Aurora 64B/66B: blocks of 8 B, one byte of the last is the separator's count",
     is_published: true,

@@ -20,6 +20,7 @@ pub(super) const RULES: ProtocolRules = ProtocolRules {
     gap: GapRule::RoundUp,
     lanes: 4,
     fastest_lane: None,
+    held: Bytes::ZERO,
     replays: true,
     source: "ours: the format is not published (D1.4 §9.2.3); a word of 64 bits per packet, repetition",
     is_published: false,

@@ -30,6 +30,7 @@ pub(super) const RULES: ProtocolRules = ProtocolRules {
     gap: GapRule::DeficitIdle,
     lanes: 4,
     fastest_lane: None,
+    held: Bytes::ZERO,
     replays: false,
     source: "IEEE 802.3: preamble 8 B, smallest frame 64 B, gap 12 B with deficit idle count",
     is_published: true,

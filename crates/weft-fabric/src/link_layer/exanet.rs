@@ -24,6 +24,7 @@ pub(super) const RULES: ProtocolRules = ProtocolRules {
     gap: GapRule::RoundUp,
     lanes: 4,
     fastest_lane: None,
+    held: Bytes::ZERO,
     replays: true,
     source: "TR-488 §4.2 for words and framing; code and replay are ours",
     is_published: false,

@@ -21,6 +21,7 @@
 //! clock: a frame that finds the line idle starts at once, and words are counted from there.
 
 mod apelink;
+mod apenet_bxi2;
 mod aurora;
 mod bit_errors;
 mod bxi2;
@@ -52,6 +53,8 @@ pub enum LinkProtocol {
     Bxi2,
     /// Ethernet.
     Ethernet,
+    /// The link of BXI version 2 behind the adapter of an APEnet card.
+    ApenetBxi2,
 }
 
 /// Rules of a protocol: all that it adds to a packet. One constant per protocol, each in a file of its own.
@@ -76,6 +79,9 @@ pub struct ProtocolRules {
     pub lanes: u32,
     /// Fastest lane; `None`: the protocol has no limit of its own.
     pub fastest_lane: Option<BitRate>,
+    /// Bytes that adapters at the two ends hold together before they hand them on: time on top of the link's
+    /// latency.
+    pub held: Bytes,
     /// Whether the link sends again what has not come through.
     pub replays: bool,
     /// Document and section, or `ours` with the reason.
@@ -96,12 +102,13 @@ pub enum GapRule {
 
 impl LinkProtocol {
     /// All of them.
-    pub const ALL: [LinkProtocol; 5] = [
+    pub const ALL: [LinkProtocol; 6] = [
         LinkProtocol::Exanet,
         LinkProtocol::Apelink,
         LinkProtocol::Aurora,
         LinkProtocol::Bxi2,
         LinkProtocol::Ethernet,
+        LinkProtocol::ApenetBxi2,
     ];
 
     /// The rules.
@@ -112,6 +119,7 @@ impl LinkProtocol {
             LinkProtocol::Aurora => &aurora::RULES,
             LinkProtocol::Bxi2 => &bxi2::RULES,
             LinkProtocol::Ethernet => &ethernet::RULES,
+            LinkProtocol::ApenetBxi2 => &apenet_bxi2::RULES,
         }
     }
 
@@ -119,7 +127,11 @@ impl LinkProtocol {
     pub fn usual_fec(self, rate: BitRate) -> Option<Fec> {
         match self {
             LinkProtocol::Ethernet => ethernet::usual_fec(rate),
-            LinkProtocol::Exanet | LinkProtocol::Apelink | LinkProtocol::Aurora | LinkProtocol::Bxi2 => None,
+            LinkProtocol::Exanet
+            | LinkProtocol::Apelink
+            | LinkProtocol::Aurora
+            | LinkProtocol::Bxi2
+            | LinkProtocol::ApenetBxi2 => None,
         }
     }
 }

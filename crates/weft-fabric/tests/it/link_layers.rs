@@ -83,6 +83,7 @@ fn a_busy_line_carries_what_the_arithmetic_says() {
         (Aurora, 3, [120, 312, 4152]),
         (Aurora, 4, [128, 320, 4160]),
         (Bxi2, 1, [112, 296, 4136]),
+        (ApenetBxi2, 1, [112, 304, 4144]),
         (Ethernet, 1, [117, 308, 4148]),
     ];
     for (protocol, lanes, on_line) in expected {
@@ -107,7 +108,9 @@ fn a_busy_line_carries_what_the_arithmetic_says() {
 /// every attempt that is hit costs its time on the line and a round trip.
 #[test]
 fn replay_costs_what_the_arithmetic_says() {
-    for protocol in [LinkProtocol::Exanet, LinkProtocol::Apelink, LinkProtocol::Bxi2] {
+    for protocol in
+        [LinkProtocol::Exanet, LinkProtocol::Apelink, LinkProtocol::Bxi2, LinkProtocol::ApenetBxi2]
+    {
         // A bit of 100,000.
         let link = with_errors(layered(protocol, 1), 10_000_000_000);
         assert!(link.layer.replay.is_some());

@@ -6,10 +6,12 @@
 //! ```
 //! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
 
+mod communication_ip;
 mod exanet;
 mod overheads;
 mod rdma;
 
+pub use communication_ip::CommunicationIpNic;
 pub use exanet::ExanetNic;
 pub use overheads::OverheadsNic;
 pub use rdma::Rdma;
@@ -20,13 +22,14 @@ use super::read::{Entry, Reader, names, section};
 use super::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
-use weft_topo::MessageClasses;
+use weft_topo::{MessageClasses, Misfit, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
 
 section! {
     /// The network interface.
     struct RawNic {
-        /// The model: `overheads` per message and per packet, or `exanet`, the blocks of TR-488.
+        /// The model: `overheads` per message and per packet, `exanet`, the blocks of TR-488, or
+        /// `communication-ip`, those of D2.8.
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
@@ -63,6 +66,14 @@ section! {
         memory: Option<rdma::RawMemory>,
         /// Exanet: reductions without processors.
         allreduce: Option<rdma::RawAllreduce>,
+        /// Communication IP: the IntraNode ports.
+        intra_node: Option<communication_ip::RawIntraNode>,
+        /// Communication IP: the memory with the buffers of kernels, `bram` or `ddr`.
+        buffers: Option<Entry<communication_ip::BuffersName>>,
+        /// Communication IP: block RAM.
+        bram: Option<communication_ip::RawKernelMemory>,
+        /// Communication IP: DDR of the card.
+        ddr: Option<communication_ip::RawKernelMemory>,
     }
 }
 
@@ -85,6 +96,14 @@ pub trait InterfaceModel {
     /// Whether it sends messages to multicast groups.
     fn multicasts(&self) -> bool {
         false
+    }
+
+    /// Checks that it can name every endpoint of a topology.
+    ///
+    /// # Errors
+    /// The key of `[topology]` that it cannot work with.
+    fn check_topology(&self, _topology: &TopologyParameters) -> Result<(), Misfit> {
+        Ok(())
     }
 
     /// The treatment of each class of messages, on a network with so many virtual channels.
@@ -193,6 +212,8 @@ interfaces! {
     Overheads = "overheads": OverheadsNic;
     /// Block by block.
     Exanet = "exanet": ExanetNic;
+    /// The INFN Communication IP, block by block.
+    CommunicationIp = "communication-ip": CommunicationIpNic;
 }
 
 section! {

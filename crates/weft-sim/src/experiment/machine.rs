@@ -3,9 +3,11 @@
 mod diff;
 mod draw;
 mod groups;
+mod self_test;
 
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
+pub use self_test::{SelfTestReport, SelfTestRow, self_test};
 pub use weft_topo::SourcesCounted;
 
 use super::{ExperimentError, MachineInput, ProgressListener};
@@ -18,8 +20,8 @@ use weft_machine::{
 };
 use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
-    Attachment, ChannelPlan, ClassUse, Layout, MessageClass, PatternLoad, Rerouted, Routing as _,
-    Topology as _, WithChannels, figures_with_progress, prove, prove_classes,
+    Attachment, ChannelPlan, ClassUse, Layout, MessageClass, MessageClasses, PatternLoad, Rerouted,
+    Routing as _, Topology as _, WithChannels, figures_with_progress, prove, prove_classes,
 };
 use weft_units::{Bytes, EndpointId, PortId, SwitchId};
 
@@ -532,7 +534,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
         deadlock_free,
         proof: said(channels).into_iter().chain(groups).collect(),
         endpoint_proof: said(endpoints),
-        message_classes: classes.0.iter().map(class_line).collect(),
+        message_classes: classes.0.iter().map(|known| class_line(known, &classes)).collect(),
         failures,
         assumed,
         build_time_s,
@@ -582,10 +584,12 @@ fn check_failures(
     Ok((Some(FailureCheck { states, cuts, tables: Some(count as u64), proof }), are_free))
 }
 
-fn class_line(known: &ClassUse) -> MessageClassLine {
+/// The line of a class among those that the interface knows.
+fn class_line(known: &ClassUse, all: &MessageClasses) -> MessageClassLine {
+    let is_known = |class: &&MessageClass| all.0.iter().any(|known| known.class == **class);
     MessageClassLine {
         class: known.class.to_string(),
-        causes: known.class.causes().iter().map(ToString::to_string).collect(),
+        causes: known.class.causes().iter().filter(is_known).map(ToString::to_string).collect(),
         virtual_channels: known.virtual_channels.iter().copied().collect(),
         refused_until: known.refused_until.iter().map(ToString::to_string).collect(),
     }

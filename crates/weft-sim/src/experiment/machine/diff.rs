@@ -236,7 +236,9 @@ mod tests {
         let file = format!("topology.file={}", path.display());
         let with = |edges: &str| {
             std::fs::write(&path, edges).unwrap();
-            let sets = ["topology.kind=graph", "topology.routing=shortest-path", &file].map(str::to_owned);
+            let sets =
+                ["nic.model=overheads", "topology.kind=graph", "topology.routing=shortest-path", &file]
+                    .map(str::to_owned);
             Side::of(&super::super::input("communication-ip", &sets).unwrap()).unwrap()
         };
         let ring = with("a b\nb c\nc d\nd a\n");

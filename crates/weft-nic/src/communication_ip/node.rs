@@ -1,0 +1,426 @@
+//! The ports of an endpoint in their surroundings, while the fabric calls them.
+//!
+//! ```text
+//!   Hosted ─┬─ host, with its parameters
+//!           └─ Node ─┬─ hardware: ports, registers, self-test
+//!                    ├─ parameters: the machine file's sections
+//!                    └─ fabric: the clock, timers, announcements, the link, the observer
+//! ```
+//! Ports take turns on the link to the switch, packet by packet.
+
+use super::announcement::MessageHeader;
+use super::dispatcher::Reassembly;
+use super::fifo::{Kind, Queued};
+use super::header::{Coordinates, TEST, carried, size_and_address};
+use super::parameters::CommunicationIpParameters;
+use super::port::{Outgoing, Port};
+use super::registers::{Register, RegisterError, Registers};
+use super::self_test::{SelfTest, TestPacket};
+use super::{Announcement, CommunicationIpNic, CommunicationIpTimer};
+use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
+use crate::hosted::Hosted;
+use crate::observer::{Block, Observer as _, Stage};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use weft_fabric::{Addressing, Announced, Injection, InterfaceContext, Packet, PacketLabel, Part};
+use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// The label of packets between kernels.
+const MESSAGE_LABEL: PacketLabel = PacketLabel::data(super::header::MESSAGE);
+/// The label of packets from generator to consumer.
+const TEST_LABEL: PacketLabel = PacketLabel::data(TEST);
+
+/// A message that is coming in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Incoming<T> {
+    header: MessageHeader<T>,
+    reassembly: Reassembly,
+}
+
+/// The ports, and what lies behind them.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "H: Host")]
+pub(super) struct Hardware<H: Host> {
+    ports: Vec<Port>,
+    registers: Registers,
+    test: SelfTest,
+    /// Messages announced to this endpoint that have not come whole.
+    incoming: BTreeMap<(EndpointId, u32), Incoming<H::Header>>,
+    /// Messages that have come, in the order in which their kernels notice them.
+    deliveries: VecDeque<Delivered<H::Header>>,
+    /// Messages that failed as they were posted, and when the host learns of it.
+    failures: VecDeque<(Time, Failure)>,
+    /// The port whose turn it is.
+    turn: u32,
+    next_number: u32,
+}
+
+impl<H: Host> Hardware<H> {
+    pub(super) fn new(endpoint: EndpointId, parameters: &CommunicationIpParameters) -> Hardware<H> {
+        let CommunicationIpParameters { lattice, threshold, credit, .. } = *parameters;
+        Hardware {
+            ports: (0..lattice.ports).map(|_| Port::default()).collect(),
+            registers: Registers::new(lattice.coordinates(endpoint), threshold, credit),
+            test: SelfTest::default(),
+            incoming: BTreeMap::new(),
+            deliveries: VecDeque::new(),
+            failures: VecDeque::new(),
+            turn: 0,
+            next_number: 0,
+        }
+    }
+
+    /// Messages that are not in the FIFOs whole, and such that have not come whole or are not noticed.
+    pub(super) fn unfinished(&self) -> (usize, usize) {
+        let waiting = self.ports.iter().map(Port::waiting).sum();
+        (waiting, self.incoming.len() + self.deliveries.len())
+    }
+
+    /// The work of aggregators and dispatchers.
+    pub(super) fn worked(&self) -> [Span; 2] {
+        let sum =
+            |worked: fn(&Port) -> Span| self.ports.iter().map(worked).fold(Span::ZERO, Span::saturating_add);
+        [sum(|port| port.aggregator.worked()), sum(|port| port.dispatcher.worked())]
+    }
+
+    /// The time at which a port has a packet for the switch; [`Time::NEVER`]: none has.
+    #[inline]
+    pub(super) fn ready(&self) -> Time {
+        self.ports.iter().map(|port| port.fifo.ready()).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Whether a port would begin on another message of the host soon.
+    fn takes_offers(&self) -> bool {
+        self.ports.iter().map(Port::waiting).sum::<usize>() < self.ports.len()
+    }
+
+    fn take_number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+}
+
+/// The hardware in its surroundings.
+pub(super) struct Node<'a, 'b, 'c, H: Host> {
+    pub(super) hardware: &'a mut Hardware<H>,
+    pub(super) parameters: &'a CommunicationIpParameters,
+    pub(super) fabric: &'a mut InterfaceContext<'b, 'c, CommunicationIpNic<H>>,
+}
+
+impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.fabric.now()
+    }
+
+    #[inline]
+    fn endpoint(&self) -> EndpointId {
+        self.fabric.endpoint()
+    }
+
+    #[inline]
+    fn output(&mut self) -> &mut H::Output {
+        self.fabric.output()
+    }
+
+    fn set_timer(&mut self, at: Time, timer: H::Timer) {
+        self.fabric.set_timer(at, CommunicationIpTimer::Host(timer));
+    }
+
+    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        self.accept(message, at)
+    }
+
+    fn request_offer(&mut self) {
+        self.fabric.request_injection();
+    }
+
+    fn read_register(&self, address: u32) -> Result<u32, RegisterError> {
+        Ok(self.hardware.registers.read(Register::at(address)?, &self.hardware.test))
+    }
+
+    fn write_register(&mut self, address: u32, value: u32) -> Result<(), RegisterError> {
+        let Hardware { registers, test, .. } = &mut *self.hardware;
+        if registers.write(Register::at(address)?, value, test)? {
+            self.start_test();
+        }
+        self.fill_all();
+        Ok(())
+    }
+}
+
+impl<H: Host> Node<'_, '_, '_, H> {
+    /// Takes a message of the host, which its port has at `at`. Returns its number.
+    fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        let posted = at.max(self.fabric.now());
+        let number = self.hardware.take_number();
+        let Message { to, bytes, born, header, token, interface, to_interface, watch, .. } = message;
+        let ports = self.parameters.lattice.ports;
+        let reason = if u32::from(interface) >= ports || u32::from(to_interface) >= ports {
+            Some(FailureReason::NoInterface)
+        } else {
+            (to.index() >= self.fabric.endpoints()).then_some(FailureReason::NoNode)
+        };
+        if let Some(reason) = reason {
+            self.hardware.failures.push_back((posted, Failure { to, number, interface, token, reason }));
+            self.fabric.set_timer(posted, CommunicationIpTimer::Failed);
+            return number;
+        }
+        let header = MessageHeader { bytes, born, header, interface: to_interface };
+        self.fabric.announce(to, number, Announcement::Message(header));
+        let sent = Bytes::ZERO;
+        let port = usize::from(interface);
+        self.hardware.ports[port].post(Outgoing { to, number, bytes, sent, posted, token, watch });
+        if posted > self.fabric.now() {
+            self.fabric.set_timer(posted, CommunicationIpTimer::Post);
+        } else {
+            self.fill(port);
+            self.fabric.request_injection();
+        }
+        number
+    }
+
+    /// Writes packets into the FIFOs of a port, as many as have room.
+    fn fill(&mut self, port: usize) {
+        let now = self.fabric.now();
+        if port == 0 {
+            self.generate();
+        }
+        let threshold = self.hardware.registers.threshold();
+        let fabric = &mut *self.fabric;
+        self.hardware.ports[port].fill(now, threshold, self.parameters, |token, ended| {
+            fabric.set_timer(ended, CommunicationIpTimer::Sent(token));
+        });
+    }
+
+    fn fill_all(&mut self) {
+        (0..self.hardware.ports.len()).for_each(|port| self.fill(port));
+        self.fabric.request_injection();
+    }
+
+    /// The endpoint that the packet generator sends to: along X, in the row of this node. `None`: the
+    /// header's destination lies outside of the lattice.
+    fn test_destination(&self) -> Option<(Coordinates, EndpointId)> {
+        let lattice = &self.parameters.lattice;
+        let here = lattice.coordinates(self.fabric.endpoint());
+        let at = Coordinates { x: self.hardware.test.destination(), ..here };
+        lattice.endpoint(at).map(|endpoint| (at, endpoint))
+    }
+
+    /// The packet generator begins.
+    fn start_test(&mut self) {
+        let packets = self.hardware.test.packets();
+        self.hardware.test.generator.start(packets);
+    }
+
+    /// The packet generator writes packets into the FIFOs of port 0, as many as have room.
+    fn generate(&mut self) {
+        while let Some(number) = self.hardware.test.generator.next() {
+            let (now, size) = (self.fabric.now(), self.hardware.test.size());
+            let words = CommunicationIpParameters::words(Bytes::new(u64::from(size)));
+            let Hardware { ports, registers, test, .. } = &mut *self.hardware;
+            let fifo = &mut ports[0].fifo;
+            if !fifo.has_room(words, registers.threshold(), self.parameters) {
+                return;
+            }
+            let all = words + self.parameters.envelope_words();
+            let writing = ports[0].aggregator.generate(now, all, &self.parameters.clock);
+            test.generator.written();
+            let packets = test.packets();
+            // A packet for no node of the lattice is dropped at the first switch.
+            let Some((_, to)) = self.test_destination() else { continue };
+            let message = self.hardware.take_number();
+            if number == 0 {
+                let began = writing.ended;
+                self.fabric.announce(to, message, Announcement::Test { packets, began });
+            }
+            let (ready, offset) = (now, u64::from(number));
+            let packet = Queued { ready, writing, words, to, message, bytes: size, offset, kind: Kind::Test };
+            self.hardware.ports[0].fifo.push(packet, self.parameters);
+        }
+    }
+
+    /// Another interface has announced something.
+    pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
+        let Announced { from, message, content } = announced;
+        match content {
+            Announcement::Message(header) => {
+                let reassembly = Reassembly::default();
+                self.hardware.incoming.insert((from, message), Incoming { header, reassembly });
+            }
+            Announcement::Test { packets, began } => {
+                let SelfTest { consumer, counter, .. } = &mut self.hardware.test;
+                consumer.expect(packets);
+                counter.start(began, &self.parameters.clock);
+            }
+        }
+    }
+
+    /// The footer of a packet has come. Returns the message that is whole with it.
+    #[inline]
+    pub(super) fn packet(&mut self, packet: &Packet) -> Option<Delivered<H::Header>> {
+        if packet.label == TEST_LABEL {
+            self.consume(packet);
+            return None;
+        }
+        if packet.is_bad() {
+            return None; // its check fails: the message never is whole
+        }
+        let now = self.fabric.now();
+        let Packet { source: from, message: number, hops, .. } = *packet;
+        let (size, begin) = size_and_address(packet.carried);
+        // One that comes again when its message is whole is of no message.
+        let incoming = self.hardware.incoming.get_mut(&(from, number))?;
+        let MessageHeader { bytes, born, header, interface } = incoming.header;
+        let is_whole = incoming.reassembly.take(begin, begin.saturating_add(size), bytes);
+        let dispatcher = &mut self.hardware.ports[usize::from(interface)].dispatcher;
+        let reading = dispatcher.take((now - packet.stretch(), now), packet.payload(), self.parameters);
+        if packet.is_watched() && is_whole {
+            let (endpoint, source, message) = (self.fabric.endpoint(), from, number);
+            let mut stage = |block, came, began, ended| {
+                self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+            };
+            stage(Block::Dispatcher, now, reading.read, reading.handed_over);
+            if reading.stored > reading.handed_over {
+                stage(Block::Memory, reading.handed_over, reading.handed_over, reading.stored);
+            }
+        }
+        if !is_whole {
+            return None;
+        }
+        self.hardware.incoming.remove(&(from, number));
+        let (noticed, in_mailbox) = (reading.stored, false);
+        Some(Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox })
+    }
+
+    /// The consumer takes a packet of the self-test.
+    fn consume(&mut self, packet: &Packet) {
+        let now = self.fabric.now();
+        let (size, number) = size_and_address(packet.carried);
+        let destination = self.parameters.lattice.coordinates(self.fabric.endpoint());
+        let sent = TestPacket { number: number as u32, size: size as u32, destination };
+        // Damage is a bit of the first word, or of the footer where there is no other.
+        let damage = u128::from(packet.is_bad()) << 4;
+        let payload = sent.payload().enumerate();
+        let payload = payload.map(|(place, word)| if place == 0 { word ^ damage } else { word });
+        let footer = sent.footer().unwrap_or_default() ^ if size == 0 { damage } else { 0 };
+        let SelfTest { consumer, counter, .. } = &mut self.hardware.test;
+        if consumer.take(&sent, payload, footer) {
+            counter.stop(now, &self.parameters.clock);
+        }
+    }
+
+    /// The next packet for the switch. The host offers its next message at `next_offer`.
+    #[inline]
+    pub(super) fn inject(&mut self, next_offer: Time) -> Injection {
+        let now = self.fabric.now();
+        let count = self.hardware.ports.len() as u32;
+        let turn = self.hardware.turn;
+        let mut later = next_offer;
+        let mut found = None;
+        for port in (turn..count).chain(0..turn.min(count)) {
+            let Some(packet) = self.hardware.ports[port as usize].fifo.front() else { continue };
+            if packet.ready > now {
+                later = later.min(packet.ready);
+            } else if self.admits(packet) {
+                found = Some(port);
+                break;
+            }
+        }
+        let Some(port) = found else { return Injection::not_before(later) };
+        self.hardware.turn = (port + 1) % count;
+        let Some(queued) = self.hardware.ports[port as usize].fifo.pop() else { return Injection::Nothing };
+        self.fill(port as usize);
+        Injection::Packet(self.packet_of(&queued, now))
+    }
+
+    /// Whether the network takes a packet now.
+    fn admits(&self, packet: &Queued) -> bool {
+        if self.fabric.admits_all() {
+            return true;
+        }
+        let (label, part) = label_and_part(packet.kind);
+        self.fabric.admits(label, part, packet.bytes)
+    }
+
+    /// The packet that the switch takes at `now`.
+    fn packet_of(&mut self, queued: &Queued, now: Time) -> Packet {
+        let Queued { ready, writing, to, message, bytes, offset, kind, .. } = *queued;
+        let source = self.fabric.endpoint();
+        let (label, part) = label_and_part(kind);
+        let addressing = Addressing { source, destination: to, message };
+        let mut packet = Packet::new(addressing, bytes, carried(bytes, offset), part);
+        packet.label = label;
+        // Multipath, where a routing has it, goes by messages.
+        let mut packet = packet.in_block(message.wrapping_add(1));
+        if let Kind::Message { watch: true, .. } = kind {
+            packet.watch(true);
+            let mut stage = |block, came, began, ended| {
+                let stage = Stage { endpoint: source, source, message, block, came, began, ended };
+                self.fabric.output().stage(&stage);
+            };
+            if writing.read > writing.began {
+                stage(Block::Memory, writing.began, writing.began, writing.read);
+            }
+            stage(Block::Aggregator, writing.read, writing.read, writing.header);
+            stage(Block::TransmitFifo, writing.header, writing.header, ready);
+            stage(Block::Transmit, ready, now, now);
+        }
+        packet
+    }
+}
+
+/// The label of a packet, and the part of its message that it is.
+fn label_and_part(kind: Kind) -> (PacketLabel, Part) {
+    match kind {
+        Kind::Message { is_whole: true, .. } => (MESSAGE_LABEL, Part::Whole),
+        Kind::Message { is_whole: false, .. } => (MESSAGE_LABEL, Part::Piece),
+        Kind::Test => (TEST_LABEL, Part::Whole),
+    }
+}
+
+impl<H: Host> Hosted<'_, H, Node<'_, '_, '_, H>> {
+    /// A timer of the node or of the host has fired.
+    pub(super) fn timer(&mut self, timer: CommunicationIpTimer<H::Timer>) {
+        match timer {
+            CommunicationIpTimer::Host(timer) => self.host_timer(timer),
+            CommunicationIpTimer::Sent(token) => self.sent(token),
+            CommunicationIpTimer::Post => self.node.fill_all(),
+            CommunicationIpTimer::Failed => {
+                let now = self.node.fabric.now();
+                let failures = &mut self.node.hardware.failures;
+                let place = failures.iter().position(|(at, _)| *at <= now);
+                if let Some((_, failure)) = place.and_then(|place| failures.remove(place)) {
+                    self.fail(&failure);
+                }
+            }
+            CommunicationIpTimer::Deliver => {
+                if let Some(message) = self.node.hardware.deliveries.pop_front() {
+                    self.deliver(&message);
+                }
+            }
+        }
+    }
+
+    /// A message is whole: its kernel notices it, if not now.
+    pub(super) fn notify(&mut self, message: Delivered<H::Header>) {
+        if H::PASSIVE || message.noticed <= self.node.fabric.now() {
+            return self.deliver(&message);
+        }
+        let queue = &mut self.node.hardware.deliveries;
+        let place = queue.partition_point(|other| other.noticed <= message.noticed);
+        queue.insert(place, message);
+        self.node.fabric.set_timer(message.noticed, CommunicationIpTimer::Deliver);
+    }
+
+    /// Draws messages from the host, as long as ports would begin on them.
+    #[inline]
+    pub(super) fn take_offers(&mut self) {
+        let now = self.node.fabric.now();
+        while self.host.next_offer() <= now && self.node.hardware.takes_offers() {
+            let Offer::Message(message) = self.host.offer(self.parameters, now) else { return };
+            self.node.accept(message, now);
+        }
+    }
+}
