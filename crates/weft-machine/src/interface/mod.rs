@@ -6,10 +6,12 @@
 //! ```
 //! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
 
+mod carvnet;
 mod exanet;
 mod overheads;
 mod rdma;
 
+pub use carvnet::CarvnetNic;
 pub use exanet::ExanetNic;
 pub use overheads::OverheadsNic;
 pub use rdma::Rdma;
@@ -26,7 +28,8 @@ use weft_units::{Bytes, Clock, Span};
 section! {
     /// The network interface.
     struct RawNic {
-        /// The model: `overheads` per message and per packet, or `exanet`, the blocks of TR-488.
+        /// The model: `overheads` per message and per packet, `exanet`, the blocks of TR-488, or `carvnet`, those
+        /// of D1.4 §8.2.
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
@@ -63,6 +66,8 @@ section! {
         memory: Option<rdma::RawMemory>,
         /// Exanet: reductions without processors.
         allreduce: Option<rdma::RawAllreduce>,
+        /// Carvnet: contexts of the send unit.
+        contexts: Option<carvnet::RawContexts>,
     }
 }
 
@@ -193,6 +198,8 @@ interfaces! {
     Overheads = "overheads": OverheadsNic;
     /// Block by block.
     Exanet = "exanet": ExanetNic;
+    /// The same blocks with descriptors in SRAM, contexts, and hardware in place of a co-processor.
+    Carvnet = "carvnet": CarvnetNic;
 }
 
 section! {
