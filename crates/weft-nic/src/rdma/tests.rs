@@ -135,10 +135,12 @@ proptest! {
         (lost, doubled, jitter_ns) in (0u8..60, 0u8..60, 0u64..3_000),
         (contexts, channels, outstanding_blocks) in (1u32..5, 1u32..3, 1u32..4),
         (faulting, firmware, seed) in (any::<bool>(), any::<bool>(), any::<u64>()),
+        dynamic in prop::option::of(1u32..4),
     ) {
         let mut parameters = parameters();
         parameters.receive.contexts = contexts;
         parameters.send.write_channels = channels;
+        parameters.send.contexts = dynamic.map(|count| SourceContexts { count, allocation: 10 });
         parameters.send.outstanding_blocks = outstanding_blocks;
         // Small blocks, so that they come through: of 64 cells nearly every one would lose some.
         parameters.send.cut = Cut::new(Bytes::new(2048), Bytes::new(256)).unwrap();
