@@ -57,6 +57,10 @@ impl InterfaceModel for CarvnetNic {
         self.blocks.pace(payload)
     }
 
+    fn is_rail(&self) -> bool {
+        true
+    }
+
     fn carries_data(&self) -> bool {
         self.blocks.carries_data()
     }

@@ -146,6 +146,10 @@ impl InterfaceModel for ExanetNic {
         }
     }
 
+    fn is_rail(&self) -> bool {
+        true
+    }
+
     fn carries_data(&self) -> bool {
         true
     }

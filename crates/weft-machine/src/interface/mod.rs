@@ -92,6 +92,11 @@ pub trait InterfaceModel {
         false
     }
 
+    /// Whether ranks may use several of it, as rails of their host.
+    fn is_rail(&self) -> bool {
+        false
+    }
+
     /// The treatment of each class of messages, on a network with so many virtual channels.
     fn message_classes(&self, virtual_channels: u32) -> MessageClasses;
 }

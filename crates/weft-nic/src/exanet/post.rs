@@ -97,6 +97,10 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
         self.fabric.set_timer(at, ExanetTimer::Host(timer));
     }
 
+    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
+        self.fabric.set_timer_of(endpoint, at, ExanetTimer::Host(timer));
+    }
+
     #[inline]
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         self.accept(message, at)
