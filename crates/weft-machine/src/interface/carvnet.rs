@@ -123,3 +123,44 @@ fn report_firmware(location: Location, reader: &mut Reader<'_>) {
     );
     reader.report(location, problem);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Nic, load};
+
+    fn refused(machine: &str, set: &str) -> String {
+        load(machine, &[set]).unwrap_err().to_string()
+    }
+
+    /// Catches a machine that is taken for caRVnet's without its blocks, and one whose agent would take the
+    /// microseconds of firmware.
+    #[test]
+    fn what_makes_the_interface_is_needed() {
+        assert!(refused("exanest", "nic.model=carvnet").contains("nic.contexts"));
+        let error = refused("carvnet-spineleaf", "nic.segmentation.agent=firmware");
+        assert!(error.contains("no co-processor") && error.contains("hardware"), "{error}");
+        assert!(refused("carvnet-riscv", "nic.contexts.count=0").contains("from 1 to 65536"));
+        assert!(refused("carvnet-riscv", "nic.host_port.store_word=0").contains("carries nothing"));
+        assert!(refused("exanest", "nic.host_port.store_word=8").contains("store_clock"));
+        assert!(refused("exanest", "nic.host_port.store_clock=1GHz").contains("store_word"));
+    }
+
+    /// Catches a way of stores or contexts that do not reach the simulated interface, and such that do where
+    /// the model is another.
+    #[test]
+    fn its_blocks_are_those_of_the_file() {
+        let parameters = |set: &str| match load("carvnet-riscv", &[set]).unwrap().nic {
+            Nic::Carvnet(nic) => nic.parameters(0),
+            Nic::Exanet(nic) => nic.parameters(0),
+            other => panic!("{other:?}"),
+        };
+        let own = parameters("nic.contexts.count=7");
+        assert_eq!(own.rdma.send.contexts, Some(SourceContexts { count: 7, allocation: 10 }));
+        let path = own.host_port.store_path();
+        assert_eq!((path.word, path.latency), (Bytes::new(8), path.clock.cycles(7)));
+        assert_eq!(parameters("nic.model=exanet").rdma.send.contexts, None);
+        load("carvnet-riscv", &["nic.model=overheads"]).unwrap();
+        load("carvnet-spineleaf", &["nic.model=overheads"]).unwrap();
+    }
+}
