@@ -6,8 +6,8 @@
 //!                           └─ …                      ┘
 //!   multiplexing   message 0 ─► rail 0,  message 1 ─► rail 1,  …
 //! ```
-//! A rank sits at one interface of its host, its first rail; the others follow in the order of endpoints, the
-//! last one before the first. A message goes from a rail of one host to the same rail of the other. Messages
+//! A rank sits at one interface of its host, its first rail; the others follow in the order of endpoints,
+//! the last one before the first. A message goes from a rail of one host to the same rail of the other. Messages
 //! that are to be matched are put in order at the receiver, as they are where routes differ.
 //!
 //! # Source
@@ -61,9 +61,9 @@ pub enum RailChoice {
 pub struct Stripe {
     /// The rail that it goes by.
     pub rail: u32,
-    /// Its place in the message.
+    /// The place of the part in the message.
     pub offset: Bytes,
-    /// Its payload.
+    /// The payload of the part.
     pub bytes: Bytes,
 }
 
@@ -83,7 +83,8 @@ impl Protocol {
     }
 }
 
-/// The parts of a message of `payload` on so many rails: equal ones, the first longer by a byte where need be.
+/// The parts of a message of `payload` on so many rails: equal ones, the first longer by a byte where need
+/// be.
 pub fn stripes(payload: Bytes, rails: u32) -> impl Iterator<Item = Stripe> {
     let (each, more) = (payload.get() / u64::from(rails), payload.get() % u64::from(rails));
     (0..rails).map(move |rail| {

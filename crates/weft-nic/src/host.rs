@@ -156,8 +156,8 @@ pub trait HostContext<H: Host> {
     /// Calls the host back at `at`, which must not lie in the past.
     fn set_timer(&mut self, at: Time, timer: H::Timer);
 
-    /// Calls the host behind another endpoint of the same machine, and of the same switch, at `at`, which must
-    /// not lie in the past. Machine files say of an interface whether it has this: whether it may be a rail.
+    /// Calls the host behind another endpoint of the same host and switch at `at`, which must not lie in the
+    /// past. Machine files say of an interface whether it has this: whether it may be a rail.
     fn set_timer_of(&mut self, _endpoint: EndpointId, _at: Time, _timer: H::Timer) {
         unreachable!("the hosts of interfaces that are no rails do not call each other")
     }

@@ -1,5 +1,5 @@
-//! Several rails: times in closed form at zero load, the bandwidth of all interfaces of a host, the same results
-//! for any threads and after every resume, and what is refused.
+//! Several rails: times in closed form at zero load, the bandwidth of all interfaces of a host, the same
+//! results for any threads and after every resume, and what is refused.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -96,8 +96,8 @@ fn four_rails_have_four_times_the_bandwidth() {
     }
 }
 
-/// Catches results that depend on threads or on having been interrupted and resumed: ranks of a host share its
-/// rails, on the overheads interface and on one of blocks, whose links lose packets.
+/// Catches results that depend on threads or on having been interrupted and resumed: ranks of a host share
+/// its rails, on the overheads interface and on one of blocks, whose links lose packets.
 #[test]
 fn the_same_however_it_is_run() {
     let few = "host.endpoints_per_host=2";
@@ -105,7 +105,7 @@ fn the_same_however_it_is_run() {
         ("bxi2-fattree", vec!["host.endpoints_per_host=4", STRIPING, "messaging.stripe_above=100"]),
         ("bxi2-fattree", vec!["host.endpoints_per_host=4", "messaging.rails=multiplexing", BY_INTERFACE]),
         ("carvnet-spineleaf", vec![few, STRIPING, "faults=[{drop=2000}]"]),
-        ("carvnet-spineleaf", vec![few, "messaging.rails=multiplexing", "faults=[{drop=2000, corrupt=1000}]"]),
+        ("carvnet-spineleaf", vec![few, "messaging.rails=multiplexing", "faults=[{corrupt=2000}]"]),
     ];
     for (number, (name, sets)) in cases.iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
@@ -132,7 +132,8 @@ fn the_same_however_it_is_run() {
     }
 }
 
-/// Catches machines whose rails are not of one network, and reports that would be wrong, which run all the same.
+/// Catches machines whose rails are not of one network, and reports that would be wrong, which run all the
+/// same.
 #[test]
 fn what_cannot_be_a_rail_is_refused_with_the_key_to_change() {
     let refused = |name: &str, sets: &[&str], breakdown: bool| {

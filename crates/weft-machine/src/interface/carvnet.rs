@@ -65,8 +65,8 @@ impl InterfaceModel for CarvnetNic {
         self.blocks.carries_data()
     }
 
-    /// As of ExaNet's interface: a transfer that waits for a context waits at its source, and what comes needs
-    /// none of those.
+    /// As of ExaNet's interface: a transfer that waits for a context waits at its source, and what comes
+    /// needs none of those.
     fn message_classes(&self, virtual_channels: u32) -> MessageClasses {
         self.blocks.message_classes(virtual_channels)
     }

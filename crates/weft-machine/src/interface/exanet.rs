@@ -274,9 +274,12 @@ impl ExanetNic {
             entry: mailbox.entry.value,
             poll: mailbox.poll.value,
         };
-        let poll = mailbox.poll;
-        let around =
-            rdma::Surroundings { format: format?, port: &host_port, packetizer: packetizer.reliability, poll };
+        let around = rdma::Surroundings {
+            format: format?,
+            port: &host_port,
+            packetizer: packetizer.reliability,
+            poll: mailbox.poll,
+        };
         let rdma = rdma::check(sections, &around, reader)?;
         Some(ExanetNic { host_port, packetizer, mailbox, rdma, undetected })
     }

@@ -5,7 +5,8 @@
 //!   the source, and in its record at the destination. In hardware the initiator knows both, and every cell
 //!   carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer.
 //! - A process that waits for a channel of its page with its descriptor (§4.5): the descriptor is stored at
-//!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for room in its own.
+//!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for room in its
+//!   own.
 
 use super::header::Header;
 use super::node::{Hardware, Node};

@@ -54,7 +54,7 @@ impl Descriptors {
         self.waiting.entry(channel).or_default().push_back(descriptor);
     }
 
-    /// How many wait in a channel.
+    /// The number of those that wait in a channel.
     pub(super) fn held(&self, channel: DescriptorChannel) -> usize {
         self.waiting.get(&channel).map_or(0, VecDeque::len)
     }
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Catches a process that is served twice while another waits, and an order within a channel that is lost.
+    /// Catches a process that is served twice while another waits, and a channel that loses its order.
     #[test]
     fn channels_take_turns_and_keep_their_order() {
         let mut descriptors = Descriptors::default();

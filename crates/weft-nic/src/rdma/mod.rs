@@ -10,9 +10,9 @@
 //! plain data and knows no fabric and no event queue: it is told what comes, asked for what goes, and says
 //! through its [`Surface`] when it wants to be woken.
 //!
-//! caRVnet's engine is the same with [contexts](SourceContexts) in place of the channels of pages, and without
-//! the agent on the way of a descriptor: hardware cuts the transfer as it allocates the context. Its agent, in
-//! hardware as well, deals with acknowledgements and repetitions.
+//! caRVnet's engine is the same with [contexts](SourceContexts) in place of the channels of pages, and
+//! without the agent on the way of a descriptor: hardware cuts the transfer as it allocates the context. Its
+//! agent, in hardware as well, deals with acknowledgements and repetitions.
 //!
 //! # Source
 //! TR-488 §4.5 and Fig. 9; of caRVnet RED-SEA D1.4 §8.

@@ -133,9 +133,9 @@ proptest! {
     fn everything_arrives_once_and_whole(
         posts in prop::collection::vec((0u64..300, 0u32..2, 0u32..3, 0u32..3, 0u64..40_000), 1..12),
         (lost, doubled, jitter_ns) in (0u8..60, 0u8..60, 0u64..3_000),
-        (contexts, channels, outstanding_blocks) in (1u32..5, 1u32..3, 1u32..4),
+        (contexts, channels, outstanding_blocks, dynamic) in (
+            1u32..5, 1u32..3, 1u32..4, prop::option::of(1u32..4)),
         (faulting, firmware, seed) in (any::<bool>(), any::<bool>(), any::<u64>()),
-        dynamic in prop::option::of(1u32..4),
     ) {
         let mut parameters = parameters();
         parameters.receive.contexts = contexts;

@@ -27,8 +27,8 @@ fn deliveries(plan: Vec<Planned>) -> Vec<(Time, u64)> {
     reports(&mut run).into_iter().filter_map(of).collect()
 }
 
-/// D1.4 §8.2, Fig. 23, stage by stage: four stores and seven cycles of a core of 100 MHz, ten cycles of 200 MHz
-/// to the first read, whose page is walked for, and the read over the port.
+/// D1.4 §8.2, Fig. 23, stage by stage: four stores and seven cycles of a core of 100 MHz, ten cycles of
+/// 200 MHz to the first read, whose page is walked for, and the read over the port.
 #[test]
 fn the_source_of_a_write_takes_what_its_blocks_take() {
     let parameters = carvnet();
@@ -63,7 +63,8 @@ fn the_destination_of_a_write_takes_what_its_blocks_take() {
     // The word of data has left while it came; that of the notification follows it.
     let word = Time::from_ps(translated.as_ps() - logic.cycles(1).as_ps());
     let issued = logic.later_edge(logic.edge_at_or_after(word), 2);
-    assert_eq!((received.block, received.ended), (Block::RdmaReceive, issued + parameters.host_port.one_way()));
+    let in_memory = issued + parameters.host_port.one_way();
+    assert_eq!((received.block, received.ended), (Block::RdmaReceive, in_memory));
     assert_eq!((polled.block, polled.came), (Block::Polling, received.ended));
     assert_eq!(polled.ended, received.ended + parameters.rdma.receive.poll);
 }
@@ -96,7 +97,8 @@ fn processes_take_turns_for_few_contexts() {
     let mut run = begin(&[plan], parameters, 1);
     assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
     let stages: Vec<_> = run.outputs_mut().flat_map(|it| std::mem::take(&mut it.stages)).collect();
-    let waits = |block: Block| stages.iter().filter(move |stage| stage.block == block && stage.endpoint.0 == 0);
+    let at_source = |stage: &&Stage| stage.endpoint.0 == 0;
+    let waits = |block: Block| stages.iter().filter(at_source).filter(move |stage| stage.block == block);
     assert!(waits(Block::DescriptorChannel).any(|stage| stage.ended > stage.came));
     assert_eq!(waits(Block::SourceContext).count(), 24, "each has had a context once");
     let order: Vec<u64> = reports(&mut run)

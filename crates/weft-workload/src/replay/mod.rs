@@ -84,8 +84,8 @@ pub struct ReplayParameters {
     pub data: Option<u64>,
     /// A factor on the time of each computation.
     pub compute_scale: ComputeScale,
-    /// Interfaces of a host by which the messages of each of its ranks go out, as `protocol.rails` says; 1: that
-    /// at which the rank sits.
+    /// Interfaces of a host by which the messages of each of its ranks go out, as `protocol.rails` says; 1:
+    /// that at which the rank sits.
     pub rails: u32,
     /// By program: the multicast group of its ranks, or why it has none. Empty: nobody made any.
     pub groups: Vec<Result<MulticastGroup, MulticastLimit>>,
@@ -203,7 +203,7 @@ pub struct ReplayHost {
     ranks: Vec<ReplayRank>,
     /// Sends that wait for the interface to take them.
     pending_sends: Slab<PendingSend>,
-    /// Virtual interfaces, with their programs, of ranks at other endpoints of the host that use this one too.
+    /// Virtual interfaces, with their programs, of ranks at other endpoints of the host that use this too.
     guests: Vec<(u16, u32)>,
     /// Messages that have been handed to other endpoints of the host.
     handed_over: u32,

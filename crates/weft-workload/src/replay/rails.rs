@@ -53,9 +53,8 @@ pub enum RailEvent {
 impl RailEvent {
     /// A number that no other event between two endpoints has at one time.
     pub(super) fn tie(&self) -> u128 {
-        let kind = |kind: u128, from: u32, number: u32| {
-            kind << 64 | u128::from(from) << 32 | u128::from(number)
-        };
+        let kind =
+            |kind: u128, from: u32, number: u32| kind << 64 | u128::from(from) << 32 | u128::from(number);
         match self {
             // Parts of one message go out at once, and end as they like.
             RailEvent::Sent(key) => kind(1, 0, *key),
@@ -74,7 +73,7 @@ pub struct GuestMessage {
     key: Option<u32>,
     /// Counts what that endpoint has handed over.
     order: u32,
-    /// When it is handed over: a rank may be ahead of the virtual time.
+    /// The time at which it is handed over: a rank may be ahead of the virtual time.
     at: Time,
     to: EndpointId,
     bytes: Bytes,
@@ -233,7 +232,8 @@ impl ReplayHost {
         let PendingSend::Guest { home, .. } = *self.pending_sends.get(token)? else { return None };
         self.pending_sends.remove(token);
         let Failure { to, number, interface, reason, .. } = *failure;
-        let event = RailEvent::Failed(GuestFailure { from: context.endpoint(), number, to, interface, reason });
+        let from = context.endpoint();
+        let event = RailEvent::Failed(GuestFailure { from, number, to, interface, reason });
         context.set_timer_of(home, context.now(), event.into());
         Some(())
     }
@@ -259,8 +259,8 @@ mod tests {
     #[test]
     fn a_message_is_whole_with_its_last_part() {
         let mut stripes = Stripes::default();
-        let whole: Vec<bool> =
-            [(1, 7), (1, 7), (2, 7), (1, 8), (1, 7), (2, 7)].map(|(from, of)| stripes.arrive(from, of, 3)).into();
+        let parts = [(1, 7), (1, 7), (2, 7), (1, 8), (1, 7), (2, 7)];
+        let whole = parts.map(|(from, of)| stripes.arrive(from, of, 3));
         assert_eq!(whole, [false, false, false, false, true, false]);
         assert_eq!(stripes.missing.len(), 2);
     }

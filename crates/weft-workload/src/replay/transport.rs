@@ -2,8 +2,8 @@
 
 use super::account::RankAccount;
 use super::interface::{accelerator_group, accelerator_limit, data_type, primitive};
-use super::record::{CallRecord, Cause, MessageId, PostedMessage};
 use super::rails::PendingSend;
+use super::record::{CallRecord, Cause, MessageId, PostedMessage};
 use super::{ReplayHeader, ReplayHost, ReplayParameters};
 use slab::Slab;
 use weft_msg::{
