@@ -7,13 +7,13 @@
 //!   multiplexing   message 0 ─► rail 0,  message 1 ─► rail 1,  …
 //! ```
 //! A rank sits at one interface of its host, its first rail; the others follow in the order of endpoints,
-//! the last one before the first. A message goes from a rail of one host to the same rail of the other. Messages
-//! that are to be matched are put in order at the receiver, as they are where routes differ.
+//! the last one before the first. A message goes from a rail of one host to the same rail of the other.
+//! Messages that are to be matched are put in order at the receiver, as they are where routes differ.
 //!
 //! # Source
 //! RED-SEA D1.4 §3: data striping and multiplexing over up to four interfaces per host, the fragments being
-//! distributed by the library ("regular") or by the interfaces ("offloading"). From which size on a message is
-//! cut, and how, is not in the text: equal parts are ours.
+//! distributed by the library ("regular") or by the interfaces ("offloading"). From which size on a message
+//! is cut, and how, is not in the text: equal parts are ours.
 //!
 //! # Not modelled
 //! - The time in which an interface hands a part to another of its host: none.
