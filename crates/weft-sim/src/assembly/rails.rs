@@ -29,13 +29,13 @@ pub fn rails(machine: &Machine, layout: &Layout) -> Result<u32, AssemblyError> {
         return refuse("the interface of this machine cannot be a rail; set nic.model=overheads".to_owned());
     }
     for first in (0..layout.endpoints()).step_by(count as usize) {
-        let host = (first..first + count).map(EndpointId);
+        let mut host = (first..first + count).map(EndpointId);
         let of = |endpoint| {
             let (switch, port) = layout.attachment(endpoint);
             (switch, layout.link_class(switch, port))
         };
         let own = of(EndpointId(first));
-        if let Some(other) = host.into_iter().find(|endpoint| of(*endpoint) != own) {
+        if let Some(other) = host.find(|endpoint| of(*endpoint) != own) {
             let classes = layout.link_classes();
             let place = |endpoint| {
                 let (switch, class) = of(endpoint);
