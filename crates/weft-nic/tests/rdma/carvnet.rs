@@ -76,10 +76,12 @@ fn a_packet_per_four_cycles_of_the_core() {
     let deliveries = deliveries(vec![planned(1, 16); 200]);
     assert_eq!(deliveries.len(), 200);
     let core = carvnet().host_port.store_path().clock;
-    for (number, (at, _)) in (0..).zip(&deliveries) {
+    // The first ones wait for the walks of their pages, and the next ones with them.
+    let steady = &deliveries[50..];
+    for (number, (at, _)) in (0..).zip(steady) {
         // Switches work at edges of a clock of their own.
         let cycles = core.cycles(4 * number);
-        assert!((*at - deliveries[0].0).as_ps().abs_diff(cycles.as_ps()) <= 10_000, "{number}: {at:?}");
+        assert!((*at - steady[0].0).as_ps().abs_diff(cycles.as_ps()) <= 10_000, "{number}: {at:?}");
     }
 }
 
