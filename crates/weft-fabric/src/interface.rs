@@ -246,6 +246,14 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.events.send(self.place().event(EventKind::Timer, at, Wire::Timer(timer)));
     }
 
+    /// Calls the interface of another endpoint of its host back at `at`, which must not lie in the past. Both
+    /// endpoints must hang off one switch.
+    pub fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: N::Timer) {
+        let place = self.directory.place(endpoint);
+        assert!(place.site == self.events.site(), "endpoints of a host with rails share a switch");
+        self.events.send(place.event(EventKind::Timer, at, Wire::Timer(timer)));
+    }
+
     /// Announces a message to its destination, or to each other member of the [group](MulticastGroup) that it
     /// is for. Must be called no later than its first packet is injected.
     pub fn announce(&mut self, to: EndpointId, message: u32, what: N::Announcement) {

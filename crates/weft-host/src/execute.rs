@@ -27,7 +27,7 @@ use std::thread::{JoinHandle, Scope};
 use std::time::Duration;
 use weft_client::device::HostModel;
 use weft_machine::Machine;
-use weft_msg::{ActiveMessages, ClearToSend, Protocol, Rendezvous, SynchronousSends, Wildcards};
+use weft_msg::{ActiveMessages, ClearToSend, Protocol, Rails, Rendezvous, SynchronousSends, Wildcards};
 use weft_results::Conclusion;
 use weft_sim::assembly;
 use weft_sim::experiment::live::{LiveAccount, RunReport, RunRequest};
@@ -207,6 +207,13 @@ impl Plan {
 /// The machine's messaging as real ranks use it.
 fn protocol(machine: &Machine) -> Result<Protocol, ExecuteError> {
     let mut protocol = assembly::protocol(machine, Wildcards::Free).map_err(ExperimentError::input)?;
+    if protocol.rails != Rails::None && machine.host.endpoints_per_host > 1 {
+        return Err(ExperimentError::input(
+            "messaging.rails: a real rank uses one interface of its host; add --set messaging.rails=none, or \
+             replay a recording of the program",
+        )
+        .into());
+    }
     // The data of real ranks is moved by their own processors' orders.
     (protocol.rendezvous, protocol.clear_to_send) = (Rendezvous::Write, ClearToSend::Sender);
     // A library that wants receipts and active messages sends them itself.

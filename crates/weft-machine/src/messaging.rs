@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use weft_msg::{
-    ActiveMessages, Algorithm, AlgorithmTable, ClearToSend, OneSidedPath, Protocol, Rendezvous,
-    SynchronousSends, WaitCosts, Wildcards,
+    ActiveMessages, Algorithm, AlgorithmTable, ClearToSend, OneSidedPath, Protocol, Rails, RailsBy,
+    Rendezvous, SynchronousSends, WaitCosts, Wildcards,
 };
 use weft_trace::op::Collective;
 use weft_units::{BitRate, Bytes, Span};
@@ -71,6 +71,13 @@ messaging_section! {
     atomics: Option<Entry<OneSidedPath>>,
     /// The messages of its own by which the library carries out one-sided communication.
     active_messages: Option<Entry<ActiveMessages>>,
+    /// How the messages of a rank are spread over the interfaces of its host: not at all (`none`), in parts
+    /// (`striping`), or in turn (`multiplexing`).
+    rails: Option<Entry<Rails>>,
+    /// Who gives the parts of a message to the rails: the library, or the first interface.
+    rails_by: Option<Entry<RailsBy>>,
+    /// Largest message on the wire that `striping` does not cut; 0 where not given.
+    stripe_above: Option<Entry<Bytes>>,
     /// Bytes of the envelope of an eager message, besides packet headers.
     eager_header: Entry<Bytes>,
     /// Bytes of a control message of the rendezvous, besides packet headers.
@@ -175,6 +182,17 @@ names!(ActiveMessages, "ActiveMessages", "active messages", {
 names!(Rendezvous, "Rendezvous", "a rendezvous", {
     Write = "write",
     Read = "read",
+});
+
+names!(Rails, "Rails", "rails", {
+    None = "none",
+    Striping = "striping",
+    Multiplexing = "multiplexing",
+});
+
+names!(RailsBy, "RailsBy", "who spreads messages over rails", {
+    Software = "software",
+    Interface = "interface",
 });
 
 names!(ClearToSend, "ClearToSend", "who acts on a clear to send", {

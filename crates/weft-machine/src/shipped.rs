@@ -27,6 +27,7 @@ pub const SHIPPED: &[Shipped] = shipped![
     "bxi3-dragonfly",
     "bxi3-fattree",
     "bxi3-megafly",
+    "carvnet-riscv",
     "carvnet-spineleaf",
     "communication-ip",
     "deep-msa",

@@ -53,6 +53,7 @@ mod matching;
 mod multicast_limit;
 mod process;
 mod protocol;
+mod rails;
 mod receives;
 mod requests;
 mod sends;
@@ -87,6 +88,7 @@ pub use process::tagged::{TaggedReceive, TaggedSend};
 pub use protocol::{
     ActiveMessages, ClearToSend, OneSidedPath, Protocol, Rendezvous, SynchronousSends, WaitCosts, Wildcards,
 };
+pub use rails::{RailChoice, Rails, RailsBy, Stripe, stripes};
 pub use support::{supports, unsupported};
 pub use transport::{GroupPosting, Posting, SendToken, Transport};
 pub use work::{InMemory, Work};

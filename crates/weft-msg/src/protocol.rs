@@ -2,6 +2,7 @@
 
 use crate::algorithms::AlgorithmTable;
 use crate::envelope::Access;
+use crate::rails::{Rails, RailsBy};
 use crate::work::InMemory;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span};
@@ -104,6 +105,9 @@ pub enum ActiveMessages {
 /// send, the sender nothing between `control_send` and the acknowledgement. Where `clear_to_send` is the
 /// interface's, the sender spends neither the `control_receive` of the clear to send nor `data_send`.
 ///
+/// A message in parts, where `rails_by` is software's: `data_send` for each part after the first, whatever it
+/// is of.
+///
 /// One-sided operations, at the origin and then at the target:
 ///
 /// - Native: `send_call` + `data_send`, and `control_receive` when it is complete; nothing at the target.
@@ -183,6 +187,12 @@ pub struct Protocol {
     pub atomics: OneSidedPath,
     /// The messages of its own by which the library carries out one-sided communication.
     pub active_messages: ActiveMessages,
+    /// How messages are spread over the interfaces of a host.
+    pub rails: Rails,
+    /// Who gives the parts of a message to the rails.
+    pub rails_by: RailsBy,
+    /// Messages of more than so much on the wire are cut, where `rails` is striping.
+    pub stripe_above: Bytes,
     /// How receives with wildcards are replayed.
     pub wildcards: Wildcards,
     /// Which algorithm carries out which collective.
@@ -221,6 +231,9 @@ impl Protocol {
             one_sided: OneSidedPath::Emulated,
             atomics: OneSidedPath::Emulated,
             active_messages: ActiveMessages::None,
+            rails: Rails::None,
+            rails_by: RailsBy::Software,
+            stripe_above: Bytes::ZERO,
             wildcards: Wildcards::Recorded,
             algorithms: AlgorithmTable::mpich(),
         }

@@ -157,6 +157,12 @@ pub trait HostContext<H: Host> {
     /// Calls the host back at `at`, which must not lie in the past.
     fn set_timer(&mut self, at: Time, timer: H::Timer);
 
+    /// Calls the host behind another endpoint of the same host and switch at `at`, which must not lie in the
+    /// past. Machine files say of an interface whether it has this: whether it may be a rail.
+    fn set_timer_of(&mut self, _endpoint: EndpointId, _at: Time, _timer: H::Timer) {
+        unreachable!("the hosts of interfaces that are no rails do not call each other")
+    }
+
     /// Hands a message to the interface at `at`, now or later, and returns its number.
     ///
     /// Several ranks may share an interface and be ahead of the present time by different spans: their

@@ -8,18 +8,21 @@
 //! ```
 //! Each direction carries a word of 128 bits per cycle, one burst after the other. Up to eight bursts of
 //! reads are outstanding, which hides the round trip. Writes and stores are posted: nobody waits for
-//! their completion.
+//! their completion. Stores of a core that is coupled tightly to the interface take a [path](StorePath) of
+//! their own, with the core's clock and the width of its stores.
 //!
 //! # Source
 //! FORTH-ICS / TR-488 §4.2: AXI-4 with separate read and write channels of 128 bit at 150 MHz, 100 to
 //! 150 ns per round trip, saturated by eight outstanding bursts of 16 words. That stores of processors have a
-//! channel of their own, of the same width, is ours.
+//! channel of their own, of the same width, is ours. RED-SEA D1.4 §8.2, item 2 and Fig. 23: the tight
+//! coupling of caRVnet, one store of 64 bits per cycle of the processor, a descriptor of four stores at the
+//! interface in less than 12 cycles.
 //!
 //! # Not modelled
 //! Snoops of the coherence protocol, and data that is found in a cache (§4.5). Contention with the cores
 //! inside the processing system (see the memory channel). Write responses: bursts of writes are not limited
 //! in number, of which §4.2 has eight as well. Round trips that differ by request (§4.2). Loads by
-//! processors.
+//! processors. Stores of several cores at a time: they take one path in turn.
 
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
@@ -39,12 +42,32 @@ pub struct HostPortParameters {
     pub burst_words: u32,
     /// Bursts of reads that may be outstanding.
     pub outstanding: u32,
+    /// The way of stores of processors; `None`: as wide and as fast as the port's channels.
+    pub stores: Option<StorePath>,
+}
+
+/// The way of a processor's stores to the interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StorePath {
+    /// The processor's clock: it issues one store per cycle.
+    pub clock: Clock,
+    /// Bytes of a store.
+    pub word: Bytes,
+    /// From the end of a store's cycle until it is at the interface.
+    pub latency: Span,
 }
 
 impl HostPortParameters {
     /// One way without waiting: half of a round trip.
     pub fn one_way(&self) -> Span {
         Span::from_ps(self.round_trip.as_ps() / 2)
+    }
+
+    /// The way of stores of processors.
+    #[inline]
+    pub fn store_path(&self) -> StorePath {
+        let HostPortParameters { clock, word, .. } = *self;
+        self.stores.unwrap_or(StorePath { clock, word, latency: self.one_way() })
     }
 
     /// Words that carry `bytes`; what carries nothing is a word all the same.
@@ -89,14 +112,15 @@ impl HostPort {
 
     /// A processor stores `bytes` into a page of the interface.
     pub fn store(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
-        let service = self.stores.serve(came, parameters.words(bytes), &parameters.clock);
-        posted(service, parameters)
+        let StorePath { clock, word, latency } = parameters.store_path();
+        let service = self.stores.serve(came, bytes.div_ceil(word).max(1), &clock);
+        posted(service, latency)
     }
 
     /// The interface writes `bytes` into memory, by way of the last-level cache.
     pub fn write(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
         let service = self.writes.serve(came, parameters.words(bytes), &parameters.clock);
-        posted(service, parameters)
+        posted(service, parameters.one_way())
     }
 
     /// The interface reads `bytes` of memory, in as many bursts as that takes.
@@ -121,10 +145,10 @@ impl HostPort {
     }
 }
 
-/// A transfer that is put on the port and that nobody waits for.
-fn posted(service: Service, parameters: &HostPortParameters) -> Transfer {
+/// A transfer that is put on the port and that nobody waits for; it is there `latency` later.
+fn posted(service: Service, latency: Span) -> Transfer {
     let Service { came, began, ended } = service;
-    Transfer { came, began, issued: ended, ended: ended + parameters.one_way() }
+    Transfer { came, began, issued: ended, ended: ended + latency }
 }
 
 #[cfg(test)]
@@ -139,7 +163,25 @@ mod tests {
             round_trip: Span::from_ns(125),
             burst_words: 16,
             outstanding: 8,
+            stores: None,
         }
+    }
+
+    /// Catches stores that take the port's clock or width: four of 64 bits are a descriptor of caRVnet, 11
+    /// cycles of the core in all, and a core issues the next ones meanwhile.
+    #[test]
+    fn a_tightly_coupled_core_stores_a_word_per_cycle_of_its_own() {
+        let clock = Clock::from_hertz(100_000_000).unwrap();
+        let stores = StorePath { clock, word: Bytes::new(8), latency: clock.cycles(7) };
+        let parameters = HostPortParameters { stores: Some(stores), ..port() };
+        let mut host_port = HostPort::default();
+        let transfers = [(); 3].map(|()| host_port.store(Time::ZERO, Bytes::new(32), &parameters));
+        assert_eq!(transfers.map(|it| it.issued), [4, 8, 12].map(|cycle| clock.edge(cycle)));
+        assert_eq!(transfers.map(|it| it.ended), [11, 15, 19].map(|cycle| clock.edge(cycle)));
+        // Writes of the interface go as before.
+        let written = host_port.write(Time::ZERO, Bytes::new(16), &parameters);
+        assert_eq!(written.issued, port().clock.edge(1));
+        assert_eq!(written.ended, written.issued + port().one_way());
     }
 
     #[test]

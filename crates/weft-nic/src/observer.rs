@@ -34,6 +34,10 @@ pub enum Block {
     Segmentation,
     /// The channels of a page of the send unit (TR-488 §4.5): one must be free.
     RdmaChannel,
+    /// The descriptors of a process in on-chip memory (D1.4 §8): a context must be free for the first.
+    DescriptorChannel,
+    /// The allocation of a context of the send unit, up to the first read of memory: D1.4 §8.2.
+    SourceContext,
     /// The blocks that a channel of the send unit may have outstanding: one must be acknowledged.
     OutstandingBlock,
     /// The send unit of TR-488 §4.5.
@@ -70,6 +74,8 @@ impl Block {
             Block::Mailbox => "mailbox",
             Block::Segmentation => "segmentation",
             Block::RdmaChannel => "rdma channel",
+            Block::DescriptorChannel => "descriptor channel",
+            Block::SourceContext => "source context",
             Block::OutstandingBlock => "outstanding blocks",
             Block::RdmaSend => "rdma send",
             Block::RdmaReceive => "rdma receive",
@@ -91,6 +97,7 @@ impl Block {
         match self {
             Block::Segmentation => Some("waits for the agent"),
             Block::RdmaChannel => Some("waits for a channel"),
+            Block::DescriptorChannel => Some("waits for a context"),
             Block::OutstandingBlock => Some("waits for outstanding blocks"),
             _ => None,
         }

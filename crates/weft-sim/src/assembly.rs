@@ -13,10 +13,12 @@
 mod failures;
 mod faults;
 mod groups;
+mod rails;
 
 pub use failures::{FailureState, Failures, failures};
 pub use faults::{Faults, faults};
 pub use groups::{MachineGroup, groups, machine_groups};
+pub use rails::rails;
 
 use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters, SwitchKind};
 use weft_fabric::{BuildError, GroupError, LinkParameters, NetworkParameters};
@@ -122,6 +124,9 @@ pub enum AssemblyError {
         /// Memory that they may take.
         limit: Bytes,
     },
+    /// Interfaces of a host that cannot be rails.
+    #[error("messaging.rails: {0}, or leave out messaging.rails")]
+    Rails(String),
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]
     Algorithm(#[from] AlgorithmError),

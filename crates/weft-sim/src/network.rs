@@ -243,6 +243,11 @@ impl<'a> NetworkSetup<'a> {
                 let interface = NicParameters { interface, host: host_parameters };
                 self.build_with::<H, CommunicationIpNic<H>>(interface, make_host)
             }
+            machine::Nic::Carvnet(nic) => {
+                let interface = nic.parameters(self.seed);
+                let interface = NicParameters { interface, host: host_parameters };
+                self.build_with::<H, ExanetNic<H>>(interface, make_host)
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use crate::read::{Entry, Reader, section};
 use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
-use weft_nic::host_port::HostPortParameters;
+use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
 use weft_nic::reliability::ReliabilityParameters;
@@ -26,6 +26,12 @@ section! {
         burst_words: Entry<u32>,
         /// Bursts of reads that may be outstanding.
         outstanding_bursts: Entry<u32>,
+        /// The processor's clock, where its stores have a way of their own: one store per cycle.
+        store_clock: Option<Entry<Clock>>,
+        /// Bytes of a store; needed with `store_clock`.
+        store_word: Option<Entry<Bytes>>,
+        /// From the end of a store's cycle to the interface, in cycles of `store_clock`; needed with it.
+        store_latency: Option<Entry<Cost>>,
     }
 }
 
@@ -140,6 +146,10 @@ impl InterfaceModel for ExanetNic {
         }
     }
 
+    fn is_rail(&self) -> bool {
+        true
+    }
+
     fn carries_data(&self) -> bool {
         true
     }
@@ -165,6 +175,18 @@ impl FromSection for ExanetNic {
     ];
 
     fn read(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<ExanetNic> {
+        ExanetNic::read_blocks("exanet", raw, format, reader)
+    }
+}
+
+impl ExanetNic {
+    /// Checks the keys of the blocks, for the interface `model`.
+    pub(super) fn read_blocks(
+        model: &str,
+        raw: RawNic,
+        format: Option<&PacketFormat>,
+        reader: &mut Reader<'_>,
+    ) -> Option<ExanetNic> {
         let lacks = [
             raw.clock.is_none().then_some("clock"),
             raw.host_port.is_none().then_some("host_port"),
@@ -179,7 +201,7 @@ impl FromSection for ExanetNic {
         if !lacks.is_empty() {
             let keys: Vec<String> = lacks.iter().map(|key| format!("nic.{key}")).collect();
             let problem = Problem::new(
-                format!("`nic.model = \"exanet\"` needs {}", keys.join(", ")),
+                format!("`nic.model = \"{model}\"` needs {}", keys.join(", ")),
                 "this machine does not say what the blocks of its interface are",
                 "add these sections, as machines/exanest.toml has them, or write model = \"overheads\"",
             );
@@ -201,6 +223,7 @@ impl FromSection for ExanetNic {
             round_trip: host_port.round_trip.value,
             burst_words: host_port.burst_words.value,
             outstanding: host_port.outstanding_bursts.value,
+            stores: store_path(&host_port, reader)?,
         };
         // Interfaces and channels are numbered in 16 bits.
         let limits = [&packetizer.interfaces, &packetizer.channels, &mailbox.interfaces];
@@ -251,8 +274,12 @@ impl FromSection for ExanetNic {
             entry: mailbox.entry.value,
             poll: mailbox.poll.value,
         };
-        let around =
-            rdma::Surroundings { format: format?, port: &host_port, packetizer: packetizer.reliability };
+        let around = rdma::Surroundings {
+            format: format?,
+            port: &host_port,
+            packetizer: packetizer.reliability,
+            poll: mailbox.poll,
+        };
         let rdma = rdma::check(sections, &around, reader)?;
         Some(ExanetNic { host_port, packetizer, mailbox, rdma, undetected })
     }
@@ -283,6 +310,26 @@ fn not_shorter(longest: &Entry<Span>, first: &Entry<Span>, name: &str, reader: &
         let mend = format!("write at least {}", first.value);
         reader.report(longest.location, Problem::new(why, "", mend));
     }
+}
+
+/// The way of processors' stores, where it is not the port's; `None`: its keys are no whole.
+fn store_path(raw: &RawHostPort, reader: &mut Reader<'_>) -> Option<Option<StorePath>> {
+    let RawHostPort { store_clock, store_word, store_latency, .. } = raw;
+    let Some(clock) = store_clock else {
+        let stray = [store_word.as_ref().map(|it| it.location), store_latency.as_ref().map(|it| it.location)];
+        let stray = stray.into_iter().flatten().next();
+        if let Some(location) = stray {
+            reader.missing(location, "nic.host_port", "store_clock");
+        }
+        return stray.is_none().then_some(None);
+    };
+    let (Some(word), Some(latency)) = (store_word, store_latency) else {
+        let key = if store_word.is_none() { "store_word" } else { "store_latency" };
+        reader.missing(clock.location, "nic.host_port", key);
+        return None;
+    };
+    let latency = clock.value.cycles(cycles(latency.value, &clock.value).into());
+    Some(Some(StorePath { clock: clock.value, word: positive(word, reader)?, latency }))
 }
 
 /// A size that something is divided by.

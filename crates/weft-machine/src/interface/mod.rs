@@ -6,11 +6,13 @@
 //! ```
 //! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
 
+mod carvnet;
 mod communication_ip;
 mod exanet;
 mod overheads;
 mod rdma;
 
+pub use carvnet::CarvnetNic;
 pub use communication_ip::CommunicationIpNic;
 pub use exanet::ExanetNic;
 pub use overheads::OverheadsNic;
@@ -28,8 +30,8 @@ use weft_units::{Bytes, Clock, Span};
 section! {
     /// The network interface.
     struct RawNic {
-        /// The model: `overheads` per message and per packet, `exanet`, the blocks of TR-488, or
-        /// `communication-ip`, those of D2.8.
+        /// The model: `overheads` per message and per packet, or the blocks of a document: `exanet` (TR-488),
+        /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8).
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
@@ -74,6 +76,8 @@ section! {
         bram: Option<communication_ip::RawKernelMemory>,
         /// Communication IP: DDR of the card.
         ddr: Option<communication_ip::RawKernelMemory>,
+        /// Carvnet: contexts of the send unit.
+        contexts: Option<carvnet::RawContexts>,
     }
 }
 
@@ -104,6 +108,11 @@ pub trait InterfaceModel {
     /// The key of `[topology]` that it cannot work with.
     fn check_topology(&self, _topology: &TopologyParameters) -> Result<(), Misfit> {
         Ok(())
+    }
+
+    /// Whether ranks may use several of it, as rails of their host.
+    fn is_rail(&self) -> bool {
+        false
     }
 
     /// The treatment of each class of messages, on a network with so many virtual channels.
@@ -214,6 +223,8 @@ interfaces! {
     Exanet = "exanet": ExanetNic;
     /// The INFN Communication IP, block by block.
     CommunicationIp = "communication-ip": CommunicationIpNic;
+    /// The same blocks with descriptors in SRAM, contexts, and hardware in place of a co-processor.
+    Carvnet = "carvnet": CarvnetNic;
 }
 
 section! {

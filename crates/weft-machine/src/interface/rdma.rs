@@ -42,6 +42,8 @@ section! {
         context_timeout: Entry<Span>,
         /// Bytes written with the data to notify the receiver.
         notification: Entry<Bytes>,
+        /// From a notification in memory to its process, which polls; `nic.mailbox.poll` where not given.
+        poll: Option<Entry<Span>>,
         /// From sending a block to its first repetition.
         timeout: Entry<Span>,
         /// The factor by which the time-out grows with each repetition.
@@ -155,6 +157,8 @@ pub(super) struct Surroundings<'a> {
     pub format: &'a PacketFormat,
     pub port: &'a HostPortParameters,
     pub packetizer: ReliabilityParameters,
+    /// From an entry of the mailbox to its process.
+    pub poll: Span,
 }
 
 /// Checks the sections.
@@ -191,12 +195,14 @@ pub(super) fn check(raw: RawSections, around: &Surroundings<'_>, reader: &mut Re
             word: port.word,
             control_words: (format.header + format.footer).div_ceil(port.word) as u32,
             cell_overhead_cycles: cycles(rdma.cell_overhead.value, &clock),
+            contexts: None,
         },
         receive: ReceiveParameters {
             contexts: rdma.contexts.value,
             context_timeout: rdma.context_timeout.value,
             cycles: cycles(rdma.receive.value, &clock),
             notification: rdma.notification.value,
+            poll: rdma.poll.map_or(around.poll, |poll| poll.value),
         },
         segmentation: segmentation?,
         reliability: ReliabilityParameters {

@@ -84,6 +84,7 @@ fn run_with_losses(
         round_trip: Span::from_ns(125),
         burst_words: 16,
         outstanding: 8,
+        stores: None,
     };
     let (walk, fault) = (Span::ZERO, Span::ZERO);
     let iommu_parameters =

@@ -152,10 +152,11 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
         let Hardware { memory, packetizer, mailbox, rdma, .. } = &self.hardware;
         let [stores, reads, writes] = memory.port.worked();
-        let [agent, send] = rdma.worked();
+        let [agent, contexts, send] = rdma.worked();
         for (side, (block, worked)) in [
             (Side::Sender, (Block::Packetizer.name(), packetizer.worked())),
             (Side::Sender, agent),
+            (Side::Sender, contexts),
             (Side::Sender, send),
             (Side::Sender, stores),
             (Side::Sender, reads),

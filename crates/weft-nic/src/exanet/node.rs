@@ -114,7 +114,7 @@ impl<H: Host> Hardware<H> {
 
     /// Whether the blocks would begin on another message of the host soon.
     fn takes_offers(&self, parameters: &ExanetParameters) -> bool {
-        self.packetizer.waiting() == 0 && self.rdma.under_way() < parameters.rdma.send.write_channels as usize
+        self.packetizer.waiting() == 0 && self.rdma.under_way() < parameters.rdma.send.transfers() as usize
     }
 }
 

@@ -42,8 +42,8 @@ impl ExanetParameters {
         let notification = words(receive.notification) + u64::from(receive.cycles);
         // Edges of a clock are rounded to picoseconds.
         let rounding = Span::from_ps(2);
-        (port.clock.cycles(entry.min(notification)) + port.one_way() + self.mailbox.poll)
-            .saturating_sub(rounding)
+        let poll = self.mailbox.poll.min(receive.poll);
+        (port.clock.cycles(entry.min(notification)) + port.one_way() + poll).saturating_sub(rounding)
     }
 
     /// Least time from cell to cell of `payload` of one transfer, as far as it is the interface's: engine,

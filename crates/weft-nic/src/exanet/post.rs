@@ -11,7 +11,7 @@ use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelChange, ChannelId, Parcel};
 use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::InterfaceContext;
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
@@ -32,6 +32,8 @@ pub(super) enum Posted {
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Posts {
     queue: VecDeque<Post>,
+    /// Descriptors whose descriptor channel is full, and since when each waits in its process.
+    kept: BTreeMap<(u32, ChannelKind), VecDeque<(Time, Descriptor)>>,
 }
 
 impl Posts {
@@ -51,7 +53,27 @@ impl Posts {
 
     /// Posts that have not entered the blocks.
     pub(super) fn len(&self) -> usize {
-        self.queue.len()
+        self.queue.len() + self.kept.values().map(VecDeque::len).sum::<usize>()
+    }
+
+    /// A descriptor waits since `now` for room in its descriptor channel.
+    pub(super) fn keep(&mut self, now: Time, kind: ChannelKind, descriptor: Descriptor) {
+        self.kept.entry((descriptor.source.space, kind)).or_default().push_back((now, descriptor));
+    }
+
+    /// Whether a descriptor waits for room in a descriptor channel.
+    pub(super) fn keeps(&self, page: u32, kind: ChannelKind) -> bool {
+        self.kept.contains_key(&(page, kind))
+    }
+
+    /// Takes the descriptor that has waited longest for room in a descriptor channel, and since when.
+    pub(super) fn take_kept(&mut self, page: u32, kind: ChannelKind) -> Option<(Time, Descriptor)> {
+        let queue = self.kept.get_mut(&(page, kind))?;
+        let kept = queue.pop_front();
+        if queue.is_empty() {
+            self.kept.remove(&(page, kind));
+        }
+        kept
     }
 }
 
@@ -73,6 +95,10 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
 
     fn set_timer(&mut self, at: Time, timer: H::Timer) {
         self.fabric.set_timer(at, ExanetTimer::Host(timer));
+    }
+
+    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
+        self.fabric.set_timer_of(endpoint, at, ExanetTimer::Host(timer));
     }
 
     #[inline]
@@ -212,7 +238,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                         self.store(now, channel, parcel);
                     }
                 }
-                Posted::Write(kind, descriptor) => self.write(kind, descriptor),
+                Posted::Write(kind, descriptor) => self.write_when_room(kind, descriptor),
             }
         }
         self.fabric.request_injection();

@@ -4,11 +4,12 @@
 //! - Destination addresses in descriptors and cells. The addresses of a message stand in its descriptor at
 //!   the source, and in its record at the destination. In hardware the initiator knows both, and every cell
 //!   carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer.
-//! - A process that waits for a channel with its descriptor (§4.5): the descriptor is stored at once, and
-//!   waits in the unit.
+//! - A process that waits for a channel of its page with its descriptor (§4.5): the descriptor is stored at
+//!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for room in its
+//!   own.
 
 use super::header::Header;
-use super::node::Node;
+use super::node::{Hardware, Node};
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
 use crate::host::{Delivered, Failure, FailureReason, Host, Message};
 use crate::memory_path::MemoryPath;
@@ -25,6 +26,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
     /// A transfer of this host that has failed.
     failure: Option<Failure>,
+    /// A descriptor channel that has room again.
+    room: Option<(u32, ChannelKind)>,
 }
 
 /// The surroundings of the engine.
@@ -58,6 +61,10 @@ impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
                 self.failure = Some(Failure { to, number, token, interface, reason });
             }
         }
+    }
+
+    fn room(&mut self, page: u32, kind: ChannelKind) {
+        self.room = Some((page, kind));
     }
 
     #[cold]
@@ -101,23 +108,48 @@ impl<H: Host> Node<'_, '_, '_, H> {
     ) -> (R, Option<Failure>) {
         let parameters = &self.parameters.rdma;
         let mut path = self.hardware.memory.path(self.parameters);
-        let mut outlet = Outlet { fabric: self.fabric, failure: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None };
         let now = outlet.fabric.now();
         let mut context = EngineContext { now, parameters, surface: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
-        (result, outlet.failure)
+        let Outlet { failure, room, .. } = outlet;
+        // As many descriptors are kept as the room of one is taken: each is stored in place of another.
+        if let Some((page, kind)) = room
+            && let Some((since, descriptor)) = self.hardware.posts.take_kept(page, kind)
+        {
+            self.write(kind, descriptor, since);
+        }
+        (result, failure)
     }
 
-    /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page.
-    pub(super) fn write(&mut self, kind: ChannelKind, mut descriptor: Descriptor) {
+    /// A process wants to store a descriptor: it does so at once, or when there is room for it.
+    pub(super) fn write_when_room(&mut self, kind: ChannelKind, descriptor: Descriptor) {
+        let (now, page) = (self.fabric.now(), descriptor.source.space);
+        let Hardware { posts, rdma, .. } = &mut *self.hardware;
+        if posts.keeps(page, kind) || !rdma.has_room(page, kind, &self.parameters.rdma.send) {
+            posts.keep(now, kind, descriptor);
+        } else {
+            self.write(kind, descriptor, now);
+        }
+    }
+
+    /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page. It has
+    /// waited for room since `since`.
+    fn write(&mut self, kind: ChannelKind, mut descriptor: Descriptor, since: Time) {
         let now = self.fabric.now();
         let (bytes, port) = (self.parameters.rdma.send.descriptor, &self.parameters.host_port);
         let stored = self.hardware.memory.port.store(now, bytes, port);
         descriptor.posted = stored.ended;
         if descriptor.watch {
-            let (endpoint, message, block) = (self.fabric.endpoint(), descriptor.message, Block::HostPort);
-            let (source, came, began, ended) = (endpoint, now, stored.began, stored.ended);
-            self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+            let (endpoint, message) = (self.fabric.endpoint(), descriptor.message);
+            let mut stage = |block, came, began, ended| {
+                let source = endpoint;
+                self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+            };
+            if since < now {
+                stage(Block::DescriptorChannel, since, now, now);
+            }
+            stage(Block::HostPort, now, stored.began, stored.ended);
         }
         let page = descriptor.source.space;
         self.with_rdma(|rdma, _, context| rdma.post(page, kind, descriptor, context));
@@ -184,7 +216,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         let notified = landing.notified?;
         self.hardware.headers.remove(&(source, message));
-        let noticed = notified + self.parameters.mailbox.poll;
+        let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {
             let (block, came, began, ended) = (Block::Polling, notified, notified, noticed);
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });

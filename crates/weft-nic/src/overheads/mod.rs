@@ -183,6 +183,10 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
         self.fabric.set_timer(at, OverheadsTimer::Host(timer));
     }
 
+    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
+        self.fabric.set_timer_of(endpoint, at, OverheadsTimer::Host(timer));
+    }
+
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
         let Message { to, bytes, born, header, token, primitive, to_interface: interface, watch, .. } =

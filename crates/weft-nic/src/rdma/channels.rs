@@ -170,7 +170,8 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// Takes a descriptor into a free channel of a page; `None`: there is none, the post must wait.
+    /// Takes a descriptor into a free channel of a page, or into a free context, which is of no page; `None`:
+    /// there is none, the post must wait.
     pub fn post(
         &mut self,
         page: u32,
@@ -181,17 +182,26 @@ impl Channels {
         if page >= parameters.pages {
             return None;
         }
+        let (page, kind) = match parameters.contexts {
+            Some(_) => (0, ChannelKind::Write),
+            None => (page, kind),
+        };
+        let (of_writes, of_reads) = parameters.channels_of_page();
+        let (offset, most) = match kind {
+            ChannelKind::Write => (0, of_writes),
+            ChannelKind::Read => (of_writes, of_reads),
+        };
         if self.pages.len() <= page as usize {
             self.pages.resize_with(page as usize + 1, Page::default);
         }
         let of_page = &mut self.pages[page as usize];
-        let (channels, offset) = match kind {
-            ChannelKind::Write => (&mut of_page.write, 0),
-            ChannelKind::Read => (&mut of_page.read, parameters.write_channels),
+        let channels = match kind {
+            ChannelKind::Write => &mut of_page.write,
+            ChannelKind::Read => &mut of_page.read,
         };
         let free = channels.iter().position(|channel| channel.state == ChannelState::Free);
         let index = free.unwrap_or(channels.len());
-        if index >= parameters.channels(kind) as usize {
+        if index >= most as usize {
             return None;
         }
         if index == channels.len() {
@@ -210,20 +220,20 @@ impl Channels {
             queued: false,
             page: None,
         }));
-        let per_page = parameters.write_channels + parameters.read_channels;
-        let id = ChannelId((page * per_page + offset + index as u32) as u16);
+        let id = ChannelId((page * (of_writes + of_reads) + offset + index as u32) as u16);
         self.channel_event(id, ChannelEvent::Post, parameters)?;
         Some(id)
     }
 
     pub(super) fn channel(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<&mut Channel> {
-        let per_page = parameters.write_channels + parameters.read_channels;
+        let (of_writes, of_reads) = parameters.channels_of_page();
+        let per_page = of_writes + of_reads;
         let (page, index) = (u32::from(id.0) / per_page, u32::from(id.0) % per_page);
         let page = self.pages.get_mut(page as usize)?;
-        if index < parameters.write_channels {
+        if index < of_writes {
             page.write.get_mut(index as usize)
         } else {
-            page.read.get_mut((index - parameters.write_channels) as usize)
+            page.read.get_mut((index - of_writes) as usize)
         }
     }
 

@@ -10,8 +10,12 @@
 //! plain data and knows no fabric and no event queue: it is told what comes, asked for what goes, and says
 //! through its [`Surface`] when it wants to be woken.
 //!
+//! caRVnet's engine is the same with [contexts](SourceContexts) in place of the channels of pages, and
+//! without the agent on the way of a descriptor: hardware cuts the transfer as it allocates the context. Its
+//! agent, in hardware as well, deals with acknowledgements and repetitions.
+//!
 //! # Source
-//! TR-488 §4.5 and Fig. 9.
+//! TR-488 §4.5 and Fig. 9; of caRVnet RED-SEA D1.4 §8.
 //!
 //! # Not modelled
 //! - Completion by polling of channel status: the user is told when the agent has dealt with the last
@@ -23,6 +27,7 @@
 mod channel;
 mod channels;
 mod contexts;
+mod descriptors;
 mod receive;
 mod send;
 #[cfg(test)]
@@ -31,6 +36,7 @@ mod transfer;
 
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
 pub use channels::{Channels, Expired, Retired, Stall, WatchedTimeout};
+pub use descriptors::SourceContexts;
 pub use receive::{Arrival, ContextEvent, ContextState, Postponed, Receipt, ReceiveParameters, ReceiveUnit};
 pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
 pub use transfer::{
@@ -41,8 +47,9 @@ use crate::memory_path::MemoryPath;
 use crate::observer::Block;
 use crate::reliability::ReliabilityParameters;
 use crate::segmentation::{Agent, SegmentationParameters};
+use descriptors::Descriptors;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use weft_units::{Address, EndpointId, Span, Time};
 
 /// The engine's section of a machine file.
@@ -117,6 +124,8 @@ pub trait Surface {
     fn ended(&mut self, descriptor: &Descriptor, outcome: Result<(), TransferError>);
     /// A watched transfer has passed a stage.
     fn stage(&mut self, _stage: TransferStage) {}
+    /// A descriptor channel has room for another descriptor.
+    fn room(&mut self, _page: u32, _kind: ChannelKind) {}
     /// A channel, a block or a context has changed its state.
     fn changed(&mut self, _change: RdmaChange) {}
 }
@@ -176,12 +185,19 @@ pub struct Rdma {
     replies: VecDeque<Reply>,
     /// Transfers that have been posted and have not ended.
     under_way: u32,
-    /// Posts that wait for a channel of their page.
-    waiting: BTreeMap<(u32, ChannelKind), VecDeque<Descriptor>>,
+    /// Posts that wait for a channel of their page, or for a context.
+    descriptors: Descriptors,
 }
 
 impl Rdma {
-    /// A process writes a descriptor into a channel of its page as soon as one is free.
+    /// Whether a descriptor channel has room for another descriptor. Pages of ExaNet have room always: a post
+    /// waits in its process.
+    pub fn has_room(&self, page: u32, kind: ChannelKind, parameters: &SendParameters) -> bool {
+        parameters.contexts.is_none()
+            || self.descriptors.held((page, kind)) < parameters.channels(kind) as usize
+    }
+
+    /// A process has stored a descriptor: it is taken as soon as a channel of its page or a context is free.
     pub fn post(
         &mut self,
         page: u32,
@@ -190,14 +206,16 @@ impl Rdma {
         context: &mut EngineContext<'_, impl Surface>,
     ) {
         self.under_way += 1;
-        let queue = self.waiting.get(&(page, kind));
-        let others_wait = queue.is_some_and(|queue| !queue.is_empty());
+        let others_wait = match context.parameters.send.contexts {
+            Some(_) => !self.descriptors.is_empty(),
+            None => self.descriptors.held((page, kind)) > 0,
+        };
         if others_wait || !self.take(page, kind, descriptor, context) {
-            self.waiting.entry((page, kind)).or_default().push_back(descriptor);
+            self.descriptors.push((page, kind), descriptor);
         }
     }
 
-    /// Puts a descriptor into a free channel; whether there was one.
+    /// Puts a descriptor into a free channel or context; whether there was one.
     fn take(
         &mut self,
         page: u32,
@@ -214,15 +232,24 @@ impl Rdma {
         };
         let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = descriptor;
         context.surface.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
-        let service = self.agent.invoke(now, &context.parameters.segmentation);
+        let (waited_in, service, starter) = match &context.parameters.send.contexts {
+            None => {
+                let service = self.agent.invoke(now, &context.parameters.segmentation);
+                (Block::RdmaChannel, service, Block::Segmentation)
+            }
+            Some(contexts) => {
+                let service = self.descriptors.allocate(now, contexts, &context.parameters.send.clock);
+                (Block::DescriptorChannel, service, Block::SourceContext)
+            }
+        };
         if watch {
             let mut stage = |block, came, began, ended| {
                 context.surface.stage(TransferStage { source: None, message, block, came, began, ended });
             };
             if now > posted {
-                stage(Block::RdmaChannel, posted, now, now);
+                stage(waited_in, posted, now, now);
             }
-            stage(Block::Segmentation, service.came, service.began, service.ended);
+            stage(starter, service.came, service.began, service.ended);
         }
         context.surface.wake(service.ended, Task::Start(channel));
         self.report(context.surface);
@@ -313,7 +340,7 @@ impl Rdma {
         }
     }
 
-    /// A channel is free again: its user is told, and the next post takes it.
+    /// A channel or context is free again: its user is told, and the next post takes it.
     fn ended(
         &mut self,
         channel: ChannelId,
@@ -323,10 +350,16 @@ impl Rdma {
     ) {
         self.under_way -= 1;
         context.surface.ended(descriptor, outcome);
-        let (page, kind) = context.parameters.send.place(channel);
-        if let Some(next) = self.waiting.get_mut(&(page, kind)).and_then(VecDeque::pop_front) {
+        let next = if context.parameters.send.contexts.is_some() {
+            self.descriptors.take_in_turn()
+        } else {
+            let page = context.parameters.send.place(channel);
+            self.descriptors.take(page).map(|next| (page, next))
+        };
+        if let Some(((page, kind), next)) = next {
             let taken = self.take(page, kind, next, context);
-            debug_assert!(taken, "a channel of the page has just become free");
+            debug_assert!(taken, "a channel of the page, or a context, has just become free");
+            context.surface.room(page, kind);
         }
     }
 
@@ -495,9 +528,13 @@ impl Rdma {
         self.under_way as usize
     }
 
-    /// The time in which the agent and the send engine have worked, by name.
-    pub(crate) fn worked(&self) -> [(&'static str, Span); 2] {
-        [(Block::Segmentation.name(), self.agent.worked()), (Block::RdmaSend.name(), self.send.worked)]
+    /// The time in which the agent, the contexts' allocation and the send engine have worked, by name.
+    pub(crate) fn worked(&self) -> [(&'static str, Span); 3] {
+        [
+            (Block::Segmentation.name(), self.agent.worked()),
+            (Block::SourceContext.name(), self.descriptors.worked()),
+            (Block::RdmaSend.name(), self.send.worked),
+        ]
     }
 
     /// Blocks that are coming in.

@@ -49,6 +49,8 @@ pub struct ReceiveParameters {
     pub cycles: u32,
     /// Bytes of a notification.
     pub notification: Bytes,
+    /// From a notification in memory to its process, which polls.
+    pub poll: Span,
 }
 
 /// How far a block is that is coming in.

@@ -20,6 +20,7 @@
 //! The order in which answers of the memory overtake each other: cells leave in the order of their reads.
 
 use super::channels::{ALL_READ, Channels};
+use super::descriptors::SourceContexts;
 use super::transfer::{CellId, ChannelId, ChannelKind, Descriptor, Location};
 use crate::iommu::Translation;
 use crate::memory_path::MemoryPath;
@@ -54,6 +55,9 @@ pub struct SendParameters {
     pub control_words: u32,
     /// Cycles from the last word of a cell to the first of the next.
     pub cell_overhead_cycles: u32,
+    /// Contexts, where the unit has them; a page's channels are then places for its descriptors in SRAM.
+    /// `None`: a descriptor stays in a channel of its page until its transfer has ended.
+    pub contexts: Option<SourceContexts>,
 }
 
 impl SendParameters {
@@ -63,11 +67,23 @@ impl SendParameters {
         bytes.div_ceil(self.word) + u64::from(self.control_words + self.cell_overhead_cycles)
     }
 
+    /// Channels for writes and for answers to reads in the numbers of a page; contexts are numbered as the
+    /// channels for writes of one page.
+    #[inline]
+    pub(super) fn channels_of_page(&self) -> (u32, u32) {
+        self.contexts.map_or((self.write_channels, self.read_channels), |contexts| (contexts.count, 0))
+    }
+
     /// The page of a channel, and its kind.
     pub fn place(&self, id: ChannelId) -> (u32, ChannelKind) {
         let per_page = self.write_channels + self.read_channels;
         let is_write = u32::from(id.0) % per_page < self.write_channels;
         (u32::from(id.0) / per_page, if is_write { ChannelKind::Write } else { ChannelKind::Read })
+    }
+
+    /// Transfers of one process that may be under way.
+    pub fn transfers(&self) -> u32 {
+        self.contexts.map_or(self.write_channels, |contexts| contexts.count)
     }
 
     pub(super) fn channels(&self, kind: ChannelKind) -> u32 {

@@ -133,12 +133,14 @@ proptest! {
     fn everything_arrives_once_and_whole(
         posts in prop::collection::vec((0u64..300, 0u32..2, 0u32..3, 0u32..3, 0u64..40_000), 1..12),
         (lost, doubled, jitter_ns) in (0u8..60, 0u8..60, 0u64..3_000),
-        (contexts, channels, outstanding_blocks) in (1u32..5, 1u32..3, 1u32..4),
+        (contexts, channels, outstanding_blocks, dynamic) in (
+            1u32..5, 1u32..3, 1u32..4, prop::option::of(1u32..4)),
         (faulting, firmware, seed) in (any::<bool>(), any::<bool>(), any::<u64>()),
     ) {
         let mut parameters = parameters();
         parameters.receive.contexts = contexts;
         parameters.send.write_channels = channels;
+        parameters.send.contexts = dynamic.map(|count| SourceContexts { count, allocation: 10 });
         parameters.send.outstanding_blocks = outstanding_blocks;
         // Small blocks, so that they come through: of 64 cells nearly every one would lose some.
         parameters.send.cut = Cut::new(Bytes::new(2048), Bytes::new(256)).unwrap();

@@ -8,12 +8,12 @@ use weft_fabric::parameters::{
 use weft_fabric::{FaultParameters, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters};
 use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceParameters, AllreduceRequest};
 use weft_nic::data::DataError;
-use weft_nic::host_port::HostPortParameters;
+use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::memory::MemoryParameters;
 use weft_nic::packetizer::PacketizerParameters;
-use weft_nic::rdma::{RdmaParameters, ReceiveParameters, SendParameters};
+use weft_nic::rdma::{RdmaParameters, ReceiveParameters, SendParameters, SourceContexts};
 use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::segmentation::{Cut, SegmentationParameters};
 use weft_nic::{
@@ -177,6 +177,7 @@ pub fn parameters() -> ExanetParameters {
             round_trip: Span::from_ns(125),
             burst_words: 16,
             outstanding: 8,
+            stores: None,
         },
         packetizer: PacketizerParameters {
             clock,
@@ -210,12 +211,14 @@ pub fn parameters() -> ExanetParameters {
                 word: Bytes::new(16),
                 control_words: 2,
                 cell_overhead_cycles: 5,
+                contexts: None,
             },
             receive: ReceiveParameters {
                 contexts: 256,
                 context_timeout: Span::from_us(2000),
                 cycles: 2,
                 notification: Bytes::new(16),
+                poll: Span::from_ns(20),
             },
             segmentation: SegmentationParameters::Firmware { invocation: Span::from_us(2) },
             reliability,
@@ -240,6 +243,36 @@ pub fn parameters() -> ExanetParameters {
             reliability,
         }),
     }
+}
+
+/// caRVnet's interface: the ratios of D1.4 §8.2.
+pub fn carvnet() -> ExanetParameters {
+    let (core, clock) = (Clock::from_hertz(100_000_000).unwrap(), Clock::from_hertz(200_000_000).unwrap());
+    let mut parameters = parameters();
+    let word = Bytes::new(64);
+    parameters.host_port = HostPortParameters {
+        clock,
+        word,
+        round_trip: Span::from_ns(50),
+        burst_words: 4,
+        outstanding: 16,
+        stores: Some(StorePath { clock: core, word: Bytes::new(8), latency: core.cycles(7) }),
+    };
+    parameters.packetizer.clock = clock;
+    parameters.mailbox.clock = clock;
+    parameters.rdma.send = SendParameters {
+        pages: 64,
+        descriptor: Bytes::new(32),
+        cell_buffers: 16,
+        clock,
+        word,
+        control_words: 1,
+        cell_overhead_cycles: 0,
+        contexts: Some(SourceContexts { count: 64, allocation: 10 }),
+        ..parameters.rdma.send
+    };
+    parameters.rdma.segmentation = SegmentationParameters::Hardware { clock, cycles: 1 };
+    parameters
 }
 
 pub type Run = Simulation<Network<Layout, ExanetNic<Script>>>;

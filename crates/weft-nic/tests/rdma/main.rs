@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod allreduce;
+mod carvnet;
 mod machine;
 
-use machine::{Planned, Report, Run, begin, begin_with_faults, begin_without_data, parameters, resume};
+use machine::{
+    Planned, Report, Run, begin, begin_with_faults, begin_without_data, carvnet, parameters, resume,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -181,6 +184,14 @@ fn senders_are_told_of_a_dead_peer() {
     }
 }
 
+/// caRVnet's interface with few contexts, and little room for descriptors, so that processes wait for both.
+fn few_contexts(contexts: u32) -> weft_nic::ExanetParameters {
+    let mut parameters = carvnet();
+    parameters.rdma.send.contexts.as_mut().unwrap().count = contexts;
+    parameters.rdma.send.write_channels = contexts.div_ceil(4);
+    parameters
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
@@ -191,10 +202,10 @@ proptest! {
         messages in prop::collection::vec(
             (0u64..100, 0usize..16, 0u32..16, 0u64..60_000, 0u16..4), 1..20),
         (drop, corrupt) in (0u32..3_000, 0u32..3_000),
-        (faulting, contexts) in (any::<bool>(), 1u32..20),
+        (faulting, contexts, is_carvnet) in (any::<bool>(), 1u32..20, any::<bool>()),
         seed in any::<u64>(),
     ) {
-        let mut parameters = parameters();
+        let mut parameters = if is_carvnet { few_contexts(contexts) } else { parameters() };
         parameters.rdma.receive.contexts = contexts;
         parameters.rdma.reliability.repetitions = 100;
         parameters.iommu.faults = if faulting { FaultModel::FirstTouch } else { FaultModel::Off };
@@ -227,10 +238,10 @@ proptest! {
     fn writes_arrive_once_whatever_the_threads(
         messages in prop::collection::vec(
             (0u64..100, 0usize..16, 0u32..16, 0u64..120_000, 0u16..4), 1..40),
-        (faulting, contexts) in (any::<bool>(), 1u32..20),
+        (faulting, contexts, is_carvnet) in (any::<bool>(), 1u32..20, any::<bool>()),
         stop_us in 1u64..300,
     ) {
-        let mut parameters = parameters();
+        let mut parameters = if is_carvnet { few_contexts(contexts) } else { parameters() };
         parameters.rdma.receive.contexts = contexts;
         parameters.iommu.faults = if faulting { FaultModel::FirstTouch } else { FaultModel::Off };
         let (plans, expected) = plans(&messages);
@@ -261,9 +272,11 @@ proptest! {
             }
         }
 
-        let mut threaded = begin(&plans, parameters, 3);
-        until(&mut threaded, Time::NEVER);
-        prop_assert_eq!(&reports(&mut threaded), &first);
+        for threads in [2, 3, 8] {
+            let mut threaded = begin(&plans, parameters, threads);
+            until(&mut threaded, Time::NEVER);
+            prop_assert_eq!(&reports(&mut threaded), &first, "{} threads", threads);
+        }
 
         let mut stopped = begin(&plans, parameters, 1);
         until(&mut stopped, Time::ZERO + Span::from_us(stop_us));

@@ -181,6 +181,7 @@ pub fn parameters() -> ExanetParameters {
             round_trip: Span::from_ns(125),
             burst_words: 16,
             outstanding: 8,
+            stores: None,
         },
         packetizer: PacketizerParameters {
             clock,
@@ -219,12 +220,14 @@ pub fn parameters() -> ExanetParameters {
                 word: Bytes::new(16),
                 control_words: 2,
                 cell_overhead_cycles: 5,
+                contexts: None,
             },
             receive: ReceiveParameters {
                 contexts: 3,
                 context_timeout: Span::from_us(500),
                 cycles: 2,
                 notification: Bytes::new(16),
+                poll: Span::from_ns(20),
             },
             segmentation: SegmentationParameters::Firmware { invocation: Span::from_us(2) },
             reliability: ReliabilityParameters {

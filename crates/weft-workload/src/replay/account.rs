@@ -32,6 +32,10 @@ pub(super) struct RankAccount {
     pub(super) received: Bytes,
     /// Numbers for the messages to be matched, by destination.
     pub(super) numbers: Counters,
+    /// Messages in parts so far.
+    pub(super) striped: u32,
+    /// The rail of the next message, where messages take them in turn.
+    pub(super) next_rail: u32,
     /// The times at which announced messages were posted, by exchange.
     pub(super) announced: Vec<Time>,
     /// The operation that is under way, for timelines.
@@ -60,6 +64,8 @@ impl RankAccount {
             sent: Bytes::ZERO,
             received: Bytes::ZERO,
             numbers: Counters::default(),
+            striped: 0,
+            next_rail: 0,
             announced: Vec::new(),
             operation: "",
             call: None,

@@ -20,6 +20,7 @@ mod account;
 mod compute_scale;
 mod interface;
 mod program;
+mod rails;
 mod rank;
 mod record;
 mod region;
@@ -30,6 +31,7 @@ mod transport;
 
 pub use compute_scale::{ComputeScale, NotAScale};
 pub use program::{Generated, Operations, Program};
+pub use rails::{GuestFailure, GuestMessage, RailEvent};
 pub use record::{Cause, Finish, MessageId, PostedMessage, Record, Step, StepKind};
 pub use region::RegionReading;
 pub use report::{
@@ -38,6 +40,7 @@ pub use report::{
 };
 pub use seating::Seating;
 
+use rails::{HostRails, PendingSend};
 use rank::{InterfaceEvent, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
@@ -45,7 +48,7 @@ use std::collections::BTreeMap;
 use transport::RankContext;
 use weft_engine::Payload;
 use weft_fabric::MulticastGroup;
-use weft_msg::{Blocked, Envelope, MulticastLimit, Protocol, SendToken};
+use weft_msg::{Blocked, Envelope, MulticastLimit, Protocol};
 use weft_nic::data::DataError;
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
@@ -81,6 +84,9 @@ pub struct ReplayParameters {
     pub data: Option<u64>,
     /// A factor on the time of each computation.
     pub compute_scale: ComputeScale,
+    /// Interfaces of a host by which the messages of each of its ranks go out, as `protocol.rails` says; 1:
+    /// that at which the rank sits.
+    pub rails: u32,
     /// By program: the multicast group of its ranks, or why it has none. Empty: nobody made any.
     pub groups: Vec<Result<MulticastGroup, MulticastLimit>>,
 }
@@ -100,8 +106,15 @@ impl ReplayParameters {
             report_clocks: false,
             data: None,
             compute_scale: ComputeScale::default(),
+            rails: 1,
             groups: Vec::new(),
         }
+    }
+
+    /// The interfaces of a host as its ranks number them.
+    #[inline]
+    fn rails(&self) -> HostRails {
+        HostRails { count: self.rails }
     }
 
     /// Makes a multicast group of the endpoints of each program, numbered from `first` on, whose members it
@@ -171,7 +184,13 @@ impl ReplayParameters {
                 let rank = RankId::from(rank);
                 let number = self.number(index as u32, rank);
                 let ranks = &mut hosts[place.endpoint.index()].ranks;
+                let seat = ranks.len() as u32;
                 ranks.push(ReplayRank::new(index as u32, rank, number, program.operations.ranks()));
+                let interface = self.rails().interface(place.endpoint, seat);
+                for rail in 1..self.rails {
+                    let endpoint = self.rails().endpoint(place.endpoint, rail);
+                    hosts[endpoint.index()].guests.push((interface, index as u32));
+                }
             }
         }
         hosts
@@ -184,26 +203,33 @@ pub struct ReplayHost {
     ranks: Vec<ReplayRank>,
     /// Sends that wait for the interface to take them.
     pending_sends: Slab<PendingSend>,
+    /// Virtual interfaces, with their programs, of ranks at other endpoints of the host that use this too.
+    guests: Vec<(u16, u32)>,
+    /// Messages that have been handed to other endpoints of the host.
+    handed_over: u32,
 }
 
-/// A send that waits for the interface to take it.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct PendingSend {
-    /// The rank, among those of the endpoint.
-    seat: u32,
-    /// The rank's token for the send.
-    token: SendToken,
-    /// The interface's number of the message.
-    number: u32,
-}
-
-/// Calls a rank back when the virtual time has reached its clock.
+/// An event of a host of its own.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct RankTimer(u32);
+pub enum ReplayTimer {
+    /// Calls a rank back when the virtual time has reached its clock.
+    Rank(u32),
+    /// Comes from another endpoint of the host.
+    Rail(RailEvent),
+}
 
-impl Payload for RankTimer {
+impl From<RailEvent> for ReplayTimer {
+    fn from(event: RailEvent) -> ReplayTimer {
+        ReplayTimer::Rail(event)
+    }
+}
+
+impl Payload for ReplayTimer {
     fn tie(&self) -> u128 {
-        self.0.into()
+        match self {
+            ReplayTimer::Rank(seat) => (*seat).into(),
+            ReplayTimer::Rail(event) => event.tie(),
+        }
     }
 }
 
@@ -217,6 +243,20 @@ pub struct ReplayHeader {
     seat: u32,
     /// Counts the messages from rank to rank that are to be matched; 0 for others.
     number: u32,
+    /// The endpoint of the rank that it is for; `None`: the one at which it arrives.
+    home: Option<EndpointId>,
+    /// Of a message in parts: the count of such of its source.
+    stripe: u32,
+    /// The parts of the message.
+    parts: u16,
+}
+
+impl ReplayHeader {
+    /// The header of a message of rank `source`, counted over all programs, for the rank at this endpoint and
+    /// seat.
+    fn new(envelope: Envelope, source: RankId, (home, seat): (Option<EndpointId>, u32)) -> ReplayHeader {
+        ReplayHeader { envelope, source: source.0, seat, number: 0, home, stripe: 0, parts: 1 }
+    }
 }
 
 impl ReplayHost {
@@ -237,60 +277,36 @@ impl ReplayHost {
         parameters: &'h ReplayParameters,
         host: &'h mut C,
     ) -> (&'h mut ReplayRank, RankContext<'h, C>) {
-        let context = RankContext { seat, pending_sends: &mut self.pending_sends, parameters, host };
-        (&mut self.ranks[seat as usize], context)
-    }
-}
-
-impl Host for ReplayHost {
-    type Parameters = ReplayParameters;
-    type Timer = RankTimer;
-    type Header = ReplayHeader;
-    type Output = ReplayOutput;
-
-    fn is_active(&self) -> bool {
-        !self.ranks.is_empty()
+        let ReplayHost { ranks, pending_sends, handed_over, .. } = self;
+        (&mut ranks[seat as usize], RankContext { seat, pending_sends, handed_over, parameters, host })
     }
 
-    fn start(&mut self, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
-        for (seat, rank) in self.ranks.iter().enumerate() {
-            // Each program is a protection domain.
-            context.open(seat as u16, Pdid(rank.program() as u16));
+    /// A message that is kept under `key` has gone out by one rail: the rank is told when all its parts have.
+    fn part_sent(&mut self, key: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
+        let pending = &mut self.pending_sends[key as usize];
+        if let PendingSend::Own { parts, .. } = pending {
+            *parts -= 1;
+            if *parts > 0 {
+                return;
+            }
         }
-        for seat in 0..self.ranks.len() as u32 {
-            let (rank, mut context) = self.rank(seat, parameters, context);
-            rank.advance(&mut context);
+        match self.pending_sends.remove(key as usize) {
+            PendingSend::Own { seat, token, number, .. } => {
+                let message = MessageId { source: context.endpoint(), number };
+                let (rank, mut context) = self.rank(seat, parameters, context);
+                rank.handle(InterfaceEvent::Sent(token, message), &mut context);
+            }
+            PendingSend::Guest { home, key } => {
+                if let Some(key) = key {
+                    context.set_timer_of(home, context.now(), RailEvent::Sent(key).into());
+                }
+            }
         }
     }
 
-    fn timer(
-        &mut self,
-        RankTimer(seat): RankTimer,
-        parameters: &ReplayParameters,
-        context: &mut impl HostContext<Self>,
-    ) {
-        let (rank, mut context) = self.rank(seat, parameters, context);
-        rank.advance(&mut context);
-    }
-
-    fn sent(&mut self, token: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
-        let PendingSend { seat, token, number } = self.pending_sends.remove(token as usize);
-        let message = MessageId { source: context.endpoint(), number };
-        let (rank, mut context) = self.rank(seat, parameters, context);
-        rank.handle(InterfaceEvent::Sent(token, message), &mut context);
-    }
-
-    fn destination(
-        &mut self,
-        message: Incoming<'_, ReplayHeader>,
-        _: &ReplayParameters,
-        _: &mut impl HostContext<Self>,
-    ) -> Address {
-        self.ranks[message.header.seat as usize].destination(&message.header.envelope)
-    }
-
+    /// A message has come for a rank of this endpoint.
     #[inline]
-    fn delivered(
+    fn arrived(
         &mut self,
         message: &Delivered<ReplayHeader>,
         parameters: &ReplayParameters,
@@ -299,6 +315,12 @@ impl Host for ReplayHost {
         let header = message.header.as_ref().expect("ranks send every message with a header");
         let cause = MessageId { source: message.from, number: message.number };
         let (rank, mut context) = self.rank(header.seat, parameters, context);
+        if header.parts > 1 && !rank.stripes.arrive(header.source, header.stripe, header.parts.into()) {
+            if message.in_mailbox {
+                context.take_from_mailbox(message.noticed);
+            }
+            return;
+        }
         if header.envelope.has_data() {
             rank.receive_data(message, header, &mut context);
         }
@@ -325,13 +347,96 @@ impl Host for ReplayHost {
         }
     }
 
+    /// A message of a rank of this endpoint has failed.
+    fn fail_rank(
+        &mut self,
+        failure: &Failure,
+        parameters: &ReplayParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        let seat = u32::from(failure.interface) / parameters.rails;
+        let (rank, mut context) = self.rank(seat, parameters, context);
+        rank.fail_message(failure, &mut context);
+    }
+}
+
+impl Host for ReplayHost {
+    type Parameters = ReplayParameters;
+    type Timer = ReplayTimer;
+    type Header = ReplayHeader;
+    type Output = ReplayOutput;
+
+    fn is_active(&self) -> bool {
+        !self.ranks.is_empty() || !self.guests.is_empty()
+    }
+
+    fn start(&mut self, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
+        for (seat, rank) in self.ranks.iter().enumerate() {
+            // Each program is a protection domain.
+            let interface = parameters.rails().interface(context.endpoint(), seat as u32);
+            context.open(interface, Pdid(rank.program() as u16));
+        }
+        for (interface, program) in &self.guests {
+            context.open(*interface, Pdid(*program as u16));
+        }
+        for seat in 0..self.ranks.len() as u32 {
+            let (rank, mut context) = self.rank(seat, parameters, context);
+            rank.advance(&mut context);
+        }
+    }
+
+    fn timer(
+        &mut self,
+        timer: ReplayTimer,
+        parameters: &ReplayParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        match timer {
+            ReplayTimer::Rank(seat) => {
+                let (rank, mut context) = self.rank(seat, parameters, context);
+                rank.advance(&mut context);
+            }
+            ReplayTimer::Rail(event) => self.rail_event(event, parameters, context),
+        }
+    }
+
+    fn sent(&mut self, token: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
+        self.part_sent(token, parameters, context);
+    }
+
+    fn destination(
+        &mut self,
+        message: Incoming<'_, ReplayHeader>,
+        _: &ReplayParameters,
+        context: &mut impl HostContext<Self>,
+    ) -> Address {
+        let ReplayHeader { seat, home, envelope, .. } = message.header;
+        // The memory of a guest is known at its own endpoint only.
+        let is_own = home.is_none_or(|home| home == context.endpoint());
+        if is_own { self.ranks[*seat as usize].destination(envelope) } else { Address::default() }
+    }
+
+    #[inline]
+    fn delivered(
+        &mut self,
+        message: &Delivered<ReplayHeader>,
+        parameters: &ReplayParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        if parameters.rails == 1 || !ReplayHost::hand_on(message, context) {
+            self.arrived(message, parameters, context);
+        }
+    }
+
     fn accelerated(
         &mut self,
         token: u32,
         parameters: &ReplayParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        let PendingSend { seat, token, number } = self.pending_sends.remove(token as usize);
+        let PendingSend::Own { seat, token, number, .. } = self.pending_sends.remove(token as usize) else {
+            unreachable!("guests ask for no reductions")
+        };
         let message = MessageId { source: context.endpoint(), number };
         let (rank, mut context) = self.rank(seat, parameters, context);
         rank.handle(InterfaceEvent::Accelerated(token, message), &mut context);
@@ -343,9 +448,9 @@ impl Host for ReplayHost {
         parameters: &ReplayParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        let seat = u32::from(failure.interface);
-        let (rank, mut context) = self.rank(seat, parameters, context);
-        rank.fail_message(failure, &mut context);
+        if self.fail_guest(failure, context).is_none() {
+            self.fail_rank(failure, parameters, context);
+        }
     }
 
     fn data(parameters: &ReplayParameters) -> Option<u64> {
@@ -358,7 +463,9 @@ impl Host for ReplayHost {
         header: Option<&ReplayHeader>,
         context: &mut impl HostContext<Self>,
     ) {
-        let ranks = header.map(|it| (RankId(it.source), self.ranks[it.seat as usize].number()));
+        let here = context.endpoint();
+        let at_home = header.filter(|it| it.home.is_none_or(|home| home == here));
+        let ranks = at_home.map(|it| (RankId(it.source), self.ranks[it.seat as usize].number()));
         context.output().damages.push(Damage { ranks, error: *error });
     }
 

@@ -1,12 +1,13 @@
 //! One rank: its operations, its clock, and its side of messaging.
 
 use super::account::RankAccount;
+use super::rails::Stripes;
 use super::record::{Cause, Finish, MessageId};
 use super::region::RegionReading;
 use super::reorder::ReorderBuffer;
 use super::report::{Activity, ClockReading, RankFailure, RankReport, ReplayedMessage, TimelineEvent};
 use super::transport::{CallStart, CallTransport, RankContext};
-use super::{Operations, ProgressRule, RankTimer, ReplayHeader, ReplayHost, ReplayParameters};
+use super::{Operations, ProgressRule, ReplayHeader, ReplayHost, ReplayParameters, ReplayTimer};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_msg::{Blocked, CallStatus, Envelope, Process, SendToken};
@@ -67,6 +68,8 @@ pub(super) struct ReplayRank {
     pub(super) process: Process,
     /// Puts messages to be matched in order.
     pub order: ReorderBuffer<Envelope>,
+    /// Parts of messages for it that have come.
+    pub stripes: Stripes,
     /// Events that it will take in its next call that waits, each with the time at which it could.
     events: VecDeque<(Time, InterfaceEvent)>,
     /// The end of its last poll that found something, if one did: it takes all that had come by then.
@@ -88,6 +91,7 @@ impl ReplayRank {
         ReplayRank {
             process: Process::new(rank, ranks),
             order: ReorderBuffer::default(),
+            stripes: Stripes::default(),
             events: VecDeque::new(),
             seen: None,
             polling: false,
@@ -215,7 +219,7 @@ impl ReplayRank {
             let ahead = self.account.clock > context.host.now();
             let exact = context.parameters.progress == ProgressRule::Background;
             if budget == 0 || ahead && exact {
-                return context.host.set_timer(self.account.clock, RankTimer(context.seat));
+                return context.host.set_timer(self.account.clock, ReplayTimer::Rank(context.seat));
             }
             budget -= 1;
             self.next_operation(context);
@@ -232,7 +236,7 @@ impl ReplayRank {
             let end = self.account.clock;
             self.polling = end > context.host.now();
             if self.polling {
-                context.host.set_timer(end, RankTimer(context.seat));
+                context.host.set_timer(end, ReplayTimer::Rank(context.seat));
             }
             return !self.polling;
         }

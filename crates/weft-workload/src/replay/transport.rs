@@ -2,12 +2,13 @@
 
 use super::account::RankAccount;
 use super::interface::{accelerator_group, accelerator_limit, data_type, primitive};
+use super::rails::PendingSend;
 use super::record::{CallRecord, Cause, MessageId, PostedMessage};
-use super::{PendingSend, ReplayHeader, ReplayHost, ReplayParameters};
+use super::{ReplayHeader, ReplayHost, ReplayParameters};
 use slab::Slab;
 use weft_msg::{
     AcceleratorLimit, Allreduce, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit, Posting,
-    SendToken, Transport, Work,
+    RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
 };
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
 use weft_nic::{HostContext, Message, Primitive};
@@ -21,6 +22,8 @@ pub(super) struct RankContext<'s, C> {
     pub(super) seat: u32,
     /// Sends of all ranks of the endpoint.
     pub(super) pending_sends: &'s mut Slab<PendingSend>,
+    /// Messages that the endpoint has handed to others of its host.
+    pub(super) handed_over: &'s mut u32,
     pub(super) parameters: &'s ReplayParameters,
     /// The interface.
     pub(super) host: &'s mut C,
@@ -29,7 +32,21 @@ pub(super) struct RankContext<'s, C> {
 impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
     /// The rank takes the oldest message out of its mailbox.
     pub(super) fn take_from_mailbox(&mut self, at: Time) {
-        self.host.taken(self.seat as u16, at);
+        self.host.taken(self.interface(), at);
+    }
+
+    /// The rank's virtual interface.
+    pub(super) fn interface(&self) -> u16 {
+        self.parameters.rails().interface(self.host.endpoint(), self.seat)
+    }
+
+    /// The interface gives a message that is kept under `key` this number.
+    fn set_number(&mut self, key: Option<u32>, message: u32) {
+        if let Some(key) = key
+            && let PendingSend::Own { number, .. } = &mut self.pending_sends[key as usize]
+        {
+            *number = message;
+        }
     }
 }
 
@@ -93,8 +110,32 @@ impl<'p, 's, C: HostContext<ReplayHost>> CallTransport<'p, 's, C> {
 
     /// Keeps a send until the interface has taken it; returns its key for the interface.
     fn keep(&mut self, token: SendToken) -> u32 {
-        let pending = PendingSend { seat: self.context.seat, token, number: 0 };
+        let pending = PendingSend::Own { seat: self.context.seat, token, number: 0, parts: 1 };
         self.context.pending_sends.insert(pending) as u32
+    }
+
+    /// Posts a message in parts, one by each rail.
+    fn post_parts(&mut self, message: Message<ReplayHeader>, header: ReplayHeader) {
+        let ReplayParameters { protocol, rails, .. } = self.context.parameters;
+        let stripe = self.account.striped;
+        self.account.striped = stripe.wrapping_add(1);
+        let header = ReplayHeader { stripe, parts: *rails as u16, ..header };
+        if let Some(key) = message.token
+            && let PendingSend::Own { parts, .. } = &mut self.context.pending_sends[key as usize]
+        {
+            *parts = *rails;
+        }
+        let by_processor = protocol.rails_by == RailsBy::Software && !self.by_interface;
+        for Stripe { rail, offset, bytes } in stripes(message.bytes, *rails) {
+            if rail > 0 && by_processor {
+                self.spend(Work::DataSend, protocol.data_send);
+            }
+            let buffer = message.buffer.plus(offset.get());
+            let part = Message { bytes, header: Some(header), buffer, ..message };
+            if let Some(number) = self.context.send_by(rail, part, self.clock) {
+                self.context.set_number(message.token, number);
+            }
+        }
     }
 
     /// Records a message that was posted after step `after`.
@@ -128,7 +169,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         let number = parameters.number(self.account.program, to);
         let seat = parameters.seating.seat(number);
         let (endpoint, seat) = seat.expect("programs send to ranks of their own");
-        let mut header = ReplayHeader { envelope, source: self.account.number.0, seat, number: 0 };
+        let mut header = ReplayHeader::new(envelope, self.account.number, (Some(endpoint), seat));
         if envelope.is_ordered() {
             let next = self.account.numbers.of(number.0);
             header.number = *next;
@@ -152,15 +193,21 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             header: Some(header),
             token,
             primitive,
-            interface: self.context.seat as u16,
-            to_interface: seat as u16,
+            interface: self.context.interface(),
+            to_interface: parameters.rails().interface(endpoint, seat),
             buffer,
             watch: after.is_some(),
         };
-        let message = self.context.host.send(message, self.clock);
-        if let Some(token) = token {
-            self.context.pending_sends[token as usize].number = message;
-        }
+        let rail = match parameters.protocol.rail_choice(payload, parameters.rails) {
+            RailChoice::First => 0,
+            RailChoice::Next => {
+                let next = (self.account.next_rail + 1) % parameters.rails;
+                std::mem::replace(&mut self.account.next_rail, next)
+            }
+            RailChoice::All => return self.post_parts(message, header),
+        };
+        let Some(message) = self.context.send_by(rail, message, self.clock) else { return };
+        self.context.set_number(token, message);
         if let Some(after) = after {
             self.record_post(message, number, after, (envelope.kind(), payload));
         }
@@ -192,7 +239,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             unreachable!("messaging asks for what is within the limits only")
         };
         // Each rank of a group is alone at its endpoint, in the first seat.
-        let header = ReplayHeader { envelope, source: self.account.number.0, seat: 0, number: 0 };
+        let header = ReplayHeader::new(envelope, self.account.number, (None, 0));
         self.account.messages_sent += 1;
         self.account.sent += envelope.bytes;
         let token = token.is_awaited().then(|| self.keep(token));
@@ -203,15 +250,13 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             header: Some(header),
             token,
             primitive: Primitive::Write,
-            interface: self.context.seat as u16,
+            interface: self.context.interface(),
             to_interface: 0,
             buffer,
             watch: false,
         };
         let message = self.context.host.send(message, self.clock);
-        if let Some(token) = token {
-            self.context.pending_sends[token as usize].number = message;
-        }
+        self.context.set_number(token, message);
     }
 
     fn accelerator_limit(&self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
@@ -231,12 +276,12 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             operation: Operation::Sum,
             data_type: data_type(allreduce.element).unwrap_or(DataType::Float),
             token: key,
-            interface: self.context.seat as u16,
+            interface: self.context.interface(),
             watch: after.is_some(),
         };
         let number = self.context.host.allreduce(request, self.clock);
         let number = number.expect("messaging asks for what is within the accelerator's limits only");
-        self.context.pending_sends[key as usize].number = number;
+        self.context.set_number(Some(key), number);
         if let Some(after) = after {
             // On paths it is a message of the rank to itself: the accelerator's work is its only stage.
             let rank = self.account.number;

@@ -24,12 +24,14 @@ pub(super) fn parameters() -> RdmaParameters {
             word: Bytes::new(16),
             control_words: 2,
             cell_overhead_cycles: 5,
+            contexts: None,
         },
         receive: ReceiveParameters {
             contexts: 64,
             context_timeout: Span::from_us(200),
             cycles: 2,
             notification: Bytes::new(16),
+            poll: Span::from_ns(20),
         },
         segmentation: SegmentationParameters::Firmware { invocation: Span::from_us(2) },
         reliability: ReliabilityParameters {
@@ -48,6 +50,7 @@ pub(super) fn port() -> HostPortParameters {
         round_trip: Span::from_ns(125),
         burst_words: 16,
         outstanding: 8,
+        stores: None,
     }
 }
 

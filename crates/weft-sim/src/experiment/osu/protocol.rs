@@ -4,7 +4,7 @@ use super::{Benchmark, Layer};
 use crate::assembly;
 use crate::experiment::ExperimentError;
 use weft_machine::Machine;
-use weft_msg::{Algorithm, OneSidedPath, Protocol, Wildcards, collective_name};
+use weft_msg::{Algorithm, OneSidedPath, Protocol, RailsBy, Wildcards, collective_name};
 use weft_trace::op::Collective;
 
 /// The word that stands for every algorithm of software.
@@ -21,6 +21,9 @@ pub(super) fn protocol(machine: &Machine, layer: Layer) -> Result<Protocol, Expe
             eager_buffered: false,
             one_sided: OneSidedPath::Native,
             atomics: OneSidedPath::Native,
+            rails: mpi.rails,
+            rails_by: RailsBy::Interface,
+            stripe_above: mpi.stripe_above,
             algorithms: mpi.algorithms,
             ..Protocol::zero()
         },

@@ -95,6 +95,23 @@ fn progress_rule(machine: &Machine) -> ProgressRule {
     }
 }
 
+/// Refuses what is not told, or not kept, of messages that go by several rails.
+fn check_rails(parameters: &ReplayParameters) -> Result<(), ExperimentError> {
+    let rails = parameters.rails;
+    let what = if parameters.record_from.is_some() {
+        "breakdowns and critical paths follow messages by one interface"
+    } else if parameters.data.is_some() {
+        "--data compares messages that come by one interface"
+    } else if parameters.protocol.algorithms.names(Algorithm::Multicast) {
+        "the algorithm `multicast` sends by one interface"
+    } else {
+        return Ok(());
+    };
+    Err(ExperimentError::input(format!(
+        "{what}, and messaging.rails uses {rails}; add --set messaging.rails=none"
+    )))
+}
+
 impl RankRun {
     /// A run from its beginning, or from where it was saved. `adjust` says what is to be reported.
     pub fn new(
@@ -119,10 +136,14 @@ impl RankRun {
         if region.is_some() {
             (parameters.wanted.regions, parameters.wanted.messages) = (true, true);
         }
+        parameters.rails = assembly::rails(machine, layout).map_err(ExperimentError::input)?;
         adjust(&mut parameters);
+        if parameters.rails > 1 {
+            check_rails(&parameters)?;
+        }
         let seating = parameters.seating().clone();
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
-        assembly::check_interfaces(machine, fullest).map_err(ExperimentError::input)?;
+        assembly::check_interfaces(machine, fullest * parameters.rails).map_err(ExperimentError::input)?;
         let records = parameters.record_from.is_some();
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };

@@ -5,9 +5,11 @@ use super::Layer;
 use serde::{Deserialize, Serialize};
 
 /// The files, in the order of reports.
-const FILES: [&str; 2] = [
+const FILES: [&str; 4] = [
     include_str!("../../../../../validation/exanest.toml"),
     include_str!("../../../../../validation/communication-ip.toml"),
+    include_str!("../../../../../validation/carvnet-riscv.toml"),
+    include_str!("../../../../../validation/bxi2-rails.toml"),
 ];
 
 /// How far the machine's constants rest on the figure of a row.

@@ -1,0 +1,56 @@
+//! Rails of a machine: the interfaces of a host that its ranks use side by side.
+
+use super::AssemblyError;
+use weft_machine::{Fabric, Machine};
+use weft_msg::Rails;
+use weft_topo::{Layout, Topology as _};
+use weft_units::EndpointId;
+
+/// Interfaces of a host that a rank may use: they are few in each machine that has several.
+const MOST: u32 = 64;
+
+/// Interfaces of a host by which the messages of each of its ranks go out: 1, where a rank uses its own only.
+///
+/// # Errors
+/// Interfaces of a host that are of different networks, or of a model that cannot be a rail.
+pub fn rails(machine: &Machine, layout: &Layout) -> Result<u32, AssemblyError> {
+    let count = machine.host.endpoints_per_host;
+    if machine.messaging.protocol.rails == Rails::None || count == 1 {
+        return Ok(1);
+    }
+    let refuse = |why: String| Err(AssemblyError::Rails(why));
+    if count > MOST {
+        return refuse(format!("{count} interfaces are more than a rank can use; write at most {MOST}"));
+    }
+    if matches!(machine.fabric, Fabric::Ideal(_)) {
+        return refuse("endpoints of the ideal network share no switch; set fabric.kind=packet".to_owned());
+    }
+    if !machine.nic.model().is_rail() {
+        return refuse("the interface of this machine cannot be a rail; set nic.model=overheads".to_owned());
+    }
+    for first in (0..layout.endpoints()).step_by(count as usize) {
+        let mut host = (first..first + count).map(EndpointId);
+        let of = |endpoint| {
+            let (switch, port) = layout.attachment(endpoint);
+            (switch, layout.link_class(switch, port))
+        };
+        let own = of(EndpointId(first));
+        if let Some(other) = host.find(|endpoint| of(*endpoint) != own) {
+            let classes = layout.link_classes();
+            let place = |endpoint| {
+                let (switch, class) = of(endpoint);
+                let (endpoint, switch) = (layout.endpoint_name(endpoint), layout.switch_name(switch));
+                format!("endpoint {endpoint} at {switch} by a link `{}`", classes[usize::from(class.0)])
+            };
+            let why = format!(
+                "host {} has {}, and {}; rails are interfaces of one network, at one switch: choose \
+                 host.endpoints_per_host so that the endpoints of a host hang off one switch",
+                first / count,
+                place(EndpointId(first)),
+                place(other),
+            );
+            return refuse(why);
+        }
+    }
+    Ok(count)
+}
