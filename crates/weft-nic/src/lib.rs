@@ -3,7 +3,8 @@
 //! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
 //! into packets, and hands over those of others when they have arrived whole.
 //!
-//! There are two models behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is made
+//! There are models behind one trait, [`Nic`]. [`OverheadsNic`] has overheads, [`PortalsNic`] the transport of BXI
+//! machines as well. [`ExanetNic`] is made
 //! of the blocks of the ExaNet interface, each in the module of its name: plain data whose methods take the
 //! time and answer with times, so that each can be tested, and compared with hardware, alone.
 
@@ -21,11 +22,13 @@ pub mod memory_path;
 mod observer;
 mod overheads;
 pub mod packetizer;
+pub mod portals;
 pub mod rdma;
 pub mod reliability;
 pub mod segmentation;
 pub mod server;
 pub mod transition;
+pub mod transport;
 
 pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
@@ -36,4 +39,5 @@ pub use host::{
 };
 pub use hosted::Hosted;
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
+pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};
 pub use overheads::{OverheadsNic, OverheadsParameters, OverheadsTimer};
