@@ -8,10 +8,12 @@
 
 mod exanet;
 mod overheads;
+mod portals;
 mod rdma;
 
 pub use exanet::ExanetNic;
 pub use overheads::OverheadsNic;
+pub use portals::PortalsNic;
 pub use rdma::Rdma;
 
 use super::diagnostic::Problem;
@@ -26,7 +28,8 @@ use weft_units::{Bytes, Clock, Span};
 section! {
     /// The network interface.
     struct RawNic {
-        /// The model: `overheads` per message and per packet, or `exanet`, the blocks of TR-488.
+        /// The model: `overheads` per message and per packet, `exanet`, the blocks of TR-488, or `portals`, the
+        /// transport of BXI.
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
@@ -63,6 +66,8 @@ section! {
         memory: Option<rdma::RawMemory>,
         /// Exanet: reductions without processors.
         allreduce: Option<rdma::RawAllreduce>,
+        /// Portals: end-to-end reliability.
+        transport: Option<portals::RawTransport>,
     }
 }
 
@@ -193,6 +198,8 @@ interfaces! {
     Overheads = "overheads": OverheadsNic;
     /// Block by block.
     Exanet = "exanet": ExanetNic;
+    /// Commands, events and the transport of BXI.
+    Portals = "portals": PortalsNic;
 }
 
 section! {

@@ -14,7 +14,7 @@ use super::interface::NetworkInterface;
 use super::match_list::{EntryNumber, ListKind};
 use super::memory::Memory;
 use super::portal_table::UnexpectedHeader;
-use super::request::{Action, Header, Outgoing, Request, Response};
+use super::request::{Action, Header, Outgoing, ProcessId, Request, Response};
 
 /// What a search of the unexpected headers does with those that it finds (`ptl_search_op_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +58,11 @@ impl NetworkInterface {
         }
         self.run_triggered(memory);
         searched
+    }
+
+    /// Sends a response of another's making, to a request that never came to the table.
+    pub fn refuse(&mut self, initiator: ProcessId, response: Response) {
+        self.send(Outgoing::Response(initiator, response));
     }
 
     fn carry_out(&mut self, request: &Request, memory: &mut impl Memory) -> (u32, Result<Done, Outcome>) {

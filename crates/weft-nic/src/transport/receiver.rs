@@ -54,14 +54,17 @@ impl Receiver {
         parameters: &TransportParameters,
     ) -> Verdict {
         let begins = sequence.number == 0 || id.kind.unordered && sequence.number < parameters.window;
-        match self.flows.get(&id) {
-            Some(flow) if flow.opening == sequence.opening => {}
-            Some(flow) if !begins || !is_newer(sequence.opening, flow.opening) => return Verdict::Drop,
-            None if !begins || !self.has_room(now, parameters) => return Verdict::Drop,
-            _ => {
-                let (opening, beyond) = (sequence.opening, BTreeSet::new());
-                self.flows.insert(id, Flow { opening, expected: 0, beyond, used: now });
+        let known = self.flows.get(&id).map(|flow| flow.opening);
+        if known != Some(sequence.opening) {
+            let opens = match known {
+                Some(opening) => is_newer(sequence.opening, opening),
+                None => self.has_room(now, parameters),
+            };
+            if !begins || !opens {
+                return Verdict::Drop;
             }
+            let (opening, beyond) = (sequence.opening, BTreeSet::new());
+            self.flows.insert(id, Flow { opening, expected: 0, beyond, used: now });
         }
         let Some(flow) = self.flows.get_mut(&id) else { return Verdict::Drop };
         flow.used = now;

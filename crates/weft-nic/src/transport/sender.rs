@@ -167,13 +167,19 @@ impl<P: Copy> Sender<P> {
     pub fn acknowledged(&mut self, flow: FlowId, sequence: Sequence, now: Time) -> Option<P> {
         let known = self.flows.get_mut(&flow)?;
         let place = known.place(sequence)?;
-        let Outstanding { packet, deadline, repeated, .. } = known.outstanding.get_mut(place)?.take()?;
+        let Outstanding { packet, deadline, .. } = known.outstanding.get_mut(place)?.take()?;
         known.used = now;
-        while let Some(None) = known.outstanding.front() {
-            known.outstanding.pop_front();
+        if place == 0 {
+            while let Some(None) = known.outstanding.front() {
+                known.outstanding.pop_front();
+            }
+            // The next one may have been repeated in vain, behind this one: it begins anew.
+            if let (false, Some(Some(next))) = (flow.kind.unordered, known.outstanding.front_mut()) {
+                next.repeated = 0;
+            }
         }
         self.outstanding -= 1;
-        if let Some(deadline) = deadline.filter(|_| repeated > 0) {
+        if let Some(deadline) = deadline {
             self.later.remove(&(deadline, flow, sequence));
         }
         if self.outstanding == 0 {
@@ -191,8 +197,10 @@ impl<P: Copy> Sender<P> {
         let mut failed = Vec::new();
         while let Some((_, flow, sequence)) = self.take_due(now) {
             let Some(known) = self.flows.get_mut(&flow) else { continue };
+            // Of an ordered flow the oldest alone can tell that nothing arrives any more.
+            let decides = flow.kind.unordered || known.place(sequence) == Some(0);
             let Some(packet) = known.find(sequence) else { continue };
-            if packet.repeated < parameters.reliability.repetitions {
+            if !decides || packet.repeated < parameters.reliability.repetitions {
                 packet.deadline = None;
                 self.repeats.push_back((flow, sequence));
             } else {
@@ -250,7 +258,7 @@ impl<P: Copy> Sender<P> {
         while let Some((flow, sequence)) = self.repeats.pop_front() {
             let Some(known) = self.flows.get_mut(&flow) else { continue };
             let Some(outstanding) = known.find(sequence) else { continue };
-            outstanding.repeated += 1;
+            outstanding.repeated = outstanding.repeated.saturating_add(1);
             let deadline = now + parameters.reliability.timeout_after(outstanding.repeated);
             let (packet, sent) = (outstanding.packet, outstanding.sent);
             (outstanding.deadline, outstanding.sent) = (Some(deadline), now);

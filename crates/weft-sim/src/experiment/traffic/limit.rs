@@ -226,7 +226,7 @@ impl Limits {
         let of = |part, block: &str, busy| Limit { part, block: block.to_owned(), place: None, busy };
         // A slow receiver holds nobody up: its packets wait in it.
         let receives = |worked: &Worked| worked.side == Side::Receiver && worked.share() >= BUSY;
-        if matches!(machine.nic, Nic::Overheads(_))
+        if matches!(machine.nic, Nic::Overheads(_) | Nic::Portals(_))
             && !self.blocks.iter().any(receives)
             && let Some(sender) = self.blocks.iter().find(|worked| worked.side == Side::Sender)
             && sender.share() >= LITTLE
@@ -276,7 +276,7 @@ fn worked(
 fn of_block(worked: &Worked, machine: &Machine) -> Limit {
     let firmware = |nic: &Nic| match nic {
         Nic::Exanet(nic) => matches!(nic.rdma.engine.segmentation, SegmentationParameters::Firmware { .. }),
-        Nic::Overheads(_) => false,
+        Nic::Overheads(_) | Nic::Portals(_) => false,
     };
     let (part, block) = match worked.block {
         block if block == Block::Memory.name() => (Part::Host, block),
