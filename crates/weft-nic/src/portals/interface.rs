@@ -19,7 +19,7 @@ use super::match_list::ListKind;
 use super::memory::Memory;
 use super::memory_descriptor::MemoryDescriptor;
 use super::portal_table::{PortalTable, TableEntryOptions};
-use super::request::{Initiator, Outgoing};
+use super::request::{Initiator, Outgoing, ProcessId};
 use super::triggered::{Triggered, TriggeredOperation};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -88,6 +88,11 @@ impl NetworkInterface {
     /// The process, as targets learn it.
     pub fn initiator(&self) -> Initiator {
         self.own
+    }
+
+    /// The process gets another name: with logical addresses, its rank.
+    pub fn rename(&mut self, process: ProcessId) {
+        self.own.process = process;
     }
 
     /// Takes the next message for another interface. None while a bundle is open.
