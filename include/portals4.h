@@ -110,7 +110,8 @@ typedef struct {
     unsigned int features;
 } ptl_ni_limits_t;
 
-typedef enum { PTL_SR_DROP_COUNT, PTL_SR_PERMISSION_VIOLATIONS, PTL_SR_OPERATION_VIOLATIONS, PTL_SR_LAST } ptl_sr_index_t;
+typedef enum { PTL_SR_DROP_COUNT, PTL_SR_PERMISSION_VIOLATIONS, PTL_SR_OPERATION_VIOLATIONS, PTL_SR_LAST }
+ptl_sr_index_t;
 
 /* Portal table. */
 #define PTL_PT_ONLY_USE_ONCE 1u

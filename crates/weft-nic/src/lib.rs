@@ -3,10 +3,10 @@
 //! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
 //! into packets, and hands over those of others when they have arrived whole.
 //!
-//! There are models behind one trait, [`Nic`]. [`OverheadsNic`] has overheads, [`PortalsNic`] the transport of BXI
-//! machines as well. [`ExanetNic`] is made
-//! of the blocks of the ExaNet interface, each in the module of its name: plain data whose methods take the
-//! time and answer with times, so that each can be tested, and compared with hardware, alone.
+//! There are models behind one trait, [`Nic`]. [`OverheadsNic`] has overheads, [`PortalsNic`] the transport
+//! of BXI machines as well. [`ExanetNic`] is made of the blocks of the ExaNet interface, each in the module
+//! of its name: plain data whose methods take the time and answer with times, so that each can be tested, and
+//! compared with hardware, alone.
 
 pub mod allreduce;
 pub mod data;
@@ -39,5 +39,5 @@ pub use host::{
 };
 pub use hosted::Hosted;
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
-pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};
 pub use overheads::{OverheadsNic, OverheadsParameters, OverheadsTimer};
+pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};

@@ -52,8 +52,8 @@ pub fn on_endpoint(call: impl FnOnce(&mut Endpoint) -> Result<(), c_int>) -> c_i
     }
 }
 
-/// Runs a call on the interface that an object of this kind belongs to, with the object's number; then sends what it
-/// has to send.
+/// Runs a call on the interface that an object of this kind belongs to, with the object's number; then sends
+/// what it has to send.
 pub fn on_object(object: u32, kind: Kind, call: impl FnOnce(&mut Open, u32) -> Result<u32, c_int>) -> c_int {
     on_endpoint(|endpoint| {
         let (slot, number) = parts(object, kind)?;
@@ -206,7 +206,8 @@ unsafe extern "C" fn PtlNIInit(
 ) -> c_int {
     on_endpoint(|endpoint| {
         let one_of = |a, b| (options & a == 0) != (options & b == 0);
-        let kinds = one_of(abi::NI_MATCHING, abi::NI_NO_MATCHING) && one_of(abi::NI_LOGICAL, abi::NI_PHYSICAL);
+        let kinds =
+            one_of(abi::NI_MATCHING, abi::NI_NO_MATCHING) && one_of(abi::NI_LOGICAL, abi::NI_PHYSICAL);
         if !(interface == 0 || interface == abi::ANY) || !kinds || ni.is_null() {
             return Err(abi::ARG_INVALID);
         }
@@ -529,13 +530,25 @@ unsafe extern "C" fn PtlLEAppend(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlMESearch(ni: u32, portal: u32, me: *const Me, how: c_int, word: *mut c_void) -> c_int {
+unsafe extern "C" fn PtlMESearch(
+    ni: u32,
+    portal: u32,
+    me: *const Me,
+    how: c_int,
+    word: *mut c_void,
+) -> c_int {
     // SAFETY: as the standard says.
     unsafe { search((ni, portal, how), get(me).copied(), (word, true)) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlLESearch(ni: u32, portal: u32, le: *const Le, how: c_int, word: *mut c_void) -> c_int {
+unsafe extern "C" fn PtlLESearch(
+    ni: u32,
+    portal: u32,
+    le: *const Le,
+    how: c_int,
+    word: *mut c_void,
+) -> c_int {
     // SAFETY: as the standard says.
     unsafe { search((ni, portal, how), get(le).map(matching), (word, false)) }
 }
@@ -656,15 +669,14 @@ unsafe extern "C" fn PtlEQPoll(
         }
         // SAFETY: as the standard says.
         let queues = unsafe { std::slice::from_raw_parts(queues, size as usize) };
-        // SAFETY: as the standard says.
-        match wait_for(endpoint, timeout, |own| unsafe { take_event(own, queues, event) })? {
-            Some((place, lost)) => {
-                // SAFETY: as the standard says.
-                unsafe { put(which, place as u32) }?;
-                lost_or_ok(lost)
-            }
-            None => Err(abi::EQ_EMPTY),
-        }
+        let look = |own: &mut Endpoint| {
+            // SAFETY: likewise.
+            unsafe { take_event(own, queues, event) }
+        };
+        let (place, lost) = wait_for(endpoint, timeout, look)?.ok_or(abi::EQ_EMPTY)?;
+        // SAFETY: likewise.
+        unsafe { put(which, place as u32) }?;
+        lost_or_ok(lost)
     })
 }
 
@@ -762,7 +774,8 @@ pub fn counting_event(event: CtEvent) -> CountingEvent {
 #[unsafe(no_mangle)]
 extern "C" fn PtlCTSet(counting: u32, value: CtEvent) -> c_int {
     on_object(counting, Kind::Counting, |open, number| {
-        let set = open.interface.set_counting(CountingHandle(number), counting_event(value), &mut ProcessMemory);
+        let set =
+            open.interface.set_counting(CountingHandle(number), counting_event(value), &mut ProcessMemory);
         set.map_err(abi::code).map(|()| 0)
     })
 }

@@ -98,7 +98,8 @@ impl Carrier {
         while let Some((to, tag, bytes)) = self.outbox.pop_front() {
             let context = self.take_context();
             let (place, length) = (bytes.as_ptr().cast(), bytes.len());
-            // SAFETY: the rank is open; the bytes do not move while the vector is in the map, until completion.
+            // SAFETY: the rank is open; the bytes do not move while the vector is in the map, until
+            // completion.
             let status = unsafe {
                 weft_send(self.rank, to, tag, place, length, 0, TAGGED | COMPLETION, context as *mut c_void)
             };
@@ -161,7 +162,8 @@ impl Carrier {
         if let Some(arrival) = of_source.iter_mut().find(|arrival| arrival.missing == Some(number)) {
             arrival.missing = None;
             let (Outgoing::Request(_, weft_nic::portals::request::Request { data, .. })
-            | Outgoing::Response(_, weft_nic::portals::request::Response { data, .. })) = &mut arrival.message;
+            | Outgoing::Response(_, weft_nic::portals::request::Response { data, .. })) =
+                &mut arrival.message;
             *data = bytes;
         }
     }

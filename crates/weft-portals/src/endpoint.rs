@@ -73,7 +73,13 @@ impl Endpoint {
             }
             (weft_number(rank), weft_count(rank))
         };
-        Some(Endpoint { rank, number, count, carrier: Carrier::new(rank), interfaces: [const { None }; KINDS] })
+        Some(Endpoint {
+            rank,
+            number,
+            count,
+            carrier: Carrier::new(rank),
+            interfaces: [const { None }; KINDS],
+        })
     }
 
     /// Virtual time, in ms.

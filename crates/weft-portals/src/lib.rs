@@ -5,13 +5,17 @@
 //!                                    │
 //!                                    └──► carrier ──► weft_send, weft_receive ──► the virtual device
 //! ```
-//! The objects of the standard are those of [`weft_nic::portals`]; here they are joined to the process's memory and to
-//! the network. Entries that a search has looked at are charged to the rank's clock (`weft_search`).
+//! The objects of the standard are those of [`weft_nic::portals`]; here they are joined to the process's
+//! memory and to the network. Entries that a search has looked at are charged to the rank's clock
+//! (`weft_search`).
 //!
 //! # Not modelled
 //! Progress without the target: a message is matched when its process calls a function of this library.
 
-#![expect(unsafe_code, reason = "a C interface: callers answer for the pointers that they pass, as the standard says")]
+#![expect(
+    unsafe_code,
+    reason = "a C interface: callers answer for the pointers that they pass, as the standard says"
+)]
 
 mod abi;
 mod calls;

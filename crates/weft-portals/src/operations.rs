@@ -48,7 +48,12 @@ fn place(descriptor: u32, offset: u64) -> Result<Place, c_int> {
 }
 
 /// An operation on a target, of the kind that its places and action say.
-fn operation(open: &Open, target: Target, action: Action, places: (Option<Place>, Option<Place>)) -> Operation {
+fn operation(
+    open: &Open,
+    target: Target,
+    action: Action,
+    places: (Option<Place>, Option<Place>),
+) -> Operation {
     Operation {
         action,
         from: places.0,
@@ -340,7 +345,8 @@ fn on_counting(
             return Err(abi::ARG_INVALID);
         }
         let operation = make(CountingHandle(parts(counting, Kind::Counting)?.1));
-        let result = open.interface.trigger((CountingHandle(number), threshold), operation, &mut ProcessMemory);
+        let result =
+            open.interface.trigger((CountingHandle(number), threshold), operation, &mut ProcessMemory);
         result.map_err(abi::code).map(|()| 0)
     })
 }

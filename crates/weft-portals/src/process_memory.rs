@@ -11,7 +11,8 @@ impl Memory for ProcessMemory {
         if start.is_null() || length > isize::MAX as usize {
             return None;
         }
-        // SAFETY: the program has bound or appended this memory, and keeps it until it releases or unlinks that.
+        // SAFETY: the program has bound or appended this memory, and keeps it until it releases or unlinks
+        // that.
         Some(unsafe { std::slice::from_raw_parts(start, length) }.to_vec())
     }
 

@@ -25,7 +25,6 @@ pub struct Completion {
 
 pub const ANY_SOURCE: u32 = u32::MAX;
 pub const TAGGED: u64 = 1 << 0;
-pub const INJECT: u64 = 1 << 2;
 pub const COMPLETION: u64 = 1 << 3;
 pub const SENT: u64 = 1 << 16;
 pub const RECEIVED: u64 = 1 << 17;

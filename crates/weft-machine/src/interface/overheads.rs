@@ -11,7 +11,8 @@ use weft_topo::MessageClasses;
 use weft_units::{Bytes, Span};
 
 /// The limits of real processes at an interface that has no blocks: those of TR-488 §5.1 and §4.4.
-pub(super) const PROCESS_LIMITS: ProcessLimits = ProcessLimits { interfaces: 64, pages: 64, small: Bytes::new(64) };
+pub(super) const PROCESS_LIMITS: ProcessLimits =
+    ProcessLimits { interfaces: 64, pages: 64, small: Bytes::new(64) };
 
 /// The interface as overheads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! The keys of `[nic]` for the Portals interface of BXI machines.
 //!
-//! The costs of commands, packets and events are those of the overheads interface, under the same keys: a machine
-//! may name either model. `[nic.transport]` is its own.
+//! The costs of commands, packets and events are those of the overheads interface, under the same keys: a
+//! machine may name either model. `[nic.transport]` is its own.
 
 use super::overheads::{Costs, PROCESS_LIMITS};
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RawNic};
@@ -21,8 +21,8 @@ const LARGEST_PACKET: Bytes = Bytes::new(9 << 10);
 section! {
     /// End-to-end reliability.
     struct RawTransport {
-        /// Whether messages go by ordered flows, where the routing keeps the packets of a pair in order: packets
-        /// that come out of order all the same are then dropped, and repeated.
+        /// Whether messages go by ordered flows, where the routing keeps the packets of a pair in order:
+        /// packets that come out of order all the same are then dropped, and repeated.
         ordered: Entry<bool>,
         /// From sending a packet to its first repetition.
         timeout: Entry<Span>,
@@ -96,8 +96,8 @@ impl InterfaceModel for PortalsNic {
         true
     }
 
-    /// The interface takes or drops whatever comes. The acknowledgements that it owes have a place: as many as its
-    /// table of flows and their windows allow.
+    /// The interface takes or drops whatever comes. The acknowledgements that it owes have a place: as many
+    /// as its table of flows and their windows allow.
     fn message_classes(&self, virtual_channels: u32) -> MessageClasses {
         MessageClasses::consumed(virtual_channels)
     }
@@ -146,7 +146,8 @@ impl FromSection for PortalsNic {
                 reader.report(count.location, problem);
             }
         }
-        if transport.longest_timeout.value < transport.timeout.value || transport.timeout.value == Span::ZERO {
+        if transport.longest_timeout.value < transport.timeout.value || transport.timeout.value == Span::ZERO
+        {
             let problem = Problem::new(
                 format!("the longest time-out is {}", transport.longest_timeout.value),
                 format!("and the first one {}", transport.timeout.value),

@@ -46,7 +46,13 @@ impl AtomicOperation {
         match data_type {
             DataType::Float | DataType::Double => !matches!(
                 self,
-                O::LogicalOr | O::LogicalAnd | O::LogicalXor | O::BitOr | O::BitAnd | O::BitXor | O::MaskedSwap
+                O::LogicalOr
+                    | O::LogicalAnd
+                    | O::LogicalXor
+                    | O::BitOr
+                    | O::BitAnd
+                    | O::BitXor
+                    | O::MaskedSwap
             ),
             DataType::FloatComplex | DataType::DoubleComplex => {
                 matches!(self, O::Sum | O::Product | O::Swap | O::SwapIfEqual | O::SwapIfNotEqual)
@@ -199,7 +205,12 @@ macro_rules! complexes {
 
 complexes!(f32 f64);
 
-fn each<T: Element>(memory: &mut [u8], data: &[u8], operand: &[u8], (operation, width): (AtomicOperation, usize)) {
+fn each<T: Element>(
+    memory: &mut [u8],
+    data: &[u8],
+    operand: &[u8],
+    (operation, width): (AtomicOperation, usize),
+) {
     use AtomicOperation as O;
     let compared = T::read(operand.get(..width).unwrap_or_default());
     for (place, with) in memory.chunks_exact_mut(width).zip(data.chunks_exact(width)) {

@@ -171,7 +171,8 @@ impl NetworkInterface {
                 let event = Event::new(kind, outcome);
                 self.report(queue, Event { user: pending.word, list, moved, remote_offset, ..event });
             }
-            let counts = if pending.replies { options.counts_replies } else { options.counts_acknowledgements };
+            let counts =
+                if pending.replies { options.counts_replies } else { options.counts_acknowledgements };
             if counts && !silent {
                 let completed = pending.acknowledgement == Acknowledgement::Completed && !pending.replies;
                 // Without the bytes that were moved, those that were sent are counted.
@@ -206,8 +207,7 @@ fn elements_fit(how: AtomicOperation, of: DataType, operation: &Operation) -> bo
     let width = of.width() as u64;
     let whole = operation.length.is_multiple_of(width);
     // A swap that compares or masks is of one element.
-    let operand = !how.takes_operand()
-        || operation.length == width && operation.operand.len() >= of.width();
+    let operand = !how.takes_operand() || operation.length == width && operation.operand.len() >= of.width();
     let swaps = how == AtomicOperation::Swap || how.takes_operand();
     let fetches = matches!(operation.action, Action::FetchAtomic(..));
     how.is_for(of) && whole && operand && (!swaps || fetches)

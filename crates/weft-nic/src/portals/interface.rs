@@ -5,8 +5,9 @@
 //!   process ───┤ event queues, counting events ◄── both
 //!              └ portal table, lists ── target ◄─ request
 //! ```
-//! Pure logic: it knows neither network nor time. Whoever owns it carries its [outgoing](NetworkInterface::outgoing)
-//! messages, hands it those that come, and charges the time of the entries that were searched.
+//! Pure logic: it knows neither network nor time. Whoever owns it carries its
+//! [outgoing](NetworkInterface::outgoing) messages, hands it those that come, and charges the time of the
+//! entries that were searched.
 
 use super::counting_event::CountingEvent;
 use super::entry::{Entry, Linked};

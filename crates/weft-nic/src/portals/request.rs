@@ -30,7 +30,7 @@ impl ProcessId {
 pub struct Initiator {
     /// The process.
     pub process: ProcessId,
-    /// Its user.
+    /// The user that the process is of.
     pub user: u32,
 }
 
@@ -66,7 +66,7 @@ pub enum Acknowledgement {
 pub struct Header {
     /// The initiator.
     pub initiator: Initiator,
-    /// What is to be done.
+    /// The action at the target.
     pub action: Action,
     /// The index of the portal table.
     pub portal: u32,

@@ -16,7 +16,7 @@ use super::memory::Memory;
 use super::portal_table::UnexpectedHeader;
 use super::request::{Action, Header, Outgoing, ProcessId, Request, Response};
 
-/// What a search of the unexpected headers does with those that it finds (`ptl_search_op_t`).
+/// The fate of the unexpected headers that a search finds (`ptl_search_op_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Search {
     /// `PTL_SEARCH_ONLY`: they stay.
@@ -76,7 +76,8 @@ impl NetworkInterface {
         let Some((list, number)) = found else {
             return (searched, Err(self.no_room(header.portal)));
         };
-        let Some(linked) = self.table.get_mut(header.portal).ok().and_then(|e| e.list(list).get(number)) else {
+        let Some(linked) = self.table.get_mut(header.portal).ok().and_then(|e| e.list(list).get(number))
+        else {
             return (searched, Err(Outcome::Dropped));
         };
         let (entry, used) = (linked.entry.clone(), linked.used);

@@ -73,7 +73,8 @@ impl Node {
     }
 
     fn kinds(&mut self) -> Vec<EventKind> {
-        std::iter::from_fn(|| self.interface.take_event(self.queue).ok().map(|(event, _)| event.kind)).collect()
+        std::iter::from_fn(|| self.interface.take_event(self.queue).ok().map(|(event, _)| event.kind))
+            .collect()
     }
 }
 

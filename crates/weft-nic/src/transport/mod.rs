@@ -7,17 +7,19 @@
 //!     └ outstanding ◄──────────── acknowledgement ─────────────┴────────────────┘
 //!          └ time-out ── the same packet again ─►              damaged, out of order: dropped in silence
 //! ```
-//! There is no negative acknowledgement. What was taken before is acknowledged again: its acknowledgement may be
-//! lost, and without another one the sender would repeat it for ever.
+//! There is no negative acknowledgement. What was taken before is acknowledged again: its acknowledgement may
+//! be lost, and without another one the sender would repeat it for ever.
 //!
 //! # Flows come and go
-//! A sender begins a flow with sequence number 0 under a number of its own, the opening, and ends it when it has
-//! been idle for [`TransportParameters::idle`]: the next packet opens it anew. A receiver forgets a flow that has
-//! been idle for twice as long. So both tables are bounded, and the two never disagree, as long as no packet is on
-//! its way for longer than the idle time.
+//! A sender begins a flow with sequence number 0 under a number of its own, the opening, and ends it when it
+//! has been idle for [`TransportParameters::idle`], or when its table is full and all of the flow is
+//! acknowledged: the next packet opens it anew. A receiver forgets a flow that has been idle for twice as
+//! long. So both tables are bounded, and the two never disagree, as long as no packet is on its way for
+//! longer than the idle time.
 //!
 //! # Source
-//! RED-SEA D1.4 §2.2, Fig. 4 and 5. Time-outs, windows, table sizes and the opening are ours: the text has none.
+//! RED-SEA D1.4 §2.2, Fig. 4 and 5. Time-outs, windows, table sizes and the opening are ours: the text has
+//! none.
 //!
 //! # Not modelled
 //! The bits of CRC and FCS: a packet that a link has damaged fails one of them, always.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_units::Time;
 
-/// What becomes of a packet that has passed its checks.
+/// The fate of a packet that has passed its checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It is taken, and acknowledged.

@@ -28,7 +28,9 @@ struct Flow<P> {
 impl<P> Flow<P> {
     fn place(&self, sequence: Sequence) -> Option<usize> {
         let first = self.next - self.outstanding.len() as u32;
-        (sequence.opening == self.opening).then(|| sequence.number.checked_sub(first))?.map(|place| place as usize)
+        (sequence.opening == self.opening)
+            .then(|| sequence.number.checked_sub(first))?
+            .map(|place| place as usize)
     }
 
     fn find(&mut self, sequence: Sequence) -> Option<&mut Outstanding<P>> {
@@ -76,7 +78,7 @@ pub struct Sender<P> {
     /// Deadlines of packets that were repeated.
     later: BTreeSet<(Time, FlowId, Sequence)>,
     repeats: VecDeque<(FlowId, Sequence)>,
-    /// When the timer fires.
+    /// The time at which the timer fires.
     timer: Option<Time>,
     outstanding: usize,
 }
@@ -107,7 +109,7 @@ impl<P: Copy> Sender<P> {
     }
 
     /// Whether a flow has room for another packet.
-    pub fn has_room(&mut self, flow: FlowId, now: Time, parameters: &TransportParameters) -> bool {
+    pub fn has_room(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
         if let Some(known) = self.flows.get(&flow) {
             let is_open = (known.outstanding.len() as u32) < parameters.window && known.next < u32::MAX;
             return is_open || known.outstanding.is_empty();
@@ -115,12 +117,13 @@ impl<P: Copy> Sender<P> {
         if self.flows.len() < parameters.flows as usize {
             return true;
         }
-        self.flows.retain(|_, known| !known.is_over(now, parameters.idle));
+        // Each of these may begin anew at any time: its next opening is a later one.
+        self.flows.retain(|_, known| !known.outstanding.is_empty());
         self.flows.len() < parameters.flows as usize
     }
 
-    /// A packet of a flow that has [room](Sender::has_room) is sent. Returns its number, and the time to set a
-    /// timer for, if none is pending.
+    /// A packet of a flow that has [room](Sender::has_room) is sent. Returns its number, and the time to set
+    /// a timer for, if none is pending.
     pub fn send(
         &mut self,
         flow: FlowId,
@@ -210,7 +213,11 @@ impl<P: Copy> Sender<P> {
         self.forget_acknowledged();
         let next = [self.first.front().map(|of| of.0), self.later.first().map(|of| of.0)];
         let next = next.into_iter().flatten().min();
-        Some(Expired { failed, repeats: !self.repeats.is_empty(), next: next.and_then(|at| self.set_timer(at)) })
+        Some(Expired {
+            failed,
+            repeats: !self.repeats.is_empty(),
+            next: next.and_then(|at| self.set_timer(at)),
+        })
     }
 
     /// Takes the first deadline that has passed.
@@ -249,7 +256,8 @@ impl<P: Copy> Sender<P> {
         !self.repeats.is_empty()
     }
 
-    /// Takes the next packet that is to be sent again, now, and the time to set a timer for, if none is pending.
+    /// Takes the next packet that is to be sent again, now, and the time to set a timer for, if none is
+    /// pending.
     pub fn take_repeat(
         &mut self,
         now: Time,

@@ -1,11 +1,12 @@
-//! A few endpoints around a ring of switches, with the Portals interface and hosts that post what they are told.
+//! A few endpoints around a ring of switches, with the Portals interface and hosts that post what they are
+//! told.
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Payload, Progress, Simulation};
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding, IdealParameters,
-    PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding,
+    IdealParameters, PacketFormat, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{
     FaultParameters, Ideal, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters, OffTimes,
@@ -46,7 +47,7 @@ pub struct Script {
 #[derive(Serialize, Deserialize)]
 pub struct Scripted {
     endpoint: u32,
-    /// When each message came.
+    /// The time at which each message came.
     times: Vec<(u32, Time)>,
 }
 
@@ -196,10 +197,7 @@ fn build(
     initial
 }
 
-fn host(
-    endpoint: EndpointId,
-    shared: &NicParameters<PortalsParameters, Script>,
-) -> PortalsNic<Scripted> {
+fn host(endpoint: EndpointId, shared: &NicParameters<PortalsParameters, Script>) -> PortalsNic<Scripted> {
     <PortalsNic<Scripted> as Nic<Scripted>>::new(
         Scripted { endpoint: endpoint.0, times: Vec::new() },
         endpoint,
@@ -253,7 +251,7 @@ pub fn unfinished(run: &Run) -> (usize, usize) {
     each.fold((0, 0), |sum, (out, into)| (sum.0 + out, sum.1 + into))
 }
 
-/// When a message alone on a network of latency and no rate is noticed.
+/// The time at which a message alone on a network of latency and no rate is noticed.
 pub fn alone(bytes: Bytes, latency: Span) -> Time {
     let script = Script { plans: vec![Plan { from: 0, to: 1, at: Time::ZERO, bytes, response: false }] };
     let ideal = IdealParameters { latency, gap: Span::ZERO, rate: None };
@@ -262,7 +260,9 @@ pub fn alone(bytes: Bytes, latency: Span) -> Time {
     assert_eq!(run.run_until(Time::NEVER, &AtomicBool::new(false)), Progress::Dry);
     let times: Vec<_> = run
         .sites()
-        .flat_map(|(_, site)| site.interfaces().flat_map(|(_, nic)| nic.host.times.clone()).collect::<Vec<_>>())
+        .flat_map(|(_, site)| {
+            site.interfaces().flat_map(|(_, nic)| nic.host.times.clone()).collect::<Vec<_>>()
+        })
         .collect();
     let [(0, time)] = times[..] else { panic!("{times:?}") };
     time

@@ -1,12 +1,13 @@
-//! Messages through the Portals interface over links that lose, damage, copy and delay packets: every message arrives
-//! once and whole, or its sender is told; the same for any number of threads, and from a saved state.
+//! Messages through the Portals interface over links that lose, damage, copy and delay packets: every message
+//! arrives once and whole, or its sender is told; the same for any number of threads, and from a saved state.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod machine;
 
 use machine::{
-    ENDPOINTS, NONE, Outcome, Plan, Script, alone, begin, faulty_link, outcomes, parameters, resume, unfinished,
+    ENDPOINTS, NONE, Outcome, Plan, Script, alone, begin, faulty_link, outcomes, parameters, resume,
+    unfinished,
 };
 use proptest::prelude::*;
 use weft_engine::Progress;
@@ -123,8 +124,8 @@ fn a_dead_way_is_told_of() {
     assert_eq!(outcomes, expected);
 }
 
-/// Catches a cost that is left out or counted twice: a message of one packet, and one of three, alone on a network of
-/// latency and no rate.
+/// Catches a cost that is left out or counted twice: a message of one packet, and one of three, alone on a
+/// network of latency and no rate.
 #[test]
 fn latency_without_load_is_a_closed_form() {
     let p = parameters();

@@ -1,5 +1,5 @@
-//! `osu_fop_latency`, `osu_cas_latency`: rank 0 fetches and adds to eight bytes of rank 1, or compares and swaps
-//! them, and flushes.
+//! `osu_fop_latency`, `osu_cas_latency`: rank 0 fetches and adds to eight bytes of rank 1, or compares and
+//! swaps them, and flushes.
 
 use super::one_sided::{access, setup, sync, teardown};
 use super::repeat::Iteration;

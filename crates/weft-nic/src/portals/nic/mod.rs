@@ -6,15 +6,16 @@
 //!  host ◄─ event ── whole? ◄── receive engine: CRC, FCS, number ◄────────────────────── fabric
 //!                                └─► acknowledgement ─► transmit engine
 //! ```
-//! Every packet is acknowledged, and repeated until it is ([`transport`](crate::transport)). A message is done at its
-//! sender when all its packets are: the interface reads them again from the host's memory until then.
+//! Every packet is acknowledged, and repeated until it is ([`transport`](crate::transport)). A message is
+//! done at its sender when all its packets are: the interface reads them again from the host's memory until
+//! then.
 //!
-//! Matching is not here: simulated ranks match in `weft_msg`, whose costs `messaging.matching_entry` gives per entry,
-//! programs over Portals in [`portals`](crate::portals).
+//! Matching is not here: simulated ranks match in `weft_msg`, whose costs `messaging.matching_entry` gives
+//! per entry, programs over Portals in [`portals`](crate::portals).
 //!
 //! # Deadlock
-//! An interface consumes whatever arrives. It owes acknowledgements only for packets that peers have outstanding: at
-//! most a window for each flow, and its table of flows is bounded.
+//! An interface consumes whatever arrives. It owes acknowledgements only for packets that peers have
+//! outstanding: at most a window for each flow, and its table of flows is bounded.
 //!
 //! # Source
 //! RED-SEA D1.4 §2.2 (transport), §11.1.3 (generation queues per user buffer take turns).
@@ -28,8 +29,8 @@ mod packet;
 mod transmit;
 
 use crate::host::{
-    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Offer, Primitive,
-    Side,
+    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Offer,
+    Primitive, Side,
 };
 use crate::hosted::Hosted;
 use crate::observer::{Block, Observer, Stage};
@@ -298,10 +299,9 @@ impl<H: Host> PortalsNic<H> {
         if watch {
             let (endpoint, source, message) = (context.endpoint(), from, number);
             let began = Time::from_ps(done.as_ps() - parameters.interface.receive_packet.as_ps());
-            for (block, came, began, ended) in [
-                (Block::ReceiveEngine, context.now(), began, done),
-                (Block::EventWrite, done, done, noticed),
-            ] {
+            for (block, came, began, ended) in
+                [(Block::ReceiveEngine, context.now(), began, done), (Block::EventWrite, done, done, noticed)]
+            {
                 context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
             }
         }
@@ -321,7 +321,9 @@ impl<H: Host> PortalsNic<H> {
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let now = context.now();
-        let Some(expired) = self.transmit.sender.expired(now, &parameters.interface.transport) else { return };
+        let Some(expired) = self.transmit.sender.expired(now, &parameters.interface.transport) else {
+            return;
+        };
         if let Some(next) = expired.next {
             context.set_timer(next, PortalsTimer::Retransmission);
         }
@@ -345,8 +347,7 @@ impl<H: Host> PortalsNic<H> {
         (pace, context): (Option<Span>, &mut InterfaceContext<'_, '_, Self>),
     ) -> Packet {
         let (endpoint, now, block) = (context.endpoint(), context.now(), Block::TransmitEngine);
-        let supplied =
-            watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
+        let supplied = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
         piece.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
         if let Some(sequence) = sequence.filter(|_| piece.watch)
             && let Some(kept) = self.transmit.sender.packet_mut(FlowId { peer: to, kind }, sequence)

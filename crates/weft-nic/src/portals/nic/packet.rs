@@ -64,7 +64,11 @@ mod tests {
     proptest! {
         /// Catches fields that overlap.
         #[test]
-        fn a_header_is_read_as_it_was_written(kind in 0u8..8, opening in 0u32..1 << OPENING_BITS, number: u32) {
+        fn a_header_is_read_as_it_was_written(
+            kind in 0u8..8,
+            opening in 0u32..1 << OPENING_BITS,
+            number: u32,
+        ) {
             let (kind, sequence) = (FlowKind::from_bits(kind), Sequence { opening, number });
             let ends = Addressing { source: EndpointId(1), destination: EndpointId(2), message: 3 };
             let mut packet = Packet::new(ends, 64, pack(kind, sequence), Part::Whole);

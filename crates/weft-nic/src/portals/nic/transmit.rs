@@ -17,7 +17,7 @@ pub(super) struct Outgoing {
     pub number: u32,
     pub bytes: Bytes,
     pub sent: Bytes,
-    /// When its first packet may go.
+    /// The time from which its first packet may go.
     pub posted: Time,
     pub kind: FlowKind,
     pub token: Option<u32>,
@@ -69,7 +69,12 @@ pub(super) struct Answer {
 pub(super) enum Next {
     Answer(Answer),
     Repeat(Repeat<Piece>, Option<Time>),
-    Data { outgoing: Outgoing, piece: Piece, sequence: Option<(Sequence, Option<Time>)>, last: bool },
+    Data {
+        outgoing: Outgoing,
+        piece: Piece,
+        sequence: Option<(Sequence, Option<Time>)>,
+        last: bool,
+    },
     /// Nothing before this time.
     NotBefore(Time),
 }
@@ -191,7 +196,7 @@ impl Transmit {
             let outgoing = &self.queue[place];
             let (part, bytes) = outgoing.next_piece(parameters.payload);
             let flow = FlowId { peer: outgoing.to, kind: outgoing.kind };
-            let is_free = outgoing.is_for_group() || self.sender.has_room(flow, now, &parameters.transport);
+            let is_free = outgoing.is_for_group() || self.sender.has_room(flow, &parameters.transport);
             if is_free && admits(DATA, part, bytes) {
                 found = Some(place);
                 break;
