@@ -555,7 +555,7 @@ fn a_portals_program_runs_over_links_that_lose_packets() {
     let program = portals();
     let said = |sets: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
-        command.args(["run", "--quiet", "-m", "bxi3-fattree", "-n", "2", "--wall-limit", "100s"]);
+        command.args(["run", "--quiet", "-m", "bxi3-fattree", "--set", "nic.model=portals", "-n", "2"]);
         let output = command.args(sets).arg("--").arg(&program).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{:?}", texts(&output));
         texts(&output).0
