@@ -224,6 +224,10 @@ ptrdiff_t weft_poll(weft_rank *rank, weft_completion *completions, size_t count)
 // A hint that the program has nothing to do but to wait (what sched_yield says).
 void weft_yield(weft_rank *rank);
 
+// For libraries that match messages themselves: charges the search of so many list entries, each at the
+// machine's `messaging.matching_entry`.
+void weft_search(weft_rank *rank, uint64_t entries);
+
 // Lets peers of the job reach memory. They name it by `key` and virtual address. `key` is
 // taken as given where it is not UINT64_MAX, and chosen otherwise.
 int weft_register(weft_rank *rank, void *base, size_t length, uint64_t access, uint64_t *key);

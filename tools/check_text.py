@@ -207,7 +207,9 @@ def long_signatures(text: str) -> Found:
     """Functions with too many parameters. A foreign interface is as its standard has it."""
     code = without_text(text)
     for match in re.finditer(r"^[^\n]*?\bfn (\w+)\s*(<[^(]*>)?\(", code, re.MULTILINE):
-        if re.search(r"\bextern\b", match[0]):
+        blocks = list(re.finditer(r"^[^\n]*\bextern\b[^\n(]*\{$", code[: match.start()], re.MULTILINE))
+        in_block = blocks and "\n}" not in code[blocks[-1].end() : match.start()]
+        if in_block or re.search(r"\bextern\b", match[0]):
             continue
         own = [
             part

@@ -535,6 +535,38 @@ fn an_interface_program_runs_without_mpi_and_beside_another() {
     assert_eq!(said[0].lines().count(), 5, "{}", said[0]);
 }
 
+/// A program over Portals, built with the libraries beside the command.
+fn portals() -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("portals_ping_pong");
+    let deps = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(root().join("include"));
+    compiler.arg(root().join("examples/portals_ping_pong.c")).arg("-o").arg(&program);
+    compiler.args(["libportals.so", "libweft_client.so"].map(|library| deps.join(library)));
+    compiler.arg(format!("-Wl,-rpath,{}", deps.display()));
+    assert!(compiler.status().unwrap().success());
+    program
+}
+
+/// Catches a Portals program that does not run, whose times differ from run to run, and links that lose
+/// packets without a repair.
+#[test]
+fn a_portals_program_runs_over_links_that_lose_packets() {
+    let program = portals();
+    let said = |sets: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.args(["run", "--quiet", "-m", "bxi3-fattree", "--set", "nic.model=portals", "-n", "2"]);
+        let output = command.args(sets).arg("--").arg(&program).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{:?}", texts(&output));
+        texts(&output).0
+    };
+    let plain = said(&[]);
+    assert_eq!(plain, said(&[]));
+    let lossy = said(&["--set", "faults=[{drop=2000, corrupt=2000}]"]);
+    assert_ne!(plain, lossy);
+    assert_eq!((plain.lines().count(), lossy.lines().count()), (8, 8), "{plain}");
+}
+
 /// Catches a domain that a program gets although its job has not been given it, one that it does not get, and
 /// virtual times that depend on it.
 #[test]

@@ -3,10 +3,11 @@
 //! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
 //! into packets, and hands over those of others when they have arrived whole.
 //!
-//! There are several models behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is
-//! made of the blocks of the ExaNet interface, [`CommunicationIpNic`] of those of the INFN Communication IP,
-//! each in the module of its name: plain data whose methods take the time and answer with times, so that each
-//! can be tested, and compared with hardware, alone.
+//! There are several models behind one trait, [`Nic`]. [`OverheadsNic`] has overheads, [`PortalsNic`] the
+//! transport of BXI machines as well. [`ExanetNic`] is made of the blocks of the ExaNet interface,
+//! [`CommunicationIpNic`] of those of the INFN Communication IP, each in the module of its name: plain data
+//! whose methods take the time and answer with times, so that each can be tested, and compared with hardware,
+//! alone.
 
 pub mod allreduce;
 pub mod communication_ip;
@@ -23,11 +24,13 @@ pub mod memory_path;
 mod observer;
 mod overheads;
 pub mod packetizer;
+pub mod portals;
 pub mod rdma;
 pub mod reliability;
 pub mod segmentation;
 pub mod server;
 pub mod transition;
+pub mod transport;
 
 pub use communication_ip::registers::RegisterError;
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
@@ -41,3 +44,4 @@ pub use host::{
 pub use hosted::Hosted;
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
 pub use overheads::{OverheadsNic, OverheadsParameters, OverheadsTimer};
+pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};

@@ -62,6 +62,14 @@ pub enum Block {
     Transmit,
     /// The process that polls for what has come.
     Polling,
+    /// Portals: from a command to its first packet; the doorbell, and the read of the data.
+    Command,
+    /// Portals: the transmit engine of RED-SEA D1.4 §2.2.
+    TransmitEngine,
+    /// Portals: the receive engine of RED-SEA D1.4 §2.2.
+    ReceiveEngine,
+    /// Portals: the writes of data and event into the host's memory.
+    EventWrite,
 }
 
 impl Block {
@@ -88,6 +96,10 @@ impl Block {
             Block::Dispatcher => "dispatcher",
             Block::Transmit => "transmit",
             Block::Polling => "polling",
+            Block::Command => "command",
+            Block::TransmitEngine => "transmit engine",
+            Block::ReceiveEngine => "receive engine",
+            Block::EventWrite => "event write",
         }
     }
 

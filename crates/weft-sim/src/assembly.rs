@@ -548,7 +548,8 @@ mod tests {
         let sets = ["topology.dims=[16777216]", "topology.endpoints_per_switch=16"];
         let error = load("communication-ip", &sets).unwrap_err().to_string();
         assert!(error.contains("topology.dims") && error.contains("16777216"), "{error}");
-        let machine = load("bxi3-fattree", &["packet.payload=2G", "switch.buffer=3G"]).unwrap();
+        let sets = ["packet.payload=2G", "switch.buffer=3G", "nic.model=overheads"];
+        let machine = load("bxi3-fattree", &sets).unwrap();
         let error = layout(&machine).unwrap_err().to_string();
         assert_eq!(error, "packet.payload: 2G is more than the model can count; write at most 1G");
         let large = ["topology.dims=[4096,4096]", "nic.model=overheads"];

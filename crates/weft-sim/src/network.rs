@@ -18,8 +18,10 @@ use weft_fabric::{
     check_packets, stuck,
 };
 use weft_machine::{self as machine, Machine};
-use weft_nic::{BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
-use weft_topo::{Attachment, Layout, Topology};
+use weft_nic::{
+    BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic, PortalsNic,
+};
+use weft_topo::{Attachment, Layout, Routing as _, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 /// The use of one direction of one link since the counters were last reset.
@@ -232,6 +234,12 @@ impl<'a> NetworkSetup<'a> {
                 let interface = nic.parameters(self.machine.packet.payload);
                 let interface = NicParameters { interface, host: host_parameters };
                 self.build_with::<H, OverheadsNic<H>>(interface, make_host)
+            }
+            machine::Nic::Portals(nic) => {
+                let mut interface = nic.parameters(self.machine.packet.payload);
+                interface.ordered &= self.layout.is_deterministic();
+                let interface = NicParameters { interface, host: host_parameters };
+                self.build_with::<H, PortalsNic<H>>(interface, make_host)
             }
             machine::Nic::Exanet(nic) => {
                 let interface = nic.parameters(self.seed);

@@ -26,8 +26,8 @@ const MOST_PIECES: usize = 60;
 #[derive(Args)]
 pub struct OsuOptions {
     /// latency, bw, bibw, mbw_mr, one_way, bcast, allreduce, reduce, allgather, alltoall, barrier,
-    /// put_latency, put_bw, get_latency, get_bw, fop_latency; or expected-bcast, which compares broadcasts
-    /// with Eq. 1 of TR-488
+    /// put_latency, put_bw, get_latency, get_bw, fop_latency, acc_latency, get_acc_latency, cas_latency; or
+    /// expected-bcast, which compares broadcasts with Eq. 1 of TR-488
     #[arg(value_name = "BENCHMARK", value_parser = parse_what)]
     benchmark: What,
 

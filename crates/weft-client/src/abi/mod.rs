@@ -344,6 +344,14 @@ pub unsafe extern "C" fn weft_yield(rank: *mut Handle) {
     unsafe { of(rank) }.rank.yields();
 }
 
+/// For libraries that match messages themselves: charges the search of so many list entries, each at the
+/// machine's `messaging.matching_entry`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_search(rank: *mut Handle, entries: u64) {
+    // SAFETY: the header's contract.
+    unsafe { of(rank) }.rank.search(entries);
+}
+
 /// Lets peers of the job reach memory. They name it by `key` and virtual address. `key` is
 /// taken as given where it is not UINT64_MAX, and chosen otherwise.
 #[unsafe(no_mangle)]

@@ -78,6 +78,13 @@ impl Rank {
         self.port.gives_way();
     }
 
+    /// Charges the search of list entries; see `weft_search`.
+    pub fn search(&mut self, entries: u64) {
+        self.enter(Call::Receive);
+        self.port.spend(Work::Matching, self.protocol.matching_entry * entries.min(u64::from(u32::MAX)));
+        self.port.leave();
+    }
+
     /// Sets the space that a multi-receive buffer must have left to take another message, in bytes.
     pub fn set_min_multi_receive(&mut self, bytes: usize) {
         self.port.min_multi_receive = bytes;

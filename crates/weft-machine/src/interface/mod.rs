@@ -10,12 +10,14 @@ mod carvnet;
 mod communication_ip;
 mod exanet;
 mod overheads;
+mod portals;
 mod rdma;
 
 pub use carvnet::CarvnetNic;
 pub use communication_ip::CommunicationIpNic;
 pub use exanet::ExanetNic;
 pub use overheads::OverheadsNic;
+pub use portals::PortalsNic;
 pub use rdma::Rdma;
 
 use super::diagnostic::Problem;
@@ -31,7 +33,7 @@ section! {
     /// The network interface.
     struct RawNic {
         /// The model: `overheads` per message and per packet, or the blocks of a document: `exanet` (TR-488),
-        /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8).
+        /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8), `portals` (D1.4 §2.2 and §10).
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
@@ -78,6 +80,8 @@ section! {
         ddr: Option<communication_ip::RawKernelMemory>,
         /// Carvnet: contexts of the send unit.
         contexts: Option<carvnet::RawContexts>,
+        /// Portals: end-to-end reliability.
+        transport: Option<portals::RawTransport>,
     }
 }
 
@@ -225,6 +229,8 @@ interfaces! {
     CommunicationIp = "communication-ip": CommunicationIpNic;
     /// The same blocks with descriptors in SRAM, contexts, and hardware in place of a co-processor.
     Carvnet = "carvnet": CarvnetNic;
+    /// Commands, events and the transport of BXI.
+    Portals = "portals": PortalsNic;
 }
 
 section! {

@@ -11,7 +11,8 @@ use weft_topo::MessageClasses;
 use weft_units::{Bytes, Span};
 
 /// The limits of real processes at an interface that has no blocks: those of TR-488 §5.1 and §4.4.
-const PROCESS_LIMITS: ProcessLimits = ProcessLimits { interfaces: 64, pages: 64, small: Bytes::new(64) };
+pub(super) const PROCESS_LIMITS: ProcessLimits =
+    ProcessLimits { interfaces: 64, pages: 64, small: Bytes::new(64) };
 
 /// The interface as overheads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -99,13 +100,64 @@ impl FromSection for OverheadsNic {
     ];
 
     fn read(raw: RawNic, _format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<OverheadsNic> {
-        let clock = raw.clock.map(|entry| entry.value);
-        let mut span = |key: &str, cost: Option<Entry<Cost>>| match cost {
+        let costs = Costs::read(&raw, reader);
+        let message_gap = raw.cost("message_gap", raw.message_gap.as_ref(), reader);
+        let costs = costs?;
+        Some(OverheadsNic {
+            message_send: costs.message_send,
+            write_start: costs.write_start,
+            message_gap: message_gap?,
+            message_receive: costs.message_receive,
+            packet_send: costs.packet_send,
+            packet_receive: costs.packet_receive,
+            concurrent_messages: raw.concurrent_messages?.value,
+        })
+    }
+}
+
+/// The costs of messages and packets: keys of every interface that has overheads.
+pub(super) struct Costs {
+    pub message_send: Span,
+    pub write_start: Span,
+    pub message_receive: Span,
+    pub packet_send: Span,
+    pub packet_receive: Span,
+}
+
+impl Costs {
+    /// Checks the keys, and that there are concurrent messages.
+    pub fn read(raw: &RawNic, reader: &mut Reader<'_>) -> Option<Costs> {
+        let message_send = raw.cost("message_send", raw.message_send.as_ref(), reader);
+        let write_start = match &raw.write_start {
+            None => message_send,
+            cost => raw.cost("write_start", cost.as_ref(), reader),
+        };
+        let message_receive = raw.cost("message_receive", raw.message_receive.as_ref(), reader);
+        let packet_send = raw.cost("packet_send", raw.packet_send.as_ref(), reader);
+        let packet_receive = raw.cost("packet_receive", raw.packet_receive.as_ref(), reader);
+        if raw.concurrent_messages.is_none() {
+            reader.missing(raw.location, "nic", "concurrent_messages");
+        }
+        Some(Costs {
+            message_send: message_send?,
+            write_start: write_start?,
+            message_receive: message_receive?,
+            packet_send: packet_send?,
+            packet_receive: packet_receive?,
+        })
+    }
+}
+
+impl RawNic {
+    /// A cost of this section, which counts cycles only where there is a clock.
+    fn cost(&self, key: &str, cost: Option<&Entry<Cost>>, reader: &mut Reader<'_>) -> Option<Span> {
+        let clock = self.clock.as_ref().map(|entry| entry.value);
+        match cost {
             None => {
-                reader.missing(raw.location, "nic", key);
+                reader.missing(self.location, "nic", key);
                 None
             }
-            Some(Entry { value: Cost::Time(span), .. }) => Some(span),
+            Some(Entry { value: Cost::Time(span), .. }) => Some(*span),
             Some(Entry { value: Cost::Cycles(cycles), location }) => {
                 if clock.is_none() {
                     let problem = Problem::new(
@@ -113,31 +165,10 @@ impl FromSection for OverheadsNic {
                         "which clock?",
                         "add `clock = \"150MHz\"` to [nic], or write a time",
                     );
-                    reader.report(location, problem);
+                    reader.report(*location, problem);
                 }
-                clock.map(|clock| clock.cycles(u64::from(cycles)))
+                clock.map(|clock| clock.cycles(u64::from(*cycles)))
             }
-        };
-        let message_send = span("message_send", raw.message_send);
-        let write_start = match raw.write_start {
-            None => message_send,
-            cost => span("write_start", cost),
-        };
-        let message_gap = span("message_gap", raw.message_gap);
-        let message_receive = span("message_receive", raw.message_receive);
-        let packet_send = span("packet_send", raw.packet_send);
-        let packet_receive = span("packet_receive", raw.packet_receive);
-        if raw.concurrent_messages.is_none() {
-            reader.missing(raw.location, "nic", "concurrent_messages");
         }
-        Some(OverheadsNic {
-            message_send: message_send?,
-            write_start: write_start?,
-            message_gap: message_gap?,
-            message_receive: message_receive?,
-            packet_send: packet_send?,
-            packet_receive: packet_receive?,
-            concurrent_messages: raw.concurrent_messages?.value,
-        })
     }
 }

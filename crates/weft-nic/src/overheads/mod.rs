@@ -9,7 +9,7 @@
 //! completion queues, translation, the host's bus, retransmission: the block-level
 //! interface has them.
 
-mod watched;
+pub(crate) mod watched;
 
 use crate::host::{
     BlockWork, Delivered, Host, HostContext, Message, Nic, NicParameters, Offer, Primitive, Side,
@@ -196,7 +196,8 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
         let posted = at + self.parameters.start_of(primitive);
         if watch {
             let endpoint = self.fabric.endpoint();
-            let handed_over = watched::Posted { message: number, at, ready: posted };
+            let block = Block::Interface;
+            let handed_over = watched::Posted { message: number, at, ready: posted, block };
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
         let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token };
@@ -580,7 +581,8 @@ impl<H: Host> Interface for OverheadsNic<H> {
         // Multipath goes by messages here.
         let mut packet = packet.in_block(number.wrapping_add(1));
         let gap = parameters.interface.message_gap;
-        let supplied = watched::Supplied { message: number, last, now, gap, pace };
+        let block = Block::Interface;
+        let supplied = watched::Supplied { message: number, last, now, gap, pace, block };
         packet.watch(self.transmit.watched.supply(endpoint, &supplied, context.output()));
         Injection::Packet(packet)
     }

@@ -1,4 +1,4 @@
-//! Watched messages on their way out of the overheads interface.
+//! Watched messages on their way out of an interface that is modelled by its overheads.
 //!
 //! ```text
 //!  posted ── per-message overhead ─► queued ── others ──► gap ─► first packet ── own, others ──► last packet
@@ -11,7 +11,7 @@ use weft_units::{EndpointId, Span, Time};
 
 /// The watched messages of one interface that have not left it whole, by number.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Watched {
+pub(crate) struct Watched {
     messages: BTreeMap<u32, Leaving>,
     /// The message of the last packet.
     last: Option<u32>,
@@ -28,16 +28,18 @@ struct Leaving {
 }
 
 /// A watched message that the host hands over.
-pub(super) struct Posted {
+pub(crate) struct Posted {
     pub message: u32,
     /// The time of the host's post.
     pub at: Time,
     /// The end of the per-message overhead.
     pub ready: Time,
+    /// The block that the overhead is of.
+    pub block: Block,
 }
 
 /// A packet that the interface supplies.
-pub(super) struct Supplied {
+pub(crate) struct Supplied {
     pub message: u32,
     /// Whether it is the last of its message.
     pub last: bool,
@@ -46,14 +48,16 @@ pub(super) struct Supplied {
     pub gap: Span,
     /// Since the packet before, where that is what it waited for.
     pub pace: Option<Span>,
+    /// The block that supplies it.
+    pub block: Block,
 }
 
 impl Watched {
     /// The host of `endpoint` hands a message over.
     pub fn post(&mut self, endpoint: EndpointId, posted: &Posted, observer: &mut impl Observer) {
-        let Posted { message, at, ready } = *posted;
+        let Posted { message, at, ready, block } = *posted;
         self.messages.insert(message, Leaving { posted: ready, first: None, paced: Span::ZERO });
-        let (source, block) = (endpoint, Block::Interface);
+        let source = endpoint;
         observer.stage(&Stage { endpoint, source, message, block, came: at, began: at, ended: ready });
     }
 
@@ -75,7 +79,7 @@ impl Watched {
     ) -> bool {
         let own_before = self.last.replace(packet.message) == Some(packet.message);
         let Some(leaving) = self.messages.get_mut(&packet.message) else { return false };
-        let (source, message, block, now) = (endpoint, packet.message, Block::Interface, packet.now);
+        let (source, message, block, now) = (endpoint, packet.message, packet.block, packet.now);
         let stage = |came, work: Span| {
             let began = Time::from_ps(now.as_ps().saturating_sub(work.as_ps())).max(came);
             Stage { endpoint, source, message, block, came, began, ended: now }
@@ -98,5 +102,10 @@ impl Watched {
             self.messages.remove(&packet.message);
         }
         watch
+    }
+
+    /// A message will not be sent whole.
+    pub fn withdraw(&mut self, message: u32) {
+        self.messages.remove(&message);
     }
 }

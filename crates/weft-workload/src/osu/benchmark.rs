@@ -32,6 +32,9 @@ pub enum Benchmark {
     GetLatency,
     GetBw,
     FopLatency,
+    AccLatency,
+    GetAccLatency,
+    CasLatency,
 }
 
 /// A name that no benchmark has.
@@ -45,7 +48,7 @@ pub struct UnknownBenchmark {
 
 impl Benchmark {
     /// All of them.
-    pub const ALL: [Benchmark; 16] = [
+    pub const ALL: [Benchmark; 19] = [
         Benchmark::Latency,
         Benchmark::Bw,
         Benchmark::Bibw,
@@ -62,6 +65,9 @@ impl Benchmark {
         Benchmark::GetLatency,
         Benchmark::GetBw,
         Benchmark::FopLatency,
+        Benchmark::AccLatency,
+        Benchmark::GetAccLatency,
+        Benchmark::CasLatency,
     ];
 
     /// As it is written in commands: OSU's name without `osu_`.
@@ -83,6 +89,9 @@ impl Benchmark {
             Benchmark::GetLatency => "get_latency",
             Benchmark::GetBw => "get_bw",
             Benchmark::FopLatency => "fop_latency",
+            Benchmark::AccLatency => "acc_latency",
+            Benchmark::GetAccLatency => "get_acc_latency",
+            Benchmark::CasLatency => "cas_latency",
         }
     }
 
@@ -108,7 +117,7 @@ impl Benchmark {
     pub const fn only_size(self) -> Option<Bytes> {
         match self {
             Benchmark::Barrier => Some(Bytes::ZERO),
-            Benchmark::FopLatency => Some(fop_latency::OPERAND),
+            Benchmark::FopLatency | Benchmark::CasLatency => Some(fop_latency::OPERAND),
             _ => None,
         }
     }
@@ -144,7 +153,10 @@ impl Benchmark {
             Benchmark::PutBw => one_sided(OneSided::Put, WINDOW),
             Benchmark::GetLatency => one_sided(OneSided::Get, 1),
             Benchmark::GetBw => one_sided(OneSided::Get, WINDOW),
-            Benchmark::FopLatency => Box::new(FopLatency),
+            Benchmark::FopLatency => Box::new(FopLatency { kind: OneSided::FetchAndOp }),
+            Benchmark::CasLatency => Box::new(FopLatency { kind: OneSided::CompareAndSwap }),
+            Benchmark::AccLatency => one_sided(OneSided::Accumulate, 1),
+            Benchmark::GetAccLatency => one_sided(OneSided::GetAccumulate, 1),
             _ => Box::new(Latency { bytes }),
         }
     }

@@ -1,4 +1,5 @@
-//! `osu_fop_latency`: rank 0 fetches and adds to eight bytes of rank 1, and flushes.
+//! `osu_fop_latency`, `osu_cas_latency`: rank 0 fetches and adds to eight bytes of rank 1, or compares and
+//! swaps them, and flushes.
 
 use super::one_sided::{access, setup, sync, teardown};
 use super::repeat::Iteration;
@@ -9,7 +10,9 @@ use weft_units::Bytes;
 /// Size of the operand: OSU adds an `MPI_LONG_LONG`.
 pub(super) const OPERAND: Bytes = Bytes::new(8);
 
-pub(super) struct FopLatency;
+pub(super) struct FopLatency {
+    pub kind: OneSided,
+}
 
 impl Iteration for FopLatency {
     fn steps(&self, rank: u32) -> u64 {
@@ -17,7 +20,7 @@ impl Iteration for FopLatency {
     }
 
     fn timed(&self, _: u32, step: u64) -> Op {
-        if step == 0 { access(OneSided::FetchAndOp, OPERAND) } else { sync(WindowSync::Flush) }
+        if step == 0 { access(self.kind, OPERAND) } else { sync(WindowSync::Flush) }
     }
 
     fn is_timed(&self, rank: u32) -> bool {

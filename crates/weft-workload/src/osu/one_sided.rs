@@ -1,4 +1,5 @@
-//! `osu_put_latency`, `osu_get_latency`, `osu_put_bw`, `osu_get_bw`: rank 0 works on the memory of rank 1.
+//! `osu_put_latency`, `osu_get_latency`, `osu_acc_latency`, `osu_get_acc_latency`, `osu_put_bw`,
+//! `osu_get_bw`: rank 0 works on the memory of rank 1.
 //!
 //! ```text
 //!   rank 0   window lock │ barrier │ ⏱ put × n  flush ⏱ … │ unlock barrier free

@@ -226,7 +226,7 @@ impl Limits {
         let of = |part, block: &str, busy| Limit { part, block: block.to_owned(), place: None, busy };
         // A slow receiver holds nobody up: its packets wait in it.
         let receives = |worked: &Worked| worked.side == Side::Receiver && worked.share() >= BUSY;
-        if matches!(machine.nic, Nic::Overheads(_))
+        if matches!(machine.nic, Nic::Overheads(_) | Nic::Portals(_))
             && !self.blocks.iter().any(receives)
             && let Some(sender) = self.blocks.iter().find(|worked| worked.side == Side::Sender)
             && sender.share() >= LITTLE

@@ -1,0 +1,94 @@
+//! End-to-end reliability of packets, as the transport engines of BXIv3 have it.
+//!
+//! ```text
+//!   transmit engine                                          receive engine
+//!   flow: next sequence number ── packet ──────────────────► CRC, FCS, sequence number ─► taken
+//!     │                                                        │                │
+//!     └ outstanding ◄──────────── acknowledgement ─────────────┴────────────────┘
+//!          └ time-out ── the same packet again ─►              damaged, out of order: dropped in silence
+//! ```
+//! There is no negative acknowledgement. What was taken before is acknowledged again: its acknowledgement may
+//! be lost, and without another one the sender would repeat it for ever.
+//!
+//! # Flows come and go
+//! A sender begins a flow with sequence number 0 under a number of its own, the opening, and ends it when it
+//! has been idle for [`TransportParameters::idle`], or when its table is full and all of the flow is
+//! acknowledged: the next packet opens it anew. A receiver forgets a flow that has been idle for twice as
+//! long. So both tables are bounded, and the two never disagree, as long as no packet is on its way for
+//! longer than the idle time.
+//!
+//! # Source
+//! RED-SEA D1.4 §2.2, Fig. 4 and 5. Time-outs, windows, table sizes and the opening are ours: the text has
+//! none.
+//!
+//! # Not modelled
+//! The bits of CRC and FCS: a packet that a link has damaged fails one of them, always.
+
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use receiver::{Receiver, Verdict};
+pub use sender::{Expired, Repeat, Sender};
+
+use crate::reliability::ReliabilityParameters;
+use serde::{Deserialize, Serialize};
+use weft_units::{EndpointId, Span};
+
+/// The properties that packets of one flow share, beside their peer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub struct FlowKind {
+    /// Whether they answer requests.
+    pub response: bool,
+    /// Whether they may arrive in any order.
+    pub unordered: bool,
+    /// Whether they are of the system's services, and not of computing.
+    pub service: bool,
+}
+
+impl FlowKind {
+    /// The kind as three bits.
+    pub const fn bits(self) -> u8 {
+        self.response as u8 | (self.unordered as u8) << 1 | (self.service as u8) << 2
+    }
+
+    /// The kind of these three bits.
+    pub const fn from_bits(bits: u8) -> FlowKind {
+        FlowKind { response: bits & 1 != 0, unordered: bits & 2 != 0, service: bits & 4 != 0 }
+    }
+}
+
+/// A flow of an interface: packets to one peer, or from it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct FlowId {
+    /// The other interface.
+    pub peer: EndpointId,
+    /// The kind of packets.
+    pub kind: FlowKind,
+}
+
+/// The sequence number of a packet, and the opening of its flow that it belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Sequence {
+    /// The opening: 29 bits, counted by the sender.
+    pub opening: u32,
+    /// The number of the packet in it.
+    pub number: u32,
+}
+
+/// Bits of an opening.
+pub const OPENING_BITS: u32 = 29;
+
+/// The section of a machine file on the transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TransportParameters {
+    /// Time-out of each packet, and how often it is repeated.
+    pub reliability: ReliabilityParameters,
+    /// Packets of a flow that may be unacknowledged.
+    pub window: u32,
+    /// Flows that each engine has room for.
+    pub flows: u32,
+    /// After this time without a packet a sender ends a flow.
+    pub idle: Span,
+}
