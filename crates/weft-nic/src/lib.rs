@@ -3,11 +3,13 @@
 //! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
 //! into packets, and hands over those of others when they have arrived whole.
 //!
-//! There are two models behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is made
-//! of the blocks of the ExaNet interface, each in the module of its name: plain data whose methods take the
-//! time and answer with times, so that each can be tested, and compared with hardware, alone.
+//! The models stand behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is made of the
+//! blocks of the ExaNet interface, each in the module of its name: plain data whose methods take the time and
+//! answer with times, so that each can be tested, and compared with hardware, alone. [`ApenetxNic`] is the card
+//! behind PCIe, with its software.
 
 pub mod allreduce;
+pub mod apenetx;
 pub mod data;
 mod exanet;
 pub mod gvas;
@@ -21,12 +23,14 @@ pub mod memory_path;
 mod observer;
 mod overheads;
 pub mod packetizer;
+pub mod pcie;
 pub mod rdma;
 pub mod reliability;
 pub mod segmentation;
 pub mod server;
 pub mod transition;
 
+pub use apenetx::{ApenetxNic, ApenetxParameters, ApenetxTimer};
 pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
 };

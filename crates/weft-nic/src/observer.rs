@@ -9,6 +9,7 @@
 //! packets take on the slowest link.
 
 use crate::allreduce::ModuleState;
+use crate::apenetx::Part;
 use crate::data::DataError;
 use crate::host::Failure;
 use crate::mailbox::QueueChange;
@@ -52,6 +53,8 @@ pub enum Block {
     Transmit,
     /// The process that polls for what has come.
     Polling,
+    /// A part of the APEnetX card, its port and its software: APX §3, D1.4 §9.2.1.
+    Apenetx(Part),
 }
 
 impl Block {
@@ -73,6 +76,16 @@ impl Block {
             Block::Allreduce(state) => state.name(),
             Block::Transmit => "transmit",
             Block::Polling => "polling",
+            Block::Apenetx(part) => part.name(),
+        }
+    }
+
+    /// Whether it is work of a processor.
+    pub const fn is_software(self) -> bool {
+        match self {
+            Block::Allreduce(ModuleState::Programming) => true,
+            Block::Apenetx(part) => part.is_software(),
+            _ => false,
         }
     }
 
