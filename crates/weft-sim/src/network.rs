@@ -17,7 +17,7 @@ use weft_fabric::{
     FaultCounts, Ideal, LayerCounts, LinkEnd, Network, Stuck, Wire, check_credits, check_packets, stuck,
 };
 use weft_machine::{self as machine, Machine};
-use weft_nic::{BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
+use weft_nic::{ApenetxNic, BlockWork, ExanetNic, Host, Nic, NicParameters, OverheadsNic};
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -227,6 +227,10 @@ impl<'a> NetworkSetup<'a> {
                 let interface = nic.parameters(self.seed);
                 let interface = NicParameters { interface, host: host_parameters };
                 self.build_with::<H, ExanetNic<H>>(interface, make_host)
+            }
+            machine::Nic::Apenetx(nic) => {
+                let interface = NicParameters { interface: nic.parameters, host: host_parameters };
+                self.build_with::<H, ApenetxNic<H>>(interface, make_host)
             }
         }
     }

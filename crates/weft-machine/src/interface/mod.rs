@@ -6,10 +6,12 @@
 //! ```
 //! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
 
+mod apenetx;
 mod exanet;
 mod overheads;
 mod rdma;
 
+pub use apenetx::ApenetxNic;
 pub use exanet::ExanetNic;
 pub use overheads::OverheadsNic;
 pub use rdma::Rdma;
@@ -20,13 +22,15 @@ use super::read::{Entry, Reader, names, section};
 use super::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_nic::apenetx::CompletionPath;
 use weft_topo::MessageClasses;
 use weft_units::{Bytes, Clock, Span};
 
 section! {
     /// The network interface.
     struct RawNic {
-        /// The model: `overheads` per message and per packet, or `exanet`, the blocks of TR-488.
+        /// The model: `overheads` per message and per packet, `exanet`, the blocks of TR-488, or `apenetx`, the card
+        /// of APX.
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
@@ -57,12 +61,24 @@ section! {
         rdma: Option<rdma::RawRdma>,
         /// Exanet: the agent that splits transfers into blocks.
         segmentation: Option<rdma::RawSegmentation>,
-        /// Exanet: address translation.
+        /// Exanet, apenetx: address translation.
         iommu: Option<rdma::RawIommu>,
         /// Exanet: the memory channel.
         memory: Option<rdma::RawMemory>,
         /// Exanet: reductions without processors.
         allreduce: Option<rdma::RawAllreduce>,
+        /// Apenetx: the path of completions where a program does not choose.
+        completion: Option<Entry<CompletionPath>>,
+        /// Apenetx: the PCIe port and the memory behind it.
+        pcie: Option<apenetx::RawPcie>,
+        /// Apenetx: the logic of the card.
+        card: Option<apenetx::RawCard>,
+        /// Apenetx: from the host to the network.
+        host_to_card: Option<apenetx::RawHostToCard>,
+        /// Apenetx: from the network to the host.
+        card_to_host: Option<apenetx::RawCardToHost>,
+        /// Apenetx: library and driver.
+        software: Option<apenetx::RawSoftware>,
     }
 }
 
@@ -193,6 +209,8 @@ interfaces! {
     Overheads = "overheads": OverheadsNic;
     /// Block by block.
     Exanet = "exanet": ExanetNic;
+    /// The card behind PCIe, block by block.
+    Apenetx = "apenetx": ApenetxNic;
 }
 
 section! {

@@ -163,7 +163,9 @@ impl Pcie {
                 let ready = first + walk + memory.read;
                 let wire = completions.wire(parameters, bytes);
                 let (since, sent) = self.down.carry_run(ready, u64::from(group), wire, parameters);
-                self.reads.keep(since.run(group, wire, each), parameters);
+                // A tag is free when the card has the last of its data.
+                let kept = since.run(group, wire, each).back(parameters.one_way);
+                self.reads.keep(kept, parameters);
                 self.down.owe(group);
                 self.up.owe(group * completions.count());
                 transfer.began = transfer.began.min(began);

@@ -276,7 +276,7 @@ fn worked(
 fn of_block(worked: &Worked, machine: &Machine) -> Limit {
     let firmware = |nic: &Nic| match nic {
         Nic::Exanet(nic) => matches!(nic.rdma.engine.segmentation, SegmentationParameters::Firmware { .. }),
-        Nic::Overheads(_) => false,
+        Nic::Overheads(_) | Nic::Apenetx(_) => false,
     };
     let (part, block) = match worked.block {
         block if block == Block::Memory.name() => (Part::Host, block),
