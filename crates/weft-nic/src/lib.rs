@@ -35,7 +35,7 @@ pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
 };
 pub use host::{
-    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic, NicParameters,
+    BlockWork, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic, NicParameters,
     Offer, Primitive, Side,
 };
 pub use hosted::Hosted;

@@ -80,6 +80,11 @@ fn text(report: &ValidationReport) -> String {
         [false, true, true, false, true, false],
         rows,
     );
+    for row in &report.rows {
+        if let Some(command) = &row.command {
+            text += &format!("{}: {command}\n", row.id);
+        }
+    }
     for summary in Role::ALL.into_iter().filter_map(|role| report.summary(role)) {
         text += &format!("{summary}\n");
     }

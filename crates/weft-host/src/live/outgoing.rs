@@ -84,7 +84,7 @@ mod tests {
             for (adds, seat, wants, index) in steps {
                 if adds || keys.is_empty() {
                     let token = NonZeroU32::new(7).filter(|_| wants);
-                    keys.push((outgoing.insert(seat, Taken { token, capture: None }), seat, wants));
+                    keys.push((outgoing.insert(seat, Taken { token, capture: None, ends: None }), seat, wants));
                 } else {
                     let (key, seat, wants) = keys.swap_remove(index.index(keys.len()));
                     let message = outgoing.remove(key).unwrap();

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
 use weft_nic::ApenetxParameters;
 use weft_nic::apenetx::{
-    CardToHostParameters, CompletionPath, HostToCardParameters, KernelWait, SoftwareParameters,
+    CardToHostParameters, CompletionPath, GpuParameters, HostToCardParameters, KernelWait, MemoryKind,
+    SoftwareParameters,
 };
 use weft_nic::pcie::{Memory, PcieGeneration, PcieParameters};
 use weft_topo::MessageClasses;
-use weft_units::{Bytes, Span};
+use weft_units::{BitRate, Bytes, Span};
 
 names!(CompletionPath, "CompletionPath", "a path of completions", {
     Kernel = "kernel",
@@ -148,6 +149,36 @@ section! {
     }
 }
 
+section! {
+    /// The GPU of a host, and the memory that programs' buffers lie in.
+    struct RawGpu {
+        /// The memory of sources: `host`, `gpu-direct`, `gpu-staged`; `host` where not given.
+        source: Option<Entry<MemoryKind>>,
+        /// The memory of targets; `host` where not given.
+        target: Option<Entry<MemoryKind>>,
+        /// From a read request at the root to the first data of the GPU's completion.
+        read: Entry<Span>,
+        /// Rate at which the card reads the GPU's memory.
+        read_rate: Entry<BitRate>,
+        /// From a write at the root to its being seen in the GPU's memory.
+        write: Entry<Span>,
+        /// Rate at which the card writes it.
+        write_rate: Entry<BitRate>,
+        /// Pinning and locking, for each message whose source the card reads.
+        lock: Entry<Span>,
+        /// From the call of a copy between GPU and host to its first byte, and from its last to the return.
+        copy_start: Entry<Span>,
+        /// Rate of such a copy.
+        copy_rate: Entry<BitRate>,
+    }
+}
+
+names!(MemoryKind, "MemoryKind", "a kind of memory", {
+    Host = "host",
+    GpuDirect = "gpu-direct",
+    GpuStaged = "gpu-staged",
+});
+
 /// The APEnetX card, block by block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApenetxNic {
@@ -191,7 +222,7 @@ impl InterfaceModel for ApenetxNic {
 
 impl FromSection for ApenetxNic {
     const KEYS: &'static [&'static str] =
-        &["completion", "pcie", "card", "host_to_card", "card_to_host", "software", "iommu"];
+        &["completion", "pcie", "card", "host_to_card", "card_to_host", "software", "iommu", "gpu"];
 
     fn read(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<ApenetxNic> {
         let lacks = [
@@ -251,6 +282,10 @@ impl FromSection for ApenetxNic {
             poll: software.poll.value,
             queue_entry: software.queue_entry.value,
         };
+        let gpu = match &raw.gpu {
+            Some(raw) => Some(gpu(raw, reader)?),
+            None => None,
+        };
         let memory = Memory { read: pcie.memory_read.value, write: pcie.memory_write.value, rate: None };
         let parameters = ApenetxParameters {
             clock,
@@ -263,9 +298,31 @@ impl FromSection for ApenetxNic {
             host_to_card,
             card_to_host,
             software,
+            gpu,
         };
         Some(ApenetxNic { parameters })
     }
+}
+
+/// Checks the section on the GPU: rates that are never done are none.
+fn gpu(raw: &RawGpu, reader: &mut Reader<'_>) -> Option<GpuParameters> {
+    let rates = [&raw.read_rate, &raw.write_rate, &raw.copy_rate];
+    if let Some(rate) = rates.into_iter().find(|rate| rate.value.bits_per_second() == 0) {
+        let problem = Problem::new("a copy of no rate is never done", "", "write a rate such as 80Gb/s");
+        reader.report(rate.location, problem);
+        return None;
+    }
+    let kind = |entry: &Option<Entry<MemoryKind>>| entry.as_ref().map_or(MemoryKind::Host, |entry| entry.value);
+    let (read, write) = (raw.read.value, raw.write.value);
+    Some(GpuParameters {
+        source: kind(&raw.source),
+        target: kind(&raw.target),
+        reads: Memory { read, write, rate: Some(raw.read_rate.value) },
+        writes: Memory { read, write, rate: Some(raw.write_rate.value) },
+        lock: raw.lock.value,
+        copy_start: raw.copy_start.value,
+        copy_rate: raw.copy_rate.value,
+    })
 }
 
 fn port(raw: &RawPcie) -> PcieParameters {

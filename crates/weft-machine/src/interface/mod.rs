@@ -79,6 +79,8 @@ section! {
         card_to_host: Option<apenetx::RawCardToHost>,
         /// Apenetx: library and driver.
         software: Option<apenetx::RawSoftware>,
+        /// Apenetx: the GPU of a host, and the memory that programs' buffers lie in.
+        gpu: Option<apenetx::RawGpu>,
     }
 }
 

@@ -15,7 +15,9 @@
 //! message never completes; links repair theirs (`links.*.protocol`). A ring of completions that is full.
 
 use super::completion::{CompletionPath, Handler, Step};
+use super::gpu::MemoryKind;
 use super::host_to_card::Port;
+use super::part::Part;
 use super::translation::{Known, translate};
 use crate::pcie::{Stretch, Transfer};
 use crate::server::{Server, Service};
@@ -37,6 +39,8 @@ pub struct Announcement<T> {
     pub(super) interface: u16,
     /// The path of its completion.
     pub(super) completion: CompletionPath,
+    /// The memory that it goes to.
+    pub(super) target: MemoryKind,
 }
 
 /// A message that is coming in.
@@ -133,14 +137,18 @@ impl<T: Copy> CardToHost<T> {
         }
         incoming.missing -= bytes;
         let is_whole = incoming.missing == Bytes::ZERO;
-        let Announcement { interface, completion, bytes: all, .. } = incoming.announced;
-        let in_entry = all <= parameters.card_to_host.entry_data;
+        let Announcement { interface, completion, bytes: all, target, .. } = incoming.announced;
+        // A processor would have to carry it into a GPU.
+        let in_entry = all <= parameters.card_to_host.entry_data && target != MemoryKind::GpuDirect;
         let memory = (&parameters.memory, &parameters.pcie);
         let data = (!in_entry && bytes > Bytes::ZERO).then(|| {
             let stretch = Stretch { address: incoming.buffer.plus(offset).get(), bytes: bytes.get() };
             let known = &mut self.known;
-            let walk = |at| translate(iommu, known, (interface.into(), stretch), at, &parameters.iommu);
-            pcie.write(module.ended, stretch, memory, walk)
+            let walk = |at| match target {
+                MemoryKind::GpuDirect => at,
+                _ => translate(iommu, known, (interface.into(), stretch), at, &parameters.iommu),
+            };
+            pcie.write(module.ended, stretch, (parameters.writes(target), &parameters.pcie), walk)
         });
         if !is_whole {
             return None;
@@ -165,7 +173,11 @@ impl<T: Copy> CardToHost<T> {
                 report(Written::Software(step));
             }
         });
-        Some(Arrived { announced, noticed })
+        let copied = noticed + parameters.behind_completion(target, all);
+        if watched && copied > noticed {
+            report(Written::Software(Step { part: Part::GpuCopy, came: noticed, began: noticed, ended: copied }));
+        }
+        Some(Arrived { announced, noticed: copied })
     }
 
     /// Messages that have not come whole.

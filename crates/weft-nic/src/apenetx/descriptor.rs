@@ -9,6 +9,7 @@
 //! APX §3.2: destination host coordinates, destination virtual address, packet size, and, §3.3, the address of
 //! the completion.
 
+use super::gpu::MemoryKind;
 use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use weft_units::{Address, Bytes, EndpointId, Time};
@@ -74,6 +75,8 @@ pub(super) struct Descriptor {
     pub interface: u16,
     /// The place of the data in its memory.
     pub buffer: Address,
+    /// The memory that it lies in.
+    pub source: MemoryKind,
     pub watch: bool,
     pub state: DescriptorState,
     /// Bytes that the card has read.

@@ -13,6 +13,7 @@
 //! that is full.
 
 use super::descriptor::{Descriptor, DescriptorEvent};
+use super::gpu::MemoryKind;
 use super::parameters::ApenetxParameters;
 use super::translation::{Known, translate};
 use crate::iommu::Iommu;
@@ -97,7 +98,8 @@ impl HostToCard {
         let HostToCardLine { line, data } = HostToCardLine::of(port.parameters);
         let arrived = port.pcie.store(now, line, &port.parameters.pcie).ended;
         descriptor.happens(DescriptorEvent::Store);
-        descriptor.inline = descriptor.bytes.get() <= data;
+        // A processor has no data of a GPU at hand.
+        descriptor.inline = descriptor.bytes.get() <= data && descriptor.source != MemoryKind::GpuDirect;
         self.arrive(arrived, descriptor);
         arrived
     }
@@ -157,8 +159,11 @@ impl HostToCard {
             let address = descriptor.buffer.plus(descriptor.read.get()).get();
             let stretch = Stretch { address, bytes: piece.get() };
             let (space, known) = (u32::from(descriptor.interface), &mut self.known);
-            let walk = |at| translate(iommu, known, (space, stretch), at, &parameters.iommu);
-            pcie.read(now, stretch, (&parameters.memory, &parameters.pcie), walk)
+            let walk = |at| match before.source {
+                MemoryKind::GpuDirect => at,
+                _ => translate(iommu, known, (space, stretch), at, &parameters.iommu),
+            };
+            pcie.read(now, stretch, (parameters.reads(before.source), &parameters.pcie), walk)
         });
         descriptor.read += piece;
         let came = read.map_or(now, |read| read.ended);

@@ -26,6 +26,7 @@
 mod card_to_host;
 mod completion;
 mod descriptor;
+mod gpu;
 mod host_to_card;
 mod node;
 mod parameters;
@@ -37,6 +38,7 @@ mod translation;
 pub use card_to_host::Announcement;
 pub use completion::{CompletionPath, CompletionState, KernelWait};
 pub use descriptor::{DescriptorEvent, DescriptorState};
+pub use gpu::{GpuParameters, MemoryKind};
 pub use parameters::{ApenetxParameters, CardToHostParameters, HostToCardParameters};
 pub use part::Part;
 pub use software::SoftwareParameters;

@@ -192,15 +192,17 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.card.next_number;
         self.card.next_number = number.wrapping_add(1);
-        let Message { to, bytes, born, header, token, interface, to_interface, buffer, watch, .. } = message;
+        let Message { to, bytes, born, header, token, interface, to_interface, buffer, buffers, watch, .. } =
+            message;
         if let Some(reason) = self.refusal(&message) {
             let failure = Failure { to, number, interface, token, reason };
             self.card.failures.insert(at, failure);
             self.fabric.set_timer(at, ApenetxTimer::Failed);
             return number;
         }
-        let completion = self.parameters.card_to_host.completion;
-        let announcement = Announcement { bytes, born, header, interface: to_interface, completion };
+        let completion = buffers.completion.unwrap_or(self.parameters.card_to_host.completion);
+        let [source, target] = self.parameters.memories(buffers.of_program);
+        let announcement = Announcement { bytes, born, header, interface: to_interface, completion, target };
         self.fabric.announce(to, number, announcement);
         let (state, posted) = (DescriptorState::Requested, at);
         let descriptor = Descriptor {
@@ -210,6 +212,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             token,
             interface,
             buffer,
+            source,
             watch,
             state,
             read: Bytes::ZERO,

@@ -1,6 +1,8 @@
 //! The section of a machine file on the APEnetX interface.
 
 use super::completion::{CompletionPath, KernelWait};
+use super::part::Part;
+use super::gpu::{GpuParameters, MemoryKind};
 use super::software::SoftwareParameters;
 use crate::iommu::IommuParameters;
 use crate::pcie::{Memory, PcieParameters};
@@ -68,12 +70,60 @@ pub struct ApenetxParameters {
     pub card_to_host: CardToHostParameters,
     /// Library and driver.
     pub software: SoftwareParameters,
+    /// The GPU of the host; `None`: it has none.
+    pub gpu: Option<GpuParameters>,
 }
 
 impl ApenetxParameters {
     /// Least time from a packet's arrival until the host notices the message that it ends.
     pub fn least_notice(&self) -> Span {
         self.pcie.one_way + self.memory.write
+    }
+
+    /// The memory of a message's source and target: a program's buffers lie where the machine says.
+    #[inline]
+    pub(super) fn memories(&self, of_program: bool) -> [MemoryKind; 2] {
+        match &self.gpu {
+            Some(gpu) if of_program => [gpu.source, gpu.target],
+            _ => [MemoryKind::Host; 2],
+        }
+    }
+
+    /// The memory of sources as the port reads it.
+    #[inline]
+    pub(super) fn reads(&self, source: MemoryKind) -> &Memory {
+        match (&self.gpu, source) {
+            (Some(gpu), MemoryKind::GpuDirect) => &gpu.reads,
+            _ => &self.memory,
+        }
+    }
+
+    /// The memory of targets as the port writes it.
+    #[inline]
+    pub(super) fn writes(&self, target: MemoryKind) -> &Memory {
+        match (&self.gpu, target) {
+            (Some(gpu), MemoryKind::GpuDirect) => &gpu.writes,
+            _ => &self.memory,
+        }
+    }
+
+    /// The step that GPU memory as a source adds before a send, with its cost.
+    #[inline]
+    pub(super) fn before_send(&self, source: MemoryKind, bytes: Bytes) -> (Part, Span) {
+        match (&self.gpu, source) {
+            (Some(gpu), MemoryKind::GpuDirect) => (Part::GpuLock, gpu.lock),
+            (Some(gpu), MemoryKind::GpuStaged) => (Part::GpuCopy, gpu.copy(bytes)),
+            _ => (Part::GpuCopy, Span::ZERO),
+        }
+    }
+
+    /// The time of the copy that GPU memory as a target adds behind a completion.
+    #[inline]
+    pub(super) fn behind_completion(&self, target: MemoryKind, bytes: Bytes) -> Span {
+        match (&self.gpu, target) {
+            (Some(gpu), MemoryKind::GpuStaged) => gpu.copy(bytes),
+            _ => Span::ZERO,
+        }
     }
 
     /// Cycles of the data path for so many bytes.

@@ -55,8 +55,9 @@ impl Processes {
             return None;
         }
         let began = at.max(process.free);
+        let (_, before) = parameters.before_send(descriptor.source, descriptor.bytes);
         let steps = parameters.software.send_steps(card.fast);
-        let stores = steps.iter().fold(began, |at, (_, takes)| at + *takes);
+        let stores = steps.iter().fold(began + before, |at, (_, takes)| at + *takes);
         process.free = stores + parameters.software.out_of_kernel(card.fast);
         process.blocked = card.blocking;
         let worked = process.free - began;
@@ -93,8 +94,9 @@ impl Call {
     /// The steps of the call, with their ends.
     pub fn steps(&self, parameters: &ApenetxParameters) -> impl Iterator<Item = (Part, Time, Time)> + use<> {
         let mut at = self.began;
+        let before = parameters.before_send(self.descriptor.source, self.descriptor.bytes);
         let steps = parameters.software.send_steps(parameters.host_to_card.fast);
-        steps.into_iter().filter(|(_, takes)| *takes > Span::ZERO).map(move |(part, takes)| {
+        [before].into_iter().chain(steps).filter(|(_, takes)| *takes > Span::ZERO).map(move |(part, takes)| {
             let began = at;
             at += takes;
             (part, began, at)

@@ -13,7 +13,7 @@ use weft_nic::apenetx::{
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::pcie::{Memory, PcieGeneration, PcieParameters};
 use weft_nic::{
-    ApenetxNic, ApenetxParameters, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
+    ApenetxNic, ApenetxParameters, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
     NicParameters, Observer, Offer, Stage,
 };
 use weft_topo::{Dimension, DimensionOrder, Layout, Topology as _, Torus};
@@ -26,6 +26,7 @@ pub struct Planned {
     pub to: EndpointId,
     pub bytes: u64,
     pub interface: u16,
+    pub completion: Option<CompletionPath>,
     pub watch: bool,
 }
 
@@ -89,6 +90,7 @@ impl Host for Script {
                 interface: plan.interface,
                 to_interface: plan.interface,
                 buffer: Address::new(BUFFERS),
+                buffers: Buffers { of_program: true, completion: plan.completion },
                 watch: plan.watch,
             };
             context.send(message, plan.at);
@@ -192,6 +194,7 @@ pub fn parameters(completion: CompletionPath) -> ApenetxParameters {
             poll: ns(50),
             queue_entry: ns(60),
         },
+        gpu: None,
     }
 }
 
@@ -220,7 +223,7 @@ fn build(
     plans: &[Vec<Planned>],
     interface: ApenetxParameters,
 ) -> InitialState<Network<Layout, ApenetxNic<Script>>> {
-    let torus = Torus::new(&[Dimension::ring(RING.into())], 1).unwrap();
+    let torus = Torus::new(&[Dimension { size: u64::from(RING), wrap: true }], 1).unwrap();
     let layout = Layout::Torus(DimensionOrder::new(torus, true));
     let link = |rate, latency| LinkParameters {
         rate: BitRate::from_gigabits(rate),

@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_fabric::{FaultParameters, OffTimes};
-use weft_nic::apenetx::{CompletionPath, KernelWait};
+use weft_nic::apenetx::{CompletionPath, GpuParameters, KernelWait, MemoryKind};
+use weft_nic::pcie::Memory;
 use weft_nic::{ApenetxParameters, FailureReason, Nic as _};
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 fn planned(to: u32, bytes: u64) -> Planned {
-    Planned { at: Time::ZERO, to: EndpointId(to), bytes, interface: 0, watch: false }
+    Planned { at: Time::ZERO, to: EndpointId(to), bytes, interface: 0, completion: None, watch: false }
 }
 
 /// The reports of a plan of endpoint 0 over the ideal network.
@@ -141,6 +142,62 @@ fn the_kernel_path_is_slower_than_the_remapped_and_that_than_the_direct_one() {
             assert!(kernel > remapped && remapped > queue && queue > direct, "{bytes} B");
         }
     }
+}
+
+/// A program's choice for a buffer counts, and the machine's where it makes none.
+#[test]
+fn a_program_chooses_the_path_of_each_buffer() {
+    for path in CompletionPath::ALL {
+        let own = run(&[planned(1, 64)], parameters(path));
+        for machine in CompletionPath::ALL {
+            let chosen = Planned { completion: Some(path), ..planned(1, 64) };
+            assert_eq!(run(&[chosen], parameters(machine)), own);
+        }
+    }
+}
+
+/// GPU memory: what it costs, in closed form, as source and as target. As a source it is slower.
+#[test]
+fn memory_of_a_gpu_costs_most_as_a_source() {
+    let ns = Span::from_ns;
+    let gpu = |source, target| {
+        let mut parameters = parameters(CompletionPath::Direct);
+        parameters.gpu = Some(GpuParameters {
+            source,
+            target,
+            reads: Memory { read: ns(900), write: ns(0), rate: Some(BitRate::from_gigabits(12)) },
+            writes: Memory { read: ns(0), write: ns(300), rate: None },
+            lock: ns(800),
+            copy_start: ns(5000),
+            copy_rate: BitRate::from_gigabits(80),
+        });
+        parameters
+    };
+    use MemoryKind::{GpuDirect, GpuStaged, Host};
+    let time = |source, target, bytes| noticed(&run(&[planned(1, bytes)], gpu(source, target)), 0);
+    let near = |found: Span, expected: Span| {
+        assert!(found + ns(5) > expected && found < expected + ns(5), "{found}, not {expected}");
+    };
+    let plain = time(Host, Host, 4096);
+    let walk = ns(120);
+    let copy = ns(5000) + BitRate::from_gigabits(80).span(Bytes::new(4096));
+    near(time(GpuStaged, Host, 4096) - plain, copy);
+    near(time(Host, GpuStaged, 4096) - plain, copy);
+    near(time(GpuStaged, GpuStaged, 4096) - plain, copy + copy);
+    // Lock, the longer read, and its rate in place of the port's; its addresses need no walk.
+    let pcie = parameters(CompletionPath::Direct).pcie;
+    let slower = BitRate::from_gigabits(12).span(Bytes::new(4096)).saturating_sub(pcie.wire(16 * 276));
+    let direct = ns(800) + ns(500) + slower;
+    near(time(GpuDirect, Host, 4096) - plain + walk, direct);
+    // The write is seen later, and so is the completion behind it; here the walk of the host hid behind it.
+    let written = time(Host, GpuDirect, 4096) - plain;
+    assert!(written > ns(50) && written < ns(201), "{written}");
+    for bytes in [1, 64, 4096, 65536] {
+        assert!(time(GpuDirect, Host, bytes) > time(Host, GpuDirect, bytes), "{bytes} B");
+    }
+    // A short message is faster direct than staged, a long one at this rate is not.
+    assert!(time(GpuDirect, Host, 64) < time(GpuStaged, Host, 64));
+    assert!(time(GpuDirect, Host, 4 << 20) > time(GpuStaged, Host, 4 << 20));
 }
 
 /// Data in the completion saves the write of the data, and a byte more does not.
@@ -276,6 +333,7 @@ fn plans(messages: &[(u64, u32, u32, u64, u16)]) -> Vec<Vec<Planned>> {
             to: EndpointId(to % RING),
             bytes,
             interface: interface % 8,
+            completion: None,
             watch: bytes % 3 == 0,
         };
         plans[(from % RING) as usize].push(plan);

@@ -52,15 +52,16 @@ pub struct ValidationRow {
     pub quantity: String,
     /// Of both values.
     pub unit: String,
-    /// As published; of a range, the end that is smaller.
-    pub published: f64,
+    /// As published; of a range, the end that is smaller. `None`: the copy of the document leaves it blank.
+    pub published: Option<f64>,
     /// The other end of a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_to: Option<f64>,
     /// As simulated.
     pub simulated: f64,
-    /// (simulated − published) / published, a fraction; of a limit: 0 where it is met.
-    pub relative_error: f64,
+    /// (simulated − published) / published, a fraction; of a limit: 0 where it is met. `None`: nothing is
+    /// published.
+    pub relative_error: Option<f64>,
     /// How far constants of the machine rest on it.
     pub role: Role,
     /// The kind of limit that the document gives, where it gives one.
@@ -72,29 +73,34 @@ pub struct ValidationRow {
     /// A note on the cause of an error, or on the figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The command that gives the simulated value, of a row without a published one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 impl ValidationRow {
     /// Whether it is a limit that is met; `None`: it is no limit.
     pub fn is_met(&self) -> Option<bool> {
-        self.limit.map(|_| self.relative_error == 0.0)
+        self.limit.map(|_| self.relative_error == Some(0.0))
     }
 
     /// The figure as the document has it, without its unit.
     pub fn published_text(&self) -> String {
+        let Some(published) = self.published else { return String::new() };
         match (self.limit, self.published_to) {
-            (_, Some(to)) => format!("{} to {to}", self.published),
-            (Some(limit), None) => format!("{limit} {}", self.published),
-            (None, None) => self.published.to_string(),
+            (_, Some(to)) => format!("{published} to {to}"),
+            (Some(limit), None) => format!("{limit} {published}"),
+            (None, None) => published.to_string(),
         }
     }
 
     /// The error in per cent; of a limit, whether it is met or by how much it is missed.
     pub fn error_text(&self) -> String {
+        let Some(error) = self.relative_error.map(|error| 100.0 * error) else { return String::new() };
         match self.is_met() {
             Some(true) => "met".to_owned(),
-            Some(false) => format!("missed, {:+.1} %", 100.0 * self.relative_error),
-            None => format!("{:+.1} %", 100.0 * self.relative_error),
+            Some(false) => format!("missed, {error:+.1} %"),
+            None => format!("{error:+.1} %"),
         }
     }
 }
@@ -126,7 +132,8 @@ impl ValidationReport {
     /// Of rows that have been measured.
     fn of(rows: Vec<ValidationRow>) -> ValidationReport {
         let mean = |role| {
-            let errors = rows.iter().filter(|row| row.role == role).map(|row| row.relative_error.abs());
+            let of_role = rows.iter().filter(|row| row.role == role);
+            let errors = of_role.filter_map(|row| row.relative_error).map(f64::abs);
             let count = errors.clone().count();
             (count > 0).then(|| errors.sum::<f64>() / count as f64)
         };
@@ -150,8 +157,13 @@ impl ValidationReport {
 
     /// How well the rows of a role are met, with their number; `None`: there are none.
     pub fn summary(&self, role: Role) -> Option<String> {
-        let count = self.of_role(role).count();
+        let all = self.of_role(role).count();
+        let count = self.of_role(role).filter(|row| row.published.is_some()).count();
         let rows = if count == 1 { "row" } else { "rows" };
+        let blank = match all - count {
+            0 => String::new(),
+            blank => format!(", and {blank} without a published figure"),
+        };
         let mean = match role {
             Role::Predicted => self.mean_error_predicted,
             Role::Derived => self.mean_error_derived,
@@ -161,7 +173,9 @@ impl ValidationReport {
                 return (count > 0).then(|| format!("limits: {met} met, {missed} missed"));
             }
         };
-        mean.map(|mean| format!("mean error of {} rows: {:.1} % ({count} {rows})", role.name(), 100.0 * mean))
+        mean.map(|mean| {
+            format!("mean error of {} rows: {:.1} % ({count} {rows}{blank})", role.name(), 100.0 * mean)
+        })
     }
 }
 
@@ -250,13 +264,11 @@ impl Subject<'_> {
         simulated /= f64::from(row.parts.unwrap_or(1));
         // The value that the simulated one is held against; a limit that is met is none.
         let (missed, limit) = match row.limit {
-            None => (Some(row.published), None),
-            Some(Limit::AtMost) => (Some(row.published).filter(|most| simulated > *most), Some("at most")),
-            Some(Limit::AtLeast) => {
-                (Some(row.published).filter(|least| simulated < *least), Some("at least"))
-            }
+            None => (row.published, None),
+            Some(Limit::AtMost) => (row.published.filter(|most| simulated > *most), Some("at most")),
+            Some(Limit::AtLeast) => (row.published.filter(|least| simulated < *least), Some("at least")),
             Some(Limit::Within) => {
-                let least = Some(row.published).filter(|least| simulated < *least);
+                let least = row.published.filter(|least| simulated < *least);
                 (least.or(row.to.filter(|most| simulated > *most)), Some("within"))
             }
         };
@@ -269,11 +281,14 @@ impl Subject<'_> {
             published: row.published,
             published_to: row.to,
             simulated,
-            relative_error: missed.map_or(0.0, |published| (simulated - published) / published),
+            relative_error: row
+                .published
+                .map(|_| missed.map_or(0.0, |published| (simulated - published) / published)),
             role: row.role,
             limit,
             bound: row.bound.map(|percent| percent.0),
             note: row.note.clone(),
+            command: row.published.is_none().then(|| row.command(self.machine)),
         })
     }
 

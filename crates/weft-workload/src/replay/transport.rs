@@ -10,7 +10,7 @@ use weft_msg::{
     SendToken, Transport, Work,
 };
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
-use weft_nic::{HostContext, Message, Primitive};
+use weft_nic::{Buffers, HostContext, Message, Primitive};
 use weft_trace::Kind;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
@@ -155,6 +155,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             interface: self.context.seat as u16,
             to_interface: seat as u16,
             buffer,
+            buffers: Buffers { of_program: envelope.has_data(), completion: None },
             watch: after.is_some(),
         };
         let message = self.context.host.send(message, self.clock);
@@ -206,6 +207,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             interface: self.context.seat as u16,
             to_interface: 0,
             buffer,
+            buffers: Buffers { of_program: true, completion: None },
             watch: false,
         };
         let message = self.context.host.send(message, self.clock);

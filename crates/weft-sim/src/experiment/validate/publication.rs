@@ -5,9 +5,10 @@ use super::Layer;
 use serde::{Deserialize, Serialize};
 
 /// The files, in the order of reports.
-const FILES: [&str; 2] = [
+const FILES: [&str; 3] = [
     include_str!("../../../../../validation/exanest.toml"),
     include_str!("../../../../../validation/communication-ip.toml"),
+    include_str!("../../../../../validation/apenetx-u200.toml"),
 ];
 
 /// How far the machine's constants rest on the figure of a row.
@@ -92,7 +93,8 @@ pub(super) struct Row {
     pub source: String,
     pub quantity: String,
     pub unit: String,
-    pub published: f64,
+    /// `None`: the copy of the document leaves it blank.
+    pub published: Option<f64>,
     /// The other end of `published`, where the limit is a range.
     pub to: Option<f64>,
     pub limit: Option<Limit>,
@@ -109,6 +111,44 @@ pub(super) struct Row {
     /// The quantity is one of so many equal parts of what is measured.
     pub parts: Option<u32>,
     pub note: Option<String>,
+}
+
+impl Measure {
+    /// The command that gives the quantity.
+    fn command(&self, machine: &str) -> String {
+        let mut words = format!("weft osu {} -m {machine} --sizes {}", self.benchmark, self.size);
+        for (option, value) in [("from", &self.from), ("to", &self.to), ("algorithm", &self.algorithm)] {
+            words += &value.as_ref().map_or(String::new(), |value| format!(" --{option} {value}"));
+        }
+        for (option, value) in [
+            ("ranks", self.ranks),
+            ("ppn", self.ranks_per_host),
+            ("warm-up", self.warm_up),
+            ("iterations", self.iterations),
+        ] {
+            words += &value.map_or(String::new(), |value| format!(" --{option} {value}"));
+        }
+        words += if self.layer == Some(Layer::Nic) { " --layer nic" } else { "" };
+        self.set.iter().fold(words, |words, set| {
+            let quote = if set.contains([' ', '[', '{']) { "'" } else { "" };
+            format!("{words} --set {quote}{set}{quote}")
+        })
+    }
+}
+
+impl Row {
+    /// The command that gives the quantity, or those that it is computed of.
+    pub(super) fn command(&self, machine: &str) -> String {
+        let mut command = self.measure.command(machine);
+        for (word, other) in [("less", &self.minus), ("over", &self.over)] {
+            command +=
+                &other.as_ref().map_or(String::new(), |other| format!(", {word} {}", other.command(machine)));
+        }
+        match self.parts {
+            Some(parts) => format!("{command}, divided by {parts}"),
+            None => command,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -196,12 +236,14 @@ mod tests {
                 assert_eq!(*role == Role::Limit, limit.is_some(), "{id}");
                 assert_eq!(
                     *limit == Some(Limit::Within),
-                    row.to.is_some_and(|to| to > row.published),
+                    row.to.zip(row.published).is_some_and(|(to, published)| to > published),
                     "{id}"
                 );
                 assert_eq!(*role == Role::Derived, !of.is_empty(), "{id}");
                 assert!(of.iter().all(|other| other != id && fitted.contains(other.as_str())), "{id}");
-                assert!(*role != Role::Predicted || row.bound.is_some(), "{id}");
+                let is_blank = row.published.is_none();
+                assert!(!is_blank || *role == Role::Predicted, "{id}: nothing can rest on a blank");
+                assert!(*role != Role::Predicted || row.bound.is_some() != is_blank, "{id}");
             }
         }
     }
