@@ -190,7 +190,7 @@ pub unsafe extern "C" fn weft_interface_write(
 /// As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when the
 /// interface has the data, and the buffer may be used again. A second one comes with an errno if the target cannot
 /// carry it out. `path` says how the process at the target learns of it, on machines whose interface has several
-/// paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, … -EINVAL: there is no such path.
+/// paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_deliver(
     interface: *mut InterfaceHandle,

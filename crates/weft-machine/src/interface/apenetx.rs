@@ -92,8 +92,8 @@ section! {
     struct RawHostToCard {
         /// Bytes of a tx descriptor.
         descriptor: Entry<Bytes>,
-        /// Descriptors that one read fetches.
-        batch: Entry<u32>,
+        /// Descriptors that may be on their way into the card.
+        prefetch: Entry<u32>,
         /// Packets whose data is read ahead.
         packets: Entry<u32>,
         /// Each packet beside its words, in whole cycles: header, footer, coordinates.
@@ -255,7 +255,7 @@ impl FromSection for ApenetxNic {
         }
         let host_to_card = HostToCardParameters {
             descriptor: send.descriptor.value,
-            batch: send.batch.value,
+            prefetch: send.prefetch.value,
             packets: send.packets.value,
             cycles: cycles(send.packet.value, &clock),
             line: send.line.value,
@@ -426,7 +426,7 @@ fn check_card(
             refuse(size.location, why, "write from 4 to 4096".into());
         }
     }
-    for count in [&send.batch, &send.packets] {
+    for count in [&send.prefetch, &send.packets] {
         if count.value > 1 << 10 {
             let why = format!("{} is out of range", count.value);
             refuse(count.location, why, format!("write a number from 1 to {}", 1 << 10));

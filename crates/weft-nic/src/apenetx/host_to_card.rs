@@ -1,12 +1,12 @@
 //! From the host to the network: the ring of descriptors, their fetch, the reads of data, packets.
 //!
 //! ```text
-//!  doorbell ─► ring ── fetch, a batch at a time ──► fetched ── reads of data, some packets ahead ──► packets
+//!  doorbell ─► ring ── fetch, some descriptors ahead ──► fetched ── reads of data, some packets ahead ──► packets
 //!  line of a fast send ─────────────────────────────▲
 //! ```
 //! # Source
 //! APX §3.1: the DMA engine's queues; packets of 32 B of header and footer and at most 4 KB. D1.4 §9.2.1: the
-//! Host-to-Card module, the fast send. That a batch of descriptors is fetched, and data is read ahead, is ours.
+//! Host-to-Card module, the fast send. That descriptors are fetched, and data is read, ahead is ours.
 //!
 //! # Not modelled
 //! A ring of descriptors per queue with an arbiter between them: there is one, in the order of doorbells. A ring
@@ -72,8 +72,8 @@ pub(super) struct HostToCard {
     ring: VecDeque<(Time, Descriptor)>,
     /// Descriptors on their way into the card, and when they are there.
     arriving: VecDeque<(Time, Descriptor)>,
-    /// The end of the last fetch.
-    fetching: Time,
+    /// Descriptors of the ring that are on their way into the card.
+    fetching: u32,
     /// Descriptors whose data is read.
     fetched: VecDeque<Descriptor>,
     /// In the order of their messages.
@@ -109,26 +109,26 @@ impl HostToCard {
         self.arriving.insert(place, (at, descriptor));
     }
 
-    /// Asks for the descriptors that the card has heard of, unless it waits for others. Returns when it began
-    /// and when they are in the card.
-    pub fn fetch(&mut self, now: Time, port: &mut Port<'_>) -> Option<(Time, Time)> {
-        if self.fetching > now {
-            return None;
-        }
+    /// Asks for the descriptors that the card has heard of, as many as may be on their way. Returns when they
+    /// are in the card.
+    pub fn fetch(&mut self, now: Time, port: &mut Port<'_>) -> Option<Time> {
         let begins = self.ring.front()?.0.max(now);
         let parameters = port.parameters;
-        let batch = parameters.host_to_card.batch as usize;
-        let count = self.ring.iter().take(batch).take_while(|(rung, _)| *rung <= begins).count();
+        let room = parameters.host_to_card.prefetch.saturating_sub(self.fetching) as usize;
+        let count = self.ring.iter().take(room).take_while(|(rung, _)| *rung <= begins).count();
+        if count == 0 {
+            return None;
+        }
         let bytes = count as u64 * parameters.host_to_card.descriptor.get();
         let stretch = Stretch { address: 0, bytes };
         let read = port.pcie.read(begins, stretch, (&parameters.memory, &parameters.pcie), |at| at);
-        self.fetching = read.ended;
+        self.fetching += count as u32;
         for _ in 0..count {
             let Some((_, mut descriptor)) = self.ring.pop_front() else { break };
             descriptor.happens(DescriptorEvent::Fetch);
             self.arrive(read.ended, descriptor);
         }
-        Some((begins, read.ended))
+        Some(read.ended)
     }
 
     /// The next descriptor that has arrived at `now`.
@@ -137,6 +137,7 @@ impl HostToCard {
         let (at, mut descriptor) = self.arriving.pop_front()?;
         if !matches!(descriptor.state, super::DescriptorState::Fetched) {
             descriptor.happens(DescriptorEvent::Arrive);
+            self.fetching -= 1;
         }
         descriptor.arrived = at;
         self.fetched.push_back(descriptor);

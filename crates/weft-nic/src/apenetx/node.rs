@@ -124,7 +124,7 @@ impl<H: Host> Card<H> {
     #[inline]
     pub(super) fn takes_offers(&self, parameters: &ApenetxParameters) -> bool {
         let ahead = self.processes.waiting() + self.stores.len() + self.send.waiting();
-        ahead < parameters.host_to_card.batch as usize
+        ahead < parameters.host_to_card.prefetch as usize
     }
 
     #[inline]
@@ -287,10 +287,10 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
     }
 
-    /// The card asks for descriptors, unless it waits for some.
+    /// The card asks for descriptors, as many as it may.
     fn fetch(&mut self) {
         let (send, mut port) = self.card.port(self.parameters);
-        if let Some((_, ended)) = send.fetch(self.fabric.now(), &mut port) {
+        if let Some(ended) = send.fetch(self.fabric.now(), &mut port) {
             self.fabric.set_timer(ended, ApenetxTimer::Descriptors);
         }
     }

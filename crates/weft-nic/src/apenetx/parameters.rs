@@ -14,8 +14,8 @@ use weft_units::{Bytes, Clock, Span};
 pub struct HostToCardParameters {
     /// Bytes of a tx descriptor.
     pub descriptor: Bytes,
-    /// Descriptors that one read fetches.
-    pub batch: u32,
+    /// Descriptors that may be on their way into the card.
+    pub prefetch: u32,
     /// Packets whose data is read ahead.
     pub packets: u32,
     /// Cycles per packet beside its words: header, footer, coordinates.

@@ -167,7 +167,7 @@ pub fn parameters(completion: CompletionPath) -> ApenetxParameters {
         },
         host_to_card: HostToCardParameters {
             descriptor: Bytes::new(64),
-            batch: 4,
+            prefetch: 4,
             packets: 8,
             cycles: 16,
             line: Bytes::new(64),
