@@ -24,12 +24,25 @@
 /* The tag of handshakes: messages of the job's own, as a management network would carry them. */
 #define HANDSHAKE_TAG 0x51434Du
 
+/* Transmissions that may be under way at a time. */
+enum { REQUESTS = 1024 };
+
+/* A transmission request. The device names it by its id, which outlives it: a target that cannot carry out a write says
+ * so after the transmission has ended. */
+struct request {
+    uint64_t id;
+    qcm_buffer *buffer;
+    bool under_way;
+};
+
 struct qcm {
     weft_rank *rank;
     weft_interface *queue;
     size_t under_way; /* transmissions that have not ended */
+    uint64_t last;    /* id of the last request */
     int error;        /* the first error since the last flush, negative */
     qcm_buffer *buffers;
+    struct request requests[REQUESTS];
 };
 
 struct qcm_buffer {
@@ -162,15 +175,14 @@ static void take_ends(qcm *card)
     weft_interface_completion ended[16];
     ptrdiff_t count = weft_interface_poll(card->queue, ended, 16);
     for (ptrdiff_t place = 0; place < count; place++) {
-        qcm_buffer *buffer = ended[place].context;
-        if (ended[place].error) {
-            if (!card->error)
-                card->error = -ended[place].error;
-            /* What its target refuses has ended here before. */
-            if (!buffer->under_way)
-                continue;
-        }
-        buffer->under_way--;
+        uint64_t id = (uintptr_t)ended[place].context;
+        struct request *request = &card->requests[id % REQUESTS];
+        if (ended[place].error && !card->error)
+            card->error = -ended[place].error;
+        if (request->id != id || !request->under_way)
+            continue;
+        request->under_way = false;
+        request->buffer->under_way--;
         card->under_way--;
     }
 }
@@ -184,11 +196,18 @@ int qcm_send(qcm_buffer *from, size_t offset, size_t length, const qcm_remote *t
     qcm *card = from->card;
     uint64_t sequence = ++from->sent & SEQUENCE_MASK;
     uint64_t word = sequence << SEQUENCE_SHIFT | (uint64_t)length << 1 | 1;
+    struct request *request = &card->requests[++card->last % REQUESTS];
+    while (request->under_way) {
+        take_ends(card);
+        if (request->under_way)
+            weft_yield(card->rank);
+    }
     weft_address place = {.memory = to->address + to_offset, .node = to->node, .interface = to->queue, .domain = 0};
     int status = weft_interface_deliver(card->queue, from->memory + offset, length, place, to->completion, word,
-                                        to->path, from);
+                                        to->path, (void *)(uintptr_t)card->last);
     if (status < 0)
         return status;
+    *request = (struct request){.id = card->last, .buffer = from, .under_way = true};
     from->under_way++;
     card->under_way++;
     if (!(flags & QCM_BLOCKING))

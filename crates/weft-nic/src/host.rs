@@ -1,7 +1,7 @@
 //! Hosts: the users of a network interface.
 
-use crate::apenetx::CompletionPath;
 use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
+use crate::apenetx::CompletionPath;
 use crate::data::DataError;
 use crate::gvas::Pdid;
 use crate::observer::Observer;

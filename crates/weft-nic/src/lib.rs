@@ -35,8 +35,8 @@ pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
 };
 pub use host::{
-    BlockWork, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic, NicParameters,
-    Offer, Primitive, Side,
+    BlockWork, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
+    NicParameters, Offer, Primitive, Side,
 };
 pub use hosted::Hosted;
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};

@@ -134,7 +134,10 @@ impl OsuOptions {
     /// Runs it.
     pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
         if let Some([source, target]) = self.memory.take() {
-            self.machine.sets.sets.extend([format!("nic.gpu.source={source}"), format!("nic.gpu.target={target}")]);
+            self.machine
+                .sets
+                .sets
+                .extend([format!("nic.gpu.source={source}"), format!("nic.gpu.target={target}")]);
         }
         let inputs: Vec<_> = self.machine.file().into_iter().chain(self.places.file()).collect();
         let options = self.simulation.experiment_options(words, false, &inputs)?;

@@ -1,7 +1,7 @@
 //! The sections below `[nic]` for the APEnetX card: one per block.
 
 use super::exanet::cycles;
-use super::rdma::{self, RawIommu};
+use super::rdma;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
 use crate::diagnostic::Problem;
 use crate::read::{Entry, Reader, names, section};
@@ -312,7 +312,8 @@ fn gpu(raw: &RawGpu, reader: &mut Reader<'_>) -> Option<GpuParameters> {
         reader.report(rate.location, problem);
         return None;
     }
-    let kind = |entry: &Option<Entry<MemoryKind>>| entry.as_ref().map_or(MemoryKind::Host, |entry| entry.value);
+    let kind =
+        |entry: &Option<Entry<MemoryKind>>| entry.as_ref().map_or(MemoryKind::Host, |entry| entry.value);
     let (read, write) = (raw.read.value, raw.write.value);
     Some(GpuParameters {
         source: kind(&raw.source),
@@ -354,7 +355,10 @@ fn check_pcie(raw: &RawPcie, reader: &mut Reader<'_>) -> bool {
         is_sound = false;
     };
     if !raw.lanes.value.is_power_of_two() || raw.lanes.value > 16 {
-        refuse((raw.lanes.location, format!("a port has no {} lanes", raw.lanes.value)), "write 1, 2, 4, 8 or 16".into());
+        refuse(
+            (raw.lanes.location, format!("a port has no {} lanes", raw.lanes.value)),
+            "write 1, 2, 4, 8 or 16".into(),
+        );
     }
     for (size, least, most) in [
         (&raw.max_payload, 128, 4096),
@@ -404,7 +408,11 @@ fn check_card(
         is_sound = false;
     };
     if card.word.value == Bytes::ZERO {
-        refuse(card.word.location, "a word of no bytes carries nothing".into(), "write 64 for 512 bits".into());
+        refuse(
+            card.word.location,
+            "a word of no bytes carries nothing".into(),
+            "write 64 for 512 bits".into(),
+        );
     }
     // Processes are numbered in 16 bits.
     if card.queues.value > 1 << 11 {

@@ -175,7 +175,12 @@ impl<T: Copy> CardToHost<T> {
         });
         let copied = noticed + parameters.behind_completion(target, all);
         if watched && copied > noticed {
-            report(Written::Software(Step { part: Part::GpuCopy, came: noticed, began: noticed, ended: copied }));
+            report(Written::Software(Step {
+                part: Part::GpuCopy,
+                came: noticed,
+                began: noticed,
+                ended: copied,
+            }));
         }
         Some(Arrived { announced, noticed: copied })
     }

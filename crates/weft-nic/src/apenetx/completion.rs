@@ -69,12 +69,8 @@ pub enum CompletionState {
 
 impl CompletionPath {
     /// All paths.
-    pub const ALL: [CompletionPath; 4] = [
-        CompletionPath::Kernel,
-        CompletionPath::Remapped,
-        CompletionPath::Direct,
-        CompletionPath::UserQueue,
-    ];
+    pub const ALL: [CompletionPath; 4] =
+        [CompletionPath::Kernel, CompletionPath::Remapped, CompletionPath::Direct, CompletionPath::UserQueue];
 
     /// The table of transitions: the step from a state, and the state that it leads to. `None`: the path does
     /// not have the state, or ends there.
@@ -225,7 +221,8 @@ mod tests {
             let known = handler.completes(Time::from_ps(written * 1000), how, &software, |_| {});
             known.as_ps() / 1000
         };
-        let one = 100 + software.takes(Part::Driver).as_ps() / 1000 + software.takes(Part::Copy).as_ps() / 1000;
+        let one =
+            100 + software.takes(Part::Driver).as_ps() / 1000 + software.takes(Part::Copy).as_ps() / 1000;
         let poll = software.takes(Part::Polling).as_ps() / 1000;
         assert_eq!(completes(0), one + poll);
         assert_eq!(completes(0), one + (one - 100) + poll);

@@ -12,7 +12,9 @@ use crate::observer::{Block, Observer as _, Stage};
 use crate::pcie::{Pcie, Stretch};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, HeaderBits, Injection, InterfaceContext, Packet, PacketLabel, Part as OfMessage};
+use weft_fabric::{
+    Addressing, HeaderBits, Injection, InterfaceContext, Packet, PacketLabel, Part as OfMessage,
+};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// Entries of a queue by time; those of one time in the order in which they came.
@@ -192,8 +194,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.card.next_number;
         self.card.next_number = number.wrapping_add(1);
-        let Message { to, bytes, born, header, token, interface, to_interface, buffer, buffers, watch, .. } =
-            message;
+        let Message {
+            to, bytes, born, header, token, interface, to_interface, buffer, buffers, watch, ..
+        } = message;
         if let Some(reason) = self.refusal(&message) {
             let failure = Failure { to, number, interface, token, reason };
             self.card.failures.insert(at, failure);

@@ -1,8 +1,8 @@
 //! The section of a machine file on the APEnetX interface.
 
 use super::completion::{CompletionPath, KernelWait};
-use super::part::Part;
 use super::gpu::{GpuParameters, MemoryKind};
+use super::part::Part;
 use super::software::SoftwareParameters;
 use crate::iommu::IommuParameters;
 use crate::pcie::{Memory, PcieParameters};
@@ -135,7 +135,8 @@ impl ApenetxParameters {
     /// Least time from packet to packet of one message, as far as it is the interface's.
     pub fn packet_pace(&self, payload: Bytes) -> Span {
         let words = self.words(payload) + u64::from(self.host_to_card.cycles);
-        let wire = payload.get() + payload.get().div_ceil(self.pcie.max_payload) * self.pcie.completion_header;
+        let wire =
+            payload.get() + payload.get().div_ceil(self.pcie.max_payload) * self.pcie.completion_header;
         self.clock.cycles(words).max(self.pcie.wire(wire))
     }
 }

@@ -96,10 +96,12 @@ impl Call {
         let mut at = self.began;
         let before = parameters.before_send(self.descriptor.source, self.descriptor.bytes);
         let steps = parameters.software.send_steps(parameters.host_to_card.fast);
-        [before].into_iter().chain(steps).filter(|(_, takes)| *takes > Span::ZERO).map(move |(part, takes)| {
-            let began = at;
-            at += takes;
-            (part, began, at)
-        })
+        [before].into_iter().chain(steps).filter(|(_, takes)| *takes > Span::ZERO).map(
+            move |(part, takes)| {
+                let began = at;
+                at += takes;
+                (part, began, at)
+            },
+        )
     }
 }

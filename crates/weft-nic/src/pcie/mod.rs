@@ -135,7 +135,7 @@ impl Pcie {
     ) -> Transfer {
         let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
         let requests = split(stretch, parameters.max_read_request);
-        let mut walked = Span::ZERO;
+        let mut known = came;
         let mut translate = Some(translate);
         // All requests but the first begin at a multiple of their size.
         let mut address = stretch.address;
@@ -153,14 +153,12 @@ impl Pcie {
                 let run = Run { count: group, bytes: parameters.request_header, each: [1, 0, 0] };
                 let back = parameters.one_way + parameters.one_way;
                 let request_limits = (parameters.request_limits(), back);
-                let (began, left) = post(&mut self.requests, &mut self.up, at, run, request_limits, parameters);
+                let (began, left) =
+                    post(&mut self.requests, &mut self.up, at, run, request_limits, parameters);
                 let first = began + parameters.wire(parameters.request_header) + parameters.one_way;
-                let walk = match translate.take() {
-                    Some(translate) => translate(first) - first,
-                    None => walked,
-                };
-                walked = walk;
-                let ready = first + walk + memory.read;
+                // Later requests find the translation there.
+                known = translate.take().map_or(known, |translate| translate(first));
+                let ready = first.max(known) + memory.read;
                 let wire = completions.wire(parameters, bytes);
                 let (since, sent) = self.down.carry_run(ready, u64::from(group), wire, parameters);
                 // A tag is free when the card has the last of its data.

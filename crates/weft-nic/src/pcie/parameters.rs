@@ -1,7 +1,7 @@
 //! The section of a machine file on the PCIe port.
 
-use super::tlp::{Completions, Run, split};
 use super::Stretch;
+use super::tlp::{Completions, Run, split};
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Span};
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use weft_engine::{InitialState, Payload, Simulation};
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding, IdealParameters,
-    PacketFormat, SwitchKind, SwitchParameters,
+    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding,
+    IdealParameters, PacketFormat, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{FaultParameters, Ideal, LinkLayer, LinkParameters, Network, NetworkParameters};
 use weft_nic::apenetx::{
@@ -13,8 +13,8 @@ use weft_nic::apenetx::{
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::pcie::{Memory, PcieGeneration, PcieParameters};
 use weft_nic::{
-    ApenetxNic, ApenetxParameters, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
-    NicParameters, Observer, Offer, Stage,
+    ApenetxNic, ApenetxParameters, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming,
+    Message, Nic, NicParameters, Observer, Offer, Stage,
 };
 use weft_topo::{Dimension, DimensionOrder, Layout, Topology as _, Torus};
 use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
@@ -258,8 +258,10 @@ fn build(
         seed: 1,
     };
     let shared = NicParameters { interface, host: () };
-    Network::build(network, shared, |endpoint, shared| ApenetxNic::new(make(plans, endpoint), endpoint, shared))
-        .unwrap()
+    Network::build(network, shared, |endpoint, shared| {
+        ApenetxNic::new(make(plans, endpoint), endpoint, shared)
+    })
+    .unwrap()
 }
 
 /// A run of a ring of cards.

@@ -4,7 +4,9 @@
 
 mod machine;
 
-use machine::{LATENCY, Planned, RATE, RING, Report, Run, begin, begin_with_faults, ideal, parameters, resume};
+use machine::{
+    LATENCY, Planned, RATE, RING, Report, Run, begin, begin_with_faults, ideal, parameters, resume,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -121,7 +123,8 @@ fn latencies_at_zero_load_are_closed_forms() {
                     let expected = latency(&parameters, path, bytes);
                     // Two edges of 4 ns; a word of 64 bytes that is not full lets a module begin earlier, and
                     // picoseconds are rounded up at each step.
-                    let (least, most) = (expected.saturating_sub(Span::from_ns(1)), expected + Span::from_ns(9));
+                    let (least, most) =
+                        (expected.saturating_sub(Span::from_ns(1)), expected + Span::from_ns(9));
                     assert!(
                         (least..=most).contains(&found),
                         "{path:?} {wait:?} fast {fast} {bytes} B: {found}, not {expected}"
@@ -299,9 +302,10 @@ fn stages_are_a_chain() {
                 }
             }
             let last = stages.iter().map(|stage| stage.ended).max().unwrap();
-            let noticed = run.outputs_mut().flat_map(|log| std::mem::take(&mut log.reports)).find_map(|report| {
-                if let Report::Delivered { at, .. } = report { Some(at) } else { None }
-            });
+            let noticed =
+                run.outputs_mut().flat_map(|log| std::mem::take(&mut log.reports)).find_map(|report| {
+                    if let Report::Delivered { at, .. } = report { Some(at) } else { None }
+                });
             assert_eq!(noticed, Some(last));
         }
     }
@@ -310,7 +314,8 @@ fn stages_are_a_chain() {
 /// A fetched batch: many posts from several processes at one instant leave in the order of their doorbells.
 #[test]
 fn messages_of_several_processes_share_the_ring() {
-    let plan: Vec<Planned> = (0..24).map(|index| Planned { interface: index % 6, ..planned(1, 64) }).collect();
+    let plan: Vec<Planned> =
+        (0..24).map(|index| Planned { interface: index % 6, ..planned(1, 64) }).collect();
     let reports = run(&plan, parameters(CompletionPath::UserQueue));
     let times: Vec<Time> = (0..24).map(|plan| noticed(&reports, plan)).collect();
     let delivered = reports.iter().filter(|report| matches!(report, Report::Delivered { .. })).count();
@@ -351,17 +356,19 @@ fn messages() -> impl Strategy<Value = Vec<(u64, u32, u32, u64, u16)>> {
 
 fn any_parameters() -> impl Strategy<Value = ApenetxParameters> {
     let choices = (prop::sample::select(CompletionPath::ALL.to_vec()), any::<bool>(), any::<bool>());
-    (choices, any::<bool>(), 1u32..10, 1u32..12).prop_map(|((path, fast, blocking), polls, prefetch, packets)| {
-        let mut parameters = parameters(path);
-        parameters.host_to_card.fast = fast;
-        parameters.host_to_card.blocking = blocking;
-        parameters.host_to_card.prefetch = prefetch;
-        parameters.host_to_card.packets = packets;
-        if polls {
-            parameters.card_to_host.wait = KernelWait::Polling;
-        }
-        parameters
-    })
+    (choices, any::<bool>(), 1u32..10, 1u32..12).prop_map(
+        |((path, fast, blocking), polls, prefetch, packets)| {
+            let mut parameters = parameters(path);
+            parameters.host_to_card.fast = fast;
+            parameters.host_to_card.blocking = blocking;
+            parameters.host_to_card.prefetch = prefetch;
+            parameters.host_to_card.packets = packets;
+            if polls {
+                parameters.card_to_host.wait = KernelWait::Polling;
+            }
+            parameters
+        },
+    )
 }
 
 proptest! {
