@@ -309,10 +309,10 @@ int weft_interface_write(weft_interface *interface,
                          uint64_t word,
                          void *context);
 
-// As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when the
-// interface has the data, and the buffer may be used again. A second one comes with an errno if the target cannot
-// carry it out. `path` says how the process at the target learns of it, on machines whose interface has several
-// paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
+// As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when
+// the interface has the data, and the buffer may be used again. A second one comes with an errno if the
+// target cannot carry it out. `path` says how the process at the target learns of it, on machines whose
+// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
 int weft_interface_deliver(weft_interface *interface,
                            const void *local,
                            size_t length,

@@ -74,7 +74,7 @@ int qcm_register(qcm *card, void *memory, size_t length, enum qcm_completion pat
 /* Deregisters it: it must not be used any more. -EBUSY: a transmission of it has not ended; call qcm_flush. */
 int qcm_deregister(qcm_buffer *buffer);
 
-/* Tells a peer of a buffer, and learns of one of the peer's: both call it. -ENXIO: there is no such peer. */
+/* Exchange of a buffer with one of a peer's: both call it. -ENXIO: there is no such peer. */
 int qcm_handshake(qcm *card, uint32_t peer, const qcm_buffer *own, qcm_remote *theirs);
 
 /* Sends `length` bytes at `offset` of a registered buffer to `to_offset` of a peer's. -EINVAL: beyond either

@@ -3,10 +3,10 @@
 //! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
 //! into packets, and hands over those of others when they have arrived whole.
 //!
-//! The models stand behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is made of the
-//! blocks of the ExaNet interface, each in the module of its name: plain data whose methods take the time and
-//! answer with times, so that each can be tested, and compared with hardware, alone. [`ApenetxNic`] is the card
-//! behind PCIe, with its software.
+//! The models stand behind the same trait, [`Nic`]. [`OverheadsNic`] has overheads. [`ExanetNic`] is made of
+//! the blocks of the ExaNet interface, each in the module of its name: plain data whose methods take the time
+//! and answer with times, so that each can be tested, and compared with hardware, alone. [`ApenetxNic`] is
+//! the card behind PCIe, with its software.
 
 pub mod allreduce;
 pub mod apenetx;

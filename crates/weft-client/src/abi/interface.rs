@@ -1,8 +1,8 @@
 //! Virtual interfaces in `weft.h`.
 
 use super::{Handle, of};
-use crate::interface::{Address, InterfaceCompletion, WantedDomain};
-use crate::operation::{Lent, flag};
+use crate::interface::{Address, InterfaceCompletion, WantedDomain, WantedPath};
+use crate::operation::Lent;
 use crate::rank::Transfer;
 use std::ffi::{c_int, c_void};
 
@@ -187,10 +187,10 @@ pub unsafe extern "C" fn weft_interface_write(
     0
 }
 
-/// As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when the
-/// interface has the data, and the buffer may be used again. A second one comes with an errno if the target cannot
-/// carry it out. `path` says how the process at the target learns of it, on machines whose interface has several
-/// paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
+/// As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when
+/// the interface has the data, and the buffer may be used again. A second one comes with an errno if the
+/// target cannot carry it out. `path` says how the process at the target learns of it, on machines whose
+/// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_deliver(
     interface: *mut InterfaceHandle,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn weft_interface_deliver(
         Ok(found) => found,
         Err(error) => return -error,
     };
-    if path > flag::PATH_USER_QUEUE {
+    if WantedPath::of(path).is_none() {
         return -libc::EINVAL;
     }
     let transfer = Transfer { local, remote: to, context: context as usize };

@@ -9,7 +9,7 @@ use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
 use crate::virtual_interfaces::{Carried, What, ended, errno, field_errno, put};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
-use weft_client::interface::WantedDomain;
+use weft_client::interface::{WantedDomain, WantedPath};
 use weft_msg::EnvelopeKind;
 use weft_nic::apenetx::CompletionPath;
 use weft_nic::gvas::{Gvas, Pdid};
@@ -437,13 +437,12 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
 /// The path of completions that a post chooses; `None`: there is no such path.
 fn chosen(post: &Post) -> Option<Option<CompletionPath>> {
-    Some(match post.flags >> Post::PATH_SHIFT & Post::PATH_MASK {
-        0 => None,
-        1 => Some(CompletionPath::Kernel),
-        2 => Some(CompletionPath::Remapped),
-        3 => Some(CompletionPath::Direct),
-        4 => Some(CompletionPath::UserQueue),
-        _ => return None,
+    Some(match WantedPath::of(post.flags >> Post::PATH_SHIFT & Post::PATH_MASK)? {
+        WantedPath::Machine => None,
+        WantedPath::Kernel => Some(CompletionPath::Kernel),
+        WantedPath::Remapped => Some(CompletionPath::Remapped),
+        WantedPath::Direct => Some(CompletionPath::Direct),
+        WantedPath::UserQueue => Some(CompletionPath::UserQueue),
     })
 }
 

@@ -29,8 +29,8 @@ use weft_units::{Bytes, Clock, Span};
 section! {
     /// The network interface.
     struct RawNic {
-        /// The model: `overheads` per message and per packet, `exanet`, the blocks of TR-488, or `apenetx`, the card
-        /// of APX.
+        /// The model: `overheads` per message and per packet, `exanet`, the blocks of TR-488, or `apenetx`,
+        /// the card of APX.
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,

@@ -3,8 +3,8 @@
 //! ```text
 //!  packet ─► module ─► write of its data ─► all there? ─► write of the entry ─► interrupt, or poll
 //! ```
-//! A packet says by its index where in the buffer its data belongs. Packets of a message may come in any order,
-//! and twice: each is written once, and the completion goes behind the last.
+//! A packet says by its index where in the buffer its data belongs. Packets of a message may come in any
+//! order, and twice: each is written once, and the completion goes behind the last.
 //!
 //! # Source
 //! APX §3.2, §3.3; D1.4 §9.2.1: payload in completion. That packets are counted, and not only the last one
@@ -146,7 +146,7 @@ impl<T: Copy> CardToHost<T> {
             let known = &mut self.known;
             let walk = |at| match target {
                 MemoryKind::GpuDirect => at,
-                _ => translate(iommu, known, (interface.into(), stretch), at, &parameters.iommu),
+                _ => translate((iommu, &parameters.iommu), known, (interface.into(), stretch), at),
             };
             pcie.write(module.ended, stretch, (parameters.writes(target), &parameters.pcie), walk)
         });
@@ -196,7 +196,7 @@ impl<T: Copy> CardToHost<T> {
     }
 }
 
-/// What happened to a watched packet.
+/// The fate of a watched packet.
 pub(super) enum Written {
     /// In the card, until its completion was in memory.
     Card(Writing),

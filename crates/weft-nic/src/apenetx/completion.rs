@@ -20,8 +20,8 @@
 //! A step that is missing ends it: the process knows.
 //!
 //! # Source
-//! APX §3.2, §3.3: the driver's copy, the remapped buffer with its ready bit, the address that is exchanged at
-//! the handshake. D1.4 §9.2.1: the completion queue in user space.
+//! APX §3.2, §3.3: the driver's copy, the remapped buffer with its ready bit, the address that is exchanged
+//! at the handshake. D1.4 §9.2.1: the completion queue in user space.
 
 use super::part::Part;
 use super::software::SoftwareParameters;

@@ -6,8 +6,8 @@
 //!      └────────────────── Store (fast send) ──────────────▲
 //! ```
 //! # Source
-//! APX §3.2: destination host coordinates, destination virtual address, packet size, and, §3.3, the address of
-//! the completion.
+//! APX §3.2: destination host coordinates, destination virtual address, packet size, and, §3.3, the address
+//! of the completion.
 
 use super::gpu::MemoryKind;
 use crate::transition::InvalidTransition;
@@ -81,11 +81,11 @@ pub(super) struct Descriptor {
     pub state: DescriptorState,
     /// Bytes that the card has read.
     pub read: Bytes,
-    /// When the host posted it.
+    /// The time of the host's post.
     pub posted: Time,
-    /// When the card heard of it.
+    /// The time at which the card heard of it.
     pub rung: Time,
-    /// When it was in the card.
+    /// The time at which it was in the card.
     pub arrived: Time,
     /// Whether the data came along with it.
     pub inline: bool,

@@ -1,16 +1,17 @@
 //! Memory of a GPU as source or target.
 //!
 //! ```text
-//!  gpu-direct   lock ─► the card reads the GPU's memory over PCIe      the card writes it
-//!  gpu-staged   copy to the host ─► as memory of the host              as memory of the host ─► copy to the GPU
+//!               as a source                               as a target
+//!  gpu-direct   lock ─► the card reads it over PCIe       the card writes it
+//!  gpu-staged   copy to the host ─► as the host's         as the host's ─► copy to the GPU
 //! ```
 //! # Source
-//! D1.4 §9.2.2: GPUDirect RDMA, a direct path between the GPU and the card over PCIe; pinning and locking make what
-//! has its source in the memory of a GPU slower. No figure is printed.
+//! D1.4 §9.2.2: GPUDirect RDMA, a direct path between the GPU and the card over PCIe; pinning and locking
+//! make what has its source in the memory of a GPU slower. No figure is printed.
 //!
 //! # Not modelled
-//! Copies that overlap with the network: a message is staged whole. Traffic of the GPU itself, and copies of several
-//! messages at a time on one copy engine. Translation of addresses of the GPU.
+//! Copies that overlap with the network: a message is staged whole. Traffic of the GPU itself, and copies of
+//! several messages at a time on one copy engine. Translation of addresses of the GPU.
 
 use crate::pcie::Memory;
 use serde::{Deserialize, Serialize};

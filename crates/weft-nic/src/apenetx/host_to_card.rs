@@ -1,16 +1,16 @@
 //! From the host to the network: the ring of descriptors, their fetch, the reads of data, packets.
 //!
 //! ```text
-//!  doorbell ─► ring ── fetch, some descriptors ahead ──► fetched ── reads of data, some packets ahead ──► packets
-//!  line of a fast send ─────────────────────────────▲
+//!  doorbell ─► ring ── fetch, some ahead ──► fetched ── reads of data, some packets ahead ──► packets
+//!  line of a fast send ─────────────────────────▲
 //! ```
 //! # Source
 //! APX §3.1: the DMA engine's queues; packets of 32 B of header and footer and at most 4 KB. D1.4 §9.2.1: the
 //! Host-to-Card module, the fast send. That descriptors are fetched, and data is read, ahead is ours.
 //!
 //! # Not modelled
-//! A ring of descriptors per queue with an arbiter between them: there is one, in the order of doorbells. A ring
-//! that is full.
+//! A ring of descriptors per queue with an arbiter between them: there is one, in the order of doorbells. A
+//! ring that is full.
 
 use super::descriptor::{Descriptor, DescriptorEvent};
 use super::gpu::MemoryKind;
@@ -162,7 +162,7 @@ impl HostToCard {
             let (space, known) = (u32::from(descriptor.interface), &mut self.known);
             let walk = |at| match before.source {
                 MemoryKind::GpuDirect => at,
-                _ => translate(iommu, known, (space, stretch), at, &parameters.iommu),
+                _ => translate((iommu, &parameters.iommu), known, (space, stretch), at),
             };
             pcie.read(now, stretch, (parameters.reads(before.source), &parameters.pcie), walk)
         });

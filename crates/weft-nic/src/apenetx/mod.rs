@@ -11,8 +11,8 @@
 //! joins them to both.
 //!
 //! # Deadlock
-//! A packet that arrives goes to memory, whatever else waits: no packet sets off another one, and none waits at
-//! an endpoint for one to be sent. There is one class of packets, data, and for the proof of freedom from
+//! A packet that arrives goes to memory, whatever else waits: no packet sets off another one, and none waits
+//! at an endpoint for one to be sent. There is one class of packets, data, and for the proof of freedom from
 //! deadlock endpoints are sinks.
 //!
 //! # Source

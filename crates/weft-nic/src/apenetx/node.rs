@@ -116,7 +116,7 @@ impl<H: Host> Card<H> {
         self.receive.expect(key, announced, buffer);
     }
 
-    /// When the next packet is ready.
+    /// The time at which the next packet is ready.
     #[inline]
     pub(super) fn next_packet(&self) -> Time {
         self.send.packets.front().map_or(Time::NEVER, |packet| packet.ready)
@@ -463,8 +463,8 @@ impl<H: Host> ApenetxHosted<'_, '_, '_, H> {
         self.node.fabric.set_timer(message.noticed, ApenetxTimer::Deliver);
     }
 
-    /// Draws messages from the host, as long as the card would begin on them. Returns when the next one comes;
-    /// [`Time::NEVER`]: when there is room for another.
+    /// Draws messages from the host, as long as the card would begin on them. Returns when the next one
+    /// comes; [`Time::NEVER`]: when there is room for another.
     #[inline]
     pub(super) fn take_offers(&mut self) -> Time {
         let now = self.node.fabric.now();

@@ -10,8 +10,8 @@
 //! cost is printed: all are in the machine file, with their source.
 //!
 //! # Not modelled
-//! The process goes on while its request is in the driver; its next request waits until the call is over. Cores
-//! that calls and handlers take from other processes.
+//! The process goes on while its request is in the driver; its next request waits until the call is over.
+//! Cores that calls and handlers take from other processes.
 
 use super::part::Part;
 use serde::{Deserialize, Serialize};

@@ -13,11 +13,10 @@ pub(super) type Known = Option<Page>;
 /// The time at which the addresses of a stretch of `space` are known, asked for at `at`.
 #[inline]
 pub(super) fn translate(
-    iommu: &mut Iommu,
+    (iommu, parameters): (&mut Iommu, &IommuParameters),
     known: &mut Known,
     (space, stretch): (u32, Stretch),
     at: Time,
-    parameters: &IommuParameters,
 ) -> Time {
     let (first, last) = (stretch.address, stretch.address.saturating_add(stretch.bytes.saturating_sub(1)));
     if known.is_some_and(|page| page.space == space && page.holds(first, last, parameters)) {

@@ -7,13 +7,13 @@
 //!   memory    ◄══════════ data: MWr ────── card           a write, completion entries, interrupts
 //! ```
 //! Each direction is a serial line: packets of the transaction layer (TLPs) follow each other, each with its
-//! framing, header and CRC. A receiver has so many credits for headers and data: a TLP that finds none waits. A
-//! read takes a tag until its last completion has come, and room for its data from the start. TLPs that are
+//! framing, header and CRC. A receiver has so many credits for headers and data: a TLP that finds none waits.
+//! A read takes a tag until its last completion has come, and room for its data from the start. TLPs that are
 //! posted keep their order, so that what announces data is never in memory before the data.
 //!
 //! # Source
-//! PCI Express Base Specification 4.0, §2.2 (TLPs), §2.3.1.1 (read completion boundary), §2.4 (ordering), §2.6
-//! (credits), §3.5 (acknowledgements), §4.2.2 (128b/130b). APX §3.1 and D1.4 §9.2.1: Gen3 and Gen4, x16.
+//! PCI Express Base Specification 4.0, §2.2 (TLPs), §2.3.1.1 (read completion boundary), §2.4 (ordering),
+//! §2.6 (credits), §3.5 (acknowledgements), §4.2.2 (128b/130b). APX §3.1 and D1.4 §9.2.1: Gen3 and Gen4, x16.
 //!
 //! # Not modelled
 //! Bit errors and replay of the data link layer, relaxed ordering, several virtual channels, power states.
@@ -83,9 +83,9 @@ impl Pcie {
         let pieces = split(Stretch { address: 0, bytes }, parameters.max_payload);
         for (count, bytes) in pieces.runs() {
             let run = parameters.posted(count, bytes);
-            let back = parameters.one_way + parameters.one_way;
-            let limits = parameters.posted_limits();
-            let (began, left) = post(&mut self.stores, &mut self.down, came, run, (limits, back), parameters);
+            let (limits, back) = (parameters.posted_limits(), parameters.one_way + parameters.one_way);
+            let way = Way { window: &mut self.stores, line: &mut self.down, limits, back };
+            let (began, left) = way.post(came, run, parameters);
             transfer.began = transfer.began.min(began);
             transfer.left = left;
         }
@@ -94,8 +94,8 @@ impl Pcie {
         transfer
     }
 
-    /// The card writes a stretch of `memory`. `translate` answers when the address of what is at the root at a
-    /// time is known there.
+    /// The card writes a stretch of `memory`. `translate` answers when the address of what is at the root at
+    /// a time is known there.
     #[inline]
     pub fn write(
         &mut self,
@@ -110,7 +110,8 @@ impl Pcie {
             let run = parameters.posted(count, bytes);
             let back = parameters.one_way + parameters.one_way + memory.write;
             let limits = parameters.posted_limits();
-            let (began, left) = post(&mut self.writes, &mut self.up, came, run, (limits, back), parameters);
+            let way = Way { window: &mut self.writes, line: &mut self.up, limits, back };
+            let (began, left) = way.post(came, run, parameters);
             transfer.began = transfer.began.min(began);
             transfer.left = left;
         }
@@ -151,10 +152,9 @@ impl Pcie {
                     false => (1, self.reads.next(came, each, (limits, parameters))),
                 };
                 let run = Run { count: group, bytes: parameters.request_header, each: [1, 0, 0] };
-                let back = parameters.one_way + parameters.one_way;
-                let request_limits = (parameters.request_limits(), back);
-                let (began, left) =
-                    post(&mut self.requests, &mut self.up, at, run, request_limits, parameters);
+                let (limits, back) = (parameters.request_limits(), parameters.one_way + parameters.one_way);
+                let way = Way { window: &mut self.requests, line: &mut self.up, limits, back };
+                let (began, left) = way.post(at, run, parameters);
                 let first = began + parameters.wire(parameters.request_header) + parameters.one_way;
                 // Later requests find the translation there.
                 known = translate.take().map_or(known, |translate| translate(first));
@@ -176,7 +176,8 @@ impl Pcie {
         transfer
     }
 
-    /// When a memory that is slower than the port is done with `bytes` that it begins on at `from`.
+    /// The time at which a memory that is slower than the port is done with `bytes` that it begins on at
+    /// `from`.
     #[inline]
     fn keep_up(&mut self, memory: &Memory, from: Time, bytes: u64) -> Time {
         let Some(rate) = memory.rate else { return from };
@@ -190,32 +191,37 @@ impl Pcie {
     }
 }
 
-/// Puts a run of equal TLPs on a line, each as soon as it has credits. Returns when the first began and the
-/// last has left.
-#[inline]
-fn post(
-    window: &mut Window,
-    line: &mut Line,
-    came: Time,
-    run: Run,
-    (limits, back): ([u64; 3], Span),
-    parameters: &PcieParameters,
-) -> (Time, Time) {
-    if window.fits(came, run.count, run.each, limits) {
-        let (since, left) = line.carry_run(came, u64::from(run.count), run.bytes, parameters);
-        window.keep(since.run(run.count, run.bytes, run.each).back(back), parameters);
-        return (since.began, left);
+/// A line with the credits of its far end for one kind of TLPs.
+struct Way<'a> {
+    window: &'a mut Window,
+    line: &'a mut Line,
+    limits: [u64; 3],
+    /// From a TLP's leaving to its credits' return.
+    back: Span,
+}
+
+impl Way<'_> {
+    /// Puts a run of equal TLPs on the line, each as soon as it has credits. Returns when the first began and
+    /// the last has left.
+    #[inline]
+    fn post(self, came: Time, run: Run, parameters: &PcieParameters) -> (Time, Time) {
+        let Way { window, line, limits, back } = self;
+        if window.fits(came, run.count, run.each, limits) {
+            let (since, left) = line.carry_run(came, u64::from(run.count), run.bytes, parameters);
+            window.keep(since.run(run.count, run.bytes, run.each).back(back), parameters);
+            return (since.began, left);
+        }
+        let mut first = None;
+        let mut last = came;
+        for _ in 0..run.count {
+            let at = window.next(last, run.each, (limits, parameters));
+            let (since, left) = line.carry_run(at, 1, run.bytes, parameters);
+            window.keep(since.run(1, run.bytes, run.each).back(back), parameters);
+            first = first.or(Some(since.began));
+            last = left;
+        }
+        (first.unwrap_or(came), last)
     }
-    let mut first = None;
-    let mut last = came;
-    for _ in 0..run.count {
-        let at = window.next(last.max(came), run.each, (limits, parameters));
-        let (since, left) = line.carry_run(at, 1, run.bytes, parameters);
-        window.keep(since.run(1, run.bytes, run.each).back(back), parameters);
-        first = first.or(Some(since.began));
-        last = left;
-    }
-    (first.unwrap_or(came), last)
 }
 
 #[cfg(test)]

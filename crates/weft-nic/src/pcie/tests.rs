@@ -34,11 +34,13 @@ fn known(at: Time) -> Time {
     at
 }
 
-fn read(pcie: &mut Pcie, came: Time, address: u64, bytes: u64, parameters: &PcieParameters) -> Transfer {
+type Addressed = (u64, u64);
+
+fn read(pcie: &mut Pcie, came: Time, (address, bytes): Addressed, parameters: &PcieParameters) -> Transfer {
     pcie.read(came, Stretch { address, bytes }, (&HOST, parameters), known)
 }
 
-fn write(pcie: &mut Pcie, came: Time, address: u64, bytes: u64, parameters: &PcieParameters) -> Transfer {
+fn write(pcie: &mut Pcie, came: Time, (address, bytes): Addressed, parameters: &PcieParameters) -> Transfer {
     pcie.write(came, Stretch { address, bytes }, (&HOST, parameters), known)
 }
 
@@ -57,15 +59,16 @@ fn transfers_of_an_idle_port() {
     let mut pcie = Pcie::default();
     let store = pcie.store(ns(0), 4, &port);
     assert_eq!(store.ended, ns(0) + port.wire(28) + port.one_way);
-    let wrote = write(&mut pcie, ns(1000), 0, 4096, &port);
+    let wrote = write(&mut pcie, ns(1000), (0, 4096), &port);
     assert_eq!(wrote.left, ns(1000) + port.wire(16 * (256 + 24)));
     assert_eq!(wrote.ended, wrote.left + port.one_way + HOST.write);
-    let data = read(&mut pcie, ns(5000), 0, 4096, &port);
+    let data = read(&mut pcie, ns(5000), (0, 4096), &port);
     let first = ns(5000) + port.wire(24) + port.one_way + HOST.read;
     assert_eq!(data.ended, first + port.wire(16 * (256 + 20)) + port.one_way);
-    // A byte before a boundary is a request of its own. Its data is there before that of the next, which comes
-    // as far behind as requests are apart. The last is behind an acknowledgement and a packet with credits.
-    let data = read(&mut pcie, ns(9000), 4095, 4096, &port);
+    // A byte before a boundary is a request of its own. Its data is there before that of the next, which
+    // comes as far behind as requests are apart. The last is behind an acknowledgement and a packet with
+    // credits.
+    let data = read(&mut pcie, ns(9000), (4095, 4096), &port);
     let second = ns(9000) + port.wire(2 * 24) + port.one_way + HOST.read;
     let behind = second + port.wire(16 * 20 + 4095 + 2 * 8) + port.one_way;
     assert!(data.ended >= behind && data.ended <= behind + Span::from_ps(1), "{data:?}");
@@ -78,7 +81,7 @@ fn translation_is_at_the_root() {
     let mut pcie = Pcie::default();
     let walk = |at: Time| at + Span::from_ns(70);
     let data = pcie.read(ns(0), Stretch { address: 0, bytes: 64 }, (&HOST, &port), walk);
-    let plain = read(&mut Pcie::default(), ns(0), 0, 64, &port);
+    let plain = read(&mut Pcie::default(), ns(0), (0, 64), &port);
     assert_eq!(data.ended, plain.ended + Span::from_ns(70));
     let wrote = pcie.write(ns(1000), Stretch { address: 0, bytes: 64 }, (&HOST, &port), walk);
     assert_eq!(wrote.left, ns(1000) + port.wire(88));
@@ -93,7 +96,7 @@ fn a_completion_never_passes_its_data() {
     let mut pcie = Pcie::default();
     let slow = |at: Time| at + Span::from_us(1);
     let data = pcie.write(ns(0), Stretch { address: 0, bytes: 4096 }, (&HOST, &port), slow);
-    let entry = write(&mut pcie, data.left, 0, 64, &port);
+    let entry = write(&mut pcie, data.left, (0, 64), &port);
     assert!(entry.left > data.left && entry.ended >= data.ended);
 }
 
@@ -104,7 +107,7 @@ fn tags_bound_the_reads_outstanding() {
     let rate = |tags| {
         let port = PcieParameters { tags, ..port() };
         let mut pcie = Pcie::default();
-        let ended = (0..64).map(|piece| read(&mut pcie, ns(0), piece << 12, 4096, &port).ended).last();
+        let ended = (0..64).map(|piece| read(&mut pcie, ns(0), (piece << 12, 4096), &port).ended).last();
         (64 << 15) as f64 * 1e3 / ended.unwrap().as_ps() as f64
     };
     let round_trip = 0.024 * 63.48 + 150.0 + 200.0 + 552.0 * 0.06348 + 150.0;
@@ -118,7 +121,7 @@ fn tags_bound_the_reads_outstanding() {
 fn posted_credits_bound_the_writes_outstanding() {
     let limited = |posted_headers, posted_data| {
         let port = PcieParameters { posted_headers, posted_data, ..port() };
-        write(&mut Pcie::default(), ns(0), 0, 4096, &port).left - ns(0)
+        write(&mut Pcie::default(), ns(0), (0, 4096), &port).left - ns(0)
     };
     let all = port().wire(16 * 280);
     assert_eq!(limited(16, 4096), all);
@@ -158,7 +161,7 @@ fn acknowledgements_cost_only_a_busy_line() {
             if both {
                 pcie.store(ns(0), 4096, &port);
             }
-            last = write(&mut pcie, ns(0), piece << 12, 4096, &port).left;
+            last = write(&mut pcie, ns(0), (piece << 12, 4096), &port).left;
         }
         last - ns(0)
     };
@@ -173,10 +176,10 @@ fn acknowledgements_cost_only_a_busy_line() {
 fn a_gap_before_a_later_transfer_is_used() {
     let port = port();
     let mut pcie = Pcie::default();
-    let later = write(&mut pcie, ns(800), 0, 64, &port);
-    let earlier = write(&mut pcie, ns(10), 0, 4096, &port);
+    let later = write(&mut pcie, ns(800), (0, 64), &port);
+    let earlier = write(&mut pcie, ns(10), (0, 4096), &port);
     assert_eq!((later.began, earlier.began), (ns(800), ns(10)));
-    assert_eq!(write(&mut pcie, ns(20), 0, 4096, &port).began, earlier.left);
+    assert_eq!(write(&mut pcie, ns(20), (0, 4096), &port).began, earlier.left);
 }
 
 proptest! {

@@ -27,7 +27,7 @@ pub fn split(stretch: Stretch, size: u64) -> Pieces {
 }
 
 impl Pieces {
-    /// How many there are.
+    /// The number of pieces.
     #[inline]
     pub fn count(&self) -> u32 {
         (u32::from(self.head > 0) + self.whole + u32::from(self.tail > 0)).max(1)

@@ -105,7 +105,7 @@ impl Window {
 }
 
 impl Kept {
-    /// When the first TLP of the rest gives back.
+    /// The time at which the first TLP of the rest gives back.
     fn end_of_first(&self, parameters: &PcieParameters) -> Time {
         self.since + parameters.wire(self.before + self.bytes) + self.back
     }

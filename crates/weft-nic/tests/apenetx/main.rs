@@ -108,8 +108,8 @@ fn latency(parameters: &ApenetxParameters, path: CompletionPath, bytes: u64) -> 
     into_card(parameters, bytes) + modules + network + out_of_card(parameters, path, bytes)
 }
 
-/// Each path of completions, mode of sending and size, in closed form: catches a step that is left out, counted
-/// twice, or put on the wrong path.
+/// Each path of completions, mode of sending and size, in closed form: catches a step that is left out,
+/// counted twice, or put on the wrong path.
 #[test]
 fn latencies_at_zero_load_are_closed_forms() {
     for path in CompletionPath::ALL {
@@ -218,8 +218,8 @@ fn small_data_travels_in_the_completion() {
     assert_eq!(with(32, 33), with(0, 33));
 }
 
-/// In blocking mode messages do not overlap: each waits for the status of the one before. Non-blocking ones are
-/// a call apart.
+/// In blocking mode messages do not overlap: each waits for the status of the one before. Non-blocking ones
+/// are a call apart.
 #[test]
 fn blocking_messages_follow_each_other() {
     let times = |blocking, plan: &[Planned]| {
@@ -248,7 +248,8 @@ fn blocking_messages_follow_each_other() {
     assert!(two[1] - two[0] < Span::from_ns(300), "{two:?}");
 }
 
-/// Long messages run at the rate of the slowest part: the network here, the port of one lane, a tag at a time.
+/// Long messages run at the rate of the slowest part: the network here, the port of one lane, a tag at a
+/// time.
 #[test]
 fn long_messages_run_at_the_rate_of_the_slowest_part() {
     let rate = |parameters: ApenetxParameters| {
@@ -271,7 +272,7 @@ fn long_messages_run_at_the_rate_of_the_slowest_part() {
     assert!((found * round_trip / 4096.0 - 1.0).abs() < 0.05, "{found} Gb/s");
 }
 
-/// What the driver refuses fails, and nothing else does.
+/// Messages that the driver refuses fail, and no others do.
 #[test]
 fn bad_descriptors_fail() {
     let foreign = Planned { interface: 8, ..planned(1, 8) };
