@@ -12,7 +12,7 @@ MPI_ENVIRONMENT := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LD_LIBRARY_PATH="$(CURDIR
 
 .DEFAULT_GOAL := help
 .PHONY: help demo run test test-long lint bench install docs clean
-.PHONY: quick release provider recorder libfabric-headers openmpi
+.PHONY: examples quick release provider recorder libfabric-headers openmpi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ demo: recorder quick ## Record LAMMPS on 8 ranks and replay it on two machines (
 run: $(STAMPS)/venv provider quick ## Run a real MPI program on the ExaNeSt rack in virtual time (RANKS=4)
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra demo/ping_pong.c -o $(BUILD)/ping_pong
 	target/quick/weft run -m exanest -n $(or $(RANKS),4) --ppn 1 -- $(BUILD)/ping_pong
+
+examples: quick ## Build LibQCM and its example into build/
+	$(MAKE) --no-print-directory -C libqcm
 
 test: $(STAMPS)/rust $(STAMPS)/venv libfabric-headers openmpi ## All checks and tests, in under 20 minutes
 	cargo fetch --locked

@@ -86,6 +86,21 @@
 // In one that no other process is in.
 #define WEFT_DOMAIN_PRIVATE (UINT32_MAX - 1)
 
+// Of weft_interface_deliver: the path of completions that the machine file names.
+#define WEFT_PATH_MACHINE 0
+
+// The driver copies the completion to the process.
+#define WEFT_PATH_KERNEL 1
+
+// The driver copies it into a buffer that the process polls.
+#define WEFT_PATH_REMAPPED 2
+
+// The interface writes it where the process polls.
+#define WEFT_PATH_DIRECT 3
+
+// The interface writes it into a queue that the process polls.
+#define WEFT_PATH_USER_QUEUE 4
+
 // A rank: this process's side of the job.
 typedef struct weft_rank weft_rank;
 
@@ -297,6 +312,19 @@ int weft_interface_write(weft_interface *interface,
                          uint64_t notify,
                          uint64_t word,
                          void *context);
+
+// As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when
+// the interface has the data, and the buffer may be used again. A second one comes with an errno if the
+// target cannot carry it out. `path` says how the process at the target learns of it, on machines whose
+// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
+int weft_interface_deliver(weft_interface *interface,
+                           const void *local,
+                           size_t length,
+                           weft_address to,
+                           uint64_t notify,
+                           uint64_t word,
+                           uint32_t path,
+                           void *context);
 
 // RDMA read: `length` bytes of the memory that `from` names, any that its process has mapped and may read,
 // into `local`. They are there with the completion, WEFT_READ. Needs a page of RDMA channels of the

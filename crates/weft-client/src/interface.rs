@@ -69,6 +69,35 @@ impl WantedDomain {
     }
 }
 
+/// The path of completions that a process chooses for a write, on interfaces that have several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WantedPath {
+    /// The machine's.
+    Machine,
+    /// The driver copies the completion to the process.
+    Kernel,
+    /// The driver copies it into a buffer that the process polls.
+    Remapped,
+    /// The interface writes it where the process polls.
+    Direct,
+    /// The interface writes it into a queue that the process polls.
+    UserQueue,
+}
+
+impl WantedPath {
+    /// The path that `weft_interface_deliver` means by a number; `None`: there is no such path.
+    pub fn of(number: u32) -> Option<WantedPath> {
+        Some(match number {
+            flag::PATH_MACHINE => WantedPath::Machine,
+            flag::PATH_KERNEL => WantedPath::Kernel,
+            flag::PATH_REMAPPED => WantedPath::Remapped,
+            flag::PATH_DIRECT => WantedPath::Direct,
+            flag::PATH_USER_QUEUE => WantedPath::UserQueue,
+            _ => return None,
+        })
+    }
+}
+
 impl From<WantedDomain> for u64 {
     fn from(domain: WantedDomain) -> u64 {
         match domain {

@@ -55,6 +55,16 @@ pub mod flag {
     pub const DOMAIN_JOB: u32 = u32::MAX;
     /// In one that no other process is in.
     pub const DOMAIN_PRIVATE: u32 = u32::MAX - 1;
+    /// Of weft_interface_deliver: the path of completions that the machine file names.
+    pub const PATH_MACHINE: u32 = 0;
+    /// The driver copies the completion to the process.
+    pub const PATH_KERNEL: u32 = 1;
+    /// The driver copies it into a buffer that the process polls.
+    pub const PATH_REMAPPED: u32 = 2;
+    /// The interface writes it where the process polls.
+    pub const PATH_DIRECT: u32 = 3;
+    /// The interface writes it into a queue that the process polls.
+    pub const PATH_USER_QUEUE: u32 = 4;
 }
 
 /// The outcome of an operation.

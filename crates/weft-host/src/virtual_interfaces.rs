@@ -48,7 +48,8 @@ pub(crate) enum What {
     /// A small message.
     Small,
     /// Data for `remote`, and a word for an address behind it.
-    Put { remote: u64, notify: Option<(u64, u64)> },
+    /// `is_silent`: nothing is answered unless it cannot be carried out.
+    Put { remote: u64, notify: Option<(u64, u64)>, is_silent: bool },
     /// A request for `length` bytes at `remote`, which are to be written to `local`.
     Get { remote: u64, length: u64, local: u64 },
     /// They are these.

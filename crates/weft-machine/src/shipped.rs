@@ -22,6 +22,8 @@ macro_rules! shipped {
 
 /// All of them, by name.
 pub const SHIPPED: &[Shipped] = shipped![
+    "apenetx-u200",
+    "apenetx-u280",
     "bxi2-fattree",
     "bxi2-megafly",
     "bxi3-dragonfly",

@@ -349,6 +349,7 @@ impl Host for Sender {
             interface: 0,
             to_interface: 0,
             buffer: Address::default(),
+            buffers: Default::default(),
             watch: false,
         };
         context.send(message, now);

@@ -1,6 +1,7 @@
 //! Hosts: the users of a network interface.
 
 use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
+use crate::apenetx::CompletionPath;
 use crate::communication_ip::registers::RegisterError;
 use crate::data::DataError;
 use crate::gvas::Pdid;
@@ -25,6 +26,15 @@ pub enum Primitive {
     WriteBack,
 }
 
+/// Properties of a message's buffers, for an interface that distinguishes them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Buffers {
+    /// Whether they are those of a program, and not of messaging's own.
+    pub of_program: bool,
+    /// The path of the completion that the program has chosen for the receiver's; `None`: the machine's.
+    pub completion: Option<CompletionPath>,
+}
+
 /// A message to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<H> {
@@ -47,6 +57,8 @@ pub struct Message<H> {
     pub to_interface: u16,
     /// The place of its data in the sender's memory, from which an interface fetches what it is not handed.
     pub buffer: Address,
+    /// Properties of its buffers.
+    pub buffers: Buffers,
     /// Whether the [observer](Observer) is to be told of every stage and hop of its critical packet.
     pub watch: bool,
 }

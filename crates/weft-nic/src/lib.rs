@@ -4,12 +4,13 @@
 //! into packets, and hands over those of others when they have arrived whole.
 //!
 //! There are several models behind one trait, [`Nic`]. [`OverheadsNic`] has overheads, [`PortalsNic`] the
-//! transport of BXI machines as well. [`ExanetNic`] is made of the blocks of the ExaNet interface,
-//! [`CommunicationIpNic`] of those of the INFN Communication IP, each in the module of its name: plain data
-//! whose methods take the time and answer with times, so that each can be tested, and compared with hardware,
-//! alone.
+//! transport of BXI machines as well. [`ApenetxNic`] is the card behind PCIe, with its software. [`ExanetNic`]
+//! is made of the blocks of the ExaNet interface, [`CommunicationIpNic`] of those of the INFN Communication IP,
+//! each in the module of its name: plain data whose methods take the time and answer with times, so that each
+//! can be tested, and compared with hardware, alone.
 
 pub mod allreduce;
+pub mod apenetx;
 pub mod communication_ip;
 pub mod data;
 mod exanet;
@@ -24,6 +25,7 @@ pub mod memory_path;
 mod observer;
 mod overheads;
 pub mod packetizer;
+pub mod pcie;
 pub mod portals;
 pub mod rdma;
 pub mod reliability;
@@ -32,14 +34,15 @@ pub mod server;
 pub mod transition;
 pub mod transport;
 
+pub use apenetx::{ApenetxNic, ApenetxParameters, ApenetxTimer};
 pub use communication_ip::registers::RegisterError;
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
 };
 pub use host::{
-    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic, NicParameters,
-    Offer, Primitive, Side,
+    BlockWork, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
+    NicParameters, Offer, Primitive, Side,
 };
 pub use hosted::Hosted;
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};

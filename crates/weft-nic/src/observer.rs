@@ -9,6 +9,7 @@
 //! packets take on the slowest link.
 
 use crate::allreduce::ModuleState;
+use crate::apenetx::Part;
 use crate::data::DataError;
 use crate::host::Failure;
 use crate::mailbox::QueueChange;
@@ -70,6 +71,8 @@ pub enum Block {
     ReceiveEngine,
     /// Portals: the writes of data and event into the host's memory.
     EventWrite,
+    /// A part of the APEnetX card, its port and its software: APX §3, D1.4 §9.2.1.
+    Apenetx(Part),
 }
 
 impl Block {
@@ -100,6 +103,16 @@ impl Block {
             Block::TransmitEngine => "transmit engine",
             Block::ReceiveEngine => "receive engine",
             Block::EventWrite => "event write",
+            Block::Apenetx(part) => part.name(),
+        }
+    }
+
+    /// Whether it is work of a processor.
+    pub const fn is_software(self) -> bool {
+        match self {
+            Block::Allreduce(ModuleState::Programming) => true,
+            Block::Apenetx(part) => part.is_software(),
+            _ => false,
         }
     }
 

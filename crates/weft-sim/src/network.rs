@@ -19,7 +19,7 @@ use weft_fabric::{
 };
 use weft_machine::{self as machine, Machine};
 use weft_nic::{
-    BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic, PortalsNic,
+    ApenetxNic, BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic, PortalsNic,
 };
 use weft_topo::{Attachment, Layout, Routing as _, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
@@ -255,6 +255,10 @@ impl<'a> NetworkSetup<'a> {
                 let interface = nic.parameters(self.seed);
                 let interface = NicParameters { interface, host: host_parameters };
                 self.build_with::<H, ExanetNic<H>>(interface, make_host)
+            }
+            machine::Nic::Apenetx(nic) => {
+                let interface = NicParameters { interface: nic.parameters, host: host_parameters };
+                self.build_with::<H, ApenetxNic<H>>(interface, make_host)
             }
         }
     }

@@ -201,6 +201,7 @@ impl Host for TrafficSource {
             interface,
             to_interface: interface,
             buffer: Address::default(),
+            buffers: Default::default(),
             watch: false,
         })
     }

@@ -88,6 +88,11 @@ pub struct OsuOptions {
     #[arg(long)]
     data: bool,
 
+    /// Memory that messages are read from and written to: host, gpu-direct or gpu-staged; the same as
+    /// --set nic.gpu.source=… --set nic.gpu.target=…
+    #[arg(long, value_name = "SOURCE,TARGET", value_parser = parse_memory)]
+    memory: Option<[String; 2]>,
+
     /// Seed of the random mapping and of all other random decisions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     #[arg(allow_negative_numbers = true)]
@@ -122,9 +127,25 @@ fn parse_what(text: &str) -> Result<What, String> {
         .map_err(|error: weft_sim::experiment::osu::UnknownBenchmark| format!("{error}, {EXPECTED_BCAST}"))
 }
 
+fn parse_memory(text: &str) -> Result<[String; 2], String> {
+    let kinds = ["host", "gpu-direct", "gpu-staged"];
+    match text.split_once(',') {
+        Some((source, target)) if kinds.contains(&source) && kinds.contains(&target) => {
+            Ok([source.to_owned(), target.to_owned()])
+        }
+        _ => Err(format!("write SOURCE,TARGET, each one of {}", kinds.join(", "))),
+    }
+}
+
 impl OsuOptions {
     /// Runs it.
-    pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+    pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
+        if let Some([source, target]) = self.memory.take() {
+            self.machine
+                .sets
+                .sets
+                .extend([format!("nic.gpu.source={source}"), format!("nic.gpu.target={target}")]);
+        }
         let inputs: Vec<_> = self.machine.file().into_iter().chain(self.places.file()).collect();
         let options = self.simulation.experiment_options(words, false, &inputs)?;
         let request = match self.benchmark {

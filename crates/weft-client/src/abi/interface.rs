@@ -1,7 +1,7 @@
 //! Virtual interfaces in `weft.h`.
 
 use super::{Handle, of};
-use crate::interface::{Address, InterfaceCompletion, WantedDomain};
+use crate::interface::{Address, InterfaceCompletion, WantedDomain, WantedPath};
 use crate::operation::Lent;
 use crate::rank::Transfer;
 use std::ffi::{c_int, c_void};
@@ -184,6 +184,34 @@ pub unsafe extern "C" fn weft_interface_write(
     };
     let transfer = Transfer { local, remote: to, context: context as usize };
     handle.rank.put(number, transfer, (notify != 0).then_some((notify, word)));
+    0
+}
+
+/// As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when
+/// the interface has the data, and the buffer may be used again. A second one comes with an errno if the
+/// target cannot carry it out. `path` says how the process at the target learns of it, on machines whose
+/// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_deliver(
+    interface: *mut InterfaceHandle,
+    local: *const c_void,
+    length: usize,
+    to: Address,
+    notify: u64,
+    word: u64,
+    path: u32,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the header's contract.
+    let (handle, number, local) = match unsafe { with_memory(interface, local as usize, length) } {
+        Ok(found) => found,
+        Err(error) => return -error,
+    };
+    if WantedPath::of(path).is_none() {
+        return -libc::EINVAL;
+    }
+    let transfer = Transfer { local, remote: to, context: context as usize };
+    handle.rank.put_silently(number, transfer, (notify, word), path);
     0
 }
 

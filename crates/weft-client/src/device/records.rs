@@ -97,6 +97,13 @@ impl Post {
     pub const MAY_WRITE: u32 = 4;
     /// [`Post::notify`] counts.
     pub const NOTIFIES: u32 = 8;
+    /// RDMA write: it ends when its data has been taken, and its target answers only what cannot be carried
+    /// out.
+    pub const SILENT: u32 = 16;
+    /// RDMA write: the lowest bit of the path of its completion, 0 the machine's, else as of `weft.h`.
+    pub const PATH_SHIFT: u32 = 8;
+    /// The bits of the path.
+    pub const PATH_MASK: u32 = 7;
 }
 
 impl Post {

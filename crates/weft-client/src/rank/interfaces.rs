@@ -91,6 +91,17 @@ impl Rank {
         self.port.leave();
     }
 
+    /// RDMA write that its target does not answer, with the path of its completion there; see
+    /// `weft_interface_deliver`.
+    pub fn put_silently(&mut self, number: u16, transfer: Transfer, (place, data): (u64, u64), path: u32) {
+        self.enter(Call::Write);
+        let notifies = if place != 0 { Post::NOTIFIES } else { 0 };
+        let flags = Post::SILENT | notifies | path << Post::PATH_SHIFT;
+        let post = Post { notify: place, data, flags, ..transfer.descriptor(number) };
+        self.port.post_raw(PostKind::Put, post, &[]);
+        self.port.leave();
+    }
+
     /// RDMA read; see `weft_interface_read`.
     pub fn get(&mut self, number: u16, transfer: Transfer) {
         self.enter(Call::Read);

@@ -72,6 +72,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             let cause = Cause::Sent(MessageId { source: self.context.endpoint(), number });
             self.tell(seat as usize, notice, Vec::new(), cause);
         }
+        if let Some((interface, context)) = taken.ends {
+            self.end_silently((seat as usize, number), interface, context);
+        }
     }
 
     /// The network has lost a message for good.

@@ -9,10 +9,11 @@ use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
 use crate::virtual_interfaces::{Carried, What, ended, errno, field_errno, put};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
-use weft_client::interface::WantedDomain;
+use weft_client::interface::{WantedDomain, WantedPath};
 use weft_msg::EnvelopeKind;
+use weft_nic::apenetx::CompletionPath;
 use weft_nic::gvas::{Gvas, Pdid};
-use weft_nic::{Delivered, Failure, HostContext, Message, Primitive};
+use weft_nic::{Buffers, Delivered, Failure, HostContext, Message, Primitive};
 use weft_units::{Address, Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::{self, Cause, MessageId};
 
@@ -56,6 +57,8 @@ struct Outbound {
     /// The place of the data in the memory of the rank, if it lies there.
     buffer: Address,
     primitive: Primitive,
+    /// The path of its completion that the program has chosen.
+    completion: Option<CompletionPath>,
     payload: Option<u32>,
     /// Key of the entry that waits until the interface has taken the data.
     outgoing: Option<u32>,
@@ -112,7 +115,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         // A read comes back by channels of the interface that is read from.
         let served = if kind == PostKind::Get { limits.pages } else { limits.interfaces };
         // The rank of the address is known at the target: the interface says it.
-        if let Err(error) = Gvas::new(Pdid::default(), post.to, 0, 0) {
+        if chosen(post).is_none() {
+            libc::EINVAL
+        } else if let Err(error) = Gvas::new(Pdid::default(), post.to, 0, 0) {
             field_errno(&error)
         } else if post.to >= self.parameters.nodes {
             libc::ENETUNREACH
@@ -153,6 +158,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             bytes: Bytes::new(post.length),
             buffer: Address::default(),
             primitive: Primitive::Small,
+            completion: None,
             payload: None,
             outgoing: None,
             seat,
@@ -171,8 +177,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 self.parameters.check_memory(rank, address, length)?;
                 let notify = (post.flags & Post::NOTIFIES != 0).then_some((post.notify, post.data));
                 let place = self.parameters.store(Data::At { rank, address, length });
-                let taken = Taken { token: None, capture: Some(place) };
-                outbound.carried = carried(What::Put { remote: post.remote, notify });
+                let is_silent = post.flags & Post::SILENT != 0;
+                let ends = is_silent.then_some((number, post.context));
+                let taken = Taken { token: None, capture: Some(place), ends };
+                outbound.completion = chosen(post).unwrap_or_default();
+                outbound.carried = carried(What::Put { remote: post.remote, notify, is_silent });
                 outbound.outgoing = Some(self.host.outgoing.insert(seat, taken));
                 outbound.buffer = self.parameters.job.reach(rank).place(address, length);
                 outbound.primitive = Primitive::Write;
@@ -285,7 +294,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let seat = open.as_ref().map_or(0, |open| open.seat);
         let rank = self.host.ranks.get(seat).map_or(0, |rank| rank.rank);
         let memory = RankMemory::of(&self.parameters.job, rank);
-        let (mut read, mut buffer) = (None, Address::default());
+        let (mut read, mut buffer, mut answers) = (None, Address::default(), true);
         let what = match (carried.what, open) {
             (What::Small, Some(open)) => {
                 open.in_mailbox += u32::from(message.in_mailbox);
@@ -299,9 +308,10 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 };
                 return self.tell(seat, notice, bytes, Cause::Arrived(cause));
             }
-            (What::Put { remote, notify }, Some(_)) => {
+            (What::Put { remote, notify, is_silent }, Some(_)) => {
                 let error = put(&memory, remote, notify, &bytes);
                 written_for = (error == 0).then_some(seat);
+                answers = error != 0 || !is_silent;
                 What::Ended { kind, error }
             }
             (What::Get { remote, length, local }, Some(_)) => match memory.get(remote, length) {
@@ -325,18 +335,30 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             bytes,
             buffer,
             primitive: if read.is_some() { Primitive::WriteBack } else { Primitive::Small },
+            completion: None,
             payload: read.map(|bytes| self.parameters.store(Data::Bytes(bytes))),
             outgoing: None,
             seat,
             sender: Sender::Interface(cause),
             operation: None,
         };
-        self.send_between(outbound, self.context.now());
+        if answers {
+            self.send_between(outbound, self.context.now());
+        }
         // After the answer, since the rank may close the interface in its turn: a rank that waits looks at
         // its memory again.
         if let Some(seat) = written_for {
             let notice = Notice { kind: NoticeKind::Written as u32, ..Notice::default() };
             self.tell(seat, notice, Vec::new(), Cause::Arrived(cause));
+        }
+    }
+
+    /// The data of a write that nobody answers has been taken: message `number` of the rank in `seat`.
+    pub(super) fn end_silently(&mut self, (seat, number): (usize, u32), interface: u16, context: u64) {
+        if self.host.interfaces.get_mut(interface).is_some() {
+            let notice = ended(interface, PostKind::Put as u32, context, 0);
+            let cause = Cause::Sent(MessageId { source: self.context.endpoint(), number });
+            self.tell(seat, notice, Vec::new(), cause);
         }
     }
 
@@ -393,6 +415,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             interface: carried.from,
             to_interface,
             buffer,
+            buffers: Buffers { of_program: outbound.outgoing.is_some(), completion: outbound.completion },
             watch: after.is_some(),
         };
         let number = self.context.send(message, at);
@@ -410,6 +433,17 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             self.context.output().record.posts.push(post);
         }
     }
+}
+
+/// The path of completions that a post chooses; `None`: there is no such path.
+fn chosen(post: &Post) -> Option<Option<CompletionPath>> {
+    Some(match WantedPath::of(post.flags >> Post::PATH_SHIFT & Post::PATH_MASK)? {
+        WantedPath::Machine => None,
+        WantedPath::Kernel => Some(CompletionPath::Kernel),
+        WantedPath::Remapped => Some(CompletionPath::Remapped),
+        WantedPath::Direct => Some(CompletionPath::Direct),
+        WantedPath::UserQueue => Some(CompletionPath::UserQueue),
+    })
 }
 
 /// The virtual interface that a post names at its target; one that no endpoint has, where the number is no

@@ -84,7 +84,8 @@ mod tests {
             for (adds, seat, wants, index) in steps {
                 if adds || keys.is_empty() {
                     let token = NonZeroU32::new(7).filter(|_| wants);
-                    keys.push((outgoing.insert(seat, Taken { token, capture: None }), seat, wants));
+                    let taken = Taken { token, capture: None, ends: None };
+                    keys.push((outgoing.insert(seat, taken), seat, wants));
                 } else {
                     let (key, seat, wants) = keys.swap_remove(index.index(keys.len()));
                     let message = outgoing.remove(key).unwrap();

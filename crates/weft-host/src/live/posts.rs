@@ -9,7 +9,7 @@ use crate::turns::TurnEnd;
 use std::num::NonZeroU32;
 use weft_client::device::{Entry, Post, PostKind};
 use weft_msg::{Body, Envelope, EnvelopeKind};
-use weft_nic::{HostContext, Message, Primitive};
+use weft_nic::{Buffers, HostContext, Message, Primitive};
 use weft_trace::op::CommId;
 use weft_units::{Address, Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::{self, MessageId};
@@ -29,6 +29,8 @@ pub(super) struct Taken {
     pub token: Option<NonZeroU32>,
     /// The payload whose bytes are to be read then.
     pub capture: Option<u32>,
+    /// The operation of a virtual interface that ends then: interface and context.
+    pub ends: Option<(u16, u64)>,
 }
 
 /// Who sends a message.
@@ -180,7 +182,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         if carries_data(&envelope) {
             rank.counts_sent(envelope.bytes);
         }
-        let taken = Taken { token: NonZeroU32::new(post.token), capture };
+        let taken = Taken { token: NonZeroU32::new(post.token), capture, ends: None };
         let follows = taken.token.is_some() || capture.is_some();
         let parcel = Parcel {
             to: post.to,
@@ -226,7 +228,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             primitive: Primitive::Write,
             born: at,
             kind: EnvelopeKind::Data,
-            taken: (!copied).then_some(Taken { token: None, capture: Some(place) }),
+            taken: (!copied).then_some(Taken { token: None, capture: Some(place), ends: None }),
         };
         self.send(seat, parcel, Sender::Rank, at);
         Ok(())
@@ -243,6 +245,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             Sender::Interface(cause) => rank.ledger.answers(at, cause, &mut told),
         };
         let key = taken.map(|taken| self.host.outgoing.insert(seat, taken));
+        let of_program = matches!(kind, EnvelopeKind::Eager | EnvelopeKind::Data);
         let message = Message {
             to: endpoint,
             bytes,
@@ -253,6 +256,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             interface: seat as u16,
             to_interface: header.seat as u16,
             buffer,
+            buffers: Buffers { of_program, completion: None },
             watch: after.is_some(),
         };
         let number = self.context.send(message, at);

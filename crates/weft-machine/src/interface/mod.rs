@@ -6,6 +6,7 @@
 //! ```
 //! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
 
+mod apenetx;
 mod carvnet;
 mod communication_ip;
 mod exanet;
@@ -13,6 +14,7 @@ mod overheads;
 mod portals;
 mod rdma;
 
+pub use apenetx::ApenetxNic;
 pub use carvnet::CarvnetNic;
 pub use communication_ip::CommunicationIpNic;
 pub use exanet::ExanetNic;
@@ -26,6 +28,7 @@ use super::read::{Entry, Reader, names, section};
 use super::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_nic::apenetx::CompletionPath;
 use weft_topo::{MessageClasses, Misfit, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
 
@@ -33,7 +36,7 @@ section! {
     /// The network interface.
     struct RawNic {
         /// The model: `overheads` per message and per packet, or the blocks of a document: `exanet` (TR-488),
-        /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8), `portals` (D1.4 §2.2 and §10).
+        /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8), `apenetx` (APX), `portals` (D1.4 §2.2 and §10).
         model: Entry<NicModel>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
@@ -64,7 +67,7 @@ section! {
         rdma: Option<rdma::RawRdma>,
         /// Exanet: the agent that splits transfers into blocks.
         segmentation: Option<rdma::RawSegmentation>,
-        /// Exanet: address translation.
+        /// Exanet, apenetx: address translation.
         iommu: Option<rdma::RawIommu>,
         /// Exanet: the memory channel.
         memory: Option<rdma::RawMemory>,
@@ -82,6 +85,20 @@ section! {
         contexts: Option<carvnet::RawContexts>,
         /// Portals: end-to-end reliability.
         transport: Option<portals::RawTransport>,
+        /// Apenetx: the path of completions where a program does not choose.
+        completion: Option<Entry<CompletionPath>>,
+        /// Apenetx: the PCIe port and the memory behind it.
+        pcie: Option<apenetx::RawPcie>,
+        /// Apenetx: the logic of the card.
+        card: Option<apenetx::RawCard>,
+        /// Apenetx: from the host to the network.
+        host_to_card: Option<apenetx::RawHostToCard>,
+        /// Apenetx: from the network to the host.
+        card_to_host: Option<apenetx::RawCardToHost>,
+        /// Apenetx: library and driver.
+        software: Option<apenetx::RawSoftware>,
+        /// Apenetx: the GPU of a host, and the memory that programs' buffers lie in.
+        gpu: Option<apenetx::RawGpu>,
     }
 }
 
@@ -231,6 +248,8 @@ interfaces! {
     Carvnet = "carvnet": CarvnetNic;
     /// Commands, events and the transport of BXI.
     Portals = "portals": PortalsNic;
+    /// The card behind PCIe, block by block.
+    Apenetx = "apenetx": ApenetxNic;
 }
 
 section! {

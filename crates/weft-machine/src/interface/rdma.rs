@@ -212,15 +212,24 @@ pub(super) fn check(raw: RawSections, around: &Surroundings<'_>, reader: &mut Re
             repetitions: rdma.repetitions.value,
         },
     };
-    let iommu = IommuParameters {
+    Some(Rdma { engine, iommu: translation(&iommu), memory, allreduce })
+}
+
+fn translation(iommu: &RawIommu) -> IommuParameters {
+    IommuParameters {
         page: iommu.page.value,
         entries: iommu.entries.value,
         ways: iommu.ways.value,
         walk: iommu.walk.value,
         faults: iommu.faults.value,
         fault: iommu.fault.value,
-    };
-    Some(Rdma { engine, iommu, memory, allreduce })
+    }
+}
+
+/// Checks the section on address translation, of an interface without these units.
+pub(super) fn check_iommu(iommu: &RawIommu, reader: &mut Reader<'_>) -> Option<IommuParameters> {
+    let is_sound = check_pages(iommu, reader) && check_sets(iommu, reader);
+    is_sound.then(|| translation(iommu))
 }
 
 /// The cut of a transfer into blocks and cells.

@@ -111,6 +111,7 @@ impl Host for Script {
                 interface,
                 to_interface: interface,
                 buffer: Address::default(),
+                buffers: Default::default(),
                 watch,
             };
             context.send(message, at);

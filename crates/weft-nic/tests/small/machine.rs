@@ -134,6 +134,7 @@ impl Host for Scripted {
                     primitive: plan.primitive,
                     interface: plan.interface,
                     to_interface: plan.to_interface,
+                    buffers: Default::default(),
                     watch: index % 3 == 0,
                     buffer: Address::default(),
                 };

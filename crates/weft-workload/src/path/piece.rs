@@ -4,7 +4,6 @@ use crate::replay::MessageId;
 use weft_fabric::LinkEnd;
 use weft_msg::Work;
 use weft_nic::Block;
-use weft_nic::allreduce::ModuleState;
 use weft_topo::LinkClass;
 use weft_trace::Kind;
 use weft_units::{EndpointId, RankId, Span, Time};
@@ -92,9 +91,8 @@ impl PieceKind {
     pub const fn category(self) -> Category {
         match self {
             PieceKind::Compute => Category::Computation,
-            PieceKind::Software(..) | PieceKind::Block(Block::Allreduce(ModuleState::Programming)) => {
-                Category::Software
-            }
+            PieceKind::Software(..) => Category::Software,
+            PieceKind::Block(block) if block.is_software() => Category::Software,
             PieceKind::Block(_) | PieceKind::WaitsFor(_) => Category::Interface,
             PieceKind::Switch | PieceKind::Link => Category::Network,
             PieceKind::Serialization => Category::Serialization,

@@ -11,7 +11,7 @@ use weft_msg::{
     RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
 };
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
-use weft_nic::{HostContext, Message, Primitive};
+use weft_nic::{Buffers, HostContext, Message, Primitive};
 use weft_trace::Kind;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
@@ -196,6 +196,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             interface: self.context.interface(),
             to_interface: parameters.rails().interface(endpoint, seat),
             buffer,
+            buffers: Buffers { of_program: envelope.has_data(), completion: None },
             watch: after.is_some(),
         };
         let rail = match parameters.protocol.rail_choice(payload, parameters.rails) {
@@ -253,6 +254,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             interface: self.context.interface(),
             to_interface: 0,
             buffer,
+            buffers: Buffers { of_program: true, completion: None },
             watch: false,
         };
         let message = self.context.host.send(message, self.clock);

@@ -1,0 +1,231 @@
+//! Completions: how a process learns that data has come.
+//!
+//! ```text
+//!  kernel      card ─► ring of the driver ─ interrupt ─► driver ─ copy ─► process, which is woken
+//!                                         └ or the process asks, by a system call
+//!  remapped    card ─► ring of the driver ─ interrupt ─► driver ─ copy ─► buffer that the process polls
+//!  direct      card ─────────────────────────────────────────────────► buffer that the process polls
+//!  user-queue  card ─► ring that the process polls, entry by entry
+//! ```
+//! The states of an entry, and the step that leads to the next:
+//!
+//! | state | kernel, interrupt | kernel, polling | remapped | direct | user-queue |
+//! |---|---|---|---|---|---|
+//! | Written | interrupt | system call | interrupt | polling | polling |
+//! | Signalled | driver | driver | driver | | |
+//! | Handled | copy | copy | copy | | |
+//! | Copied | context switch | | polling | | |
+//! | Found | | | | | queue entry |
+//!
+//! A step that is missing ends it: the process knows.
+//!
+//! # Source
+//! APX §3.2, §3.3: the driver's copy, the remapped buffer with its ready bit, the address that is exchanged
+//! at the handshake. D1.4 §9.2.1: the completion queue in user space.
+
+use super::part::Part;
+use super::software::SoftwareParameters;
+use serde::{Deserialize, Serialize};
+use weft_units::{Span, Time};
+
+/// The path of completions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum CompletionPath {
+    /// The driver copies the completion to the process.
+    Kernel,
+    /// The driver copies it into a buffer of the process that is mapped into the kernel.
+    Remapped,
+    /// The card writes it to the address that came with the packet.
+    Direct,
+    /// The card writes it into the completion queue, which is mapped into the process.
+    UserQueue,
+}
+
+/// How a process waits on the kernel path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum KernelWait {
+    /// It sleeps in a system call; an interrupt wakes it.
+    Interrupt,
+    /// It asks the driver again and again, by system calls.
+    Polling,
+}
+
+/// How far an entry has come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum CompletionState {
+    /// The card has written it.
+    Written,
+    /// The driver knows that there is one.
+    Signalled,
+    /// The driver has read it.
+    Handled,
+    /// The driver has copied it.
+    Copied,
+    /// The process has found an entry in its queue.
+    Found,
+    /// The process knows which of its buffers has come.
+    Known,
+}
+
+impl CompletionPath {
+    /// All paths.
+    pub const ALL: [CompletionPath; 4] =
+        [CompletionPath::Kernel, CompletionPath::Remapped, CompletionPath::Direct, CompletionPath::UserQueue];
+
+    /// The table of transitions: the step from a state, and the state that it leads to. `None`: the path does
+    /// not have the state, or ends there.
+    pub const fn next(self, state: CompletionState, wait: KernelWait) -> Option<(Part, CompletionState)> {
+        use CompletionPath::{Direct, Kernel, Remapped, UserQueue};
+        use CompletionState::{Copied, Found, Handled, Known, Signalled, Written};
+        Some(match (self, state, wait) {
+            (Kernel, Written, KernelWait::Polling) => (Part::SystemCall, Signalled),
+            (Kernel | Remapped, Written, _) => (Part::Interrupt, Signalled),
+            (Kernel | Remapped, Signalled, _) => (Part::Driver, Handled),
+            (Kernel, Handled, KernelWait::Polling) => (Part::Copy, Known),
+            (Kernel | Remapped, Handled, _) => (Part::Copy, Copied),
+            (Kernel, Copied, KernelWait::Interrupt) => (Part::ContextSwitch, Known),
+            (Remapped, Copied, _) => (Part::Polling, Known),
+            (Direct, Written, _) => (Part::Polling, Known),
+            (UserQueue, Written, _) => (Part::Polling, Found),
+            (UserQueue, Found, _) => (Part::QueueEntry, Known),
+            _ => return None,
+        })
+    }
+
+    /// Whether the card raises an interrupt.
+    pub const fn interrupts(self, wait: KernelWait) -> bool {
+        matches!(self.next(CompletionState::Written, wait), Some((Part::Interrupt, _)))
+    }
+}
+
+/// The driver's handler of completions: one core, which takes one at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Handler {
+    free: Time,
+    worked: Span,
+}
+
+/// One step on the way of a completion to its process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Step {
+    pub part: Part,
+    pub came: Time,
+    pub began: Time,
+    pub ended: Time,
+}
+
+impl Handler {
+    /// The time at which the process knows of an entry that the card has written at `written`; `step` is told
+    /// of each step.
+    #[inline]
+    pub(super) fn completes(
+        &mut self,
+        written: Time,
+        (path, wait): (CompletionPath, KernelWait),
+        software: &SoftwareParameters,
+        mut step: impl FnMut(Step),
+    ) -> Time {
+        let (mut at, mut state) = (written, CompletionState::Written);
+        while let Some((part, next)) = path.next(state, wait) {
+            let came = at;
+            let takes = software.takes(part);
+            let (began, ended) = match part {
+                // While it works the handler looks for more, and no interrupt is raised.
+                Part::Interrupt if self.free >= came => (came, self.free),
+                Part::Driver | Part::Copy => {
+                    let began = came.max(self.free);
+                    self.free = began + takes;
+                    self.worked = self.worked.saturating_add(takes);
+                    (began, self.free)
+                }
+                _ => (came, came + takes),
+            };
+            step(Step { part, came, began, ended });
+            (at, state) = (ended, next);
+        }
+        at
+    }
+
+    pub(super) fn worked(&self) -> Span {
+        self.worked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CompletionState::{Copied, Found, Handled, Known, Signalled, Written};
+
+    const STATES: [CompletionState; 6] = [Written, Signalled, Handled, Copied, Found, Known];
+
+    /// The table, cell by cell: what is not in a list ends the path.
+    #[test]
+    fn every_transition_is_as_the_table_has_it() {
+        let interrupt = [
+            (Written, Part::Interrupt, Signalled),
+            (Signalled, Part::Driver, Handled),
+            (Handled, Part::Copy, Copied),
+        ];
+        let table: [(CompletionPath, KernelWait, Vec<_>); 5] = [
+            (
+                CompletionPath::Kernel,
+                KernelWait::Interrupt,
+                [&interrupt[..], &[(Copied, Part::ContextSwitch, Known)]].concat(),
+            ),
+            (
+                CompletionPath::Kernel,
+                KernelWait::Polling,
+                vec![
+                    (Written, Part::SystemCall, Signalled),
+                    (Signalled, Part::Driver, Handled),
+                    (Handled, Part::Copy, Known),
+                ],
+            ),
+            (
+                CompletionPath::Remapped,
+                KernelWait::Interrupt,
+                [&interrupt[..], &[(Copied, Part::Polling, Known)]].concat(),
+            ),
+            (CompletionPath::Direct, KernelWait::Interrupt, vec![(Written, Part::Polling, Known)]),
+            (
+                CompletionPath::UserQueue,
+                KernelWait::Interrupt,
+                vec![(Written, Part::Polling, Found), (Found, Part::QueueEntry, Known)],
+            ),
+        ];
+        for (path, wait, rows) in table {
+            for state in STATES {
+                let row = rows.iter().find(|row| row.0 == state).map(|row| (row.1, row.2));
+                assert_eq!(path.next(state, wait), row, "{path:?} {wait:?} {state:?}");
+            }
+        }
+    }
+
+    /// How a process waits is a matter of the kernel path alone.
+    #[test]
+    fn other_paths_do_not_ask_how_the_kernel_waits() {
+        for path in [CompletionPath::Remapped, CompletionPath::Direct, CompletionPath::UserQueue] {
+            for state in STATES {
+                assert_eq!(path.next(state, KernelWait::Polling), path.next(state, KernelWait::Interrupt));
+            }
+        }
+    }
+
+    /// Catches a handler that takes two completions at a time, or raises an interrupt for each.
+    #[test]
+    fn the_handler_takes_one_completion_at_a_time() {
+        let software = SoftwareParameters::of_ns([1, 1, 1, 1, 100, 10, 5, 40, 3, 2]);
+        let mut handler = Handler::default();
+        let mut completes = |written: u64| {
+            let how = (CompletionPath::Remapped, KernelWait::Interrupt);
+            let known = handler.completes(Time::from_ps(written * 1000), how, &software, |_| {});
+            known.as_ps() / 1000
+        };
+        let one =
+            100 + software.takes(Part::Driver).as_ps() / 1000 + software.takes(Part::Copy).as_ps() / 1000;
+        let poll = software.takes(Part::Polling).as_ps() / 1000;
+        assert_eq!(completes(0), one + poll);
+        assert_eq!(completes(0), one + (one - 100) + poll);
+        assert_eq!(completes(1000), 1000 + one + poll);
+    }
+}

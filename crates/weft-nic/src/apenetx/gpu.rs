@@ -1,0 +1,56 @@
+//! Memory of a GPU as source or target.
+//!
+//! ```text
+//!               as a source                               as a target
+//!  gpu-direct   lock ─► the card reads it over PCIe       the card writes it
+//!  gpu-staged   copy to the host ─► as the host's         as the host's ─► copy to the GPU
+//! ```
+//! # Source
+//! D1.4 §9.2.2: GPUDirect RDMA, a direct path between the GPU and the card over PCIe; pinning and locking
+//! make what has its source in the memory of a GPU slower. No figure is printed.
+//!
+//! # Not modelled
+//! Copies that overlap with the network: a message is staged whole. Traffic of the GPU itself, and copies of
+//! several messages at a time on one copy engine. Translation of addresses of the GPU.
+
+use crate::pcie::Memory;
+use serde::{Deserialize, Serialize};
+use weft_units::{BitRate, Bytes, Span};
+
+/// The memory that a buffer lies in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub enum MemoryKind {
+    /// That of the host.
+    #[default]
+    Host,
+    /// That of a GPU, which the card reads and writes.
+    GpuDirect,
+    /// That of a GPU, by way of a buffer in the host.
+    GpuStaged,
+}
+
+/// The GPU of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GpuParameters {
+    /// The memory of sources.
+    pub source: MemoryKind,
+    /// The memory of targets.
+    pub target: MemoryKind,
+    /// The GPU's memory as the card reads it.
+    pub reads: Memory,
+    /// The GPU's memory as the card writes it.
+    pub writes: Memory,
+    /// Pinning and locking, for each message whose source the card reads.
+    pub lock: Span,
+    /// From the call of a copy to its first byte, and from its last to the call's return.
+    pub copy_start: Span,
+    /// The rate of a copy.
+    pub copy_rate: BitRate,
+}
+
+impl GpuParameters {
+    /// The time of a copy between GPU and host.
+    pub(super) fn copy(&self, bytes: Bytes) -> Span {
+        self.copy_start + self.copy_rate.span(bytes)
+    }
+}

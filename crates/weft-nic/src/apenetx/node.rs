@@ -1,0 +1,481 @@
+//! The card and its software in their surroundings, while the fabric calls them.
+
+use super::card_to_host::{Announcement, CardToHost, Written};
+use super::descriptor::{Descriptor, DescriptorState};
+use super::host_to_card::{HostToCard, Outgoing, Port, Reading, Taken};
+use super::process::{Call, Processes};
+use super::{ApenetxNic, ApenetxParameters, ApenetxTimer, Part};
+use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
+use crate::hosted::Hosted;
+use crate::iommu::Iommu;
+use crate::observer::{Block, Observer as _, Stage};
+use crate::pcie::{Pcie, Stretch};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_fabric::{
+    Addressing, HeaderBits, Injection, InterfaceContext, Packet, PacketLabel, Part as OfMessage,
+};
+use weft_units::{Address, Bytes, EndpointId, Span, Time};
+
+/// Entries of a queue by time; those of one time in the order in which they came.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Timed<T>(VecDeque<(Time, T)>);
+
+impl<T> Default for Timed<T> {
+    fn default() -> Timed<T> {
+        Timed(VecDeque::new())
+    }
+}
+
+impl<T> Timed<T> {
+    #[inline]
+    fn insert(&mut self, at: Time, entry: T) {
+        let place = match self.0.back() {
+            Some(last) if last.0 > at => self.0.partition_point(|other| other.0 <= at),
+            _ => self.0.len(),
+        };
+        self.0.insert(place, (at, entry));
+    }
+
+    /// Takes the first that is due at `now`.
+    #[inline]
+    fn pop_due(&mut self, now: Time) -> Option<T> {
+        self.0.front().filter(|(at, _)| *at <= now)?;
+        self.0.pop_front().map(|(_, entry)| entry)
+    }
+
+    fn first(&self) -> Time {
+        self.0.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The blocks, and the queues between them.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "H: Host")]
+pub(super) struct Card<H: Host> {
+    pcie: Pcie,
+    iommu: Iommu,
+    send: HostToCard,
+    receive: CardToHost<H::Header>,
+    processes: Processes,
+    /// Messages that hosts have posted ahead of time.
+    posts: Timed<Descriptor>,
+    /// Calls whose store to the card is to come.
+    stores: Timed<Descriptor>,
+    /// Messages whose data will be in the card.
+    taken: Timed<Taken>,
+    /// Messages that have come, and when the host notices them.
+    due: Timed<Delivered<H::Header>>,
+    /// Messages that failed as they were posted.
+    failures: Timed<Failure>,
+    next_number: u32,
+}
+
+impl<H: Host> Default for Card<H> {
+    fn default() -> Card<H> {
+        Card {
+            pcie: Pcie::default(),
+            iommu: Iommu::default(),
+            send: HostToCard::default(),
+            receive: CardToHost::default(),
+            processes: Processes::default(),
+            posts: Timed::default(),
+            stores: Timed::default(),
+            taken: Timed::default(),
+            due: Timed::default(),
+            failures: Timed::default(),
+            next_number: 0,
+        }
+    }
+}
+
+impl<H: Host> Card<H> {
+    /// Messages that have not left whole, and such that have not arrived whole.
+    pub(super) fn unfinished(&self) -> (usize, usize) {
+        let last = |packet: &&Outgoing| packet.is_whole || packet.index == 0;
+        let packets = self.send.packets.iter().filter(last).count();
+        let calls = self.posts.len() + self.processes.waiting() + self.stores.len();
+        (calls + self.send.waiting() + packets, self.receive.unfinished() + self.due.len())
+    }
+
+    /// The time in which calls, the two modules with the driver, and the port have worked.
+    pub(super) fn worked(&self) -> (Span, Span, [Span; 2], [(&'static str, Span); 2]) {
+        (self.processes.worked(), self.send.worked(), self.receive.worked(), self.pcie.worked())
+    }
+
+    pub(super) fn expect(
+        &mut self,
+        key: (EndpointId, u32),
+        announced: Announcement<H::Header>,
+        buffer: Address,
+    ) {
+        self.receive.expect(key, announced, buffer);
+    }
+
+    /// The time at which the next packet is ready.
+    #[inline]
+    pub(super) fn next_packet(&self) -> Time {
+        self.send.packets.front().map_or(Time::NEVER, |packet| packet.ready)
+    }
+
+    /// Whether the card would begin on another message of the host soon.
+    #[inline]
+    pub(super) fn takes_offers(&self, parameters: &ApenetxParameters) -> bool {
+        let ahead = self.processes.waiting() + self.stores.len() + self.send.waiting();
+        ahead < parameters.host_to_card.prefetch as usize
+    }
+
+    #[inline]
+    fn port<'a>(&'a mut self, parameters: &'a ApenetxParameters) -> (&'a mut HostToCard, Port<'a>) {
+        let Card { pcie, iommu, send, .. } = self;
+        (send, Port { pcie, iommu, parameters })
+    }
+}
+
+/// The card in its surroundings.
+pub(super) struct Node<'a, 'b, 'c, H: Host> {
+    pub(super) card: &'a mut Card<H>,
+    pub(super) parameters: &'a ApenetxParameters,
+    pub(super) fabric: &'a mut InterfaceContext<'b, 'c, ApenetxNic<H>>,
+}
+
+/// The host and its node.
+pub(super) type ApenetxHosted<'a, 'b, 'c, H> = Hosted<'a, H, Node<'a, 'b, 'c, H>>;
+
+impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.fabric.now()
+    }
+
+    #[inline]
+    fn endpoint(&self) -> EndpointId {
+        self.fabric.endpoint()
+    }
+
+    #[inline]
+    fn output(&mut self) -> &mut H::Output {
+        self.fabric.output()
+    }
+
+    fn set_timer(&mut self, at: Time, timer: H::Timer) {
+        self.fabric.set_timer(at, ApenetxTimer::Host(timer));
+    }
+
+    #[inline]
+    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        self.accept(message, at)
+    }
+
+    fn request_offer(&mut self) {
+        self.fabric.request_injection();
+    }
+
+    fn quiet_until(&self) -> Time {
+        let arrives = self.now().saturating_add(self.parameters.least_notice());
+        let next = arrives.min(self.card.due.first()).min(self.card.failures.first());
+        Time::from_ps(next.as_ps().saturating_sub(1)).max(self.now())
+    }
+}
+
+impl<H: Host> Node<'_, '_, '_, H> {
+    /// Reports a stage of a message of `source`.
+    fn stage(&mut self, source: EndpointId, message: u32, part: Part, [came, began, ended]: [Time; 3]) {
+        let (endpoint, block) = (self.fabric.endpoint(), Block::Apenetx(part));
+        self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+    }
+
+    /// Takes a message that the host posts at `at`.
+    #[inline]
+    fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        let number = self.card.next_number;
+        self.card.next_number = number.wrapping_add(1);
+        let Message {
+            to, bytes, born, header, token, interface, to_interface, buffer, buffers, watch, ..
+        } = message;
+        if let Some(reason) = self.refusal(&message) {
+            let failure = Failure { to, number, interface, token, reason };
+            self.card.failures.insert(at, failure);
+            self.fabric.set_timer(at, ApenetxTimer::Failed);
+            return number;
+        }
+        let completion = buffers.completion.unwrap_or(self.parameters.card_to_host.completion);
+        let [source, target] = self.parameters.memories(buffers.of_program);
+        let announcement = Announcement { bytes, born, header, interface: to_interface, completion, target };
+        self.fabric.announce(to, number, announcement);
+        let (state, posted) = (DescriptorState::Requested, at);
+        let descriptor = Descriptor {
+            to,
+            number,
+            bytes,
+            token,
+            interface,
+            buffer,
+            source,
+            watch,
+            state,
+            read: Bytes::ZERO,
+            posted,
+            rung: at,
+            arrived: at,
+            inline: false,
+        };
+        if at > self.fabric.now() {
+            self.card.posts.insert(at, descriptor);
+            self.fabric.set_timer(at, ApenetxTimer::Post);
+        } else {
+            self.call(descriptor, at);
+        }
+        number
+    }
+
+    /// The reason for which the driver does not take a message, if there is one.
+    #[inline]
+    fn refusal(&self, message: &Message<H::Header>) -> Option<FailureReason> {
+        let queues = self.parameters.queues;
+        if u32::from(message.interface) >= queues || u32::from(message.to_interface) >= queues {
+            Some(FailureReason::NoInterface)
+        } else {
+            (message.to.index() >= self.fabric.endpoints()).then_some(FailureReason::NoNode)
+        }
+    }
+
+    /// A process calls the library.
+    fn call(&mut self, descriptor: Descriptor, at: Time) {
+        let call = self.card.processes.call(descriptor, at, self.parameters);
+        self.begin(call);
+    }
+
+    /// A call has begun, or begins later, if any.
+    fn begin(&mut self, call: Option<Call>) {
+        let Some(call) = call else { return };
+        let Descriptor { watch, number, posted, .. } = call.descriptor;
+        if watch {
+            let endpoint = self.fabric.endpoint();
+            let mut came = posted;
+            for (part, began, ended) in call.steps(self.parameters) {
+                self.stage(endpoint, number, part, [came, began, ended]);
+                came = ended;
+            }
+        }
+        self.card.stores.insert(call.stores, call.descriptor);
+        self.fabric.set_timer(call.stores, ApenetxTimer::Store);
+    }
+
+    /// Stores of processes reach the port.
+    fn carry_out_stores(&mut self) {
+        let now = self.fabric.now();
+        while let Some(descriptor) = self.card.stores.pop_due(now) {
+            let (send, mut port) = self.card.port(self.parameters);
+            let arrived = match self.parameters.host_to_card.fast {
+                true => {
+                    let arrived = send.store(descriptor, now, &mut port);
+                    self.fabric.set_timer(arrived, ApenetxTimer::Descriptors);
+                    arrived
+                }
+                false => {
+                    let rung = send.ring(descriptor, now, &mut port);
+                    self.fetch();
+                    rung
+                }
+            };
+            if descriptor.watch {
+                let endpoint = self.fabric.endpoint();
+                self.stage(endpoint, descriptor.number, Part::Doorbell, [now, now, arrived]);
+            }
+        }
+    }
+
+    /// The card asks for descriptors, as many as it may.
+    fn fetch(&mut self) {
+        let (send, mut port) = self.card.port(self.parameters);
+        if let Some(ended) = send.fetch(self.fabric.now(), &mut port) {
+            self.fabric.set_timer(ended, ApenetxTimer::Descriptors);
+        }
+    }
+
+    /// Descriptors have come to the card.
+    fn descriptors(&mut self) {
+        let now = self.fabric.now();
+        while let Some(descriptor) = self.card.send.arrived(now) {
+            if descriptor.watch && !self.parameters.host_to_card.fast {
+                let endpoint = self.fabric.endpoint();
+                let rung = descriptor.rung;
+                self.stage(endpoint, descriptor.number, Part::DescriptorFetch, [rung, rung, now]);
+            }
+        }
+        self.fetch();
+        self.read();
+    }
+
+    /// The card reads data, as far as it has places for packets.
+    #[inline]
+    fn read(&mut self) {
+        let now = self.fabric.now();
+        let mut any = false;
+        loop {
+            let (send, mut port) = self.card.port(self.parameters);
+            let Some(Reading { descriptor, read, made, taken }) = send.read(now, &mut port) else { break };
+            any = true;
+            let Descriptor { number, interface, token, watch, arrived, read: before, .. } = descriptor;
+            if let Some(at) = taken
+                && (token.is_some() || self.parameters.host_to_card.blocking)
+            {
+                self.card.taken.insert(at, Taken { number, interface, token });
+                self.fabric.set_timer(at, ApenetxTimer::Taken);
+            }
+            if watch && (taken.is_some() || before == Bytes::ZERO) {
+                let endpoint = self.fabric.endpoint();
+                if let Some(read) = read {
+                    let came = if before == Bytes::ZERO { arrived } else { now };
+                    self.stage(endpoint, number, Part::PayloadRead, [came, now, read.ended]);
+                }
+                let came = if read.is_some() { made.came } else { arrived };
+                self.stage(endpoint, number, Part::HostToCard, [came, made.began, made.ended]);
+            }
+        }
+        if any {
+            self.fabric.request_injection();
+        }
+    }
+
+    /// Data of messages is in the card: it says so.
+    fn messages_taken(&mut self) {
+        let now = self.fabric.now();
+        while let Some(Taken { interface, token, .. }) = self.card.taken.pop_due(now) {
+            let parameters = self.parameters;
+            let stretch = Stretch { address: 0, bytes: parameters.host_to_card.status.get() };
+            let memory = (&parameters.memory, &parameters.pcie);
+            let status = self.card.pcie.write(now, stretch, memory, |at| at);
+            let seen = status.ended + parameters.software.poll;
+            if let Some(token) = token {
+                self.fabric.set_timer(seen, ApenetxTimer::Sent(token));
+            }
+            let call = self.card.processes.left(interface, seen, parameters);
+            self.begin(call);
+        }
+        self.fabric.request_injection();
+    }
+
+    /// The tail of a packet has come. Returns its message, if that is whole.
+    #[inline]
+    pub(super) fn packet(&mut self, packet: &Packet) -> Option<Delivered<H::Header>> {
+        let (now, parameters) = (self.fabric.now(), self.parameters);
+        let Card { pcie, iommu, receive, .. } = &mut *self.card;
+        let mut port = Port { pcie, iommu, parameters };
+        let Packet { source: from, message: number, hops, .. } = *packet;
+        let endpoint = self.fabric.endpoint();
+        let output = self.fabric.output();
+        let mut report = |written: Written| {
+            let mut stage = |part, came, began, ended| {
+                let (source, message, block) = (from, number, Block::Apenetx(part));
+                output.stage(&Stage { endpoint, source, message, block, came, began, ended });
+            };
+            match written {
+                Written::Card(writing) => {
+                    let module = writing.module;
+                    stage(Part::CardToHost, module.came, module.began, module.ended);
+                    let mut at = module.ended;
+                    if let Some(data) = writing.data {
+                        stage(Part::PayloadWrite, at, at, data.ended);
+                        at = data.ended;
+                    }
+                    stage(Part::CompletionWrite, at, at, writing.entry.ended);
+                }
+                Written::Software(step) => stage(step.part, step.came, step.began, step.ended),
+            }
+        };
+        let index = packet.carried.bits() as u32;
+        let arrived = receive.receive((packet, index), now, &mut port, &mut report)?;
+        let Announcement { bytes, born, header, interface, .. } = arrived.announced;
+        let (noticed, in_mailbox) = (arrived.noticed, false);
+        Some(Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox })
+    }
+
+    /// The next packet for the link. The host offers its next message at `next_offer`.
+    #[inline]
+    pub(super) fn inject(&mut self, next_offer: Time) -> Injection {
+        let now = self.fabric.now();
+        let Some(&first) = self.card.send.packets.front() else { return Injection::not_before(next_offer) };
+        if first.ready > now {
+            return Injection::not_before(first.ready.min(next_offer));
+        }
+        let Outgoing { ready, to, number, bytes, index, is_whole, watch } = first;
+        let part = if is_whole { OfMessage::Whole } else { OfMessage::Piece };
+        if !self.fabric.admits_all() && !self.fabric.admits(PacketLabel::default(), part, bytes) {
+            return Injection::Nothing; // asked again when there is a place
+        }
+        self.card.send.packets.pop_front();
+        self.read();
+        let source = self.fabric.endpoint();
+        if watch {
+            self.stage(source, number, Part::Transmit, [ready, now, now]);
+        }
+        let addressing = Addressing { source, destination: to, message: number };
+        let packet = Packet::new(addressing, bytes, HeaderBits::from_bits(index.into()), part);
+        // Multipath goes by messages.
+        let mut packet = packet.in_block(number.wrapping_add(1));
+        packet.watch(watch);
+        Injection::Packet(packet)
+    }
+}
+
+impl<H: Host> ApenetxHosted<'_, '_, '_, H> {
+    /// A timer of the node or of the host has fired.
+    pub(super) fn timer(&mut self, timer: ApenetxTimer<H::Timer>) {
+        let now = self.node.fabric.now();
+        match timer {
+            ApenetxTimer::Host(timer) => self.host_timer(timer),
+            ApenetxTimer::Sent(token) => self.sent(token),
+            ApenetxTimer::Post => {
+                while let Some(descriptor) = self.node.card.posts.pop_due(now) {
+                    self.node.call(descriptor, now);
+                }
+            }
+            ApenetxTimer::Store => self.node.carry_out_stores(),
+            ApenetxTimer::Descriptors => self.node.descriptors(),
+            ApenetxTimer::Taken => self.node.messages_taken(),
+            ApenetxTimer::Deliver => {
+                if let Some(message) = self.node.card.due.pop_due(now) {
+                    self.deliver(&message);
+                }
+            }
+            ApenetxTimer::Failed => {
+                if let Some(failure) = self.node.card.failures.pop_due(now) {
+                    self.fail(&failure);
+                }
+            }
+        }
+    }
+
+    /// The host is to know of a message: now, or when it notices it.
+    #[inline]
+    pub(super) fn notify(&mut self, message: Delivered<H::Header>) {
+        if H::PASSIVE || message.noticed <= self.node.fabric.now() {
+            self.deliver(&message);
+            return;
+        }
+        self.node.card.due.insert(message.noticed, message);
+        self.node.fabric.set_timer(message.noticed, ApenetxTimer::Deliver);
+    }
+
+    /// Draws messages from the host, as long as the card would begin on them. Returns when the next one
+    /// comes; [`Time::NEVER`]: when there is room for another.
+    #[inline]
+    pub(super) fn take_offers(&mut self) -> Time {
+        let now = self.node.fabric.now();
+        while self.node.card.takes_offers(self.node.parameters) {
+            let next = self.host.next_offer();
+            if next > now {
+                return next;
+            }
+            let Offer::Message(message) = self.host.offer(self.parameters, now) else { return Time::NEVER };
+            self.node.accept(message, now);
+        }
+        Time::NEVER
+    }
+}

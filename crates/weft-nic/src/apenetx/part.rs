@@ -1,0 +1,89 @@
+//! The parts of the interface, of its software and of its port that a message passes.
+
+use serde::{Deserialize, Serialize};
+
+/// A part that works on messages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Part {
+    /// LibQCM packs a transmission request.
+    Library,
+    /// Into the kernel and back.
+    SystemCall,
+    /// The driver: a descriptor on the way out, a completion on the way in.
+    Driver,
+    /// Between the memory of the kernel and that of a process.
+    Copy,
+    /// The process waits until the message before has left, in blocking mode.
+    Blocking,
+    /// A store across PCIe: a doorbell, or the line of a fast send.
+    Doorbell,
+    /// The card reads descriptors.
+    DescriptorFetch,
+    /// The card reads the data.
+    PayloadRead,
+    /// The module from the host to the network.
+    HostToCard,
+    /// Packets take turns on the way into the network.
+    Transmit,
+    /// The module from the network to the host.
+    CardToHost,
+    /// The card writes the data.
+    PayloadWrite,
+    /// The card writes the completion.
+    CompletionWrite,
+    /// From the card's interrupt to the driver's handler.
+    Interrupt,
+    /// The scheduler wakes the process that sleeps in the driver.
+    ContextSwitch,
+    /// The process polls for its completion.
+    Polling,
+    /// The process finds the buffer of an entry of its queue, and frees the entry.
+    QueueEntry,
+    /// A copy between the memory of a GPU and that of its host.
+    GpuCopy,
+    /// The memory of a GPU is pinned and locked.
+    GpuLock,
+}
+
+impl Part {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Library => "LibQCM",
+            Part::SystemCall => "system call",
+            Part::Driver => "driver",
+            Part::Copy => "kernel copy",
+            Part::Blocking => "end of transmission",
+            Part::Doorbell => "doorbell",
+            Part::DescriptorFetch => "descriptor fetch",
+            Part::PayloadRead => "payload read",
+            Part::HostToCard => "host to card",
+            Part::Transmit => "transmit",
+            Part::CardToHost => "card to host",
+            Part::PayloadWrite => "payload write",
+            Part::CompletionWrite => "completion write",
+            Part::Interrupt => "interrupt",
+            Part::ContextSwitch => "context switch",
+            Part::Polling => "completion polling",
+            Part::QueueEntry => "queue entry",
+            Part::GpuCopy => "gpu copy",
+            Part::GpuLock => "gpu lock",
+        }
+    }
+
+    /// Whether a processor does it.
+    pub const fn is_software(self) -> bool {
+        matches!(
+            self,
+            Part::Library
+                | Part::SystemCall
+                | Part::Driver
+                | Part::Copy
+                | Part::Interrupt
+                | Part::ContextSwitch
+                | Part::QueueEntry
+                | Part::GpuCopy
+                | Part::GpuLock
+        )
+    }
+}

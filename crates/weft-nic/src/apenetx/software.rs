@@ -1,0 +1,100 @@
+//! The software around the card: LibQCM and the driver, as named costs.
+//!
+//! ```text
+//!  driver   LibQCM ─► system call ─► copy ─► driver ─► doorbell       the request, then the tx descriptor
+//!  fast     LibQCM ─► line of 64 B
+//! ```
+//! # Source
+//! APX §3.2: the send request is wrapped into a transmission request by LibQCM, passed to the driver by an
+//! IOCTL, which forges a tx descriptor. D1.4 §9.2.1: the fast send is a store of one line by the library. No
+//! cost is printed: all are in the machine file, with their source.
+//!
+//! # Not modelled
+//! The process goes on while its request is in the driver; its next request waits until the call is over.
+//! Cores that calls and handlers take from other processes.
+
+use super::part::Part;
+use serde::{Deserialize, Serialize};
+use weft_units::Span;
+
+/// The costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SoftwareParameters {
+    /// LibQCM packs a request, or makes the line of a fast send.
+    pub library: Span,
+    /// Into the kernel and back.
+    pub system_call: Span,
+    /// The driver forges a descriptor and puts it into the ring.
+    pub send: Span,
+    /// A request or a completion is copied between kernel and process.
+    pub copy: Span,
+    /// From an interrupt at the root to the driver's handler.
+    pub interrupt: Span,
+    /// The driver reads a completion and finds its process.
+    pub receive: Span,
+    /// The scheduler wakes a process.
+    pub context_switch: Span,
+    /// A poll that finds a completion.
+    pub poll: Span,
+    /// An entry of the user's queue: its buffer found, the consumer's index written.
+    pub queue_entry: Span,
+}
+
+impl SoftwareParameters {
+    /// The cost of a step on the way in.
+    #[inline]
+    pub(super) const fn takes(&self, part: Part) -> Span {
+        match part {
+            Part::Library => self.library,
+            Part::SystemCall => self.system_call,
+            Part::Driver => self.receive,
+            Part::Copy => self.copy,
+            Part::Interrupt => self.interrupt,
+            Part::ContextSwitch => self.context_switch,
+            Part::Polling => self.poll,
+            Part::QueueEntry => self.queue_entry,
+            _ => Span::ZERO,
+        }
+    }
+
+    /// The steps of a send until the doorbell or the line, with their costs.
+    #[inline]
+    pub(super) fn send_steps(&self, fast: bool) -> [(Part, Span); 4] {
+        let driver = |span| if fast { Span::ZERO } else { span };
+        [
+            (Part::Library, self.library),
+            (Part::SystemCall, driver(self.into_kernel())),
+            (Part::Copy, driver(self.copy)),
+            (Part::Driver, driver(self.send)),
+        ]
+    }
+
+    /// The first half of a system call.
+    #[inline]
+    const fn into_kernel(&self) -> Span {
+        Span::from_ps(self.system_call.as_ps() / 2)
+    }
+
+    /// The rest of a system call, behind the doorbell.
+    #[inline]
+    pub(super) fn out_of_kernel(&self, fast: bool) -> Span {
+        if fast { Span::ZERO } else { self.system_call.saturating_sub(self.into_kernel()) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_ns(ns: [u64; 10]) -> SoftwareParameters {
+        let [library, system_call, send, copy, interrupt, receive, _, context_switch, poll, queue_entry] =
+            ns.map(Span::from_ns);
+        SoftwareParameters {
+            library,
+            system_call,
+            send,
+            copy,
+            interrupt,
+            receive,
+            context_switch,
+            poll,
+            queue_entry,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The PCI Express port of a card, transaction by transaction.
+//!
+//! ```text
+//!   processor ── store: MWr ═══════════════════► card     doorbells, lines
+//!   memory    ── data: CplD ═══════════════════► card  ┐
+//!   memory    ◄══════════ requests: MRd ── card        ┘  a read
+//!   memory    ◄══════════ data: MWr ────── card           a write, completion entries, interrupts
+//! ```
+//! Each direction is a serial line: packets of the transaction layer (TLPs) follow each other, each with its
+//! framing, header and CRC. A receiver has so many credits for headers and data: a TLP that finds none waits.
+//! A read takes a tag until its last completion has come, and room for its data from the start. TLPs that are
+//! posted keep their order, so that what announces data is never in memory before the data.
+//!
+//! # Source
+//! PCI Express Base Specification 4.0, §2.2 (TLPs), §2.3.1.1 (read completion boundary), §2.4 (ordering),
+//! §2.6 (credits), §3.5 (acknowledgements), §4.2.2 (128b/130b). APX §3.1 and D1.4 §9.2.1: Gen3 and Gen4, x16.
+//!
+//! # Not modelled
+//! Bit errors and replay of the data link layer, relaxed ordering, several virtual channels, power states.
+//! Devices that share the lanes, switches between card and root. A memory that is busy with something else.
+
+mod line;
+mod parameters;
+mod tlp;
+mod window;
+
+pub use parameters::{Memory, PcieGeneration, PcieParameters};
+pub use tlp::{Pieces, split};
+
+use line::Line;
+use serde::{Deserialize, Serialize};
+use tlp::Run;
+use weft_units::{Bytes, Span, Time};
+use window::Window;
+
+/// The port.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Pcie {
+    /// From the root to the card.
+    down: Line,
+    /// From the card to the root.
+    up: Line,
+    /// Credits of the card for what processors store.
+    stores: Window,
+    /// Credits of the root for what the card writes.
+    writes: Window,
+    /// Credits of the root for requests.
+    requests: Window,
+    /// Tags of reads, and room for their completions.
+    reads: Window,
+    /// The time at which the last posted TLP of the card is in memory.
+    committed: Time,
+    /// The time at which a memory that is slower than the port is free.
+    limited: Time,
+}
+
+/// A transfer over the port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// The time of the request.
+    pub came: Time,
+    /// The time at which its first TLP was on the line.
+    pub began: Time,
+    /// The time at which its last TLP has left its sender.
+    pub left: Time,
+    /// The time at which all of it is at the other side: in the card, or to be seen in memory.
+    pub ended: Time,
+}
+
+/// A stretch of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stretch {
+    /// The first address.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Pcie {
+    /// A processor stores `bytes` into the card, by one TLP for each line of the largest payload.
+    pub fn store(&mut self, came: Time, bytes: u64, parameters: &PcieParameters) -> Transfer {
+        let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
+        let pieces = split(Stretch { address: 0, bytes }, parameters.max_payload);
+        for (count, bytes) in pieces.runs() {
+            let run = parameters.posted(count, bytes);
+            let (limits, back) = (parameters.posted_limits(), parameters.one_way + parameters.one_way);
+            let way = Way { window: &mut self.stores, line: &mut self.down, limits, back };
+            let (began, left) = way.post(came, run, parameters);
+            transfer.began = transfer.began.min(began);
+            transfer.left = left;
+        }
+        self.up.owe(pieces.count());
+        transfer.ended = transfer.left + parameters.one_way;
+        transfer
+    }
+
+    /// The card writes a stretch of `memory`. `translate` answers when the address of what is at the root at
+    /// a time is known there.
+    #[inline]
+    pub fn write(
+        &mut self,
+        came: Time,
+        stretch: Stretch,
+        (memory, parameters): (&Memory, &PcieParameters),
+        translate: impl FnOnce(Time) -> Time,
+    ) -> Transfer {
+        let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
+        let pieces = split(stretch, parameters.max_payload);
+        for (count, bytes) in pieces.runs() {
+            let run = parameters.posted(count, bytes);
+            let back = parameters.one_way + parameters.one_way + memory.write;
+            let limits = parameters.posted_limits();
+            let way = Way { window: &mut self.writes, line: &mut self.up, limits, back };
+            let (began, left) = way.post(came, run, parameters);
+            transfer.began = transfer.began.min(began);
+            transfer.left = left;
+        }
+        self.down.owe(pieces.count());
+        let there = transfer.left + parameters.one_way;
+        let kept_up = self.keep_up(memory, transfer.began + parameters.one_way, stretch.bytes);
+        let seen = translate(there).max(kept_up) + memory.write;
+        // Posted TLPs pass no other: of two, the later one is never seen first.
+        self.committed = self.committed.max(seen);
+        transfer.ended = self.committed;
+        transfer
+    }
+
+    /// The card reads a stretch of `memory`. `translate` as of [`Pcie::write`].
+    #[inline]
+    pub fn read(
+        &mut self,
+        came: Time,
+        stretch: Stretch,
+        (memory, parameters): (&Memory, &PcieParameters),
+        translate: impl FnOnce(Time) -> Time,
+    ) -> Transfer {
+        let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
+        let requests = split(stretch, parameters.max_read_request);
+        let mut known = came;
+        let mut translate = Some(translate);
+        // All requests but the first begin at a multiple of their size.
+        let mut address = stretch.address;
+        for (count, bytes) in requests.runs() {
+            let mut rest = count;
+            let completions = parameters.completions(std::mem::take(&mut address), bytes);
+            let each = parameters.room(&completions, bytes);
+            let limits = parameters.read_limits();
+            while rest > 0 {
+                // Without room for all of them one goes at a time, when a tag and room for its data are free.
+                let (group, at) = match self.reads.fits(came, rest, each, limits) {
+                    true => (rest, came),
+                    false => (1, self.reads.next(came, each, (limits, parameters))),
+                };
+                let run = Run { count: group, bytes: parameters.request_header, each: [1, 0, 0] };
+                let (limits, back) = (parameters.request_limits(), parameters.one_way + parameters.one_way);
+                let way = Way { window: &mut self.requests, line: &mut self.up, limits, back };
+                let (began, left) = way.post(at, run, parameters);
+                let first = began + parameters.wire(parameters.request_header) + parameters.one_way;
+                // Later requests find the translation there.
+                known = translate.take().map_or(known, |translate| translate(first));
+                let ready = first.max(known) + memory.read;
+                let wire = completions.wire(parameters, bytes);
+                let (since, sent) = self.down.carry_run(ready, u64::from(group), wire, parameters);
+                // A tag is free when the card has the last of its data.
+                let kept = since.run(group, wire, each).back(parameters.one_way);
+                self.reads.keep(kept, parameters);
+                self.down.owe(group);
+                self.up.owe(group * completions.count());
+                transfer.began = transfer.began.min(began);
+                transfer.left = left;
+                let kept_up = self.keep_up(memory, ready, u64::from(group) * bytes);
+                transfer.ended = transfer.ended.max(sent.max(kept_up) + parameters.one_way);
+                rest -= group;
+            }
+        }
+        transfer
+    }
+
+    /// The time at which a memory that is slower than the port is done with `bytes` that it begins on at
+    /// `from`.
+    #[inline]
+    fn keep_up(&mut self, memory: &Memory, from: Time, bytes: u64) -> Time {
+        let Some(rate) = memory.rate else { return from };
+        self.limited = self.limited.max(from) + rate.span(Bytes::new(bytes));
+        self.limited
+    }
+
+    /// The time in which each direction has carried TLPs, by name.
+    pub fn worked(&self) -> [(&'static str, Span); 2] {
+        [("pcie, to the card", self.down.worked()), ("pcie, to the host", self.up.worked())]
+    }
+}
+
+/// A line with the credits of its far end for one kind of TLPs.
+struct Way<'a> {
+    window: &'a mut Window,
+    line: &'a mut Line,
+    limits: [u64; 3],
+    /// From a TLP's leaving to its credits' return.
+    back: Span,
+}
+
+impl Way<'_> {
+    /// Puts a run of equal TLPs on the line, each as soon as it has credits. Returns when the first began and
+    /// the last has left.
+    #[inline]
+    fn post(self, came: Time, run: Run, parameters: &PcieParameters) -> (Time, Time) {
+        let Way { window, line, limits, back } = self;
+        if window.fits(came, run.count, run.each, limits) {
+            let (since, left) = line.carry_run(came, u64::from(run.count), run.bytes, parameters);
+            window.keep(since.run(run.count, run.bytes, run.each).back(back), parameters);
+            return (since.began, left);
+        }
+        let mut first = None;
+        let mut last = came;
+        for _ in 0..run.count {
+            let at = window.next(last, run.each, (limits, parameters));
+            let (since, left) = line.carry_run(at, 1, run.bytes, parameters);
+            window.keep(since.run(1, run.bytes, run.each).back(back), parameters);
+            first = first.or(Some(since.began));
+            last = left;
+        }
+        (first.unwrap_or(came), last)
+    }
+}
+
+#[cfg(test)]
+mod tests;

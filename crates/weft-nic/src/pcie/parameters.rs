@@ -1,0 +1,125 @@
+//! The section of a machine file on the PCIe port.
+
+use super::Stretch;
+use super::tlp::{Completions, Run, split};
+use serde::{Deserialize, Serialize};
+use weft_units::{BitRate, Span};
+
+/// A generation of PCI Express with 128b/130b coding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum PcieGeneration {
+    /// 8 GT/s per lane.
+    Gen3,
+    /// 16 GT/s per lane.
+    Gen4,
+    /// 32 GT/s per lane.
+    Gen5,
+}
+
+impl PcieGeneration {
+    /// Bits on a lane per nanosecond.
+    const fn gigatransfers(self) -> u64 {
+        match self {
+            PcieGeneration::Gen3 => 8,
+            PcieGeneration::Gen4 => 16,
+            PcieGeneration::Gen5 => 32,
+        }
+    }
+}
+
+/// A memory behind the port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Memory {
+    /// From a read request at the root to the first data of its completion.
+    pub read: Span,
+    /// From a write at the root to its being seen.
+    pub write: Span,
+    /// Most bits per second, of reads or writes; `None`: as fast as the port.
+    pub rate: Option<BitRate>,
+}
+
+/// The PCIe port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PcieParameters {
+    /// The generation.
+    pub generation: PcieGeneration,
+    /// Lanes.
+    pub lanes: u32,
+    /// Bytes on the line of a TLP with a request header, beside its data: framing, header, CRC.
+    pub request_header: u64,
+    /// The same of a completion.
+    pub completion_header: u64,
+    /// Largest payload of a TLP, a power of two.
+    pub max_payload: u64,
+    /// Largest read request, a power of two.
+    pub max_read_request: u64,
+    /// The boundary at which the root cuts the data of completions, a power of two.
+    pub completion_boundary: u64,
+    /// Reads that may be outstanding.
+    pub tags: u32,
+    /// Credits for headers of posted TLPs, at either end.
+    pub posted_headers: u32,
+    /// Credits for their data, in bytes.
+    pub posted_data: u64,
+    /// Credits of the root for headers of requests.
+    pub request_headers: u32,
+    /// Room in the card for headers of completions.
+    pub completion_headers: u32,
+    /// Room in the card for data of completions, in bytes.
+    pub completion_data: u64,
+    /// Bytes on the line of a packet of the data link layer.
+    pub link_packet: u64,
+    /// TLPs for each acknowledgement, which a packet with credits goes along with.
+    pub acknowledged: u32,
+    /// From a TLP's last byte at one end to its being handled at the other: hard blocks, wire, root.
+    pub one_way: Span,
+}
+
+/// Bytes of a credit for data: PCI Express Base Specification 4.0, §2.6.1.
+pub(super) const CREDIT: u64 = 16;
+
+impl PcieParameters {
+    /// Picoseconds of so many bytes, as a ratio: 8 bits per byte, 130 for 128, over the lanes.
+    #[inline]
+    const fn ratio(&self) -> (u64, u64) {
+        (8 * 130 * 1000, 128 * self.lanes as u64 * self.generation.gigatransfers())
+    }
+
+    /// The time of so many bytes on the line, rounded up once.
+    #[inline]
+    pub fn wire(&self, bytes: u64) -> Span {
+        let (ps, divisor) = self.ratio();
+        Span::from_ps((bytes * ps).div_ceil(divisor))
+    }
+
+    /// Equal posted TLPs with `bytes` of data each.
+    #[inline]
+    pub(super) fn posted(&self, count: u32, bytes: u64) -> Run {
+        Run { count, bytes: self.request_header + bytes, each: [1, bytes.div_ceil(CREDIT), 0] }
+    }
+
+    pub(super) fn posted_limits(&self) -> [u64; 3] {
+        [self.posted_headers.into(), self.posted_data / CREDIT, u64::MAX]
+    }
+
+    pub(super) fn request_limits(&self) -> [u64; 3] {
+        [self.request_headers.into(), u64::MAX, u64::MAX]
+    }
+
+    pub(super) fn read_limits(&self) -> [u64; 3] {
+        [self.tags.into(), self.completion_headers.into(), self.completion_data / CREDIT]
+    }
+
+    /// The completions of a request of `bytes` whose first address is as far behind a boundary as `address`.
+    #[inline]
+    pub(super) fn completions(&self, address: u64, bytes: u64) -> Completions {
+        let behind = address & (self.completion_boundary - 1);
+        Completions(split(Stretch { address: behind, bytes }, self.max_payload).count())
+    }
+
+    /// The room that a request takes: a tag, headers and data of its completions.
+    #[inline]
+    pub(super) fn room(&self, completions: &Completions, bytes: u64) -> [u64; 3] {
+        [1, completions.count().into(), bytes.div_ceil(CREDIT)]
+    }
+}

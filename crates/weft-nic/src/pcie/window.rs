@@ -1,0 +1,112 @@
+//! Credits, tags and buffer room: what a TLP takes, and gives back a while after it has left.
+//!
+//! A run of equal TLPs is kept as one entry, from which they are given back one after the other.
+
+use super::parameters::PcieParameters;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_units::{Span, Time};
+
+/// A run of TLPs that have taken credits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// The beginning of the line's busy period.
+    pub since: Time,
+    /// Bytes of it before the run.
+    pub before: u64,
+    /// Bytes of each on the line.
+    pub bytes: u64,
+    pub count: u32,
+    /// Credits of each.
+    pub each: [u64; 3],
+    /// From its leaving to its credits' return.
+    pub back: Span,
+}
+
+impl Kept {
+    #[inline]
+    pub(super) fn back(self, back: Span) -> Kept {
+        Kept { back, ..self }
+    }
+}
+
+/// An entry: the run, and when its first and its last give back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Entry {
+    run: Kept,
+    first: Time,
+    last: Time,
+}
+
+/// The window.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Window {
+    entries: VecDeque<Entry>,
+    used: [u64; 3],
+}
+
+impl Window {
+    /// Gives back what is free at `now`, whole runs only.
+    #[inline]
+    fn release(&mut self, now: Time) {
+        while let Some(entry) = self.entries.front().filter(|entry| entry.last <= now) {
+            let Kept { count, each, .. } = entry.run;
+            for (used, each) in self.used.iter_mut().zip(each) {
+                *used -= u64::from(count) * each;
+            }
+            self.entries.pop_front();
+        }
+    }
+
+    /// Whether `count` TLPs all have credits at `now`.
+    #[inline]
+    pub(super) fn fits(&mut self, now: Time, count: u32, each: [u64; 3], limits: [u64; 3]) -> bool {
+        self.release(now);
+        let count = u64::from(count);
+        (0..3).all(|which| self.used[which] + count * each[which] <= limits[which])
+    }
+
+    /// The time from `now` on at which one TLP has credits; those are given back.
+    pub(super) fn next(
+        &mut self,
+        now: Time,
+        each: [u64; 3],
+        (limits, parameters): ([u64; 3], &PcieParameters),
+    ) -> Time {
+        let mut at = now;
+        self.release(now);
+        while (0..3).any(|which| self.used[which] + each[which] > limits[which]) {
+            let Some(entry) = self.entries.front_mut() else { break };
+            at = at.max(entry.first);
+            for (used, each) in self.used.iter_mut().zip(entry.run.each) {
+                *used -= each;
+            }
+            entry.run.count -= 1;
+            entry.run.before += entry.run.bytes;
+            entry.first = entry.run.end_of_first(parameters);
+            if entry.run.count == 0 {
+                self.entries.pop_front();
+            }
+        }
+        at
+    }
+
+    /// Takes the credits of a run that has been put on the line.
+    #[inline]
+    pub(super) fn keep(&mut self, run: Kept, parameters: &PcieParameters) {
+        for (used, each) in self.used.iter_mut().zip(run.each) {
+            *used += u64::from(run.count) * each;
+        }
+        let all = run.before + u64::from(run.count) * run.bytes;
+        let last = run.since + parameters.wire(all) + run.back;
+        let first = if run.count == 1 { last } else { run.end_of_first(parameters) };
+        self.entries.push_back(Entry { run, first, last });
+    }
+}
+
+impl Kept {
+    /// The time at which the first TLP of the rest gives back.
+    fn end_of_first(&self, parameters: &PcieParameters) -> Time {
+        self.since + parameters.wire(self.before + self.bytes) + self.back
+    }
+}
