@@ -8,7 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A memory of one machine, shared by all copies of a description. It follows from the rest: it is no part of
 /// what makes two descriptions equal.
 #[derive(Clone, Default)]
-pub struct Built(Arc<Mutex<Option<(GraphParameters, Arc<GraphLayout>)>>>);
+pub struct Built(Arc<Mutex<Option<Remembered>>>);
+
+/// A machine, and the parameters that it was made of.
+struct Remembered {
+    parameters: GraphParameters,
+    layout: Arc<GraphLayout>,
+}
 
 impl Built {
     /// The machine of some parameters: the one that is remembered, where it is theirs.
@@ -18,16 +24,16 @@ impl Built {
         build: impl FnOnce() -> Result<GraphLayout, E>,
     ) -> Result<Arc<GraphLayout>, E> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((theirs, layout)) = &*last
-            && theirs == parameters
+        if let Some(remembered) = &*last
+            && remembered.parameters == *parameters
         {
-            return Ok(layout.clone());
+            return Ok(remembered.layout.clone());
         }
         let layout = Arc::new(build()?);
         // The copy has a memory of its own: with this one it would hold itself.
-        let mut theirs = parameters.clone();
-        theirs.file.built = Built::default();
-        *last = Some((theirs, layout.clone()));
+        let mut parameters = parameters.clone();
+        parameters.file.built = Built::default();
+        *last = Some(Remembered { parameters, layout: layout.clone() });
         Ok(layout)
     }
 }
