@@ -48,8 +48,10 @@ static const char *ask(const char *question)
 static const char *field(const char *answer, const char *name)
 {
     static char value[1024];
-    const char *found = strstr(answer, name);
-    if (!found || sscanf(found + strlen(name), "=%1023s", value) != 1) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, " %s=", name);
+    const char *found = strstr(answer, wanted);
+    if (!found || sscanf(found + strlen(wanted), "%1023s", value) != 1) {
         fprintf(stderr, "PMI: no %s in '%s'\n", name, answer);
         exit(1);
     }
