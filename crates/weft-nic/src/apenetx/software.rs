@@ -63,7 +63,7 @@ impl SoftwareParameters {
         let driver = |span| if fast { Span::ZERO } else { span };
         [
             (Part::Library, self.library),
-            (Part::SystemCall, driver(self.into_kernel())),
+            (Part::SystemCall, driver(self.kernel_entry())),
             (Part::Copy, driver(self.copy)),
             (Part::Driver, driver(self.send)),
         ]
@@ -71,14 +71,14 @@ impl SoftwareParameters {
 
     /// The first half of a system call.
     #[inline]
-    const fn into_kernel(&self) -> Span {
+    const fn kernel_entry(&self) -> Span {
         Span::from_ps(self.system_call.as_ps() / 2)
     }
 
     /// The rest of a system call, behind the doorbell.
     #[inline]
     pub(super) fn out_of_kernel(&self, fast: bool) -> Span {
-        if fast { Span::ZERO } else { self.system_call.saturating_sub(self.into_kernel()) }
+        if fast { Span::ZERO } else { self.system_call.saturating_sub(self.kernel_entry()) }
     }
 
     #[cfg(test)]
