@@ -171,7 +171,9 @@ impl Carrier {
     fn take_whole(&mut self) -> Vec<(u8, Outgoing)> {
         let mut whole = Vec::new();
         for of_source in self.arrivals.values_mut() {
-            while let Some(arrival) = of_source.pop_front_if(|arrival| arrival.missing.is_none()) {
+            while of_source.front().is_some_and(|arrival| arrival.missing.is_none())
+                && let Some(arrival) = of_source.pop_front()
+            {
                 whole.push((arrival.slot, arrival.message));
             }
         }

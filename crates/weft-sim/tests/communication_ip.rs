@@ -85,6 +85,7 @@ impl Host for Sender {
                 interface: order.from_port,
                 to_interface: order.to_port,
                 buffer: Address::default(),
+                buffers: Default::default(),
                 watch: true,
             };
             context.send(message, at);

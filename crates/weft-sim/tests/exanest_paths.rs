@@ -66,6 +66,7 @@ impl Host for Pinger {
                 primitive,
                 interface: 0,
                 to_interface: 0,
+                buffers: Default::default(),
                 watch: false,
                 buffer: weft_units::Address::default(),
             };

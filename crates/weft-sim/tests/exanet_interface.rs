@@ -64,6 +64,7 @@ impl PingPong {
             to_interface: 0,
             buffer: Address::default(),
             watch: true,
+            buffers: Default::default(),
         };
         control.send(message, at);
     }

@@ -27,6 +27,7 @@ fn request(name: &str, sets: &[&str], benchmark: Benchmark, bytes: u64) -> OsuRe
         seed: 7,
         breakdown: false,
         data: false,
+        telemetry: None,
     }
 }
 

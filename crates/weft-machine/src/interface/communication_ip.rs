@@ -295,7 +295,7 @@ impl FromSection for CommunicationIpNic {
 /// The words of a FIFO, `least` of them at least.
 fn whole_words(entry: &Entry<Bytes>, least: u64, reader: &mut Reader<'_>) -> Option<u32> {
     let words = entry.value.get() / WORD.get();
-    let is_whole = entry.value.get() % WORD.get() == 0;
+    let is_whole = entry.value.get().is_multiple_of(WORD.get());
     match u32::try_from(words).ok().filter(|words| is_whole && u64::from(*words) >= least && *words < 1 << 24)
     {
         Some(words) => Some(words),

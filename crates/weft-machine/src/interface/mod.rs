@@ -221,7 +221,6 @@ macro_rules! interfaces {
 
         /// A network interface.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-        #[expect(clippy::large_enum_variant, reason = "a machine has one")]
         pub enum Nic {
             $($(#[$doc])* $variant($type),)*
         }

@@ -95,6 +95,7 @@ impl Host for Scripted {
                     primitive: if plan.response { Primitive::WriteBack } else { Primitive::Automatic },
                     interface: 0,
                     to_interface: 0,
+                    buffers: Default::default(),
                     watch: index % 3 == 0,
                     buffer: Address::default(),
                 };

@@ -202,6 +202,8 @@ impl ReplayHost {
             interface,
             to_interface,
             buffer,
+            // Interfaces that tell buffers apart are no rails.
+            buffers: Default::default(),
             watch: false,
         };
         context.send(message, at);
