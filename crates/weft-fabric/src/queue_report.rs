@@ -6,7 +6,7 @@
 //!   output queues ── side output ─┘
 //! ```
 //! # Not modelled
-//! The output buffers of combined input-output queues: a packet counts as gone from its input when it crosses.
+//! The output buffers of combined input-output queues: a packet counts as gone when it crosses.
 
 use crate::channel::Channel;
 use crate::constants::Constants;

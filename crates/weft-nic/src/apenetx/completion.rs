@@ -131,7 +131,7 @@ impl Handler {
             let takes = software.takes(part);
             let (began, ended) = match part {
                 // While it works the handler looks for more, and no interrupt is raised.
-                Part::Interrupt if self.free >= came => (came, self.free),
+                Part::Interrupt if self.free > came => (came, self.free),
                 Part::Driver | Part::Copy => {
                     let began = came.max(self.free);
                     self.free = began + takes;
