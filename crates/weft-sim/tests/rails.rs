@@ -102,8 +102,11 @@ fn four_rails_have_four_times_the_bandwidth() {
 fn the_same_however_it_is_run() {
     let few = "host.endpoints_per_host=2";
     let cases = [
-        ("bxi2-fattree", vec!["host.endpoints_per_host=4", STRIPING, "messaging.stripe_above=100"]),
-        ("bxi2-fattree", vec!["host.endpoints_per_host=4", "messaging.rails=multiplexing", BY_INTERFACE]),
+        (
+            "bxi2-fattree",
+            vec!["host.endpoints_per_host=4", "host.cores=4", STRIPING, "messaging.stripe_above=100"],
+        ),
+        ("bxi2-fattree", vec!["host.endpoints_per_host=4", "host.cores=4", "messaging.rails=multiplexing"]),
         ("carvnet-spineleaf", vec![few, STRIPING, "faults=[{drop=2000}]"]),
         ("carvnet-spineleaf", vec![few, "messaging.rails=multiplexing", "faults=[{corrupt=2000}]"]),
     ];

@@ -201,8 +201,10 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         let rail = match parameters.protocol.rail_choice(payload, parameters.rails) {
             RailChoice::First => 0,
             RailChoice::Next => {
-                let next = (self.account.next_rail + 1) % parameters.rails;
-                std::mem::replace(&mut self.account.next_rail, next)
+                // Control messages take turns by themselves: between data they would leave it every other rail.
+                let turn = &mut self.account.next_rail[usize::from(envelope.has_data())];
+                let next = (*turn + 1) % parameters.rails;
+                std::mem::replace(turn, next)
             }
             RailChoice::All => return self.post_parts(message, header),
         };
