@@ -201,7 +201,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         let rail = match parameters.protocol.rail_choice(payload, parameters.rails) {
             RailChoice::First => 0,
             RailChoice::Next => {
-                // Control messages take turns by themselves: between data they would leave it every other rail.
+                // Control messages take turns by themselves: else data could get every other rail only.
                 let turn = &mut self.account.next_rail[usize::from(envelope.has_data())];
                 let next = (*turn + 1) % parameters.rails;
                 std::mem::replace(turn, next)
