@@ -103,10 +103,13 @@ fn four_rails_have_four_times_the_bandwidth() {
 fn the_same_however_it_is_run() {
     let few = "host.endpoints_per_host=2";
     let cases = [
-        ("bxi2-fattree", vec!["host.endpoints_per_host=4", STRIPING, "messaging.stripe_above=100"]),
-        ("bxi2-fattree", vec!["host.endpoints_per_host=4", "messaging.rails=multiplexing", BY_INTERFACE]),
-        ("carvnet-spineleaf", vec![few, STRIPING, "faults=[{drop=2000}]"]),
-        ("carvnet-spineleaf", vec![few, "messaging.rails=multiplexing", "faults=[{corrupt=2000}]"]),
+        (
+            "bxi2-fattree",
+            vec!["host.endpoints_per_host=4", "host.cores=4", STRIPING, "messaging.stripe_above=100"],
+        ),
+        ("bxi2-fattree", vec!["host.endpoints_per_host=4", "host.cores=4", "messaging.rails=multiplexing"]),
+        ("carvnet-spineleaf", vec![few, STRIPING, "faults=[{drop=200}]"]),
+        ("carvnet-spineleaf", vec![few, "messaging.rails=multiplexing", "faults=[{corrupt=200}]"]),
     ];
     for (number, (name, sets)) in cases.iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();

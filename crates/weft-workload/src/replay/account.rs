@@ -34,8 +34,9 @@ pub(super) struct RankAccount {
     pub(super) numbers: Counters,
     /// Messages in parts so far.
     pub(super) striped: u32,
-    /// The rail of the next message, where messages take them in turn.
-    pub(super) next_rail: u32,
+    /// The rails of the next message without data and of the next one with data, where messages take them in
+    /// turn.
+    pub(super) next_rail: [u32; 2],
     /// The times at which announced messages were posted, by exchange.
     pub(super) announced: Vec<Time>,
     /// The operation that is under way, for timelines.
@@ -65,7 +66,7 @@ impl RankAccount {
             received: Bytes::ZERO,
             numbers: Counters::default(),
             striped: 0,
-            next_rail: 0,
+            next_rail: [0; 2],
             announced: Vec::new(),
             operation: "",
             call: None,

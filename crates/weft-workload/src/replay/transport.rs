@@ -202,8 +202,10 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         let rail = match parameters.protocol.rail_choice(payload, parameters.rails) {
             RailChoice::First => 0,
             RailChoice::Next => {
-                let next = (self.account.next_rail + 1) % parameters.rails;
-                std::mem::replace(&mut self.account.next_rail, next)
+                // Control messages take turns by themselves: else data could get every other rail only.
+                let turn = &mut self.account.next_rail[usize::from(envelope.has_data())];
+                let next = (*turn + 1) % parameters.rails;
+                std::mem::replace(turn, next)
             }
             RailChoice::All => return self.post_parts(message, header),
         };
