@@ -28,7 +28,11 @@ fn a_row_says_which_block_is_the_limit() {
         ("-m exanest --load 0.3 --layer fabric --time 50us", "fabric", "switches"),
         ("-m exanest --load 0.2 --size 16K --time 2ms --set nic.memory.rate=1Gb/s", "host", "memory"),
         ("-m exanest --load 0.9 --layer fabric --pattern incast --time 50us", "fabric", "link endpoint"),
-        ("-m communication-ip --load 1.0 --time 50us", "interface", "aggregator"),
+        (
+            "-m communication-ip --load 1.0 --time 50us --set nic.intra_node.ports=1",
+            "interface",
+            "aggregator",
+        ),
         (
             "-m communication-ip --load 1.0 --time 50us --set nic.model=overheads \
              --set nic.packet_receive=1us",

@@ -76,11 +76,10 @@ impl<H: Host> Hardware<H> {
         (waiting, self.incoming.len() + self.deliveries.len())
     }
 
-    /// The work of aggregators and dispatchers.
+    /// The work of the busiest aggregator and the busiest dispatcher.
     pub(super) fn worked(&self) -> [Span; 2] {
-        let sum =
-            |worked: fn(&Port) -> Span| self.ports.iter().map(worked).fold(Span::ZERO, Span::saturating_add);
-        [sum(|port| port.aggregator.worked()), sum(|port| port.dispatcher.worked())]
+        let most = |worked: fn(&Port) -> Span| self.ports.iter().map(worked).max().unwrap_or(Span::ZERO);
+        [most(|port| port.aggregator.worked()), most(|port| port.dispatcher.worked())]
     }
 
     /// The time at which a port has a packet for the switch; [`Time::NEVER`]: none has.
