@@ -157,9 +157,8 @@ impl NetworkInterface {
             let MemoryDescriptor { region, options, queue, counting } = descriptor.clone();
             let mut outcome = response.outcome;
             let comes = pending.replies && outcome == Outcome::Ok;
-            if comes && response.data.len() as u64 > pending.length {
-                outcome = Outcome::Fault;
-            } else if comes && region.write(pending.place.offset, &response.data, memory).is_none() {
+            let fits = response.data.len() as u64 <= pending.length;
+            if comes && (!fits || region.write(pending.place.offset, &response.data, memory).is_none()) {
                 outcome = Outcome::Fault;
             }
             let kind = if pending.replies { EventKind::Reply } else { EventKind::Ack };

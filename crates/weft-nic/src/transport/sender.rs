@@ -223,8 +223,8 @@ impl<P: Copy> Sender<P> {
     /// Takes the first deadline that has passed.
     fn take_due(&mut self, now: Time) -> Option<(Time, FlowId, Sequence)> {
         let is_due = |entry: &(Time, FlowId, Sequence)| entry.0 <= now;
-        if let Some(first) = self.first.pop_front_if(|entry| is_due(entry)) {
-            return Some(first);
+        if self.first.front().is_some_and(is_due) {
+            return self.first.pop_front();
         }
         let later = *self.later.first().filter(|entry| is_due(entry))?;
         self.later.remove(&later);
