@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-const TRAFFIC: &str = "traffic -m bxi3-fattree --set topology.k=4 --set topology.n=2 --set nic.model=overheads \
-                       --set switch.kind=input-queued --set switch.buffer=128K --pattern uniform --load 0.7 --size 4K --time 20us --quiet";
+const TRAFFIC: &str = "traffic -m bxi3-fattree --set topology.k=4 --set topology.n=2 \
+                       --set nic.model=overheads --set switch.kind=input-queued --set switch.buffer=128K \
+                       --pattern uniform --load 0.7 --size 4K --time 20us --quiet";
 
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()

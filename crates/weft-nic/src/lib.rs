@@ -4,10 +4,10 @@
 //! into packets, and hands over those of others when they have arrived whole.
 //!
 //! There are several models behind one trait, [`Nic`]. [`OverheadsNic`] has overheads, [`PortalsNic`] the
-//! transport of BXI machines as well. [`ApenetxNic`] is the card behind PCIe, with its software. [`ExanetNic`]
-//! is made of the blocks of the ExaNet interface, [`CommunicationIpNic`] of those of the INFN Communication IP,
-//! each in the module of its name: plain data whose methods take the time and answer with times, so that each
-//! can be tested, and compared with hardware, alone.
+//! transport of BXI machines as well. [`ApenetxNic`] is the card behind PCIe, with its software.
+//! [`ExanetNic`] is made of the blocks of the ExaNet interface, [`CommunicationIpNic`] of those of the INFN
+//! Communication IP, each in the module of its name: plain data whose methods take the time and answer with
+//! times, so that each can be tested, and compared with hardware, alone.
 
 pub mod allreduce;
 pub mod apenetx;

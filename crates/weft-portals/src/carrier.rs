@@ -171,10 +171,8 @@ impl Carrier {
     fn take_whole(&mut self) -> Vec<(u8, Outgoing)> {
         let mut whole = Vec::new();
         for of_source in self.arrivals.values_mut() {
-            while of_source.front().is_some_and(|arrival| arrival.missing.is_none())
-                && let Some(arrival) = of_source.pop_front()
-            {
-                whole.push((arrival.slot, arrival.message));
+            while of_source.front().is_some_and(|arrival| arrival.missing.is_none()) {
+                whole.extend(of_source.pop_front().map(|arrival| (arrival.slot, arrival.message)));
             }
         }
         whole

@@ -200,8 +200,8 @@ row! {
 
 row! {
     /// The traffic of one direction of one link in one interval of telemetry; intervals in which it had none
-    /// are left out. Coarser levels have intervals ten times as long each, made of the finer ones. Rows are in
-    /// the order of the ends of intervals. Written where `--telemetry` is given.
+    /// are left out. Coarser levels have intervals ten times as long each, made of the finer ones. Rows are
+    /// in the order of the ends of intervals. Written where `--telemetry` is given.
     RateRow in "rates" version 1
         ordered by |row| {
             let from = match (row.from_endpoint, row.from_switch) {

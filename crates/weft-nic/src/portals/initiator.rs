@@ -158,7 +158,7 @@ impl NetworkInterface {
             let mut outcome = response.outcome;
             let comes = pending.replies && outcome == Outcome::Ok;
             let fits = response.data.len() as u64 <= pending.length;
-            if comes && !(fits && region.write(pending.place.offset, &response.data, memory).is_some()) {
+            if comes && (!fits || region.write(pending.place.offset, &response.data, memory).is_none()) {
                 outcome = Outcome::Fault;
             }
             let kind = if pending.replies { EventKind::Reply } else { EventKind::Ack };

@@ -238,14 +238,18 @@ impl NetworkInterface {
     ) -> (Option<(EntryNumber, UnexpectedHeader)>, u32) {
         let Ok(table_entry) = self.table.get(portal) else { return (None, 0) };
         let entry = &linked.entry;
-        let accepts = |kept: &UnexpectedHeader| {
-            let of_user = entry.user == Entry::ANY_USER || entry.user == kept.header.initiator.user;
-            of_user && entry.takes(kept.header.action) && entry.accepts(&kept.header, linked.used)
-        };
+        let accepts = |kept: &UnexpectedHeader| is_for(kept, linked);
         let bits = (entry.ignore_bits == 0).then_some(entry.match_bits);
         let found = table_entry.unexpected.find(bits, accepts);
         let kept = found.entry.and_then(|number| Some((number, *table_entry.unexpected.get(number)?)));
         (kept, found.searched)
+    }
+
+    /// All unexpected headers that an entry accepts, the oldest first.
+    fn all_unexpected(&self, portal: u32, linked: &Linked) -> Vec<UnexpectedHeader> {
+        let table_entry = self.table.get(portal).ok();
+        let all = table_entry.into_iter().flat_map(|table_entry| table_entry.unexpected.iter());
+        all.filter(|kept| is_for(kept, linked)).copied().collect()
     }
 
     /// An unexpected header is taken by an entry or a search.
@@ -290,8 +294,15 @@ impl NetworkInterface {
         let linked = Linked::new(entry);
         let (mut found, mut searched) = self.find_unexpected(portal, &linked);
         let any = found.is_some();
-        if let (Search::Only, Some((_, kept))) = (how, &found) {
-            self.report(queue, Happened::of(kept, linked.entry.word).event(EventKind::Search));
+        if let (Search::Only, Some((_, first))) = (how, &found) {
+            let once = linked.entry.options.use_once;
+            let all = if once { vec![*first] } else { self.all_unexpected(portal, &linked) };
+            if !once {
+                searched = self.table.get(portal)?.unexpected.len() as u32;
+            }
+            for kept in &all {
+                self.report(queue, Happened::of(kept, linked.entry.word).event(EventKind::Search));
+            }
         }
         while let (Search::Delete, Some((number, kept))) = (how, found) {
             self.delete_unexpected(portal, number, &kept, &linked.entry);
@@ -308,6 +319,13 @@ impl NetworkInterface {
         self.run_triggered(memory);
         Ok(searched)
     }
+}
+
+/// Whether an entry accepts the message of an unexpected header.
+fn is_for(kept: &UnexpectedHeader, linked: &Linked) -> bool {
+    let entry = &linked.entry;
+    let of_user = entry.user == Entry::ANY_USER || entry.user == kept.header.initiator.user;
+    of_user && entry.takes(kept.header.action) && entry.accepts(&kept.header, linked.used)
 }
 
 /// A message that was carried out, for its events.

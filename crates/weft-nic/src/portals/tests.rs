@@ -299,6 +299,11 @@ fn a_search_finds_and_deletes_headers() {
     assert_eq!(search(Search::Only, 5), (EventKind::Search, Outcome::Ok));
     assert_eq!(search(Search::Delete, 5), (EventKind::PutOverflow, Outcome::Ok));
     assert_eq!(search(Search::Delete, 5), (EventKind::Search, Outcome::NoMatch));
+    // One that is not used once tells of each header.
+    (0..3).for_each(|_| drop(node.receive(&message(Action::Put, 7, &[1; 4]))));
+    node.kinds();
+    let searched = node.interface.search(0, Search::Only, entry(7, 3), &mut node.memory);
+    assert_eq!((searched, node.kinds()), (Ok(3), vec![EventKind::Search; 3]));
 }
 
 /// Catches an entry that another user writes to, or that is read although it is for writing.

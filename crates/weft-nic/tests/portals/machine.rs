@@ -151,7 +151,7 @@ pub fn parameters() -> PortalsParameters {
                 repetitions: 20,
             },
             window: 4,
-            flows: 3,
+            flows: 12,
             idle: Span::from_us(1_000),
         },
     }
