@@ -270,14 +270,24 @@ fn a_limit_of_memory_is_told() {
             .unwrap();
         (output.status.code(), said(&output))
     };
-    let torus = ["-m", "communication-ip", "--set", "topology.dims=[64,64,64]"];
+    let torus =
+        ["-m", "communication-ip", "--set", "nic.model=overheads", "--set", "topology.dims=[64,64,64]"];
     let traffic = with(&["traffic", "--load", "0.1", "--time", "1us"], &torus);
     let (status, (_, error)) = limited("400000", &traffic);
     assert_eq!(status, Some(2), "{error}");
     assert!(error.contains("topology.dims") && error.contains("ulimit -v; raise it"), "{error}");
 
     // Nothing is estimated of what is only printed.
-    let names = ["machine", "names", "communication-ip", "--json", "--set", "topology.dims=[100,100,100]"];
+    let names = [
+        "machine",
+        "names",
+        "communication-ip",
+        "--set",
+        "nic.model=overheads",
+        "--json",
+        "--set",
+        "topology.dims=[100,100,100]",
+    ];
     let (status, (document, error)) = limited("120000", &names);
     assert_eq!(status, Some(1), "{error}");
     assert!(error.contains("no memory") && error.contains("ulimit -v"), "{error}");

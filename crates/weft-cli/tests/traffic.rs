@@ -162,7 +162,9 @@ fn graph_machine(file: &str, more: &str) -> String {
     for value in values {
         let (key, value) = (value["key"].as_str().unwrap(), value["value"].as_str().unwrap());
         let (table, key) = key.rsplit_once('.').unwrap();
-        if table == "topology" || table == "links.tree" {
+        // The link layer brings these three by itself.
+        let is_of_protocol = table == "links.default" && ["code", "framing", "fec"].contains(&key);
+        if table == "topology" || table == "links.tree" || is_of_protocol {
             continue;
         }
         if table != section {

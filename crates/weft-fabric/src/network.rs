@@ -382,7 +382,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         let ports = site.switch.ports_mut();
         ports.collect_all_credits(last, &self.constants);
         ports.gauges.iter_mut().for_each(|gauges| gauges.work_off(last));
-        site.switch.settle_decision();
+        // Changes of routes ask for edges of their own.
+        if self.constants.reroutes.is_none() {
+            site.switch.settle_decision();
+        }
     }
 
     fn pulses(&self) -> Option<Pulses> {

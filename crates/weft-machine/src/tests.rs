@@ -30,6 +30,8 @@ fn shipped_machines_check_and_have_their_sizes() {
     let listed: Vec<(String, u64, u64)> =
         list().into_iter().map(|line| (line.name, line.endpoints, line.cores)).collect();
     let expected = [
+        ("apenetx-u200", 2, 32),
+        ("apenetx-u280", 2, 20),
         ("bxi2-fattree", 256, 256),
         ("bxi2-megafly", 288, 288),
         ("bxi3-dragonfly", 342, 342),
@@ -113,7 +115,10 @@ fn machines_scale_by_set() {
     assert_eq!(endpoints("slingshot-dragonfly", &small), 5120);
     let star = ["topology.kind=star", "topology.endpoints=16"];
     for Shipped { name, .. } in SHIPPED {
-        let machine = load(name, &star).unwrap();
+        // Headers of the Communication IP have coordinates.
+        let overheads = (name == "communication-ip").then_some("nic.model=overheads");
+        let sets: Vec<&str> = star.into_iter().chain(overheads).collect();
+        let machine = load(name, &sets).unwrap();
         let TopologyParameters::Star(star) = &machine.topology else { panic!("a star") };
         assert_eq!(star.endpoints, 16);
         let sizes = ["dims", "mezzanines", "k", "p", "down", "leaves"].map(|key| format!("topology.{key}"));

@@ -202,6 +202,8 @@ pub trait Family: Parameters {
     const NAME: &'static str;
     /// The family in words, as a sentence begins.
     const TITLE: &'static str;
+    /// The routings that machines of the family may have, the usual one first.
+    const ROUTINGS: &'static [RoutingWord] = <Self::Routing as RoutingChoice>::WORDS;
     /// The topology with its routing.
     type Layout: RoutedTopology + Ranked + ClosedForms;
 
@@ -246,14 +248,14 @@ pub struct FamilyKeys {
     pub title: &'static str,
     /// [`Parameters::KEYS`].
     pub keys: &'static [Key],
-    /// [`RoutingChoice::WORDS`].
+    /// [`Family::ROUTINGS`].
     pub routings: &'static [RoutingWord],
 }
 
 impl FamilyKeys {
     /// The tables of a family.
     pub const fn of<F: Family>() -> FamilyKeys {
-        FamilyKeys { name: F::NAME, title: F::TITLE, keys: F::KEYS, routings: F::Routing::WORDS }
+        FamilyKeys { name: F::NAME, title: F::TITLE, keys: F::KEYS, routings: F::ROUTINGS }
     }
 }
 

@@ -140,7 +140,7 @@ mod tests {
         assert!(refused("exanest", "nic.model=carvnet").contains("nic.contexts"));
         let error = refused("carvnet-spineleaf", "nic.segmentation.agent=firmware");
         assert!(error.contains("no co-processor") && error.contains("hardware"), "{error}");
-        assert!(refused("carvnet-riscv", "nic.contexts.count=0").contains("from 1 to 65536"));
+        assert!(refused("carvnet-riscv", "nic.contexts.count=65537").contains("from 1 to 65536"));
         assert!(refused("carvnet-riscv", "nic.host_port.store_word=0").contains("carries nothing"));
         assert!(refused("exanest", "nic.host_port.store_word=8").contains("store_clock"));
         assert!(refused("exanest", "nic.host_port.store_clock=1GHz").contains("store_word"));

@@ -18,7 +18,7 @@
 //! Powers of primes, for which the arithmetic is that of larger fields.
 
 use crate::drawing::Places;
-use crate::family::{Counts, Family, Misfit};
+use crate::family::{Counts, Family, Misfit, RoutingChoice, RoutingWord};
 use crate::graph::{Graph, GraphClass, GraphDescription, GraphLayout, GraphLink, GraphRouting, GraphSwitch};
 use crate::parameters;
 use crate::size::{SizeError, product};
@@ -121,17 +121,14 @@ fn pairs(q: u32) -> impl Iterator<Item = (u32, u32, u32)> {
 impl Family for SlimFlyParameters {
     const NAME: &'static str = "slim-fly";
     const TITLE: &'static str = "Slim Fly";
+    // The last goes by modules, of which a Slim Fly has none.
+    const ROUTINGS: &'static [RoutingWord] = match GraphRouting::WORDS {
+        [of_any_graph @ .., _hierarchical] => of_any_graph,
+        [] => &[],
+    };
     type Layout = GraphLayout;
 
     fn check(&self) -> Result<(), Misfit> {
-        if let GraphRouting::Hierarchical { .. } = self.routing {
-            return Err(Misfit {
-                key: "routing",
-                title: "hierarchical routing goes by modules, and a Slim Fly has none".to_owned(),
-                label: String::new(),
-                help: "take another routing, such as shortest-path or ugal-l".to_owned(),
-            });
-        }
         if (5..=MAX_Q).contains(&self.q) && is_prime(self.q) {
             return Ok(());
         }

@@ -339,6 +339,6 @@ mod tests {
         }
         let pause =
             limits(&[("sending", Side::Sender, 0.25), ("receiving", Side::Receiver, 0.0)], 0.74, 0.74);
-        assert_eq!(limit("communication-ip", &pause), of(Part::Interface, "sending"));
+        assert_eq!(limit("bxi2-fattree", &pause), of(Part::Interface, "sending"));
     }
 }
