@@ -80,7 +80,9 @@ def show() -> dict:
     for name, keys in LARGE.items():
         sets = [word for key in keys for word in ("--set", f"topology.{key}")]
         began = time.monotonic()
-        subprocess.run([WEFT, "machine", "show", "bxi3-fattree", *sets], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            [WEFT, "machine", "show", "bxi3-fattree", *sets], stdout=subprocess.DEVNULL, check=True
+        )
         seconds[name] = time.monotonic() - began
     slowest = max(seconds, key=seconds.get)
     return {"seconds": seconds, "slowest": slowest, "slowest_seconds": seconds[slowest]}

@@ -6,7 +6,8 @@ Usage: run.py [--weft PATH] [--machine NAME] [--page FILE]
 A number that changes no figure of any benchmark, doubled or halved, must stand in without_effect.toml beside
 this file with its reason, and one that stands there must change none: otherwise the test fails. A value that
 is refused counts as one that acts: it is a limit. --page writes the table of the book. Keys that no shipped
-machine has stand in features.toml, each with a command in which it acts; `--machine features` runs these alone.
+machine has stand in features.toml, each with a command in which it acts; `--machine features` runs these
+alone.
 """
 
 import argparse
@@ -248,7 +249,12 @@ def main() -> None:
     if "features" in machines:
         machines.remove("features")
         rows, problems = check_features(arguments.weft)
-        head = ["## Keys that no shipped machine has", "", "| key | from the value | acts on |", "|---|---|---|"]
+        head = [
+            "## Keys that no shipped machine has",
+            "",
+            "| key | from the value | acts on |",
+            "|---|---|---|",
+        ]
         page = [*head, *rows, ""]
     for machine in machines:
         rows, wrong = check(arguments.weft, machine, known[machine])
