@@ -116,7 +116,7 @@ fn machines_scale_by_set() {
     let star = ["topology.kind=star", "topology.endpoints=16"];
     for Shipped { name, .. } in SHIPPED {
         // Headers of the Communication IP have coordinates.
-        let overheads = (name == "communication-ip").then_some("nic.model=overheads");
+        let overheads = (*name == "communication-ip").then_some("nic.model=overheads");
         let sets: Vec<&str> = star.into_iter().chain(overheads).collect();
         let machine = load(name, &sets).unwrap();
         let TopologyParameters::Star(star) = &machine.topology else { panic!("a star") };
