@@ -111,6 +111,11 @@ impl Distances {
         &self.links[destination.index() * self.switches..][..self.switches]
     }
 
+    /// Links of the longest way that was measured, to gateways included.
+    pub(super) fn longest(&self) -> u32 {
+        self.links.iter().filter(|&&links| links != UNREACHED).max().map_or(0, |&links| links.into())
+    }
+
     /// Whether the link from one switch to another goes up.
     #[inline]
     pub(super) fn is_up(&self, from: SwitchId, to: SwitchId) -> bool {

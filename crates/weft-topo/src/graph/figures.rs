@@ -26,12 +26,15 @@ impl ClosedForms for GraphLayout {
     fn longest_route(&self) -> Option<u32> {
         // To the drawn switch, and from there.
         let parts = if self.routing().takes_detours() { 2 } else { 1 };
-        Some(parts * self.distances()?.diameter())
+        let diameter = self.distances().map(|distances| parts * distances.diameter());
+        diameter.or_else(|| self.longest_by_modules())
     }
 
     fn idle_detour(&self) -> u32 {
         match self.routing() {
             GraphRouting::Valiant => self.distances().map_or(0, |distances| 2 * distances.diameter()),
+            // A hash chooses among gateways, also those that lie farther.
+            GraphRouting::Hierarchical { .. } => self.longest_by_modules().unwrap_or(0),
             _ => 0,
         }
     }
