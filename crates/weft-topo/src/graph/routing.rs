@@ -148,8 +148,8 @@ impl GraphLayout {
         self.modules.is_none().then_some(&self.distances)
     }
 
-    /// No packet crosses more links, where packets keep to modules: those of the longest way inside one, in each
-    /// that it passes.
+    /// No packet crosses more links, where packets keep to modules: those of the longest way inside one, in
+    /// each that it passes.
     pub(super) fn longest_by_modules(&self) -> Option<u32> {
         Some(self.modules.as_ref()?.most_passed() * self.distances.longest())
     }
