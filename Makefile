@@ -24,8 +24,13 @@ run: $(STAMPS)/venv provider quick ## Run a real MPI program on the ExaNeSt rack
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra demo/ping_pong.c -o $(BUILD)/ping_pong
 	target/quick/weft run -m exanest -n $(or $(RANKS),4) --ppn 1 -- $(BUILD)/ping_pong
 
-examples: quick ## Build LibQCM and its example into build/
-	$(MAKE) --no-print-directory -C libqcm
+# The libraries that the examples are linked with.
+LIBRARIES := $(CURDIR)/target/quick/deps
+
+examples: quick ## Build LibQCM, and the examples of it and of Portals, into build/
+	$(MAKE) --no-print-directory -C libqcm CLIENT=$(LIBRARIES)/libweft_client.so
+	$(CC) -O2 -Wall -Wextra -Iinclude examples/portals_ping_pong.c -L$(LIBRARIES) -lportals -lweft_client \
+	  -Wl,-rpath,$(LIBRARIES) -o $(BUILD)/examples/portals_ping_pong
 
 test: $(STAMPS)/rust $(STAMPS)/venv libfabric-headers openmpi ## All checks and tests, in under 20 minutes
 	cargo fetch --locked
