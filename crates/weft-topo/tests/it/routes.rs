@@ -71,6 +71,26 @@ proptest! {
     }
 }
 
+/// Catches a bound of routes by modules that leaves out a gateway that lies farther, on all pairs.
+#[test]
+fn routes_by_modules_keep_their_bound() {
+    let examples = TopologyParameters::examples();
+    let mut farther = 0;
+    for parameters in examples.iter().filter(|one| one.routing() == "hierarchical") {
+        let layout = parameters.build().unwrap();
+        for from in (0..layout.endpoints()).map(EndpointId) {
+            let distance = distances(&layout, layout.attachment(from).0);
+            for to in (0..layout.endpoints()).map(EndpointId).filter(|&to| to != from) {
+                let hops = walk(&layout, (from, to), &mut Idle, hop_bound(&layout)).len() as u32;
+                let shortest = distance[layout.attachment(to).0.index()].unwrap();
+                assert!(hops <= shortest + layout.idle_detour());
+                farther += u32::from(hops > shortest);
+            }
+        }
+    }
+    assert!(farther > 0, "a hash chooses farther gateways too");
+}
+
 /// One queue of `bytes` at one port; dice that show `random`.
 struct OneQueue {
     port: PortId,
