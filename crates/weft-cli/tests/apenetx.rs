@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+#[path = "run/support.rs"]
+mod support;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -82,7 +85,8 @@ fn a_breakdown_names_the_parts() {
 
 /// LibQCM and a program over it, built with the library beside the command.
 fn program(source: &Path, name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    support::provider();
+    let root = support::root();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let library = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps/libweft_client.so");
     let mut compiler = Command::new("cc");
@@ -113,8 +117,7 @@ fn run(program: &Path, words: &[&str]) -> Output {
 /// Catches a program over LibQCM that does not run, paths that a program does not choose, and their order.
 #[test]
 fn a_program_chooses_the_path_of_its_completions() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let ping_pong = program(&root.join("examples/qcm_ping_pong.c"), "qcm_ping_pong");
+    let ping_pong = program(&support::root().join("examples/qcm_ping_pong.c"), "qcm_ping_pong");
     let times = PATHS.map(|path| {
         let output = run(&ping_pong, &["--completion", path]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

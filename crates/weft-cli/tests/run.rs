@@ -537,6 +537,7 @@ fn an_interface_program_runs_without_mpi_and_beside_another() {
 
 /// A program over Portals, built with the libraries beside the command.
 fn portals() -> PathBuf {
+    support::provider();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("portals_ping_pong");
     let deps = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps");
     let mut compiler = Command::new("cc");

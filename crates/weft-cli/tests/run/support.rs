@@ -1,5 +1,7 @@
 //! The program of the tests of `weft run`, and how it is run.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
 #[path = "../common/skipped.rs"]
 pub mod skipped;
 
@@ -27,19 +29,24 @@ pub fn job() -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run/job.c");
     let flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"];
     assert!(Command::new(compiler).args(flags).arg(&program).arg(source).status().unwrap().success());
-    // Several tests at a time: one builds what ranks load.
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| {
-        for folder in ["recorder", "libfabric"] {
-            let made = Command::new("make").arg("-sC").arg(root().join(folder)).status();
-            assert!(made.unwrap().success(), "{folder}");
-        }
-    });
+    static RECORDER: Once = Once::new();
+    RECORDER.call_once(|| make("recorder"));
+    provider();
     Some(program)
 }
 
+/// The libfabric provider, without which `weft run` starts no program. Several tests at a time: one builds it.
+pub fn provider() {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| make("libfabric"));
+}
+
+fn make(folder: &str) {
+    let made = Command::new("make").arg("-sC").arg(root().join(folder)).status();
+    assert!(made.unwrap().success(), "{folder}");
+}
+
 /// `weft run` of a program, with an end in real time.
-#[allow(dead_code, reason = "each test program uses a part")]
 pub fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.arg("run").args(options).args(["--wall-limit", "60s", "--"]).arg(program).args(arguments);
