@@ -11,7 +11,7 @@
 //! credits of one window: few, and they stay in the cache. The list is searched only where a decision depends
 //! on it.
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Channels};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_engine::prefetch;
 use weft_units::Time;
@@ -147,6 +147,12 @@ impl ReturningCredits {
             }
             stays
         });
+    }
+
+    /// Counts all that have returned by `now`. `credits` has a count for each channel, by its number.
+    #[inline]
+    pub(crate) fn count(&mut self, now: Time, credits: &mut [Credits], channels: Channels) {
+        self.take_all(now, |credit| credits[channels.number(credit.channel)].give_back(credit.amount));
     }
 
     /// Time at which the first credit of `output` returns; [`Time::NEVER`]: none is known to return.

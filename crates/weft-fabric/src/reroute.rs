@@ -116,6 +116,7 @@ impl Reroutes {
     ) -> Option<PortId> {
         let mut ports = self.ports(self.changes(now), at, (to, is_detoured))?;
         let port = if self.is_adaptive {
+            view.take_stock();
             let turn = view.random();
             ports.shortest_queue(turn, |port| view.queued(port))
         } else {

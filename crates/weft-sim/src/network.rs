@@ -233,38 +233,41 @@ impl<'a> NetworkSetup<'a> {
             machine::Nic::Overheads(nic) => {
                 let interface = nic.parameters(self.machine.packet.payload);
                 let interface = NicParameters { interface, host: host_parameters };
-                self.build_with::<H, OverheadsNic<H>>(interface, make_host)
+                self.build_over::<H, OverheadsNic<H>>(interface, make_host)
             }
             machine::Nic::Portals(nic) => {
                 let mut interface = nic.parameters(self.machine.packet.payload);
                 interface.ordered &= self.layout.is_deterministic();
                 let interface = NicParameters { interface, host: host_parameters };
-                self.build_with::<H, PortalsNic<H>>(interface, make_host)
+                self.build_over::<H, PortalsNic<H>>(interface, make_host)
             }
             machine::Nic::Exanet(nic) => {
                 let interface = nic.parameters(self.seed);
                 let interface = NicParameters { interface, host: host_parameters };
-                self.build_with::<H, ExanetNic<H>>(interface, make_host)
+                self.build_over::<H, ExanetNic<H>>(interface, make_host)
             }
             machine::Nic::CommunicationIp(nic) => {
                 let interface = nic.parameters(&self.machine.topology, &self.machine.fabric);
                 let interface = NicParameters { interface, host: host_parameters };
-                self.build_with::<H, CommunicationIpNic<H>>(interface, make_host)
+                self.build_over::<H, CommunicationIpNic<H>>(interface, make_host)
             }
             machine::Nic::Carvnet(nic) => {
                 let interface = nic.parameters(self.seed);
                 let interface = NicParameters { interface, host: host_parameters };
-                self.build_with::<H, ExanetNic<H>>(interface, make_host)
+                self.build_over::<H, ExanetNic<H>>(interface, make_host)
             }
             machine::Nic::Apenetx(nic) => {
                 let interface = NicParameters { interface: nic.parameters, host: host_parameters };
-                self.build_with::<H, ApenetxNic<H>>(interface, make_host)
+                self.build_over::<H, ApenetxNic<H>>(interface, make_host)
             }
         }
     }
 
-    /// Builds the network with interfaces of the model `N`.
-    fn build_with<H: Host, N: Nic<H>>(
+    /// Builds the network with interfaces of the model `N`. Who knows the model spares the compiler all others.
+    ///
+    /// # Errors
+    /// A machine that cannot be simulated, or a state that is not its own.
+    pub fn build_over<H: Host, N: Nic<H>>(
         self,
         interface: N::Parameters,
         mut make_host: impl FnMut(EndpointId) -> H,

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::Payload;
 use weft_fabric::HopRecord;
-use weft_machine::load;
+use weft_machine::{Machine, Nic, load};
 use weft_nic::{
-    Block, Delivered, Failure, FailureReason, Host, HostContext, Message, Observer, Offer, Primitive, Stage,
+    Block, CommunicationIpNic, Delivered, Failure, FailureReason, Host, HostContext, Message, NicParameters,
+    Observer, Offer, Primitive, Stage,
 };
 use weft_sim::assembly;
 use weft_sim::network::{NetworkSetup, SimulatedNetwork};
@@ -122,7 +123,15 @@ fn network(sets: &[&str], plan: Plan, threads: usize) -> Box<dyn SimulatedNetwor
     let machine = load("communication-ip", sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let setup = NetworkSetup { threads, ..NetworkSetup::new(&machine, layout, 1) };
-    setup.build(plan, |_| Sender::default()).unwrap()
+    build(setup, plan)
+}
+
+fn build(setup: NetworkSetup<'_>, plan: Plan) -> Box<dyn SimulatedNetwork<Sender>> {
+    let Machine { nic: Nic::CommunicationIp(nic), topology, fabric, .. } = setup.machine else {
+        panic!("the Communication IP")
+    };
+    let interface = NicParameters { interface: nic.parameters(topology, fabric), host: plan };
+    setup.build_over::<Sender, CommunicationIpNic<Sender>>(interface, |_| Sender::default()).unwrap()
 }
 
 /// The messages that hosts have noted at the end of a run, by endpoint.
@@ -302,7 +311,7 @@ fn threads_and_interruptions_change_nothing() {
     let machine = load("communication-ip", &sets).unwrap();
     let layout = assembly::layout(&machine).unwrap();
     let setup = NetworkSetup { saved: Some(&saved), ..NetworkSetup::new(&machine, layout.clone(), 1) };
-    let mut second: Box<dyn SimulatedNetwork<Sender>> = setup.build(plan, |_| Sender::default()).unwrap();
+    let mut second = build(setup, plan);
     assert_eq!(noted(&mut *second), expected, "saved and resumed");
     assert_eq!(layout.endpoints(), 32);
 }

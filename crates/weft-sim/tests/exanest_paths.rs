@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::Payload;
-use weft_machine::load;
-use weft_nic::{Delivered, Host, HostContext, Message, Offer, Primitive};
+use weft_machine::{Nic, load};
+use weft_nic::{Delivered, ExanetNic, Host, HostContext, Message, NicParameters, Offer, Primitive};
 use weft_sim::assembly::layout;
 use weft_sim::network::NetworkSetup;
 use weft_topo::{Exanest, Layout, RoutedTopology as _, Topology as _};
@@ -106,7 +106,10 @@ fn latency_ns(to: &str) -> f64 {
     let names: &Exanest = routing.topology();
     let (from, to) = (names.endpoint("M1QAF1").unwrap(), names.endpoint(to).unwrap());
     let pinger = |endpoint| Pinger { to: (endpoint == from).then_some(to) };
-    let mut network = NetworkSetup::new(&machine, layout(&machine).unwrap(), 1).build((), pinger).unwrap();
+    let Nic::Exanet(nic) = &machine.nic else { panic!("ExaNeSt's interface") };
+    let interface = NicParameters { interface: nic.parameters(1), host: () };
+    let setup = NetworkSetup::new(&machine, layout(&machine).unwrap(), 1);
+    let mut network = setup.build_over::<Pinger, ExanetNic<Pinger>>(interface, pinger).unwrap();
     network.run_until(Time::NEVER, &AtomicBool::new(false));
     let mut latencies = Latencies::default();
     network.visit_outputs(&mut |output| {

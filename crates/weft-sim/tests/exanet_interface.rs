@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::Payload;
 use weft_fabric::HopRecord;
-use weft_machine::load;
-use weft_nic::{Delivered, Host, HostContext, Message, Observer, Offer, Primitive, Stage};
+use weft_machine::{Nic, load};
+use weft_nic::{
+    Delivered, ExanetNic, Host, HostContext, Message, NicParameters, Observer, Offer, Primitive, Stage,
+};
 use weft_sim::assembly;
 use weft_sim::network::NetworkSetup;
 use weft_topo::Topology as _;
@@ -116,7 +118,10 @@ fn one_way(sets: &[&str], from: &str, to: &str, bytes: u64) -> (f64, Log) {
         let left = if from == to { 100 } else { 50 };
         PingPong { begins, peer, left, arrived: Vec::new() }
     };
-    let mut network = NetworkSetup::new(&machine, layout.clone(), 1).build(Bytes::new(bytes), host).unwrap();
+    let Nic::Exanet(nic) = &machine.nic else { panic!("ExaNeSt's interface") };
+    let interface = NicParameters { interface: nic.parameters(1), host: Bytes::new(bytes) };
+    let setup = NetworkSetup::new(&machine, layout.clone(), 1);
+    let mut network = setup.build_over::<PingPong, ExanetNic<PingPong>>(interface, host).unwrap();
     network.run_until(Time::NEVER, &AtomicBool::new(false));
     let mut arrived = Vec::new();
     network.visit_hosts(&mut |_, host| arrived.extend(host.arrived.iter().copied()));

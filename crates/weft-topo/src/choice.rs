@@ -60,6 +60,7 @@ pub(crate) fn shortest_queue(
     ports: impl Iterator<Item = PortId> + Clone,
     view: &mut impl LocalView,
 ) -> Option<(PortId, u64)> {
+    view.take_stock();
     let (mut least, mut count) = (u64::MAX, 0);
     for port in ports.clone() {
         let queued = view.queued(port);

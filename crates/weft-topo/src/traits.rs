@@ -124,6 +124,8 @@ pub struct NextHop {
 pub trait LocalView {
     /// Bytes that wait for or occupy the buffer behind a port, over all its virtual channels.
     fn queued(&self, port: PortId) -> u64;
+    /// Queues of many ports will be asked for: what a switch can work out once for all of them, it does now.
+    fn take_stock(&mut self) {}
     /// The same of any switch, as it was last published and has become known here; 0 where nothing has. Only
     /// for routings that [need it](Routing::needs_published_queues).
     fn published(&self, _switch: SwitchId, _port: PortId) -> u64 {

@@ -21,7 +21,6 @@ use super::gauge::Gauges;
 use super::replication;
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
-use crate::board::Board;
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
@@ -215,10 +214,15 @@ impl<'a> Occupancy<'a> {
     /// Bytes that wait for or occupy the buffer behind an output, at `now`.
     #[inline]
     fn queued(&self, output: usize, now: Time) -> u64 {
+        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
+        self.beyond(output, returned.map(|(_, credit)| credit.amount).sum())
+    }
+
+    /// The same, where `freed` of the credits have returned and are not counted yet.
+    #[inline]
+    fn beyond(&self, output: usize, freed: u32) -> u64 {
         let credits = &self.credits[self.channels.of_port(output)];
         let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
-        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
-        let freed = returned.map(|(_, credit)| credit.amount).sum::<u32>();
         self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
     }
 }
@@ -226,8 +230,12 @@ impl<'a> Occupancy<'a> {
 /// The view that a routing has of its switch, and of what others have published.
 struct Queues<'a> {
     now: Time,
-    own: Occupancy<'a>,
-    board: &'a Board,
+    constants: &'a Constants,
+    ports: &'a [Port],
+    credits: &'a mut [Credits],
+    returning: &'a mut ReturningCredits,
+    /// Whether all credits that have returned by now are counted.
+    has_counted: bool,
     dice: &'a mut Stream,
     turns: &'a mut u32,
 }
@@ -235,12 +243,22 @@ struct Queues<'a> {
 impl LocalView for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        self.own.queued(port.index(), self.now)
+        let own = Occupancy::new((self.ports, self.credits, self.returning), self.constants);
+        match self.has_counted {
+            true => own.beyond(port.index(), 0),
+            false => own.queued(port.index(), self.now),
+        }
+    }
+
+    #[inline]
+    fn take_stock(&mut self) {
+        self.returning.count(self.now, self.credits, self.constants.channels);
+        self.has_counted = true;
     }
 
     #[inline]
     fn published(&self, switch: SwitchId, port: PortId) -> u64 {
-        self.board.queued(switch, port, self.now)
+        self.constants.board.queued(switch, port, self.now)
     }
 
     #[inline]
@@ -378,9 +396,16 @@ impl Ports {
         let SwitchContext { constants, topology, now, .. } = *context;
         let position = self.position(from, constants);
         let (came, of_routing) = (u32::from(from.vc), position.vc.0);
-        let own = Occupancy::new((&self.ports, &self.credits, &self.returning), constants);
-        let mut view =
-            Queues { now, own, board: &constants.board, dice: &mut self.dice, turns: &mut self.turns };
+        let mut view = Queues {
+            now,
+            constants,
+            ports: &self.ports,
+            credits: &mut self.credits,
+            returning: &mut self.returning,
+            has_counted: false,
+            dice: &mut self.dice,
+            turns: &mut self.turns,
+        };
         let packet = &mut buffered.packet;
         if let Some(reroutes) = &constants.reroutes
             && let Some(port) = reroutes.next_port(
@@ -521,10 +546,7 @@ impl Ports {
     #[inline]
     pub(crate) fn collect_all_credits(&mut self, now: Time, constants: &Constants) {
         self.collected = now;
-        let (credits, channels) = (&mut self.credits, constants.channels);
-        self.returning.take_all(now, |credit| {
-            credits[channels.number(credit.channel)].give_back(credit.amount);
-        });
+        self.returning.count(now, &mut self.credits, constants.channels);
     }
 
     /// An output could send at `now` but for credits.

@@ -19,7 +19,10 @@ use weft_nic::communication_ip::header::Coordinates;
 use weft_nic::communication_ip::registers::{
     Register, STATUS_CONSUMER_IDLE, STATUS_GENERATOR_IDLE, STATUS_OK,
 };
-use weft_nic::{CommunicationIpParameters, Delivered, Host, HostContext, Offer, RegisterError};
+use weft_nic::{
+    CommunicationIpNic, CommunicationIpParameters, Delivered, Host, HostContext, NicParameters, Offer,
+    RegisterError,
+};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Packets of a test of bandwidth.
@@ -89,7 +92,7 @@ enum SelfTestError {
 /// # Errors
 /// A machine whose interface has none, and one that cannot be simulated.
 pub fn self_test(input: &MachineInput) -> Result<SelfTestReport, ExperimentError> {
-    let mut machine = checked(input)?;
+    let machine = checked(input)?;
     let Nic::CommunicationIp(nic) = machine.nic else {
         let able = SHIPPED.iter().filter(|shipped| {
             load(shipped.name, &[] as &[&str]).is_ok_and(|ships| matches!(ships.nic, Nic::CommunicationIp(_)))
@@ -98,8 +101,7 @@ pub fn self_test(input: &MachineInput) -> Result<SelfTestReport, ExperimentError
         let error = SelfTestError::NoSelfTest { machine: machine.name, able };
         return Err(ExperimentError::input(error));
     };
-    machine.nic = Nic::CommunicationIp(nic.without_kernels());
-    let parameters = nic.parameters(&machine.topology, &machine.fabric);
+    let parameters = nic.without_kernels().parameters(&machine.topology, &machine.fabric);
     let here = EndpointId(0);
     let neighbour = parameters.lattice.endpoint(Coordinates { x: 1, y: 0, z: 0 });
     let ways = [("loop", Some((0, here))), ("neighbour along x", neighbour.map(|to| (1, to)))];
@@ -111,7 +113,7 @@ pub fn self_test(input: &MachineInput) -> Result<SelfTestReport, ExperimentError
         for (packets, size) in [(1, small.min(large)), (MANY, large)] {
             let plan =
                 Plan { generator: here, consumer, x, packets, size, poll: poll(&parameters, packets, size) };
-            let outcome = run(&machine, plan).map_err(ExperimentError::input)?;
+            let outcome = run(&machine, &parameters, plan).map_err(ExperimentError::input)?;
             rows.push(row(test, &plan, &outcome, &parameters));
         }
     }
@@ -273,9 +275,16 @@ impl Host for Driver {
 }
 
 /// Runs one test.
-fn run(machine: &Machine, plan: Plan) -> Result<Outcome, SelfTestError> {
+fn run(
+    machine: &Machine,
+    parameters: &CommunicationIpParameters,
+    plan: Plan,
+) -> Result<Outcome, SelfTestError> {
     let layout = assembly::layout(machine).map_err(NetworkError::from)?;
-    let mut network = NetworkSetup::new(machine, layout, 1).build(plan, |_| Driver::default())?;
+    let interface = NicParameters { interface: parameters.clone(), host: plan };
+    let setup = NetworkSetup::new(machine, layout, 1);
+    let mut network =
+        setup.build_over::<Driver, CommunicationIpNic<Driver>>(interface, |_| Driver::default())?;
     network.run_until(Time::NEVER, &AtomicBool::new(false));
     let (mut outcome, mut generator_status, mut refused) = (Outcome::default(), 0, None);
     network.visit_hosts(&mut |endpoint, driver: &Driver| {
