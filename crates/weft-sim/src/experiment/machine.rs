@@ -449,6 +449,7 @@ pub fn show(
     input: &MachineInput,
     progress: &dyn ProgressListener,
 ) -> Result<MachineFigures, ExperimentError> {
+    progress.advance(0.0, "building");
     let (machine, layout) = assembled(input)?;
     let figures = figures_with_progress(&layout, &mut |share| progress.advance(share, "figures"));
     let rates = relative_rates(&machine, &layout, machine.packet.payload);

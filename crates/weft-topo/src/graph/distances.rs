@@ -13,7 +13,7 @@
 //! routing algorithm", ICPADS 2004: shortest paths that change the virtual channel
 //! at every turn from down to up.
 //! M. Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB 2014, for the search
-//! from 64 switches at a time.
+//! from many switches at a time.
 
 use super::modules::Modules;
 use super::{Graph, Neighbour};
@@ -28,8 +28,8 @@ pub(super) const MAX_DISTANCE: u32 = 254;
 /// The distance of a switch of another module.
 const UNREACHED: u8 = u8::MAX;
 
-/// Switches that the search starts from at a time: the bits of a word.
-const AT_ONCE: u32 = u64::BITS;
+/// Switches that the search starts from at a time: the bits of a set, which is a cache line.
+const AT_ONCE: u32 = 512;
 
 /// A graph on which no routing works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,68 +138,70 @@ impl Distances {
         self.diameter
     }
 
-    /// Searches backwards from the switches `first` and the [`AT_ONCE`] - 1 after it, link by link. Bit b of
-    /// a word is destination `first + b`.
+    /// Searches backwards from the switches `first` and the [`AT_ONCE`] - 1 after it, link by link. Member b
+    /// of a set is destination `first + b`.
     fn search(&mut self, graph: &Graph, first: u32, ends: Ends<'_>) -> Result<(), NoWay> {
         let many = AT_ONCE.min(ends.destinations - first);
-        let mut last = vec![0u64; self.switches];
-        for bit in 0..many {
-            last[(first + bit) as usize] = 1 << bit;
-            let destination = (first + bit) as usize;
+        let mut last = vec![Set::NONE; self.switches];
+        for member in 0..many {
+            let destination = (first + member) as usize;
+            last[destination] = Set::one(member);
             self.links[destination * self.switches + destination] = 0;
         }
         let mut reached = last.clone();
         let mut turning = Turning::new(self.switches);
-        let everything = u64::MAX >> (AT_ONCE - many);
+        let everything = Set::first(many);
         for distance in 1.. {
-            let mut found = vec![0u64; self.switches];
+            let mut found = vec![Set::NONE; self.switches];
             for switch in (0..self.switches as u32).map(SwitchId) {
                 let neighbours = graph.neighbours(switch);
-                let all = neighbours.iter().fold(0, |all, next| all | last[next.switch as usize]);
-                let new = all & !reached[switch.index()];
-                found[switch.index()] = new;
-                let mut rest = new;
-                while rest != 0 {
-                    let destination = (first + rest.trailing_zeros()) as usize;
+                let all = neighbours.iter().fold(Set::NONE, |all, next| all.or(&last[next.switch as usize]));
+                let new = all.without(&reached[switch.index()]);
+                for member in new.members() {
+                    let destination = (first + member) as usize;
                     self.links[destination * self.switches + switch.index()] = distance as u8;
-                    rest &= rest - 1;
                 }
+                found[switch.index()] = new;
             }
-            let is_end = found.iter().all(|&found| found == 0);
+            let is_end = found.iter().all(Set::is_empty);
             if is_end || distance > MAX_DISTANCE {
-                let missing = reached.iter().position(|&reached| reached != everything);
+                let missing = reached.iter().position(|reached| *reached != everything);
                 let Some(switch) = missing.filter(|_| !is_end || ends.modules.is_none()) else { break };
-                let bit = (everything & !reached[switch]).trailing_zeros();
-                let (from, to) = (SwitchId(switch as u32), SwitchId(first + bit));
+                let member = everything.without(&reached[switch]).members().next().unwrap_or(0);
+                let (from, to) = (SwitchId(switch as u32), SwitchId(first + member));
                 return Err(if is_end { NoWay::Apart(from, to) } else { NoWay::TooFar(from, to) });
             }
-            for switch in (0..self.switches as u32).map(SwitchId).filter(|one| found[one.index()] != 0) {
-                for next in graph.neighbours(switch) {
-                    let ways = found[switch.index()] & last[next.switch as usize];
-                    let is_up = self.is_up(switch, SwitchId(next.switch));
-                    turning.go(switch, next, ways, is_up);
+            for switch in (0..self.switches as u32).map(SwitchId) {
+                let found = &found[switch.index()];
+                if found.is_empty() {
+                    continue;
                 }
-                reached[switch.index()] |= found[switch.index()];
+                for next in graph.neighbours(switch) {
+                    let ways = found.and(&last[next.switch as usize]);
+                    let is_up = self.is_up(switch, SwitchId(next.switch));
+                    turning.go(switch, next, &ways, is_up);
+                }
+                reached[switch.index()] = reached[switch.index()].or(found);
             }
-            if found[..graph.with_endpoints as usize].iter().any(|&found| found != 0) {
+            if found[..graph.with_endpoints as usize].iter().any(|found| !found.is_empty()) {
                 self.diameter = self.diameter.max(distance);
             }
             last = found;
             let gateways =
                 |one: &usize| ends.modules.is_some_and(|all| all.is_gateway(SwitchId(*one as u32)));
-            (0..self.switches).filter(gateways).for_each(|gateway| last[gateway] = 0);
+            (0..self.switches).filter(gateways).for_each(|gateway| last[gateway] = Set::NONE);
         }
         self.turns = self.turns.max(turning.most(ends.destinations));
         Ok(())
     }
 }
 
-/// The turns from down to up on shortest ways to 64 destinations.
+/// The turns from down to up on shortest ways to the destinations of a search.
 struct Turning {
     switches: usize,
     /// By number of turns less one, switch, and whether a packet came to it going down: the destinations to
     /// which a shortest way has at least so many turns.
-    at_least: Vec<Vec<[u64; 2]>>,
+    at_least: Vec<Vec<[Set; 2]>>,
 }
 
 impl Turning {
@@ -208,27 +210,30 @@ impl Turning {
     }
 
     /// The destinations of `ways` are reached from `switch` by way of `next`, whose own ways are known.
-    fn go(&mut self, switch: SwitchId, next: &Neighbour, ways: u64, is_up: bool) {
+    fn go(&mut self, switch: SwitchId, next: &Neighbour, ways: &Set, is_up: bool) {
+        if ways.is_empty() {
+            return;
+        }
         let after = usize::from(!is_up);
         for came_down in [false, true] {
             let turns_here = came_down && is_up;
             for place in 0..=self.at_least.len() {
                 // Destinations to which enough turns are left from `next` on.
-                let left = match (turns_here, place) {
-                    (true, 0) => u64::MAX,
-                    (true, _) => self.at_least[place - 1][next.switch as usize][after],
-                    (false, _) => {
-                        self.at_least.get(place).map_or(0, |ways| ways[next.switch as usize][after])
-                    }
+                let left = |place: usize| self.at_least[place][next.switch as usize][after];
+                let ways = match (turns_here, place) {
+                    (true, 0) => *ways,
+                    (true, _) => ways.and(&left(place - 1)),
+                    (false, _) if place == self.at_least.len() => continue,
+                    (false, _) => ways.and(&left(place)),
                 };
-                let ways = ways & left;
-                if ways == 0 {
+                if ways.is_empty() {
                     continue;
                 }
                 if place == self.at_least.len() {
-                    self.at_least.push(vec![[0; 2]; self.switches]);
+                    self.at_least.push(vec![[Set::NONE; 2]; self.switches]);
                 }
-                self.at_least[place][switch.index()][usize::from(came_down)] |= ways;
+                let here = &mut self.at_least[place][switch.index()][usize::from(came_down)];
+                *here = here.or(&ways);
             }
         }
     }
@@ -236,8 +241,57 @@ impl Turning {
     /// Most turns of a way from one of the first switches.
     fn most(&self, first: u32) -> u32 {
         let is_taken =
-            |ways: &Vec<[u64; 2]>| ways[..first as usize].iter().any(|&[injected, _]| injected != 0);
+            |ways: &Vec<[Set; 2]>| ways[..first as usize].iter().any(|[injected, _]| !injected.is_empty());
         self.at_least.iter().filter(|ways| is_taken(ways)).count() as u32
+    }
+}
+
+/// Some of [`AT_ONCE`] destinations. The operations are loops over words that the compiler makes vectors of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(64))]
+struct Set([u64; (AT_ONCE / u64::BITS) as usize]);
+
+impl Set {
+    const NONE: Set = Set([0; _]);
+
+    fn one(member: u32) -> Set {
+        let mut set = Set::NONE;
+        set.0[(member / u64::BITS) as usize] = 1 << (member % u64::BITS);
+        set
+    }
+
+    /// The members below `count`.
+    fn first(count: u32) -> Set {
+        (0..count).fold(Set::NONE, |set, member| set.or(&Set::one(member)))
+    }
+
+    #[inline]
+    fn or(&self, other: &Set) -> Set {
+        Set(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    #[inline]
+    fn and(&self, other: &Set) -> Set {
+        Set(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    #[inline]
+    fn without(&self, other: &Set) -> Set {
+        Set(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.iter().fold(0, |all, word| all | word) == 0
+    }
+
+    /// The members, in order.
+    fn members(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(self.0).flat_map(|(place, word)| {
+            let lowest = |rest: &u64| Some(rest & (rest - 1)).filter(|rest| *rest != 0);
+            let words = std::iter::successors(Some(word).filter(|word| *word != 0), lowest);
+            words.map(move |rest| place * u64::BITS + rest.trailing_zeros())
+        })
     }
 }
 
@@ -288,4 +342,36 @@ fn met(graph: &Graph, from: impl Iterator<Item = SwitchId>) -> Vec<(u32, u32)> {
         }
     }
     met
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{GraphClass, GraphDescription, GraphLink, GraphSwitch};
+    use super::*;
+
+    /// Catches destinations that are lost or mixed up between the words of a set or between searches: a mesh
+    /// of more switches than one search starts from, whose distances are known.
+    #[test]
+    fn distances_of_a_mesh_are_those_of_its_coordinates() {
+        const SIDE: u32 = 24;
+        let places = || (0..SIDE * SIDE).map(|switch| (switch % SIDE, switch / SIDE));
+        let link = |from: u32, to| GraphLink { ends: [from, to], count: 1, class: 0 };
+        let right = places().filter(|(x, _)| x + 1 < SIDE).map(|(x, y)| link(y * SIDE + x, y * SIDE + x + 1));
+        let up = places().filter(|(_, y)| y + 1 < SIDE).map(|(x, y)| link(y * SIDE + x, (y + 1) * SIDE + x));
+        let name = |(x, y)| GraphSwitch { name: format!("{x} {y}"), ..GraphSwitch::default() };
+        let class = GraphClass { name: "link".into(), section: "link".into(), rate: None, latency: None };
+        let description = GraphDescription {
+            file: "test".into(),
+            switches: places().map(name).collect(),
+            links: right.chain(up).collect(),
+            classes: vec![class],
+            ..GraphDescription::default()
+        };
+        let distances = Distances::of(&Graph::new(&description, 1).unwrap()).unwrap();
+        assert_eq!(distances.diameter(), 2 * (SIDE - 1));
+        for (to, (x, y)) in (0..).map(SwitchId).zip(places()) {
+            let expected = places().map(|(other_x, other_y)| x.abs_diff(other_x) + y.abs_diff(other_y));
+            assert!(distances.to(to).iter().map(|&links| u32::from(links)).eq(expected), "{to}");
+        }
+    }
 }
