@@ -11,9 +11,9 @@ use weft_units::{Span, Time};
 struct Outstanding<P> {
     packet: P,
     flow: FlowId,
-    /// Its number in the flow's present opening.
+    /// The packet's number in the flow's present opening.
     number: u32,
-    /// How many packets the engine had sent before.
+    /// Packets that the engine had sent before.
     serial: u64,
     repeated: u32,
     sent: Time,
@@ -173,10 +173,16 @@ impl<P: Copy> Sender<P> {
         let deadline = now + parameters.reliability.timeout;
         let (serial, number) = (self.sent, sequence.number);
         self.sent += 1;
-        let (sent, deadline_now) = (now, Some(deadline));
-        let outstanding =
-            Outstanding { packet, flow, number, serial, repeated: 0, sent, deadline: deadline_now, next: None };
-        let place = self.outstanding.insert(outstanding) as u32;
+        let place = self.outstanding.insert(Outstanding {
+            packet,
+            flow,
+            number,
+            serial,
+            repeated: 0,
+            sent: now,
+            deadline: Some(deadline),
+            next: None,
+        }) as u32;
         known.next += 1;
         known.used = now;
         match &mut known.outstanding {
