@@ -112,7 +112,7 @@ fn the_same_however_it_is_run() {
             "bxi2-fattree",
             vec!["host.endpoints_per_host=4", "host.cores=4", "messaging.rails=multiplexing", OVERHEADS],
         ),
-        ("bxi2-fattree", vec![few, STRIPING, "faults=[{drop=200, corrupt=200}]"]),
+        ("bxi2-fattree", vec![few, "host.cores=4", STRIPING, "faults=[{drop=200, corrupt=200}]"]),
         ("carvnet-spineleaf", vec![few, STRIPING, "faults=[{drop=200}]"]),
         ("carvnet-spineleaf", vec![few, "messaging.rails=multiplexing", "faults=[{corrupt=200}]"]),
     ];
