@@ -380,7 +380,9 @@ fn entries_come_and_go_when_they_are_triggered() {
 fn an_unordered_search_looks_at_one_exact_entry() {
     let options = TableEntryOptions { match_unordered: true, ..TableEntryOptions::default() };
     let mut node = Node::new(options, &Limits::USUAL, 64);
-    (0..50).for_each(|bits| drop(node.append(ListKind::Priority, entry(bits, bits))));
+    for bits in 0..50 {
+        node.append(ListKind::Priority, entry(bits, bits));
+    }
     node.append(ListKind::Priority, Entry { ignore_bits: 1, ..entry(100, 100) });
     let mut searched = |bits| {
         let (searched, response) = node.receive(&message(Action::Put, bits, &[1; 4]));
