@@ -117,6 +117,8 @@ ptl_sr_index_t;
 #define PTL_PT_ONLY_USE_ONCE 1u
 #define PTL_PT_FLOWCTRL 2u
 #define PTL_PT_ONLY_TRUNCATE 4u
+#define PTL_PT_MATCH_UNORDERED 8u
+#define PTL_PT_ALLOC_DISABLED 16u
 
 /* Memory descriptors. */
 typedef struct {
@@ -394,6 +396,10 @@ int PtlTriggeredCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment, ptl_h
                       ptl_size_t threshold);
 int PtlTriggeredCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct, ptl_handle_ct_t trig_ct_handle,
                       ptl_size_t threshold);
+int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
+                         ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle,
+                         ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold);
+int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold);
 
 int PtlStartBundle(ptl_handle_ni_t ni_handle);
 int PtlEndBundle(ptl_handle_ni_t ni_handle);

@@ -100,11 +100,14 @@ TESTS = [
 
 MACHINES = [
     "exanest",
+    "apenetx-u200",
+    "apenetx-u280",
     "bxi2-fattree",
     "bxi2-megafly",
     "bxi3-fattree",
     "bxi3-dragonfly",
     "bxi3-megafly",
+    "carvnet-riscv --set topology.dims=[4,4]",
     "carvnet-spineleaf",
     "communication-ip",
     "deep-msa",

@@ -107,7 +107,12 @@ CARVNET = [
     osu("allreduce 256 KB on one host", "allreduce --ranks 4 --ppn 4 --sizes 256K"),
     osu("few contexts", "reduce --algorithm linear --ranks 16 --ppn 1 --sizes 16K --set nic.rdma.contexts=2"),
 ]
-OWN = {"exanest": EXANEST, "carvnet-spineleaf": CARVNET}
+# On machines with the interface of Portals, whose transport repeats what is lost.
+PORTALS = [
+    osu("losses 64 KB", f"alltoall --ranks 8 --ppn 1 --sizes 64K --set {LOSSES.replace(' ', '')}"),
+]
+BXI = ["bxi2-fattree", "bxi2-megafly", "bxi3-fattree", "bxi3-dragonfly", "bxi3-megafly", "deep-msa"]
+OWN = {"exanest": EXANEST, "carvnet-spineleaf": CARVNET, **dict.fromkeys(BXI, PORTALS)}
 # Machines that would take too long for a thousand runs, in a size that has all their kinds of links.
 SMALLER = {
     "bxi2-fattree": ["topology.k=6"],

@@ -235,7 +235,7 @@ fn a_bad_graph_is_refused_with_file_and_line() {
 #[test]
 fn adversarial_traffic_is_hard_for_minimal_routing() {
     let accepted = |routing: &str| {
-        let case = "-m bxi3-megafly --pattern adversarial --load 0.5 --size 4K --time 20us";
+        let case = "-m bxi3-megafly --pattern adversarial --layer fabric --load 0.5 --size 4K --time 20us";
         row(&format!("{case} --set topology.routing={routing}"))["accepted_load"].as_f64().unwrap()
     };
     let (minimal, adaptive) = (accepted("minimal"), accepted("par"));

@@ -67,5 +67,7 @@ fn main() {
         (processor_seconds() - before) * 1e9 / messages as f64
     };
     let (first, last) = (per_message(0), per_message(entries - 1));
-    println!("{{\"entries\": {entries}, \"first_ns\": {first:.1}, \"last_ns\": {last:.1}}}");
+    let ratio = last / first;
+    let times = format!("\"first_ns\": {first:.1}, \"last_ns\": {last:.1}");
+    println!("{{\"entries\": {entries}, {times}, \"last_over_first\": {ratio:.3}}}");
 }

@@ -3,7 +3,6 @@
 use crate::abi::{self, CtEvent, FullEvent, Iovec, Le, Md, Me, NiLimits, Process};
 use crate::endpoint::{Endpoint, KINDS, Open, endpoint};
 use crate::process_memory::ProcessMemory;
-use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use weft_nic::portals::counting_event::CountingEvent;
 use weft_nic::portals::entry::{Entry, EntryOptions};
@@ -13,7 +12,11 @@ use weft_nic::portals::memory::{Piece, Region};
 use weft_nic::portals::memory_descriptor::{DescriptorOptions, MemoryDescriptor};
 use weft_nic::portals::portal_table::TableEntryOptions;
 use weft_nic::portals::request::{Initiator, ProcessId};
+use weft_nic::portals::triggered::{EntryName, TriggeredOperation};
 use weft_nic::portals::{NetworkInterface, Search};
+
+/// The counting event and threshold that an operation waits for; `None`: it starts now.
+pub type Trigger = Option<(u32, u64)>;
 
 /// Kinds of handles, in the four highest bits; the interface is in the next two, the number in the rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +61,7 @@ pub fn on_object(object: u32, kind: Kind, call: impl FnOnce(&mut Open, u32) -> R
     on_endpoint(|endpoint| {
         let (slot, number) = parts(object, kind)?;
         let open = endpoint.interfaces[slot].as_mut().ok_or(abi::ARG_INVALID)?;
-        let searched = call(open, number)?;
+        let searched = call(open, number)? + open.interface.take_searched();
         endpoint.charge(searched);
         endpoint.send();
         Ok(())
@@ -222,8 +225,8 @@ unsafe extern "C" fn PtlNIInit(
             // SAFETY: null or a record, as the standard says.
             let limits = unsafe { desired.as_ref() }.map_or(Limits::USUAL, limits_of);
             let interface = NetworkInterface::new(Initiator { process, user }, &limits);
-            let (map, entries) = (Vec::new(), BTreeMap::new());
-            Open { interface, opened: 0, is_matching, is_logical, process, map, entries, next_entry: 0 }
+            let map = Vec::new();
+            Open { interface, opened: 0, is_matching, is_logical, process, map, next_entry: 0 }
         });
         open.opened += 1;
         if !actual.is_null() {
@@ -345,6 +348,8 @@ unsafe extern "C" fn PtlPTAlloc(ni: u32, options: u32, queue: u32, wish: u32, in
             only_use_once: options & 1 != 0,
             flow_control: options & 2 != 0,
             only_truncate: options & 4 != 0,
+            match_unordered: options & 8 != 0 && open.is_matching,
+            begins_disabled: options & 16 != 0,
         };
         let (wish, queue) = ((wish != abi::ANY).then_some(wish), queue_of(queue, slot)?);
         let found = open.interface.allocate_table_entry(wish, options, queue).map_err(abi::code)?;
@@ -452,7 +457,7 @@ fn matching(le: &Le) -> Me {
     }
 }
 
-/// Appends an entry to an interface of the right kind.
+/// Appends an entry to an interface of the right kind, now or when a counting event has reached a threshold.
 ///
 /// # Safety
 /// As the standard says of `PtlMEAppend`.
@@ -460,20 +465,31 @@ unsafe fn append(
     (ni, portal, list): (u32, u32, c_int),
     me: Result<Me, c_int>,
     (word, is_matching): (*mut c_void, bool),
-    made: *mut u32,
+    (made, trigger): (*mut u32, Trigger),
 ) -> c_int {
     let slot = parts(ni, Kind::Interface).map_or(0, |(slot, _)| slot);
     on_object(ni, Kind::Interface, |open, _| {
         let list = abi::list(list).filter(|_| open.is_matching == is_matching).ok_or(abi::ARG_INVALID)?;
         // SAFETY: the caller's promise.
         let entry = unsafe { entry_of(&me?, slot, (word, open.is_logical)) }?;
-        let appended = open.interface.append((portal, list), entry, &mut ProcessMemory);
-        let (entry, searched) = appended.map_err(abi::code)?;
-        let number = open.next_entry & NUMBER;
-        open.next_entry = number + 1;
-        open.entries.insert(number, entry);
+        let name = EntryName(open.next_entry & NUMBER);
+        let searched = match trigger {
+            None => {
+                let appended = open.interface.append((portal, list), entry, &mut ProcessMemory);
+                let (entry, searched) = appended.map_err(abi::code)?;
+                open.interface.name(name, entry);
+                searched
+            }
+            Some((counting, threshold)) => {
+                let waits = (counting_of(counting, slot)?.ok_or(abi::ARG_INVALID)?, threshold);
+                let operation = TriggeredOperation::Append(name, (portal, list), entry);
+                open.interface.trigger(waits, operation, &mut ProcessMemory).map_err(abi::code)?;
+                0
+            }
+        };
+        open.next_entry = name.0 + 1;
         // SAFETY: as the standard says.
-        unsafe { put(made, handle(Kind::Entry, slot, number)) }?;
+        unsafe { put(made, handle(Kind::Entry, slot, name.0)) }?;
         Ok(searched)
     })
 }
@@ -513,7 +529,7 @@ unsafe extern "C" fn PtlMEAppend(
     made: *mut u32,
 ) -> c_int {
     // SAFETY: as the standard says.
-    unsafe { append((ni, portal, list), get(me).copied(), (word, true), made) }
+    unsafe { append((ni, portal, list), get(me).copied(), (word, true), (made, None)) }
 }
 
 #[unsafe(no_mangle)]
@@ -526,7 +542,7 @@ unsafe extern "C" fn PtlLEAppend(
     made: *mut u32,
 ) -> c_int {
     // SAFETY: as the standard says.
-    unsafe { append((ni, portal, list), get(le).map(matching), (word, false), made) }
+    unsafe { append((ni, portal, list), get(le).map(matching), (word, false), (made, None)) }
 }
 
 #[unsafe(no_mangle)]
@@ -556,10 +572,33 @@ unsafe extern "C" fn PtlLESearch(
 #[unsafe(no_mangle)]
 extern "C" fn PtlMEUnlink(me: u32) -> c_int {
     on_object(me, Kind::Entry, |open, number| {
-        let entry = *open.entries.get(&number).ok_or(abi::ARG_INVALID)?;
-        open.interface.unlink(entry).map_err(abi::code)?;
-        open.entries.remove(&number);
-        Ok(0)
+        open.interface.unlink_named(EntryName(number)).map_err(abi::code).map(|()| 0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PtlTriggeredMEAppend(
+    ni: u32,
+    portal: u32,
+    me: *const Me,
+    list: c_int,
+    word: *mut c_void,
+    made: *mut u32,
+    counting: u32,
+    threshold: u64,
+) -> c_int {
+    let trigger = Some((counting, threshold));
+    // SAFETY: as of `PtlMEAppend`.
+    unsafe { append((ni, portal, list), get(me).copied(), (word, true), (made, trigger)) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn PtlTriggeredMEUnlink(me: u32, counting: u32, threshold: u64) -> c_int {
+    let slot = parts(me, Kind::Entry).map_or(0, |(slot, _)| slot);
+    on_object(me, Kind::Entry, |open, number| {
+        let waits = (counting_of(counting, slot)?.ok_or(abi::ARG_INVALID)?, threshold);
+        let operation = TriggeredOperation::Unlink(EntryName(number));
+        open.interface.trigger(waits, operation, &mut ProcessMemory).map_err(abi::code).map(|()| 0)
     })
 }
 

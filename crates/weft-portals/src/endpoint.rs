@@ -4,10 +4,8 @@ use crate::abi::Process;
 use crate::carrier::Carrier;
 use crate::process_memory::ProcessMemory;
 use crate::weft::{WeftRank, weft_clock_ps, weft_count, weft_number, weft_open, weft_search, weft_yield};
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weft_nic::portals::NetworkInterface;
-use weft_nic::portals::handle::EntryHandle;
 use weft_nic::portals::request::{Outgoing, ProcessId};
 
 /// Kinds of interfaces: matching or not, logical or physical addresses.
@@ -23,8 +21,7 @@ pub struct Open {
     pub process: ProcessId,
     /// The physical process of each rank, with logical addresses.
     pub map: Vec<ProcessId>,
-    /// List entries by the numbers of their handles.
-    pub entries: BTreeMap<u32, EntryHandle>,
+    /// The number of the next entry's handle.
     pub next_entry: u32,
 }
 
@@ -123,10 +120,10 @@ impl Endpoint {
         let (messages, happened) = self.carrier.poll();
         for (slot, message) in messages {
             let Some(Some(open)) = self.interfaces.get_mut(usize::from(slot)) else { continue };
+            let mut searched = 0;
             match message {
                 Outgoing::Request(to, request) if to == open.process => {
-                    let searched = open.interface.request(&request, &mut ProcessMemory);
-                    self.charge(searched);
+                    searched = open.interface.request(&request, &mut ProcessMemory);
                 }
                 Outgoing::Request(to, request) => {
                     // No process of that number is here.
@@ -134,6 +131,8 @@ impl Endpoint {
                 }
                 Outgoing::Response(_, response) => open.interface.respond(&response, &mut ProcessMemory),
             }
+            searched += open.interface.take_searched();
+            self.charge(searched);
         }
         self.send();
         happened

@@ -1,7 +1,7 @@
 //! The functions that move data: put, get, atomic operations, and their triggered forms.
 
 use crate::abi::{self, CtEvent, Process};
-use crate::calls::{Kind, counting_event, on_object, parts};
+use crate::calls::{Kind, Trigger, counting_event, on_object, parts};
 use crate::endpoint::Open;
 use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
@@ -10,9 +10,6 @@ use weft_nic::portals::handle::{CountingHandle, DescriptorHandle};
 use weft_nic::portals::initiator::{Operation, Place};
 use weft_nic::portals::request::{Acknowledgement, Action};
 use weft_nic::portals::triggered::TriggeredOperation;
-
-/// The counting event and threshold that an operation waits for; `None`: it starts now.
-type Trigger = Option<(u32, u64)>;
 
 /// The arguments that all operations have.
 #[derive(Clone, Copy)]

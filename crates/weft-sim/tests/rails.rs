@@ -44,6 +44,7 @@ fn latency(sets: &[&str], layer: Layer, bytes: u64) -> i64 {
     (osu(&request, &options(1, None)).rows[0].row.latency_us.unwrap() * 1e6).round() as i64
 }
 
+const OVERHEADS: &str = "nic.model=overheads";
 const STRIPING: &str = "messaging.rails=striping";
 const BY_INTERFACE: &str = "messaging.rails_by=interface";
 
@@ -98,7 +99,7 @@ fn four_rails_have_four_times_the_bandwidth() {
 }
 
 /// Catches results that depend on threads or on having been interrupted and resumed: ranks of a host share
-/// its rails, on the overheads interface and on one of blocks, whose links lose packets.
+/// its rails, on the overheads interface, on that of Portals, and on one of blocks, whose links lose packets.
 #[test]
 fn the_same_however_it_is_run() {
     let few = "host.endpoints_per_host=2";
@@ -107,7 +108,11 @@ fn the_same_however_it_is_run() {
             "bxi2-fattree",
             vec!["host.endpoints_per_host=4", "host.cores=4", STRIPING, "messaging.stripe_above=100"],
         ),
-        ("bxi2-fattree", vec!["host.endpoints_per_host=4", "host.cores=4", "messaging.rails=multiplexing"]),
+        (
+            "bxi2-fattree",
+            vec!["host.endpoints_per_host=4", "host.cores=4", "messaging.rails=multiplexing", OVERHEADS],
+        ),
+        ("bxi2-fattree", vec![few, "host.cores=4", STRIPING, "faults=[{drop=200, corrupt=200}]"]),
         ("carvnet-spineleaf", vec![few, STRIPING, "faults=[{drop=200}]"]),
         ("carvnet-spineleaf", vec![few, "messaging.rails=multiplexing", "faults=[{corrupt=200}]"]),
     ];

@@ -88,6 +88,10 @@ impl InterfaceModel for PortalsNic {
         InterfacePace { send_packet: Span::ZERO, receive_packet: self.packet_receive, cycle: Span::ZERO }
     }
 
+    fn is_rail(&self) -> bool {
+        true
+    }
+
     fn carries_data(&self) -> bool {
         false
     }

@@ -21,12 +21,15 @@ use super::memory::Memory;
 use super::memory_descriptor::MemoryDescriptor;
 use super::portal_table::{PortalTable, TableEntryOptions};
 use super::request::{Initiator, Outgoing, ProcessId};
-use super::triggered::{Triggered, TriggeredOperation};
+use super::triggered::{EntryName, Triggered, TriggeredOperation};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Operations that may wait for their responses.
 const MOST_PENDING: u32 = 1 << 20;
+
+/// Names of entries that are gone, beside as many as there are entries, before they are looked through.
+const NAMES_LEFT_BEHIND: usize = 1024;
 
 /// Counts of messages that the interface has not carried out (`PTL_SR_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -50,6 +53,10 @@ pub struct NetworkInterface {
     countings: Objects<CountingEvent>,
     pub(super) pending: Objects<Pending>,
     triggered: Triggered,
+    /// Entries by the process's names for them.
+    named: BTreeMap<EntryName, EntryHandle>,
+    /// Headers that triggered operations have looked at, and nobody has charged.
+    searched: u32,
     /// Counting events that have changed, and may trigger operations.
     changed: VecDeque<CountingHandle>,
     outbox: VecDeque<Outgoing>,
@@ -72,6 +79,8 @@ impl NetworkInterface {
             countings: Objects::new(limits.counting_events),
             pending: Objects::new(MOST_PENDING),
             triggered: Triggered::new(limits.triggered),
+            named: BTreeMap::new(),
+            searched: 0,
             changed: VecDeque::new(),
             outbox: VecDeque::new(),
             bundles: 0,
@@ -293,6 +302,8 @@ impl NetworkInterface {
             TriggeredOperation::Increase(other, _) | TriggeredOperation::Set(other, _) => {
                 self.countings.get(other.0)?;
             }
+            TriggeredOperation::Append(_, place, entry) => self.check_append(*place, entry)?,
+            TriggeredOperation::Unlink(_) => {}
         }
         self.triggered.insert(counting, threshold, operation)?;
         self.changed.push_back(counting);
@@ -333,9 +344,24 @@ impl NetworkInterface {
                             self.changed.push_back(other);
                         }
                     }
+                    TriggeredOperation::Append(name, place, entry) => {
+                        // Its table entry may have gone since, or be full: again there is nobody to tell.
+                        if let Ok((handle, searched)) = self.link(place, entry) {
+                            self.name(name, handle);
+                            self.searched = self.searched.saturating_add(searched);
+                        }
+                    }
+                    TriggeredOperation::Unlink(name) => {
+                        let _ = self.unlink_named(name);
+                    }
                 }
             }
         }
+    }
+
+    /// Headers that triggered operations have looked at since this was asked last.
+    pub fn take_searched(&mut self) -> u32 {
+        std::mem::take(&mut self.searched)
     }
 
     /// `PtlMEAppend`, `PtlLEAppend`. On the priority list it is first compared with the messages that have
@@ -350,14 +376,30 @@ impl NetworkInterface {
         entry: Entry,
         memory: &mut impl Memory,
     ) -> Result<(EntryHandle, u32), PortalsError> {
+        let linked = self.link((portal, list), entry)?;
+        self.run_triggered(memory);
+        Ok(linked)
+    }
+
+    /// Whether an entry may be appended, room aside.
+    fn check_append(&mut self, (portal, _): (u32, ListKind), entry: &Entry) -> Result<(), PortalsError> {
         self.check_reports(None, entry.counting)?;
-        let table_entry = self.table.get_mut(portal)?;
-        let options = table_entry.options;
+        let options = self.table.get(portal)?.options;
         if options.only_use_once && !entry.options.use_once
             || options.only_truncate && entry.options.no_truncation
         {
             return Err(PortalsError::ArgumentInvalid);
         }
+        Ok(())
+    }
+
+    fn link(
+        &mut self,
+        (portal, list): (u32, ListKind),
+        entry: Entry,
+    ) -> Result<(EntryHandle, u32), PortalsError> {
+        self.check_append((portal, list), &entry)?;
+        let table_entry = self.table.get_mut(portal)?;
         if table_entry.list(list).len() >= self.limits.list as usize {
             return Err(PortalsError::ListTooLong);
         }
@@ -378,8 +420,30 @@ impl NetworkInterface {
         } else {
             self.table.get_mut(portal)?.list(list).remove(number);
         }
-        self.run_triggered(memory);
         Ok((handle, searched))
+    }
+
+    /// Names an entry that has been appended.
+    pub fn name(&mut self, name: EntryName, entry: EntryHandle) {
+        // Entries that unlink themselves leave their names behind.
+        if self.named.len() > 2 * self.entries as usize + NAMES_LEFT_BEHIND {
+            let table = &mut self.table;
+            self.named.retain(|_, of| {
+                table.get_mut(of.portal).is_ok_and(|entry| entry.list(of.list).get(of.number).is_some())
+            });
+        }
+        self.named.insert(name, entry);
+    }
+
+    /// `PtlMEUnlink` of an entry by its name.
+    ///
+    /// # Errors
+    /// As [`NetworkInterface::unlink`]; a name that no entry has.
+    pub fn unlink_named(&mut self, name: EntryName) -> Result<(), PortalsError> {
+        let entry = *self.named.get(&name).ok_or(PortalsError::ArgumentInvalid)?;
+        self.unlink(entry)?;
+        self.named.remove(&name);
+        Ok(())
     }
 
     /// `PtlMEUnlink`, `PtlLEUnlink`.

@@ -161,6 +161,19 @@ impl<T: Listed> MatchList<T> {
         Found { entry, searched }
     }
 
+    /// An entry that accepts `bits`, in no order: one that matches exactly is found in a table, which counts
+    /// as one entry; the others are walked along.
+    pub fn find_unordered(&self, bits: u64, accepts: impl Fn(&T) -> bool) -> Found {
+        let accepted = |number: &EntryNumber| self.get(*number).is_some_and(&accepts);
+        let range = (bits, EntryNumber(0))..=(bits, EntryNumber(u64::MAX));
+        if let Some(number) = self.exact.range(range).map(|(_, number)| *number).find(accepted) {
+            return Found { entry: Some(number), searched: 1 };
+        }
+        let place = self.inexact.iter().position(accepted);
+        let entry = place.and_then(|place| self.inexact.iter().nth(place).copied());
+        Found { entry, searched: 1 + place.map_or(self.inexact.len(), |place| place + 1) as u32 }
+    }
+
     /// The entries in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|(_, entry)| entry.as_ref())

@@ -23,6 +23,11 @@ pub struct TableEntryOptions {
     pub only_use_once: bool,
     /// `PTL_PT_ONLY_TRUNCATE`: no list entry asks not to truncate.
     pub only_truncate: bool,
+    /// `PTL_PT_MATCH_UNORDERED`: lists may be searched in any order: those that match exactly by a table, at
+    /// the cost of one entry, then the others.
+    pub match_unordered: bool,
+    /// `PTL_PT_ALLOC_DISABLED`: takes no messages until it is enabled.
+    pub begins_disabled: bool,
 }
 
 /// The header of a message that an entry of the overflow list has taken.
@@ -66,7 +71,7 @@ pub struct TableEntry {
 impl TableEntry {
     fn new(options: TableEntryOptions, queue: Option<QueueHandle>) -> TableEntry {
         let (priority, overflow, unexpected) = Default::default();
-        TableEntry { options, queue, enabled: true, priority, overflow, unexpected }
+        TableEntry { options, queue, enabled: !options.begins_disabled, priority, overflow, unexpected }
     }
 
     /// One of its lists.
@@ -80,12 +85,15 @@ impl TableEntry {
     /// The list and entry that a message is for, and the entries that were looked at.
     pub fn search(&self, header: &Header) -> (Option<(ListKind, EntryNumber)>, u32) {
         let accepts = |linked: &Linked| !linked.unlinked && linked.entry.accepts(header, linked.used);
-        let bits = Some(header.match_bits);
-        let first = self.priority.find(bits, accepts);
+        let find = |list: &MatchList<Linked>| match self.options.match_unordered {
+            true => list.find_unordered(header.match_bits, accepts),
+            false => list.find(Some(header.match_bits), accepts),
+        };
+        let first = find(&self.priority);
         if let Some(number) = first.entry {
             return (Some((ListKind::Priority, number)), first.searched);
         }
-        let second = self.overflow.find(bits, accepts);
+        let second = find(&self.overflow);
         (second.entry.map(|number| (ListKind::Overflow, number)), first.searched + second.searched)
     }
 }

@@ -13,7 +13,7 @@ use super::memory::Region;
 use super::memory_descriptor::{DescriptorOptions, MemoryDescriptor};
 use super::portal_table::TableEntryOptions;
 use super::request::{Acknowledgement, Action, Header, Initiator, Outgoing, ProcessId, Request, Response};
-use super::triggered::TriggeredOperation;
+use super::triggered::{EntryName, TriggeredOperation};
 use super::{Memory, NetworkInterface, Search};
 use proptest::prelude::*;
 
@@ -348,6 +348,51 @@ fn flow_control_disables_an_entry_until_it_is_enabled() {
     assert_eq!(node.kinds().last(), Some(&EventKind::TableEntryDisabled));
     let no_queue = NetworkInterface::new(process(0), &limits).allocate_table_entry(None, options, None);
     assert_eq!(no_queue, Err(PortalsError::QueueNeeded));
+}
+
+/// Catches a list that an entry joins or leaves before its time, or at its time does not.
+#[test]
+fn entries_come_and_go_when_they_are_triggered() {
+    let mut node = Node::plain();
+    let counting = node.interface.allocate_counting().unwrap();
+    let place = (0, ListKind::Priority);
+    let by_one = CountingEvent { success: 1, failure: 0 };
+    let mut trigger = |threshold, operation| {
+        node.interface.trigger((counting, threshold), operation, &mut node.memory).unwrap();
+    };
+    trigger(2, TriggeredOperation::Unlink(EntryName(7)));
+    trigger(1, TriggeredOperation::Append(EntryName(7), place, entry(5, 1)));
+    let mut outcomes = Vec::new();
+    for _ in 0..3 {
+        outcomes.push(node.receive(&message(Action::Put, 5, &[1; 4])).1.outcome);
+        node.interface.increase_counting(counting, by_one, &mut node.memory).unwrap();
+    }
+    assert_eq!(outcomes, [Outcome::Dropped, Outcome::Ok, Outcome::Dropped]);
+    assert_eq!(node.interface.unlink_named(EntryName(7)), Err(PortalsError::ArgumentInvalid));
+    // What could not be appended is refused when it is asked for.
+    let wrong = TriggeredOperation::Append(EntryName(8), (9, ListKind::Priority), entry(5, 1));
+    let refused = node.interface.trigger((counting, 9), wrong, &mut node.memory);
+    assert_eq!(refused, Err(PortalsError::ArgumentInvalid));
+}
+
+/// Catches an unordered search that pays for a walk, or finds what does not match.
+#[test]
+fn an_unordered_search_looks_at_one_exact_entry() {
+    let options = TableEntryOptions { match_unordered: true, ..TableEntryOptions::default() };
+    let mut node = Node::new(options, &Limits::USUAL, 64);
+    for bits in 0..50 {
+        node.append(ListKind::Priority, entry(bits, bits));
+    }
+    node.append(ListKind::Priority, Entry { ignore_bits: 1, ..entry(100, 100) });
+    let mut searched = |bits| {
+        let (searched, response) = node.receive(&message(Action::Put, bits, &[1; 4]));
+        (searched, response.outcome)
+    };
+    assert_eq!((searched(49), searched(101)), ((1, Outcome::Ok), (2, Outcome::Ok)));
+    assert_eq!(searched(70), (3, Outcome::Dropped));
+    let options = TableEntryOptions { begins_disabled: true, ..options };
+    let mut node = Node::new(options, &Limits::USUAL, 64);
+    assert_eq!(node.receive(&message(Action::Put, 5, &[1])).1.outcome, Outcome::TableEntryDisabled);
 }
 
 /// Two processes that carry each other's messages until none is left.

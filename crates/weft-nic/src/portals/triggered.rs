@@ -4,11 +4,17 @@
 //! of the calls.
 
 use super::counting_event::CountingEvent;
+use super::entry::Entry;
 use super::error::PortalsError;
 use super::handle::CountingHandle;
 use super::initiator::Operation;
+use super::match_list::ListKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The name that a process has for an entry, before it is on a list and after.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct EntryName(pub u32);
 
 /// The operation that waits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -19,6 +25,10 @@ pub enum TriggeredOperation {
     Increase(CountingHandle, CountingEvent),
     /// `PtlTriggeredCTSet`.
     Set(CountingHandle, CountingEvent),
+    /// `PtlTriggeredMEAppend`: the entry gets this name.
+    Append(EntryName, (u32, ListKind), Entry),
+    /// `PtlTriggeredMEUnlink`.
+    Unlink(EntryName),
 }
 
 /// All triggered operations of an interface.

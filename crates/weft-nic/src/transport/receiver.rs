@@ -33,10 +33,32 @@ struct Flow {
     used: Time,
 }
 
+impl Flow {
+    /// A packet of the present opening has come.
+    fn receive(&mut self, number: u32, unordered: bool, window: u32) -> Verdict {
+        if number == self.expected {
+            self.expected += 1;
+            while self.beyond.remove(&self.expected) {
+                self.expected += 1;
+            }
+            return Verdict::Take;
+        }
+        if number < self.expected || self.beyond.contains(&number) {
+            return Verdict::AcknowledgeAgain;
+        }
+        if !unordered || number - self.expected >= window {
+            return Verdict::Drop;
+        }
+        self.beyond.insert(number);
+        Verdict::Take
+    }
+}
+
 /// All flows of a receive engine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Receiver {
-    flows: BTreeMap<FlowId, Flow>,
+    /// By [`FlowId::key`].
+    flows: BTreeMap<u64, Flow>,
 }
 
 impl Receiver {
@@ -53,36 +75,27 @@ impl Receiver {
         now: Time,
         parameters: &TransportParameters,
     ) -> Verdict {
+        let key = id.key();
+        let known = match self.flows.get_mut(&key) {
+            Some(flow) if flow.opening == sequence.opening => {
+                flow.used = now;
+                return flow.receive(sequence.number, id.kind.unordered, parameters.window);
+            }
+            known => known.map(|flow| flow.opening),
+        };
         let begins = sequence.number == 0 || id.kind.unordered && sequence.number < parameters.window;
-        let known = self.flows.get(&id).map(|flow| flow.opening);
-        if known != Some(sequence.opening) {
-            let opens = match known {
-                Some(opening) => is_newer(sequence.opening, opening),
-                None => self.has_room(now, parameters),
-            };
-            if !begins || !opens {
-                return Verdict::Drop;
-            }
-            let (opening, beyond) = (sequence.opening, BTreeSet::new());
-            self.flows.insert(id, Flow { opening, expected: 0, beyond, used: now });
-        }
-        let Some(flow) = self.flows.get_mut(&id) else { return Verdict::Drop };
-        flow.used = now;
-        if sequence.number < flow.expected || flow.beyond.contains(&sequence.number) {
-            return Verdict::AcknowledgeAgain;
-        }
-        if sequence.number == flow.expected {
-            flow.expected += 1;
-            while flow.beyond.remove(&flow.expected) {
-                flow.expected += 1;
-            }
-            return Verdict::Take;
-        }
-        if !id.kind.unordered || sequence.number - flow.expected >= parameters.window {
+        let opens = match known {
+            Some(opening) => is_newer(sequence.opening, opening),
+            None => self.has_room(now, parameters),
+        };
+        if !begins || !opens {
             return Verdict::Drop;
         }
-        flow.beyond.insert(sequence.number);
-        Verdict::Take
+        let (opening, beyond) = (sequence.opening, BTreeSet::new());
+        let mut flow = Flow { opening, expected: 0, beyond, used: now };
+        let verdict = flow.receive(sequence.number, id.kind.unordered, parameters.window);
+        self.flows.insert(key, flow);
+        verdict
     }
 
     /// Whether there is room for another flow, when those that are over have been forgotten.

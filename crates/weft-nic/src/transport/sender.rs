@@ -2,6 +2,7 @@
 
 use super::{FlowId, OPENING_BITS, Sequence, TransportParameters};
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use weft_units::{Span, Time};
 
@@ -9,38 +10,60 @@ use weft_units::{Span, Time};
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Outstanding<P> {
     packet: P,
+    flow: FlowId,
+    /// The packet's number in the flow's present opening.
+    number: u32,
+    /// Packets that the engine had sent before.
+    serial: u64,
     repeated: u32,
     sent: Time,
     /// `None`: its time is up, and it waits to be sent again.
     deadline: Option<Time>,
+    /// The next one of its flow.
+    next: Option<u32>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Flow<P> {
+/// The packets of a flow that are not acknowledged: a chain in the order of their numbers.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Chain {
+    /// Number of the oldest.
+    number: u32,
+    oldest: u32,
+    newest: u32,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Flow {
     opening: u32,
     next: u32,
-    /// From the oldest that is not acknowledged on; `None`: acknowledged.
-    outstanding: VecDeque<Option<Outstanding<P>>>,
+    outstanding: Option<Chain>,
     /// Of its last packet or acknowledgement.
     used: Time,
 }
 
-impl<P> Flow<P> {
-    fn place(&self, sequence: Sequence) -> Option<usize> {
-        let first = self.next - self.outstanding.len() as u32;
-        (sequence.opening == self.opening)
-            .then(|| sequence.number.checked_sub(first))?
-            .map(|place| place as usize)
-    }
-
-    fn find(&mut self, sequence: Sequence) -> Option<&mut Outstanding<P>> {
-        let place = self.place(sequence)?;
-        self.outstanding.get_mut(place)?.as_mut()
-    }
+impl Flow {
+    /// A flow that is over: the next packet opens it.
+    const OVER: Flow = Flow { opening: 0, next: u32::MAX, outstanding: None, used: Time::ZERO };
 
     fn is_over(&self, now: Time, idle: Span) -> bool {
         let used_up = self.next == u32::MAX;
-        self.outstanding.is_empty() && (used_up || now > self.used.saturating_add(idle))
+        self.outstanding.is_none() && (used_up || now > self.used.saturating_add(idle))
+    }
+
+    /// The place of a packet, behind that of the one before it. Acknowledgements come in the order of the
+    /// packets, or nearly so: it is among the first.
+    fn find<P>(&self, sequence: Sequence, all: &Slab<Outstanding<P>>) -> Option<(Option<u32>, u32)> {
+        if self.opening != sequence.opening {
+            return None;
+        }
+        let (mut before, mut place) = (None, self.outstanding?.oldest);
+        loop {
+            let packet = &all[place as usize];
+            if packet.number >= sequence.number {
+                return (packet.number == sequence.number).then_some((before, place));
+            }
+            (before, place) = (Some(place), packet.next?);
+        }
     }
 }
 
@@ -68,19 +91,27 @@ pub struct Expired<P> {
     pub next: Option<Time>,
 }
 
+/// The time at which a packet is due, its serial number and its place.
+type Due = (Time, u64, u32);
+
 /// All flows of a transmit engine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sender<P> {
-    flows: BTreeMap<FlowId, Flow<P>>,
+    /// By [`FlowId::key`].
+    flows: BTreeMap<u64, Flow>,
     next_opening: u32,
-    /// Deadlines of packets sent for the first time, in order, those acknowledged since included.
-    first: VecDeque<(Time, FlowId, Sequence)>,
+    /// Of all flows: a flow alone has few, and there are many flows.
+    outstanding: Slab<Outstanding<P>>,
+    /// Packets sent.
+    sent: u64,
+    /// Deadlines of packets sent for the first time, in order. The first is of one that is outstanding.
+    first: VecDeque<Due>,
     /// Deadlines of packets that were repeated.
-    later: BTreeSet<(Time, FlowId, Sequence)>,
-    repeats: VecDeque<(FlowId, Sequence)>,
+    later: BTreeSet<Due>,
+    /// Serial numbers and places of packets to be sent again, those acknowledged since included.
+    repeats: VecDeque<(u64, u32)>,
     /// The time at which the timer fires.
     timer: Option<Time>,
-    outstanding: usize,
 }
 
 impl<P> Default for Sender<P> {
@@ -88,11 +119,12 @@ impl<P> Default for Sender<P> {
         Sender {
             flows: BTreeMap::new(),
             next_opening: 0,
+            outstanding: Slab::new(),
+            sent: 0,
             first: VecDeque::new(),
             later: BTreeSet::new(),
             repeats: VecDeque::new(),
             timer: None,
-            outstanding: 0,
         }
     }
 }
@@ -100,7 +132,7 @@ impl<P> Default for Sender<P> {
 impl<P: Copy> Sender<P> {
     /// Packets that are not acknowledged.
     pub fn outstanding(&self) -> usize {
-        self.outstanding
+        self.outstanding.len()
     }
 
     /// Flows in the table.
@@ -110,15 +142,16 @@ impl<P: Copy> Sender<P> {
 
     /// Whether a flow has room for another packet.
     pub fn has_room(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
-        if let Some(known) = self.flows.get(&flow) {
-            let is_open = (known.outstanding.len() as u32) < parameters.window && known.next < u32::MAX;
-            return is_open || known.outstanding.is_empty();
+        if let Some(known) = self.flows.get(&flow.key()) {
+            return known
+                .outstanding
+                .is_none_or(|chain| known.next - chain.number < parameters.window && known.next < u32::MAX);
         }
         if self.flows.len() < parameters.flows as usize {
             return true;
         }
         // Each of these may begin anew at any time: its next opening is a later one.
-        self.flows.retain(|_, known| !known.outstanding.is_empty());
+        self.flows.retain(|_, known| known.outstanding.is_some());
         self.flows.len() < parameters.flows as usize
     }
 
@@ -131,31 +164,42 @@ impl<P: Copy> Sender<P> {
         now: Time,
         parameters: &TransportParameters,
     ) -> (Sequence, Option<Time>) {
-        let ended = self.flows.get(&flow).is_none_or(|known| known.is_over(now, parameters.idle));
-        if ended {
-            let opening = self.next_opening;
-            self.next_opening = (opening + 1) & ((1 << OPENING_BITS) - 1);
-            self.flows.insert(flow, Flow { opening, next: 0, outstanding: VecDeque::new(), used: now });
+        let known = self.flows.entry(flow.key()).or_insert(Flow::OVER);
+        if known.is_over(now, parameters.idle) {
+            (known.opening, known.next) = (self.next_opening, 0);
+            self.next_opening = (self.next_opening + 1) & ((1 << OPENING_BITS) - 1);
         }
-        let known = self.flows.get_mut(&flow).expect("it was there, or is inserted above");
         let sequence = Sequence { opening: known.opening, number: known.next };
         let deadline = now + parameters.reliability.timeout;
-        known.next += 1;
-        known.used = now;
-        known.outstanding.push_back(Some(Outstanding {
+        let (serial, number) = (self.sent, sequence.number);
+        self.sent += 1;
+        let place = self.outstanding.insert(Outstanding {
             packet,
+            flow,
+            number,
+            serial,
             repeated: 0,
             sent: now,
             deadline: Some(deadline),
-        }));
-        self.outstanding += 1;
-        self.first.push_back((deadline, flow, sequence));
+            next: None,
+        }) as u32;
+        known.next += 1;
+        known.used = now;
+        match &mut known.outstanding {
+            None => known.outstanding = Some(Chain { number, oldest: place, newest: place }),
+            Some(chain) => {
+                self.outstanding[chain.newest as usize].next = Some(place);
+                chain.newest = place;
+            }
+        }
+        self.first.push_back((deadline, serial, place));
         (sequence, self.set_timer(deadline))
     }
 
     /// A packet that is not acknowledged.
     pub fn packet_mut(&mut self, flow: FlowId, sequence: Sequence) -> Option<&mut P> {
-        Some(&mut self.flows.get_mut(&flow)?.find(sequence)?.packet)
+        let (_, place) = self.flows.get(&flow.key())?.find(sequence, &self.outstanding)?;
+        Some(&mut self.outstanding[place as usize].packet)
     }
 
     fn set_timer(&mut self, at: Time) -> Option<Time> {
@@ -168,27 +212,44 @@ impl<P: Copy> Sender<P> {
 
     /// A packet has been acknowledged: it comes back, unless it was before.
     pub fn acknowledged(&mut self, flow: FlowId, sequence: Sequence, now: Time) -> Option<P> {
-        let known = self.flows.get_mut(&flow)?;
-        let place = known.place(sequence)?;
-        let Outstanding { packet, deadline, .. } = known.outstanding.get_mut(place)?.take()?;
+        let known = self.flows.get_mut(&flow.key())?;
+        let (before, place) = known.find(sequence, &self.outstanding)?;
+        let chain = known.outstanding?;
+        let Outstanding { packet, serial, deadline, next, .. } = self.outstanding.remove(place as usize);
+        known.outstanding = match before {
+            None => next.map(|oldest| {
+                let first = &mut self.outstanding[oldest as usize];
+                // It may have been repeated in vain, behind this one: it begins anew.
+                if !flow.kind.unordered {
+                    first.repeated = 0;
+                }
+                Chain { number: first.number, oldest, ..chain }
+            }),
+            Some(before) => {
+                self.outstanding[before as usize].next = next;
+                Some(Chain { newest: if next.is_none() { before } else { chain.newest }, ..chain })
+            }
+        };
         known.used = now;
-        if place == 0 {
-            while let Some(None) = known.outstanding.front() {
-                known.outstanding.pop_front();
-            }
-            // The next one may have been repeated in vain, behind this one: it begins anew.
-            if let (false, Some(Some(next))) = (flow.kind.unordered, known.outstanding.front_mut()) {
-                next.repeated = 0;
-            }
-        }
-        self.outstanding -= 1;
         if let Some(deadline) = deadline {
-            self.later.remove(&(deadline, flow, sequence));
+            self.later.remove(&(deadline, serial, place));
         }
-        if self.outstanding == 0 {
-            self.first.clear();
-        }
+        self.forget_acknowledged();
         Some(packet)
+    }
+
+    /// Whether a packet is still not acknowledged.
+    fn is_outstanding(&self, serial: u64, place: u32) -> bool {
+        self.outstanding.get(place as usize).is_some_and(|packet| packet.serial == serial)
+    }
+
+    /// Forgets the deadlines of packets that have been acknowledged, up to the first that has not.
+    fn forget_acknowledged(&mut self) {
+        while let Some((_, serial, place)) = self.first.front()
+            && !self.is_outstanding(*serial, *place)
+        {
+            self.first.pop_front();
+        }
     }
 
     /// The timer has fired. One that fires at another time than the last that was set is of the past.
@@ -198,15 +259,19 @@ impl<P: Copy> Sender<P> {
         }
         self.timer = None;
         let mut failed = Vec::new();
-        while let Some((_, flow, sequence)) = self.take_due(now) {
-            let Some(known) = self.flows.get_mut(&flow) else { continue };
+        while let Some((_, serial, place)) = self.take_due(now) {
+            if !self.is_outstanding(serial, place) {
+                continue;
+            }
+            let packet = &mut self.outstanding[place as usize];
+            let chain = self.flows.get(&packet.flow.key()).and_then(|known| known.outstanding);
             // Of an ordered flow the oldest alone can tell that nothing arrives any more.
-            let decides = flow.kind.unordered || known.place(sequence) == Some(0);
-            let Some(packet) = known.find(sequence) else { continue };
+            let decides = packet.flow.kind.unordered || chain.is_some_and(|chain| chain.oldest == place);
             if !decides || packet.repeated < parameters.reliability.repetitions {
                 packet.deadline = None;
-                self.repeats.push_back((flow, sequence));
+                self.repeats.push_back((serial, place));
             } else {
+                let flow = packet.flow;
                 failed.extend(self.give_up(flow));
             }
         }
@@ -221,8 +286,8 @@ impl<P: Copy> Sender<P> {
     }
 
     /// Takes the first deadline that has passed.
-    fn take_due(&mut self, now: Time) -> Option<(Time, FlowId, Sequence)> {
-        let is_due = |entry: &(Time, FlowId, Sequence)| entry.0 <= now;
+    fn take_due(&mut self, now: Time) -> Option<Due> {
+        let is_due = |entry: &Due| entry.0 <= now;
         if self.first.front().is_some_and(is_due) {
             return self.first.pop_front();
         }
@@ -231,23 +296,18 @@ impl<P: Copy> Sender<P> {
         Some(later)
     }
 
-    /// Forgets the deadlines of packets that have been acknowledged, up to the first that has not.
-    fn forget_acknowledged(&mut self) {
-        while let Some((_, flow, sequence)) = self.first.front() {
-            if self.flows.get_mut(flow).is_some_and(|known| known.find(*sequence).is_some()) {
-                return;
-            }
-            self.first.pop_front();
-        }
-    }
-
     /// Ends a flow, and returns all packets of it that are not acknowledged.
     fn give_up(&mut self, flow: FlowId) -> Vec<(FlowId, P)> {
-        let Some(known) = self.flows.remove(&flow) else { return Vec::new() };
-        self.later.retain(|(_, of, _)| *of != flow);
-        self.repeats.retain(|(of, _)| *of != flow);
-        let packets: Vec<_> = known.outstanding.into_iter().flatten().map(|of| (flow, of.packet)).collect();
-        self.outstanding -= packets.len();
+        let chain = self.flows.remove(&flow.key()).and_then(|known| known.outstanding);
+        let (mut packets, mut next) = (Vec::new(), chain.map(|chain| chain.oldest));
+        while let Some(place) = next {
+            let outstanding = self.outstanding.remove(place as usize);
+            if let Some(deadline) = outstanding.deadline {
+                self.later.remove(&(deadline, outstanding.serial, place));
+            }
+            packets.push((flow, outstanding.packet));
+            next = outstanding.next;
+        }
         packets
     }
 
@@ -263,15 +323,19 @@ impl<P: Copy> Sender<P> {
         now: Time,
         parameters: &TransportParameters,
     ) -> Option<(Repeat<P>, Option<Time>)> {
-        while let Some((flow, sequence)) = self.repeats.pop_front() {
-            let Some(known) = self.flows.get_mut(&flow) else { continue };
-            let Some(outstanding) = known.find(sequence) else { continue };
+        while let Some((serial, place)) = self.repeats.pop_front() {
+            if !self.is_outstanding(serial, place) {
+                continue;
+            }
+            let outstanding = &mut self.outstanding[place as usize];
+            let Some(known) = self.flows.get_mut(&outstanding.flow.key()) else { continue };
             outstanding.repeated = outstanding.repeated.saturating_add(1);
             let deadline = now + parameters.reliability.timeout_after(outstanding.repeated);
-            let (packet, sent) = (outstanding.packet, outstanding.sent);
+            let Outstanding { packet, flow, number, sent, .. } = *outstanding;
             (outstanding.deadline, outstanding.sent) = (Some(deadline), now);
             known.used = now;
-            self.later.insert((deadline, flow, sequence));
+            let sequence = Sequence { opening: known.opening, number };
+            self.later.insert((deadline, serial, place));
             return Some((Repeat { flow, sequence, packet, sent }, self.set_timer(deadline)));
         }
         None

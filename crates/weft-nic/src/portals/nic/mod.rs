@@ -38,6 +38,7 @@ use crate::overheads::watched;
 use crate::transport::{FlowId, FlowKind, Receiver, Sequence, TransportParameters, Verdict};
 use packet::Header;
 use serde::{Deserialize, Serialize};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use transmit::{Answer, Next, Piece, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
@@ -206,6 +207,10 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
         self.fabric.set_timer(at, PortalsTimer::Host(timer));
     }
 
+    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
+        self.fabric.set_timer_of(endpoint, at, PortalsTimer::Host(timer));
+    }
+
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.accept(&message, at);
         self.fabric.request_injection();
@@ -275,7 +280,9 @@ impl<H: Host> PortalsNic<H> {
             context.set_timer(done, PortalsTimer::Sent(token));
         }
         // Its flow has room for another.
-        context.request_injection();
+        if self.transmit.waiting() > 0 {
+            context.request_injection();
+        }
     }
 
     /// A packet of a message has been taken.
@@ -288,13 +295,12 @@ impl<H: Host> PortalsNic<H> {
     ) {
         let Packet { source: from, message: number, hops, .. } = *packet;
         // One that has been withdrawn, while its packets were on their way, is not announced any more.
-        let Some(incoming) = self.incoming.get_mut(&(from, number)) else { return };
-        incoming.missing -= packet.payload();
-        if incoming.missing > Bytes::ZERO {
+        let Entry::Occupied(mut announced) = self.incoming.entry((from, number)) else { return };
+        announced.get_mut().missing -= packet.payload();
+        if announced.get().missing > Bytes::ZERO {
             return;
         }
-        let MessageHeader { bytes, born, header, watch, interface } = incoming.header;
-        self.incoming.remove(&(from, number));
+        let MessageHeader { bytes, born, header, watch, interface } = announced.remove().header;
         let (noticed, in_mailbox) = (done + parameters.interface.receive_message, false);
         if watch {
             let (endpoint, source, message) = (context.endpoint(), from, number);

@@ -6,6 +6,7 @@ use crate::host::{Message, Primitive};
 use crate::overheads::watched::Watched;
 use crate::transport::{FlowId, FlowKind, Repeat, Sender, Sequence};
 use serde::{Deserialize, Serialize};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::{Addressing, HeaderBits, MulticastGroup, Packet, PacketLabel, Part};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -187,7 +188,7 @@ impl Transmit {
         parameters: &PortalsParameters,
         admits: impl Fn(PacketLabel, Part, u32) -> bool,
     ) -> Result<Next, Time> {
-        let ready = self.queue.iter().take_while(|outgoing| outgoing.posted <= now).count();
+        let ready = self.queue.partition_point(|outgoing| outgoing.posted <= now);
         let channels = ready.min(parameters.channels as usize);
         // Those behind are looked at where none of the first may go.
         let in_turn = (0..channels).map(|step| (self.turn as usize + step) % channels);
@@ -224,10 +225,10 @@ impl Transmit {
 
     /// A packet of a message has been acknowledged. Returns the message, where it was the last.
     pub fn settle(&mut self, piece: Piece) -> Option<Unacknowledged> {
-        let message = self.messages.get_mut(&piece.message)?;
-        message.missing -= Bytes::new(u64::from(piece.bytes));
-        let is_done = message.is_empty || message.missing == Bytes::ZERO;
-        is_done.then(|| self.messages.remove(&piece.message)).flatten()
+        let Entry::Occupied(mut message) = self.messages.entry(piece.message) else { return None };
+        message.get_mut().missing -= Bytes::new(u64::from(piece.bytes));
+        let is_done = message.get().is_empty || message.get().missing == Bytes::ZERO;
+        is_done.then(|| message.remove())
     }
 
     /// Gives a message up. `None`: it has been before.
