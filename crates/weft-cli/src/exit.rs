@@ -91,6 +91,11 @@ impl Failure {
         Failure::input(text.trim().strip_prefix("error: ").unwrap_or(text.trim()))
     }
 
+    /// The exit status and the message.
+    pub fn into_parts(self) -> (Status, String) {
+        (self.status, self.message)
+    }
+
     /// Nobody reads standard output any more.
     pub fn unread() -> Failure {
         Failure { status: Status::Done, message: String::new() }
