@@ -7,8 +7,8 @@
 //! ```
 //! One file per command under `command`; `exit` alone knows exit statuses; `output` alone writes to
 //! standard output, `standard_error` alone to standard error, but for memory that is refused
-//! (`refused_memory`); `closed` knows whether standard output was open. `called` keeps the output where another
-//! language calls the command in its own process.
+//! (`refused_memory`); `closed` knows whether standard output was open.
+//! `called` keeps the output where another language calls the command in its own process.
 
 mod called;
 mod closed;
@@ -26,7 +26,6 @@ mod value;
 use clap::Parser;
 use command::Command;
 use exit::{Failure, Status};
-use std::process::ExitCode;
 pub use weft_sim::experiment::Interrupt;
 
 /// A virtual HPC interconnect.
@@ -64,8 +63,8 @@ First steps:
 weft --help lists all commands; weft COMMAND --help says what each takes.
 ";
 
-/// The command: does what `words` say, the first of which is its own name.
-pub fn main(words: &[String]) -> ExitCode {
+/// The command: does what `words` say, the first of which is its own name; returns the exit status.
+pub fn main(words: &[String]) -> u8 {
     exit::report_panics();
     interrupt::survive_file_size_limit();
     // Known before the words are read, since a word that cannot be read is answered in JSON too. What
@@ -87,7 +86,7 @@ pub fn main(words: &[String]) -> ExitCode {
 pub struct Called {
     /// The exit status that the command would have.
     pub status: u8,
-    /// What it would have written to standard output.
+    /// The text that it would have written to standard output.
     pub output: String,
     /// The error, as the command words it; empty where there is none.
     pub message: String,

@@ -1,8 +1,8 @@
 //! Standard output: one JSON document, or text and aligned tables. A reader that goes away (`| head`)
 //! ends the command quietly.
 
-use crate::{called, closed};
 use crate::exit::Failure;
+use crate::{called, closed};
 use comfy_table::{CellAlignment, Table, presets};
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;

@@ -60,7 +60,8 @@ impl OutputFile<'_> {
 
 /// Writes a file so that nobody ever sees a part of it; into a device or a pipe as it comes.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::not_kept(format!("cannot write {}: {error}", path.display()));
+    let failed =
+        |error: std::io::Error| Failure::not_kept(format!("cannot write {}: {error}", path.display()));
     if path.exists() && !path.is_file() {
         return std::fs::write(path, bytes).map_err(failed);
     }

@@ -101,7 +101,8 @@ fn a_report_has_everything_and_runs_no_script() {
     let html = fs::read_to_string(&page).unwrap();
     assert!(!html.contains("<img") && !html.contains("<script"));
     assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;"));
-    for part in ["Key figures", "Slowest messages", "Hot links", "Critical path", "Assumed constants", "<svg"] {
+    for part in ["Key figures", "Slowest messages", "Hot links", "Critical path", "Assumed constants", "<svg"]
+    {
         assert!(html.contains(part), "{part}");
     }
     assert!(refused(&["report", &out, "-o", path]).contains("--force"));

@@ -56,9 +56,7 @@ impl Ranged for Scale {
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
         let share = match self {
             Scale::Linear(range) => (value - range.start) / (range.end - range.start),
-            Scale::Log(range) => {
-                (value.max(range.start) / range.start).ln() / (range.end / range.start).ln()
-            }
+            Scale::Log(range) => (value.max(range.start) / range.start).ln() / (range.end / range.start).ln(),
             Scale::Names(names) => value / names.len() as f64,
         };
         limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
@@ -133,13 +131,7 @@ mod tests {
     /// Catches an axis that leaves out a value, and one without extent.
     #[test]
     fn scales_hold_their_values() {
-        let axis = |log| Axis {
-            label: String::new(),
-            unit: "",
-            log,
-            from_zero: !log,
-            names: Vec::new(),
-        };
+        let axis = |log| Axis { label: String::new(), unit: "", log, from_zero: !log, names: Vec::new() };
         let log = Scale::of(&axis(true), [3.0, 450.0].into_iter());
         assert_eq!(log.range(), 1.0..1000.0);
         assert_eq!(log.map(&10.0, (0, 300)), 100);

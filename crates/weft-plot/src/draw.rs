@@ -10,7 +10,9 @@ use plotters::drawing::{DrawingArea, DrawingAreaErrorKind};
 use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
 use plotters::prelude::DrawingBackend;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{BLACK, Color, FontStyle, FontDesc, FontFamily, IntoTextStyle, RGBColor, TextStyle, WHITE};
+use plotters::style::{
+    BLACK, Color, FontDesc, FontFamily, FontStyle, IntoTextStyle, RGBColor, TextStyle, WHITE,
+};
 use weft_results::picture::{Axis, Cells, Content, Panel, Picture, Segments, Series};
 
 /// Width of a picture in its own units.
@@ -276,7 +278,10 @@ fn draw_legend<DB: DrawingBackend>(area: &Area<DB>, keys: &[Key], pen: Pen) -> D
     for key in keys {
         let (colour, stroke) = (series(key.colour), pen.width(20));
         let path = |from: i32, to: i32| {
-            PathElement::new(vec![(pen.size(8) + from, y), (pen.size(8) + to, y)], colour.stroke_width(stroke))
+            PathElement::new(
+                vec![(pen.size(8) + from, y), (pen.size(8) + to, y)],
+                colour.stroke_width(stroke),
+            )
         };
         match key.form {
             Form::Line => area.draw(&path(0, pen.size(20)))?,

@@ -23,7 +23,9 @@ pub(crate) const FONT: &str = "sans-serif";
 fn with_font() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        for (style, bytes) in [(FontStyle::Normal, notosans::REGULAR_TTF), (FontStyle::Bold, notosans::BOLD_TTF)] {
+        for (style, bytes) in
+            [(FontStyle::Normal, notosans::REGULAR_TTF), (FontStyle::Bold, notosans::BOLD_TTF)]
+        {
             // A font that cannot be read is found by the tests of this crate.
             let _ = register_font(FONT, style, bytes);
         }
@@ -78,7 +80,8 @@ fn smoothed(samples: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
         for x in 0..width {
             for channel in 0..3 {
                 let sample = |dy: u32, dx: u32| {
-                    let at = (y * SAMPLES + dy) as usize * stride + ((x * SAMPLES + dx) * 3 + channel) as usize;
+                    let at =
+                        (y * SAMPLES + dy) as usize * stride + ((x * SAMPLES + dx) * 3 + channel) as usize;
                     u32::from(samples[at])
                 };
                 let all = (0..SAMPLES).flat_map(|dy| (0..SAMPLES).map(move |dx| (dy, dx)));

@@ -3,7 +3,7 @@
 
 use crate::axis::number;
 use crate::image::{DrawError, svg};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use html_escape::encode_safe;
 use weft_results::report::{CriticalPath, HotLink, Report, SlowMessage};
 use weft_results::{ComparedRow, ComparedValue, Comparison};
 
@@ -20,27 +20,84 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 .facts th { font-weight: 600; white-space: nowrap; vertical-align: top; }
 .warning { border-left: 4px solid #d55e00; padding: .2rem .8rem; background: var(--soft); margin: .4rem 0; }
 figure { margin: 1.2rem 0; } figure svg { max-width: 100%; height: auto; background: #fff; }
-.soft { color: #888; font-size: 13px; } .bar { background: var(--ink); height: .8em; display: block; }
+.soft { color: #888; font-size: 13px; }
 ";
 
 /// Nothing may be loaded or run; styles are the page's own.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-fn page(title: &str, body: Markup) -> String {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body { (body) }
+/// A page while it is written: markup is of this file, all else is escaped.
+struct Page {
+    html: String,
+}
+
+/// A column of a table: its heading, and whether it has numbers.
+type Heading<'a> = (&'a str, bool);
+
+impl Page {
+    fn new(title: &str) -> Page {
+        let mut page = Page { html: String::new() };
+        page.markup("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">");
+        page.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"").markup(POLICY).markup("\">");
+        page.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>");
+        page.text(title).markup("</title><style>").markup(STYLE).markup("</style></head><body>\n");
+        page
+    }
+
+    /// Markup: a constant, so that no text of a result can come here.
+    fn markup(&mut self, markup: &'static str) -> &mut Page {
+        self.html += markup;
+        self
+    }
+
+    /// Text, escaped.
+    fn text(&mut self, text: &str) -> &mut Page {
+        self.html += &encode_safe(text);
+        self
+    }
+
+    fn heading(&mut self, text: &str) -> &mut Page {
+        self.markup("<h2>").text(text).markup("</h2>\n")
+    }
+
+    /// A remark in grey.
+    fn remark(&mut self, text: &str) -> &mut Page {
+        self.markup("<p class=\"soft\">").text(text).markup("</p>\n")
+    }
+
+    /// Names with their texts.
+    fn facts(&mut self, facts: &[(String, String)]) -> &mut Page {
+        self.markup("<table class=\"facts\">");
+        for (name, text) in facts {
+            self.markup("<tr><th>").text(name).markup("</th><td>").text(text).markup("</td></tr>\n");
         }
-    };
-    markup.into_string()
+        self.markup("</table>\n")
+    }
+
+    fn table(&mut self, headings: &[Heading<'_>], rows: impl Iterator<Item = Vec<String>>) -> &mut Page {
+        self.markup("<table><tr>");
+        for (heading, numbers) in headings {
+            self.markup(if *numbers { "<th class=\"number\">" } else { "<th>" })
+                .text(heading)
+                .markup("</th>");
+        }
+        self.markup("</tr>\n");
+        for row in rows {
+            self.markup("<tr>");
+            for (cell, (_, numbers)) in row.iter().zip(headings) {
+                self.markup(if *numbers { "<td class=\"number\">" } else { "<td>" })
+                    .text(cell)
+                    .markup("</td>");
+            }
+            self.markup("</tr>\n");
+        }
+        self.markup("</table>\n")
+    }
+
+    fn end(mut self) -> String {
+        self.markup("</body></html>\n");
+        self.html
+    }
 }
 
 /// The report of one result.
@@ -48,162 +105,142 @@ fn page(title: &str, body: Markup) -> String {
 /// # Errors
 /// A picture that cannot be drawn.
 pub fn report(report: &Report) -> Result<String, DrawError> {
-    let figures = report.pictures.iter().map(svg).collect::<Result<Vec<String>, _>>()?;
-    let body = html! {
-        h1 { (report.name) }
-        table.facts { @for (name, text) in &report.facts { tr { th { (name) } td { (text) } } } }
-        @for warning in &report.warnings { p.warning { (warning) } }
-        h2 { "Key figures" }
-        (totals(&report.totals))
-        @if !report.rows.1.is_empty() { (rows(&report.rows.0, &report.rows.1)) }
-        h2 { "Pictures" }
-        // Text in these is escaped where they are drawn.
-        @for figure in &figures { figure { (PreEscaped(figure)) } }
-        @if !report.not_drawn.is_empty() {
-            p.soft { "Not drawn, as the result lacks what they show:" }
-            ul.soft { @for line in &report.not_drawn { li { (line) } } }
-        }
-        h2 { "Slowest messages" }
-        @match &report.slowest {
-            Some(messages) => (slowest(messages)),
-            None => p.soft { "The table of messages was not written; " code { "--tables messages,flows,links,ranks" }
-                " writes it." },
-        }
-        h2 { "Hot links" }
-        @match &report.hot_links {
-            Some(links) => (hot_links(links)),
-            None => p.soft { "The table of links was not written; " code { "--tables links" } " writes it." },
-        }
-        h2 { "Critical path" }
-        @if report.critical_paths.is_empty() {
-            p.soft { "A result of " code { "weft run" } " has its own. " code { "weft report --explain" }
-                " runs a replay or a benchmark again to find it; traffic has none." }
-        }
-        @for path in &report.critical_paths { (critical_path(path)) }
-        h2 { "Assumed constants" }
-        table {
-            tr { th { "key" } th { "value" } th { "why" } }
-            @for constant in &report.assumed {
-                tr { td { code { (constant.key) } } td { (constant.value) } td { (constant.source) } }
-            }
-        }
+    let mut page = Page::new(&format!("weft: {}", report.name));
+    page.markup("<h1>").text(&report.name).markup("</h1>\n").facts(&report.facts);
+    for warning in &report.warnings {
+        page.markup("<p class=\"warning\">").text(warning).markup("</p>\n");
+    }
+    page.heading("Key figures").facts(&report.totals);
+    let (columns, rows) = &report.rows;
+    if !rows.is_empty() {
+        let names: Vec<String> = columns.iter().map(|column| column.replace('_', " ")).collect();
+        let headings: Vec<Heading<'_>> = names.iter().map(|name| (name.as_str(), true)).collect();
+        page.table(&headings, rows.iter().cloned());
+    }
+    page.heading("Pictures");
+    for picture in &report.pictures {
+        // Text in it is escaped where it is drawn.
+        page.markup("<figure>").html += &svg(picture)?;
+        page.markup("</figure>\n");
+    }
+    for line in &report.not_drawn {
+        page.remark(&format!("Not drawn: {line}"));
+    }
+    page.heading("Slowest messages");
+    match &report.slowest {
+        Some(messages) => slowest(&mut page, messages),
+        None => page
+            .remark("The table of messages was not written; --tables messages,flows,links,ranks writes it."),
     };
-    Ok(page(&format!("weft: {}", report.name), body))
-}
-
-fn totals(totals: &[(String, String)]) -> Markup {
-    html! {
-        table.facts { @for (name, value) in totals { tr { th { (name) } td.number { (value) } } } }
+    page.heading("Hot links");
+    match &report.hot_links {
+        Some(links) => hot_links(&mut page, links),
+        None => page.remark("The table of links was not written; --tables links writes it."),
+    };
+    page.heading("Critical path");
+    if report.critical_paths.is_empty() {
+        page.remark(
+            "A result of weft run has its own. weft report --explain runs a replay or a benchmark again to \
+             find it; traffic has none.",
+        );
     }
+    report.critical_paths.iter().for_each(|path| critical_path(&mut page, path));
+    page.heading("Assumed constants");
+    let constants =
+        report.assumed.iter().map(|one| vec![one.key.clone(), one.value.clone(), one.source.clone()]);
+    page.table(&[("key", false), ("value", false), ("why", false)], constants);
+    Ok(page.end())
 }
 
-fn rows(columns: &[String], rows: &[Vec<String>]) -> Markup {
-    html! {
-        table {
-            tr { @for column in columns { th { (column.replace('_', " ")) } } }
-            @for row in rows { tr { @for cell in row { td.number { (cell) } } } }
-        }
-    }
+fn us(time: f64) -> String {
+    format!("{time:.3}")
 }
 
-fn slowest(messages: &[SlowMessage]) -> Markup {
-    let longest = |message: &SlowMessage| {
+fn slowest<'a>(page: &'a mut Page, messages: &[SlowMessage]) -> &'a mut Page {
+    let pieces = |message: &SlowMessage| {
         let mut pieces = message.pieces.clone();
         pieces.sort_by(|a, b| b.0.total_cmp(&a.0));
         pieces.truncate(LONGEST_PIECES);
-        pieces
+        let piece =
+            |(time, what, place): &(f64, String, String)| format!("{} µs {what} at {place}", us(*time));
+        match pieces.as_slice() {
+            [] => "--breakdown of weft replay or run writes them".to_owned(),
+            pieces => pieces.iter().map(piece).collect::<Vec<_>>().join("; "),
+        }
     };
-    html! {
-        table {
-            tr { th { "run" } th { "from" } th { "to" } th.number { "bytes" } th.number { "posted (µs)" }
-                th.number { "time (µs)" } th { "longest pieces" } }
-            @for message in messages {
-                tr {
-                    td { (message.run) } td { (message.from) } td { (message.to) }
-                    td.number { (message.bytes) } td.number { (format!("{:.3}", message.posted_us)) }
-                    td.number { (format!("{:.3}", message.time_us)) }
-                    td {
-                        @for (time, what, place) in longest(message) {
-                            div { (format!("{time:.3} µs ")) (what) " at " (place) }
-                        }
-                        @if message.pieces.is_empty() { span.soft { "--breakdown of weft replay or run writes them" } }
-                    }
-                }
-            }
-        }
-    }
+    let row = |one: &SlowMessage| {
+        let (run, bytes) = (one.run.to_string(), one.bytes.to_string());
+        vec![run, one.from.clone(), one.to.clone(), bytes, us(one.posted_us), us(one.time_us), pieces(one)]
+    };
+    let headings = [
+        ("run", true),
+        ("from", false),
+        ("to", false),
+        ("bytes", true),
+        ("posted (µs)", true),
+        ("time (µs)", true),
+        ("longest pieces", false),
+    ];
+    page.table(&headings, messages.iter().map(row))
 }
 
-fn hot_links(links: &[HotLink]) -> Markup {
-    html! {
-        table {
-            tr { th { "run" } th { "link" } th { "class" } th.number { "busy" } th.number { "stalled (µs)" }
-                th.number { "paused (µs)" } th.number { "lost" } }
-            @for link in links {
-                tr {
-                    td { (link.run) } td { (link.link) } td { (link.class) }
-                    td.number { (format!("{:.1} %", link.utilization * 100.0)) }
-                    td.number { (format!("{:.3}", link.stall_us)) }
-                    td.number { (format!("{:.3}", link.paused_us)) } td.number { (link.lost) }
-                }
-            }
-        }
-    }
+fn hot_links<'a>(page: &'a mut Page, links: &[HotLink]) -> &'a mut Page {
+    let row = |link: &HotLink| {
+        let busy = format!("{:.1} %", link.utilization * 100.0);
+        let (stalled, paused, lost) = (us(link.stall_us), us(link.paused_us), link.lost.to_string());
+        vec![link.run.to_string(), link.link.clone(), link.class.clone(), busy, stalled, paused, lost]
+    };
+    let headings = [
+        ("run", true),
+        ("link", false),
+        ("class", false),
+        ("busy", true),
+        ("stalled (µs)", true),
+        ("paused (µs)", true),
+        ("lost", true),
+    ];
+    page.table(&headings, links.iter().map(row))
 }
 
-fn critical_path(path: &CriticalPath) -> Markup {
-    html! {
-        p { (path.of) }
-        table {
-            tr { th { "category" } th.number { "time (µs)" } th.number { "share" } th { "" } }
-            @for (category, time, share) in &path.categories {
-                tr {
-                    td { (category) } td.number { (format!("{time:.3}")) }
-                    td.number { (format!("{:.1} %", share * 100.0)) }
-                    td { span.bar style=(format!("width: {:.0}px", share * 300.0)) {} }
-                }
-            }
-        }
-    }
+fn critical_path(page: &mut Page, path: &CriticalPath) {
+    page.markup("<p>").text(&path.of).markup("</p>\n");
+    let row = |(category, time, share): &(String, f64, f64)| {
+        vec![category.clone(), us(*time), format!("{:.1} %", share * 100.0)]
+    };
+    let headings = [("category", false), ("time (µs)", true), ("share", true)];
+    page.table(&headings, path.categories.iter().map(row));
 }
 
 /// Results beside each other.
 pub fn comparison(comparison: &Comparison) -> String {
-    let body = html! {
-        h1 { "Comparison" }
-        p { "Changes are against " b { (comparison.results[0]) } ". An interval is one of 95 % over seeds; p is the "
-            "probability of so large a difference between equal means (Welch’s t-test), where both have several "
-            "seeds." }
-        table {
-            tr {
-                th { "case" } th { "quantity" }
-                @for (number, name) in comparison.results.iter().enumerate() {
-                    th.number { (name) }
-                    @if number > 0 { th.number { "change" } th.number { "p" } }
-                }
-            }
-            @for row in &comparison.rows { (compared(row)) }
-        }
-        @if !comparison.unmatched.is_empty() {
-            p.soft { "Cases that not all have: " (comparison.unmatched.join("; ")) }
-        }
-    };
-    page("weft: comparison", body)
-}
-
-fn compared(row: &ComparedRow) -> Markup {
-    html! {
-        tr {
-            td { (row.case) } td { (row.quantity) }
-            @for (number, value) in row.values.iter().enumerate() {
-                td.number { (value_text(value)) }
-                @if number > 0 {
-                    td.number { (change_text(value)) }
-                    td.number { @if is_significant(value) { b { (p_text(value)) } } @else { (p_text(value)) } }
-                }
-            }
+    let mut page = Page::new("weft: comparison");
+    page.markup("<h1>Comparison</h1>\n<p>Changes are against <b>").text(&comparison.results[0]).markup(
+        "</b>. An interval is one of 95 % over seeds; p is the probability of so large a difference between \
+         equal means (Welch’s t-test), where both have several seeds.</p>\n",
+    );
+    let mut headings: Vec<Heading<'_>> = vec![("case", false), ("quantity", false)];
+    for (number, name) in comparison.results.iter().enumerate() {
+        headings.push((name, true));
+        if number > 0 {
+            headings.extend([("change", true), ("p", true)]);
         }
     }
+    page.table(&headings, comparison.rows.iter().map(compared));
+    if !comparison.unmatched.is_empty() {
+        page.remark(&format!("Cases that not all have: {}", comparison.unmatched.join("; ")));
+    }
+    page.end()
+}
+
+fn compared(row: &ComparedRow) -> Vec<String> {
+    let mut cells = vec![row.case.clone(), row.quantity.clone()];
+    for (number, value) in row.values.iter().enumerate() {
+        cells.push(value_text(value));
+        if number > 0 {
+            cells.extend([change_text(value), p_text(value)]);
+        }
+    }
+    cells
 }
 
 /// A value with its interval.
@@ -227,10 +264,6 @@ pub fn p_text(value: &ComparedValue) -> String {
         Some(p) if p < 0.001 => "< 0.001".to_owned(),
         Some(p) => format!("{p:.3}"),
     }
-}
-
-fn is_significant(value: &ComparedValue) -> bool {
-    value.p.is_some_and(|p| p < 0.05)
 }
 
 #[cfg(test)]

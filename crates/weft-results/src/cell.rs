@@ -39,7 +39,14 @@ macro_rules! cell {
 cell!(Time, UInt64Array, DataType::UInt64, "ps", Time::as_ps, Time::from_ps);
 cell!(Span, UInt64Array, DataType::UInt64, "ps", Span::as_ps, Span::from_ps);
 cell!(Bytes, UInt64Array, DataType::UInt64, "bytes", Bytes::get, Bytes::new);
-cell!(BitRate, UInt64Array, DataType::UInt64, "bits_per_second", BitRate::bits_per_second, BitRate::from_bits_per_second);
+cell!(
+    BitRate,
+    UInt64Array,
+    DataType::UInt64,
+    "bits_per_second",
+    BitRate::bits_per_second,
+    BitRate::from_bits_per_second
+);
 cell!(EndpointId, UInt32Array, DataType::UInt32, "", |id| id.0, EndpointId);
 cell!(SwitchId, UInt32Array, DataType::UInt32, "", |id| id.0, SwitchId);
 cell!(PortId, UInt32Array, DataType::UInt32, "", |id| id.0, PortId);

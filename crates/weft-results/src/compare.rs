@@ -79,7 +79,8 @@ impl Comparison {
         }
         let (matched, unmatched): (Vec<String>, Vec<String>) = order.into_iter().partition(in_all);
         if matched.is_empty() {
-            let why = "it has no row in common with the others: the same sizes and loads are compared".to_owned();
+            let why =
+                "it has no row in common with the others: the same sizes and loads are compared".to_owned();
             return Err(ResultsError::NothingToDraw { directory: results[0].directory.clone(), why });
         }
         let mut rows = Vec::new();
@@ -88,7 +89,8 @@ impl Comparison {
             for quantity in measured(same[0]) {
                 let samples: Vec<Sample> = same.iter().filter_map(|row| sample(row, &quantity)).collect();
                 if samples.len() == results.len() {
-                    let values = samples.iter().enumerate().map(|(n, sample)| compared(n, sample, &samples[0]));
+                    let values =
+                        samples.iter().enumerate().map(|(n, sample)| compared(n, sample, &samples[0]));
                     rows.push(ComparedRow { case: case.clone(), quantity, values: values.collect() });
                 }
             }
@@ -117,7 +119,10 @@ fn case_of(row: &Value) -> String {
 fn measured(row: &Value) -> Vec<String> {
     let fields = row.as_object().into_iter().flatten();
     let is_measured = |name: &str| MEASURED.iter().any(|end| name.ends_with(end)) && !ASKED.contains(&name);
-    fields.filter(|(name, value)| value.is_number() && is_measured(name)).map(|(name, _)| name.clone()).collect()
+    fields
+        .filter(|(name, value)| value.is_number() && is_measured(name))
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 fn sample(row: &Value, quantity: &str) -> Option<Sample> {
@@ -166,8 +171,8 @@ mod tests {
     use super::*;
 
     /// Two samples of five with standard deviations of 1 and 2 and means that differ by 3: t = 3, and
-    /// Welch's formula gives 25/4.25 = 5.882 degrees of freedom. The t distribution has its values of p = 0.05
-    /// and 0.02 at 2.457 and 3.165 there, so p lies between, at 0.0244.
+    /// Welch's formula gives 25/4.25 = 5.882 degrees of freedom. The t distribution has p = 0.05 at 2.457 and
+    /// p = 0.02 at 3.165 there, so that p lies between.
     #[test]
     fn welch_is_that_of_the_textbook() {
         let half = |deviation: f64| 2.776_445 * deviation / 5f64.sqrt();

@@ -79,8 +79,8 @@ pub enum ResultsError {
     },
     /// A table of another version of weft.
     #[error(
-        "{} has version {found} of its table, and this weft reads version {wanted}; run the command again, or \
-         read it with Polars or DuckDB",
+        "{} has version {found} of its table, and this weft reads version {wanted}; run the command \
+         again, or read it with Polars or DuckDB",
         path.display()
     )]
     TableVersion {

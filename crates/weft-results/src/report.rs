@@ -25,7 +25,7 @@ pub struct Report {
     pub facts: Vec<(String, String)>,
     /// The virtual totals that are not 0.
     pub totals: Vec<(String, String)>,
-    /// What to be careful about.
+    /// Reasons to be careful.
     pub warnings: Vec<String>,
     /// The measured rows: names of columns, and cells.
     pub rows: (Vec<String>, Vec<Vec<String>>),
@@ -52,13 +52,13 @@ pub struct SlowMessage {
     pub from: String,
     /// The receiver.
     pub to: String,
-    /// Its size.
+    /// The size.
     pub bytes: u64,
-    /// When it was posted.
+    /// The time at which it was posted.
     pub posted_us: f64,
     /// From post to delivery.
     pub time_us: f64,
-    /// Its pieces in the order of time: a time in µs, the activity, the place.
+    /// The pieces in the order of time: a time in µs, the activity, the place.
     pub pieces: Vec<(f64, String, String)>,
 }
 
@@ -131,7 +131,8 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
     let performance = result.performance();
     let mut facts = vec![("machine".to_owned(), result.machine().to_owned())];
     let mut fact = |name: &str, text: String| facts.push((name.to_owned(), text));
-    let sets: Vec<&str> = request["machine"]["sets"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let sets: Vec<&str> =
+        request["machine"]["sets"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !sets.is_empty() {
         fact("changed values", sets.join(", "));
     }
@@ -278,8 +279,13 @@ fn hot_links(result: &StoredResult) -> Result<Vec<HotLink>, ResultsError> {
             Some(endpoint) => format!("endpoint {endpoint}"),
             None => format!("switch {} port {}", switch.unwrap_or(0), port.unwrap_or(0)),
         };
-        let from = end(row.from_endpoint.map(|id| id.0), row.from_switch.map(|id| id.0), row.from_port.map(|id| id.0));
-        let to = end(row.to_endpoint.map(|id| id.0), row.to_switch.map(|id| id.0), row.to_port.map(|id| id.0));
+        let from = end(
+            row.from_endpoint.map(|id| id.0),
+            row.from_switch.map(|id| id.0),
+            row.from_port.map(|id| id.0),
+        );
+        let to =
+            end(row.to_endpoint.map(|id| id.0), row.to_switch.map(|id| id.0), row.to_port.map(|id| id.0));
         let us = |span: weft_units::Span| span.as_ps() as f64 / PS_PER_US;
         hot.push(HotLink {
             run: row.run,

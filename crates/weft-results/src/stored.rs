@@ -26,7 +26,7 @@ pub struct RunOf<'a> {
     pub run: u32,
     /// The row: what was measured. Seeds share one.
     pub row: &'a Value,
-    /// How many seeds the row has, and which of them this is, from 0 on.
+    /// The number of seeds of the row, and which of them this is, from 0 on.
     pub seed: (u32, u32),
 }
 
@@ -45,7 +45,8 @@ impl StoredResult {
     /// The directory's own name, for legends.
     pub fn name(&self) -> String {
         let path = self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone());
-        path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+        path.file_name()
+            .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
     }
 
     /// `performance.json`; `None` where it was left out of a copy.

@@ -27,7 +27,7 @@ struct Finding {
     what: String,
     /// Whether it is there.
     found: bool,
-    /// Its place, or what the search said.
+    /// The place, or the answer of the search.
     detail: String,
     /// The command that mends it; empty where nothing is to be mended.
     mend: String,
@@ -70,7 +70,7 @@ fn simulator() -> Vec<Finding> {
     vec![found("all", "simulator", detail)]
 }
 
-/// What ranks of `weft run` load, and an MPI to build programs with.
+/// The libraries that ranks of `weft run` load, and an MPI to build programs with.
 fn libraries() -> Vec<Finding> {
     let mut findings = Vec::new();
     match Libraries::find() {
@@ -78,7 +78,8 @@ fn libraries() -> Vec<Finding> {
             findings.push(found("run", "library of ranks", libraries.client.display().to_string()));
             let folder = libraries.provider_folder.display().to_string();
             findings.push(found("run", "libfabric provider", folder));
-            let calls = libraries.calls.map(|calls| found("run", "names of MPI calls", calls.display().to_string()));
+            let calls =
+                libraries.calls.map(|calls| found("run", "names of MPI calls", calls.display().to_string()));
             let none = || Finding {
                 optional: true,
                 ..missing("run", "names of MPI calls", "cargo build --workspace")

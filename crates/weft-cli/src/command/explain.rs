@@ -96,12 +96,9 @@ pub fn explained_again(
     let interrupt = on_ctrl_c()?;
     let bar = Bar::new(quiet);
     let control = Control { interrupt: &interrupt, progress: &bar };
-    let options =
-        explain::ExplainOptions { last: None, threads, region: None, size: None, top: DEFAULT_TOP };
+    let options = explain::ExplainOptions { last: None, threads, region: None, size: None, top: DEFAULT_TOP };
     let explained = explain::run(&request, &manifest, options, control)?;
-    let value = |run: &Explained| {
-        serde_json::to_value(run).map_err(|error| Failure::bug(error.to_string()))
-    };
+    let value = |run: &Explained| serde_json::to_value(run).map_err(|error| Failure::bug(error.to_string()));
     explained.map(|runs| runs.iter().map(value).collect()).transpose()
 }
 

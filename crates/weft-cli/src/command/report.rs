@@ -58,7 +58,11 @@ impl ReportOptions {
             output::document(&document)?;
         } else {
             let warnings: String = report.warnings.iter().map(|warning| format!("  {warning}\n")).collect();
-            output::text(&format!("{}: {} pictures\n{warnings}", self.output.display(), report.pictures.len()))?;
+            output::text(&format!(
+                "{}: {} pictures\n{warnings}",
+                self.output.display(),
+                report.pictures.len()
+            ))?;
         }
         Ok(Status::Done)
     }

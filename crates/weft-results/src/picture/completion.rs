@@ -32,7 +32,12 @@ pub(super) fn distribution(shown: Shown<'_>) -> Result<Panel, ResultsError> {
     for run in few(shown)? {
         let mut all: Vec<u64> = times(&run)?.into_values().flatten().collect();
         all.sort_unstable();
-        lines.push(Series { points: shares(&all), label: run.label, colour: lines.len(), ..Series::default() });
+        lines.push(Series {
+            points: shares(&all),
+            label: run.label,
+            colour: lines.len(),
+            ..Series::default()
+        });
     }
     Ok(Panel {
         title: String::new(),
@@ -119,7 +124,10 @@ mod tests {
     #[test]
     fn quantiles_are_times_that_were_measured() {
         let times: Vec<u64> = (1..=100).collect();
-        assert_eq!([0.0, 0.005, 0.5, 0.99, 1.0].map(|share| quantile(&times, share)), [1., 1., 50., 99., 100.]);
+        assert_eq!(
+            [0.0, 0.005, 0.5, 0.99, 1.0].map(|share| quantile(&times, share)),
+            [1., 1., 50., 99., 100.]
+        );
         let shares = shares(&[3_000_000]);
         assert_eq!((shares.first(), shares.last()), (Some(&[3.0, 0.0]), Some(&[3.0, 1.0])));
     }

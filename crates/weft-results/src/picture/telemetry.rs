@@ -111,8 +111,7 @@ fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result
 
 /// The mean fill of the fullest ports, and of all others, on top of each other.
 pub(super) fn stacked(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
-    let Fill { intervals, queues, others } =
-        fill(shown, MAX_SERIES - 1, |row| row.mean_held_bytes.get())?;
+    let Fill { intervals, queues, others } = fill(shown, MAX_SERIES - 1, |row| row.mean_held_bytes.get())?;
     let of = |(colour, (label, values)): (usize, (String, Vec<f64>))| {
         let points = intervals.points(&values);
         Series { label, points, colour, ..Series::default() }
