@@ -5,8 +5,10 @@ use plotters::coord::types::RangedCoordf64;
 use std::ops::Range;
 use weft_results::picture::Axis;
 
-/// Decades of a logarithmic axis at least.
-const LEAST_RATIO: f64 = 10.0;
+/// The least ratio of the ends of a logarithmic axis.
+const LEAST_RATIO: f64 = 2.0;
+/// Numbers in each decade at which a logarithmic axis may begin and end.
+const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
 
 /// The coordinates of an axis.
 #[derive(Clone)]
@@ -32,9 +34,11 @@ impl Scale {
             (low, high) = if axis.log { (1.0, LEAST_RATIO) } else { (0.0, 1.0) };
         }
         if axis.log {
-            // Whole decades, so that the axis begins and ends with a number.
-            let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
-            return Scale::Log(low..high.max(low * LEAST_RATIO));
+            // Round numbers, so that the axis begins and ends with one.
+            let low = round_numbers(low, low).rev().find(|round| *round <= low).unwrap_or(low);
+            let high = high.max(low * LEAST_RATIO);
+            let high = round_numbers(high, high).find(|round| *round >= high).unwrap_or(high);
+            return Scale::Log(low..high);
         }
         if axis.from_zero {
             low = low.min(0.0);
@@ -66,12 +70,14 @@ impl Ranged for Scale {
         match self {
             Scale::Linear(range) => RangedCoordf64::from(range.clone()).key_points(hint.max_num_points()),
             Scale::Log(range) => {
-                let decades = (range.end / range.start).log10().round() as i32;
-                let fine = if decades <= 2 { [1.0, 2.0, 5.0].as_slice() } else { &[1.0] };
-                let step = (decades / 8 + 1) as usize;
-                let each = (0..=decades).step_by(step);
-                let points = each.flat_map(|n| fine.iter().map(move |f| f * 10f64.powi(n)));
-                points.map(|factor| factor * range.start).filter(|v| *v <= range.end * 1.000_001).collect()
+                let decades = (range.end / range.start).log10();
+                let all = round_numbers(range.start, range.end);
+                let within = all.filter(|v| (range.start * 0.999..=range.end * 1.001).contains(v));
+                if decades <= 3.0 {
+                    return within.collect();
+                }
+                let every = (decades / 8.0) as i32 + 1;
+                within.filter(|v| is_decade(*v) && v.log10().round() as i32 % every == 0).collect()
             }
             Scale::Names(names) => {
                 let step = names.len().div_ceil(hint.max_num_points().max(1)).max(1);
@@ -96,6 +102,16 @@ impl ValueFormatter<f64> for Scale {
             Scale::Log(_) => number(*value, *value),
         }
     }
+}
+
+/// Round numbers from the decade of `low` to that of `high`, ascending.
+fn round_numbers(low: f64, high: f64) -> impl DoubleEndedIterator<Item = f64> {
+    let decades = low.log10().floor() as i32..=high.log10().floor() as i32 + 1;
+    decades.flat_map(|decade| ROUND.map(|digit| digit * 10f64.powi(decade)))
+}
+
+fn is_decade(value: f64) -> bool {
+    (value.log10() - value.log10().round()).abs() < 1e-9
 }
 
 /// A number with the digits that tell it from one that lies `step` away.
@@ -133,8 +149,9 @@ mod tests {
     fn scales_hold_their_values() {
         let axis = |log| Axis { label: String::new(), unit: "", log, from_zero: !log, names: Vec::new() };
         let log = Scale::of(&axis(true), [3.0, 450.0].into_iter());
-        assert_eq!(log.range(), 1.0..1000.0);
-        assert_eq!(log.map(&10.0, (0, 300)), 100);
+        assert_eq!(log.range(), 2.0..500.0);
+        assert_eq!(Scale::Log(1.0..1000.0).map(&10.0, (0, 300)), 100);
+        assert_eq!(Scale::of(&axis(true), [20.0, 20.0].into_iter()).range(), 20.0..50.0);
         let flat = Scale::of(&axis(false), [0.0, 0.0].into_iter()).range();
         assert!(flat.end > flat.start);
         assert!(Scale::of(&axis(true), std::iter::empty()).range().start > 0.0);

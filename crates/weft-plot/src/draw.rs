@@ -165,6 +165,12 @@ fn scales(panel: &Panel) -> (Scale, Scale) {
         Content::Cells(cells) => xs.extend(&cells.edges),
     }
     let of = |axis: &Axis, values: Vec<f64>| Scale::of(axis, values.into_iter());
+    // Cells fill their panel.
+    if let (Content::Cells(cells), true) = (&panel.content, panel.x.names.is_empty())
+        && let (Some(first), Some(last)) = (cells.edges.first(), cells.edges.last())
+    {
+        return (Scale::Linear(*first..*last), of(&panel.y, ys));
+    }
     (of(&panel.x, xs), of(&panel.y, ys))
 }
 

@@ -6,7 +6,7 @@ use crate::tables::{FlowRow, MessageRow, Table};
 use std::collections::BTreeMap;
 
 /// Messages in a timeline: more are one dark surface.
-const MAX_MESSAGES: usize = 5_000;
+const MAX_MESSAGES: usize = 1_000;
 /// Rows and columns of a matrix: more ranks are put together.
 const MAX_SIDE: usize = 64;
 const PS_PER_US: f64 = 1e6;
@@ -48,7 +48,7 @@ pub(super) fn timeline(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let content = classes.into_iter().map(|(label, segments)| Segments { label, segments }).collect();
     Ok(Panel {
         title: shown.label.clone(),
-        x: Axis::new(format!("time{cut}"), "µs"),
+        x: Axis { from_zero: false, ..Axis::new(format!("time{cut}"), "µs") },
         y: Axis::names(what, (0..=last).map(|number| number.to_string()).collect()),
         content: Content::Segments(content),
     })

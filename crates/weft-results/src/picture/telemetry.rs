@@ -8,6 +8,8 @@ use crate::error::ResultsError;
 use crate::tables::{QueueRow, RateRow};
 use std::collections::BTreeMap;
 
+/// Ports that are told apart in a stack; the grey of the next colour is that of all others.
+const STACKED: usize = 6;
 /// Intervals in a picture, at most.
 const MAX_INTERVALS: u64 = 400;
 /// Queues in a heat map, at most.
@@ -111,8 +113,10 @@ fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result
 
 /// The mean fill of the fullest ports, and of all others, on top of each other.
 pub(super) fn stacked(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
-    let Fill { intervals, queues, others } = fill(shown, MAX_SERIES - 1, |row| row.mean_held_bytes.get())?;
-    let of = |(colour, (label, values)): (usize, (String, Vec<f64>))| {
+    let Fill { intervals, queues, others } = fill(shown, STACKED, |row| row.mean_held_bytes.get())?;
+    let fullest = queues.len();
+    let of = |(number, (label, values)): (usize, (String, Vec<f64>))| {
+        let colour = if number < fullest { number } else { STACKED };
         let points = intervals.points(&values);
         Series { label, points, colour, ..Series::default() }
     };
