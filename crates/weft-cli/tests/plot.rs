@@ -44,7 +44,7 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
         ("queue-heat-map", "most held (KiB)", Some("--telemetry 10us")),
         ("rates", "rate (Gb/s)", Some("--telemetry 10us")),
         ("link-utilization", "time in which the link was sending (%)", Some("--tables links")),
-        ("timeline", "time (µs)", Some("--tables messages")),
+        ("timeline", "time", Some("--tables messages")),
         ("communication-matrix", "bytes (KiB)", Some("--tables messages")),
     ] {
         let (svg, png) = (at(&format!("{kind}.svg")), at(&format!("{kind}.png")));

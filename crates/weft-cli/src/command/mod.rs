@@ -46,7 +46,7 @@ pub enum Command {
     /// Draw results as SVG or PNG: load curves, distributions, queues, rates, links, ranks
     Plot(plot::PlotOptions),
     /// Write a result as one HTML page: figures, pictures, slow messages, hot links, assumed constants
-    Report(report::ReportOptions),
+    Report(report::ReportPageOptions),
     /// Compare results row by row, with the significance of differences over seeds
     Compare(compare::CompareOptions),
     /// Compare simulated values with published measurements, row by row

@@ -2,7 +2,7 @@
 
 use super::explain::explained_again;
 use crate::exit::{Failure, Status};
-use crate::options::{ReportOptions as FormOptions, ThreadOptions};
+use crate::options::{ReportOptions, ThreadOptions};
 use crate::output;
 use crate::place::{OutputFile, write_whole};
 use clap::{Args, ValueHint};
@@ -12,7 +12,7 @@ use weft_results::report::Report;
 
 /// Options of `weft report`.
 #[derive(Args)]
-pub struct ReportOptions {
+pub struct ReportPageOptions {
     /// A directory that weft wrote with -o
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
@@ -33,10 +33,10 @@ pub struct ReportOptions {
     threads: ThreadOptions,
 
     #[command(flatten)]
-    report: FormOptions,
+    report: ReportOptions,
 }
 
-impl ReportOptions {
+impl ReportPageOptions {
     /// Writes it.
     pub fn run(self) -> Result<Status, Failure> {
         let result = StoredResult::open(&self.directory)?;
