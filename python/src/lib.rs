@@ -1,7 +1,7 @@
 //! The native part of `import weft`: the command, called in the process of Python.
 //!
 //! ```text
-//!  weft.traffic(…) ──words──► call ──► weft_cli::call in its own thread, without the interpreter's lock
+//!  weft.traffic(…) ──words──► call ──► weft_cli::call in its own thread, without Python's lock
 //!                                 ◄── exit status, JSON, message
 //! ```
 //! Words are the interface, as for the shell. So Python takes the options of the command, and an error has its

@@ -17,7 +17,7 @@ pub struct PlotOptions {
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
     directories: Vec<PathBuf>,
 
-    /// The picture; by default a load curve of several loads, else the utilization of links
+    /// The picture; by default a load curve of several loads, else queues with telemetry, else links
     #[arg(long, value_name = "KIND", value_parser = str::parse::<PictureKind>)]
     what: Option<PictureKind>,
 
