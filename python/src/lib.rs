@@ -4,8 +4,8 @@
 //!  weft.traffic(…) ──words──► call ──► weft_cli::call in its own thread, without Python's lock
 //!                                 ◄── exit status, JSON, message
 //! ```
-//! Words are the interface, as for the shell. So Python takes the options of the command, and an error has its
-//! text.
+//! Words are the interface, as for the shell. So Python takes the options of the command, and an
+//! error has its text.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
