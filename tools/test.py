@@ -146,6 +146,7 @@ LONG = [
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
     Check("deadlock", [sys.executable, "tests/deadlock/run.py", "--weft", WEFT, "--seconds", "120"]),
     Check("effects of values", [sys.executable, "tests/values/run.py", "--weft", WEFT]),
+    Check("import weft", [sys.executable, "tests/python/run.py"]),
     Check("MPICH's tests", [sys.executable, "tests/mpich/run.py"]),
     Check("demo", ["make", "--no-print-directory", "demo"]),
 ]

@@ -4,7 +4,6 @@ use crate::output;
 use crate::standard_error::say;
 use clap::error::ErrorKind;
 use std::io::IsTerminal;
-use std::process::ExitCode;
 use weft_host::ExecuteError;
 use weft_host::record::RecordError;
 use weft_results::{Ending, ResultsError};
@@ -91,6 +90,11 @@ impl Failure {
         Failure::input(text.trim().strip_prefix("error: ").unwrap_or(text.trim()))
     }
 
+    /// The exit status and the message.
+    pub fn into_parts(self) -> (Status, String) {
+        (self.status, self.message)
+    }
+
     /// Nobody reads standard output any more.
     pub fn unread() -> Failure {
         Failure { status: Status::Done, message: String::new() }
@@ -142,7 +146,7 @@ impl From<ExperimentError> for Failure {
 
 /// Ends the command: a failure goes to standard error and, with `--json`, as a document to standard
 /// output.
-pub fn end(outcome: Result<Status, Failure>, json: bool) -> ExitCode {
+pub fn end(outcome: Result<Status, Failure>, json: bool) -> u8 {
     let status = match outcome {
         Ok(status) => status,
         Err(Failure { status: Status::Done, .. }) => Status::Done,
@@ -156,7 +160,7 @@ pub fn end(outcome: Result<Status, Failure>, json: bool) -> ExitCode {
             status
         }
     };
-    ExitCode::from(status.code())
+    status.code()
 }
 
 /// `weft:` before an error: in red on a terminal, unless NO_COLOR is set, as no-color.org has it.

@@ -2,12 +2,16 @@
 //! next virtual epoch, or ends the process where nothing has been simulated yet; the second ends the process.
 //! Under `nohup` SIGHUP stays ignored.
 
+use crate::called;
 use crate::exit::Failure;
 use crate::standard_error::say;
 use weft_sim::experiment::Interrupt;
 
 /// From here on Ctrl-C asks for an end through what is returned.
 pub fn on_ctrl_c() -> Result<Interrupt, Failure> {
+    if let Some(interrupt) = called::interrupt() {
+        return Ok(interrupt);
+    }
     let interrupt = Interrupt::default();
     let outlives_terminal = hangup_is_ignored();
     let asked = interrupt.clone();

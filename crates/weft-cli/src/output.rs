@@ -1,8 +1,8 @@
 //! Standard output: one JSON document, or text and aligned tables. A reader that goes away (`| head`)
 //! ends the command quietly.
 
-use crate::closed;
 use crate::exit::Failure;
+use crate::{called, closed};
 use comfy_table::{CellAlignment, Table, presets};
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
@@ -17,6 +17,9 @@ const NARROWEST: usize = 20;
 /// Writes text. On a terminal, lines that are too long for it are broken between words; elsewhere, and in
 /// files, lines stay whole.
 pub fn text(text: &str) -> Result<(), Failure> {
+    if called::keep(text.as_bytes()) {
+        return Ok(());
+    }
     let broken = terminal_width().map(|width| broken(text, width));
     write(|out| out.write_all(broken.as_deref().unwrap_or(text).as_bytes()))
 }
@@ -57,6 +60,9 @@ fn broken(text: &str, width: usize) -> String {
 pub fn document(document: &impl Serialize) -> Result<(), Failure> {
     let mut json = serde_json::to_vec_pretty(document).map_err(|error| Failure::bug(error.to_string()))?;
     json.push(b'\n');
+    if called::keep(&json) {
+        return Ok(());
+    }
     write(|out| out.write_all(&json))
 }
 

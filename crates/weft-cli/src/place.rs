@@ -1,6 +1,7 @@
 //! Where files lie: whether two names are of one file, and what an output must not take the place of.
 
 use crate::exit::Failure;
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +56,25 @@ impl OutputFile<'_> {
             path.display()
         )))
     }
+}
+
+/// Writes a file so that nobody ever sees a part of it; into a device or a pipe as it comes.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed =
+        |error: std::io::Error| Failure::not_kept(format!("cannot write {}: {error}", path.display()));
+    if path.exists() && !path.is_file() {
+        return std::fs::write(path, bytes).map_err(failed);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// The permissions that a file has which is made without more ado; the user's mask takes from them.
+fn readable() -> std::fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
 /// Whether both are there and are one file, by whatever names.

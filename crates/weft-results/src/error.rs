@@ -61,6 +61,44 @@ pub enum ResultsError {
         .0.display()
     )]
     NotAResult(PathBuf),
+    /// A run writes into the directory, and nothing of it is whole yet.
+    #[error(
+        "{} is still being written: its tables and run.json appear when the run ends; wait for it",
+        .0.display()
+    )]
+    StillWritten(PathBuf),
+    /// A result lacks the table that a picture or a report is drawn of.
+    #[error("{} has no table {table}; run the command again with {mend}", directory.display())]
+    NoTable {
+        /// The result.
+        directory: PathBuf,
+        /// The table.
+        table: &'static str,
+        /// The options that write it.
+        mend: &'static str,
+    },
+    /// A table of another version of weft.
+    #[error(
+        "{} has version {found} of its table, and this weft reads version {wanted}; run the command \
+         again, or read it with Polars or DuckDB",
+        path.display()
+    )]
+    TableVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version that it says.
+        found: String,
+        /// The version that is read.
+        wanted: u32,
+    },
+    /// A result has nothing of what is to be drawn.
+    #[error("{}: nothing to draw: {why}", directory.display())]
+    NothingToDraw {
+        /// The result.
+        directory: PathBuf,
+        /// The reason, and the mend.
+        why: String,
+    },
     /// There is nothing to continue from.
     #[error(
         "{} holds no saved state to resume; runs save it with --save-every, such as --save-every 100us",

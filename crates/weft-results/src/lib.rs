@@ -16,12 +16,16 @@
 //! | `manifest` | `run.json` and `performance.json` |
 //! | `digest` | whether two results are the same |
 //! | `ending` | how a run ended |
+//! | `stored` | a finished result that is read: manifest, rows of tables |
+//! | `compare`, `report` | results beside each other; a result in one page |
+//! | `picture` | what is drawn of results |
 //! | `wall_clock`, `memory` | wall time and memory, for `performance.json` only |
 //!
 //! What was asked for, and what is explained of a run, are of types that only who runs experiments knows:
 //! here they are anything that serializes.
 
 mod cell;
+mod compare;
 mod digest;
 mod directory;
 mod ending;
@@ -30,13 +34,17 @@ mod lock;
 mod manifest;
 mod memory;
 mod open_tables;
+pub mod picture;
 mod previous;
+pub mod report;
 mod row;
+mod stored;
 mod table;
 mod tables;
 mod wall_clock;
 
 pub use cell::Cell;
+pub use compare::{ComparedRow, ComparedValue, Comparison};
 pub use digest::{Digest, digest, file_digest};
 pub use directory::{Existing, ResultsWriter, StoredRequest, check_files, read_manifest, read_request};
 pub use ending::{Conclusion, Ending};
@@ -44,6 +52,7 @@ pub use error::ResultsError;
 pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
 pub use memory::{AvailableMemory, MemoryLimit, available_memory, peak_memory};
 pub use row::{Column, Row};
+pub use stored::{RunOf, StoredResult};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
 pub use tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table};
 pub use wall_clock::{Beginning, Stopwatch, date};

@@ -44,6 +44,11 @@ pub trait Row: Clone + Serialize + DeserializeOwned {
     fn columns() -> Vec<Column>;
     /// The rows as columns.
     fn arrays(rows: &[Self]) -> Vec<ArrayRef>;
+    /// The rows of a part of a file.
+    ///
+    /// # Errors
+    /// The name of a column that is missing, is of another type or lacks a value.
+    fn rows(batch: &RecordBatch) -> Result<Vec<Self>, &'static str>;
     /// Rows of a file ascend in this: run, time, entity, sequence.
     fn order(&self) -> (u32, Time, u64, u64);
 
@@ -86,6 +91,18 @@ macro_rules! row {
                 vec![$(<$type as $crate::cell::Cell>::column(
                     rows.iter().map(|row| Some(row.$field.clone()))
                 )),+]
+            }
+
+            fn rows(batch: &arrow_array::RecordBatch) -> Result<Vec<Self>, &'static str> {
+                $(let $field = batch.column_by_name(stringify!($field)).ok_or(stringify!($field))?;)+
+                (0..batch.num_rows())
+                    .map(|row| {
+                        Ok($row {
+                            $($field: <$type as $crate::cell::Cell>::read($field, row)
+                                .ok_or(stringify!($field))?,)+
+                        })
+                    })
+                    .collect()
             }
 
             fn order(&self) -> (u32, weft_units::Time, u64, u64) {

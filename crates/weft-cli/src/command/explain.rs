@@ -9,7 +9,7 @@ use crate::progress::Bar;
 use crate::standard_error::say;
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weft_results::Ending;
 use weft_sim::experiment::explain::{self, DEFAULT_TOP, Explained};
 use weft_sim::experiment::path::CategoryRow;
@@ -82,6 +82,24 @@ impl ExplainOptions {
         }
         Ok(Status::Done)
     }
+}
+
+/// The explanation of a whole result, run again; `None`: the user interrupted it.
+pub fn explained_again(
+    directory: &Path,
+    threads: u32,
+    quiet: bool,
+) -> Result<Option<Vec<serde_json::Value>>, Failure> {
+    let mut request = read_request(directory)?;
+    let manifest = read_manifest(directory)?;
+    request.traces_mut().iter_mut().try_for_each(check_trace)?;
+    let interrupt = on_ctrl_c()?;
+    let bar = Bar::new(quiet);
+    let control = Control { interrupt: &interrupt, progress: &bar };
+    let options = explain::ExplainOptions { last: None, threads, region: None, size: None, top: DEFAULT_TOP };
+    let explained = explain::run(&request, &manifest, options, control)?;
+    let value = |run: &Explained| serde_json::to_value(run).map_err(|error| Failure::bug(error.to_string()));
+    explained.map(|runs| runs.iter().map(value).collect()).transpose()
 }
 
 /// The remark above the explanation of a run that did not come to its end.

@@ -1,13 +1,17 @@
 //! The commands, one file each.
 
 mod breakdown;
+mod compare;
+mod doctor;
 mod explain;
 mod machine;
 mod osu;
 mod pages;
+mod plot;
 mod record;
 mod region;
 mod replay;
+mod report;
 mod rerun;
 mod run;
 mod simulation;
@@ -39,10 +43,18 @@ pub enum Command {
     Replay(replay::ReplayOptions),
     /// Explain where the time of a program went: its critical path, split exactly
     Explain(explain::ExplainOptions),
+    /// Draw results as SVG or PNG: load curves, distributions, queues, rates, links, ranks
+    Plot(plot::PlotOptions),
+    /// Write a result as one HTML page: figures, pictures, slow messages, hot links, assumed constants
+    Report(report::ReportPageOptions),
+    /// Compare results row by row, with the significance of differences over seeds
+    Compare(compare::CompareOptions),
     /// Compare simulated values with published measurements, row by row
     Validate(validate::ValidateOptions),
     /// Run a result directory's command again and compare the results, or resume an interrupted run
     Rerun(rerun::RerunOptions),
+    /// Say what is installed and what is missing for weft run and weft record, with the mend
+    Doctor(doctor::DoctorOptions),
     /// Write manual pages and shell completions below a folder, as `make install` does
     #[command(hide = true)]
     Pages(pages::PagesOptions),
@@ -60,6 +72,10 @@ impl Command {
             Command::Trace(command) => command.run(),
             Command::Replay(options) => options.run(words),
             Command::Explain(options) => options.run(),
+            Command::Plot(options) => options.run(),
+            Command::Report(options) => options.run(),
+            Command::Compare(options) => options.run(),
+            Command::Doctor(options) => options.run(),
             Command::Validate(options) => options.run(),
             Command::Rerun(options) => options.run(words),
             Command::Pages(options) => options.run(crate::Weft::command()),

@@ -26,7 +26,8 @@ pub struct TrafficOptions {
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pattern: String,
 
-    /// Load offered per endpoint: a share such as 0.6, or FIRST:LAST:STEP such as 0.1:1.0:0.1
+    /// Load offered per endpoint: a share such as 0.6, a list such as 0.2,0.6, or FIRST:LAST:STEP such as
+    /// 0.1:1.0:0.1
     #[arg(long, value_name = "LOAD", value_parser = parse_loads, allow_negative_numbers = true)]
     #[arg(required_unless_present = "messages")]
     load: Option<Loads>,

@@ -1,4 +1,4 @@
-//! `--load`: one load, or first, last and step: `0.6`, `0.1:1.0:0.1`.
+//! `--load`: one load, a list, or first, last and step: `0.6`, `0.2,0.6`, `0.1:1.0:0.1`.
 
 use weft_sim::experiment::load::Load;
 
@@ -11,6 +11,17 @@ pub struct Loads(pub Vec<Load>);
 
 /// Reads loads. The steps are exact decimals: the last load is `b` itself where the steps meet it.
 pub fn parse_loads(text: &str) -> Result<Loads, String> {
+    if text.contains(',') {
+        let mut loads = text.split(',').map(str::parse).collect::<Result<Vec<Load>, String>>()?;
+        loads.sort();
+        loads.dedup();
+        return match loads.first() {
+            Some(first) if *first == Load::from_millionths(0) => {
+                Err("a load of 0 offers no traffic; leave it out of the list".to_owned())
+            }
+            _ => Ok(Loads(loads)),
+        };
+    }
     let parts = text.split(':').map(str::parse).collect::<Result<Vec<Load>, String>>()?;
     let (first, last, step) = match parts[..] {
         [load] => return Ok(Loads(vec![load])),
@@ -53,6 +64,7 @@ mod tests {
         let tenths = ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0"];
         assert_eq!(loads("0.1:1.0:0.1"), tenths);
         assert_eq!(loads("0.05:0.3:0.1"), ["0.05", "0.15", "0.25"]);
+        assert_eq!(loads("0.6,0.2,0.6"), ["0.2", "0.6"]);
         assert_eq!(loads("0.6"), ["0.6"]);
         assert_eq!(loads("0"), ["0.0"]);
         assert_eq!(loads("0.3:0.3:0.1"), ["0.3"]);
@@ -62,6 +74,7 @@ mod tests {
     fn wrong_loads_show_the_mend() {
         for (text, mend) in [
             ("0:1:0.1", "start above it"),
+            ("0,0.5", "leave it out"),
             ("0.1:1.0:0", "write 0.1:1.0:0.1"),
             ("0.9:0.1:0.1", "write 0.1:0.9:0.1"),
             ("0.1:0.9", "FIRST:LAST:STEP"),

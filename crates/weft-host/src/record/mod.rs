@@ -16,4 +16,4 @@ mod recording;
 pub use command::{RecordRequest, RecordSummary, record};
 pub use error::RecordError;
 pub use mpi::{Mpi, mpi_of_ranks};
-pub use recording::{PARTS_VARIABLE, Recording};
+pub use recording::{PARTS_VARIABLE, Recording, recorder};

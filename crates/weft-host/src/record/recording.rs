@@ -118,6 +118,14 @@ fn remove_parts(parts: &Path) -> Result<(), RecordError> {
     fs::remove_dir(parts).map_err(|source| file_error(parts, source))
 }
 
+/// The recorder's library for an MPI, where `weft record` would find it.
+///
+/// # Errors
+/// It is not there; the message has the mend.
+pub fn recorder(mpi: Mpi) -> Result<PathBuf, RecordError> {
+    recorder_library(None, mpi)
+}
+
 /// The recorder's library for an MPI, in `folder` or in the folders of an installation.
 fn recorder_library(folder: Option<&Path>, mpi: Mpi) -> Result<PathBuf, RecordError> {
     let name = format!("libweft-record-{}.so", mpi.word());

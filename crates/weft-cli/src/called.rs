@@ -1,0 +1,33 @@
+//! A command that is called in the process of another language: its output is kept, and an end is asked for
+//! through what the caller holds and not by a signal.
+
+use std::cell::RefCell;
+use weft_sim::experiment::Interrupt;
+
+/// A call that goes on in this thread.
+struct Call {
+    output: Vec<u8>,
+    interrupt: Interrupt,
+}
+
+thread_local! {
+    static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
+}
+
+/// Does `run` as a call; returns what it wrote to standard output.
+pub fn within<T>(interrupt: Interrupt, run: impl FnOnce() -> T) -> (T, String) {
+    CALL.set(Some(Call { output: Vec::new(), interrupt }));
+    let outcome = run();
+    let output = CALL.take().map(|call| call.output).unwrap_or_default();
+    (outcome, String::from_utf8_lossy(&output).into_owned())
+}
+
+/// Keeps output; `false`: this thread is in no call, and the output goes where it always goes.
+pub fn keep(text: &[u8]) -> bool {
+    CALL.with_borrow_mut(|call| call.as_mut().map(|call| call.output.extend_from_slice(text)).is_some())
+}
+
+/// The caller's wish to end, where this thread is in a call.
+pub fn interrupt() -> Option<Interrupt> {
+    CALL.with_borrow(|call| call.as_ref().map(|call| call.interrupt.clone()))
+}

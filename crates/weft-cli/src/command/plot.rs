@@ -1,0 +1,116 @@
+//! `weft plot`: pictures of results.
+
+use crate::exit::{Failure, Status};
+use crate::options::FormatOptions;
+use crate::output;
+use crate::place::{OutputFile, write_whole};
+use clap::{Args, ValueHint};
+use std::path::{Path, PathBuf};
+use weft_results::picture::{Picture, PictureKind};
+use weft_results::{StoredResult, Table};
+
+/// Options of `weft plot`.
+#[derive(Args)]
+#[command(after_help = after_help())]
+pub struct PlotOptions {
+    /// Directories that weft wrote with -o; several come into one picture
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    directories: Vec<PathBuf>,
+
+    /// The picture; by default a load curve of several loads, else queues with telemetry, else links
+    #[arg(long, value_name = "KIND", value_parser = str::parse::<PictureKind>)]
+    what: Option<PictureKind>,
+
+    /// The picture's file, .svg or .png; by default KIND.svg
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+
+    /// Number of the run that is shown, as in the column `run`; by default the first
+    #[arg(long, value_name = "N")]
+    run: Option<u32>,
+
+    /// Replace a picture that is there
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// The kinds, each with what it shows.
+fn after_help() -> String {
+    let line = |kind: PictureKind| format!("  {:22}{}\n", kind.name(), kind.title());
+    format!("Kinds:\n{}", PictureKind::ALL.map(line).concat())
+}
+
+impl PlotOptions {
+    /// Draws it.
+    pub fn run(self) -> Result<Status, Failure> {
+        let results = open_all(&self.directories)?;
+        let what = self.what.unwrap_or_else(|| usual(&results));
+        let path = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{what}.svg")));
+        let form = Form::of(&path)?;
+        let file = OutputFile { option: "--output", contents: "picture", path: &path };
+        for directory in &self.directories {
+            file.refuse_within(directory)?;
+        }
+        if !self.force {
+            file.refuse_existing()?;
+        }
+        let picture = what.of(&results, self.run)?;
+        write_whole(&path, &form.drawn(&picture)?)?;
+        if self.format.json {
+            let document = serde_json::json!({ "command": "plot", "file": path, "picture": picture });
+            output::document(&document)?;
+        } else {
+            output::text(&format!("{}: {}\n", path.display(), picture.title))?;
+        }
+        Ok(Status::Done)
+    }
+}
+
+/// The results in directories.
+pub fn open_all(directories: &[PathBuf]) -> Result<Vec<StoredResult>, Failure> {
+    directories.iter().map(|directory| Ok(StoredResult::open(directory)?)).collect()
+}
+
+/// The picture of results that nobody has asked a certain one of.
+fn usual(results: &[StoredResult]) -> PictureKind {
+    let loads = |result: &StoredResult| {
+        result.manifest.rows.iter().filter(|row| row["offered_load"].is_number()).count()
+    };
+    match results.iter().all(|result| loads(result) > 1) {
+        true => PictureKind::LoadCurve,
+        false if results.iter().all(|result| result.has(Table::Queues)) => PictureKind::QueueHeatMap,
+        false => PictureKind::LinkUtilization,
+    }
+}
+
+/// The form of a picture.
+#[derive(Clone, Copy)]
+enum Form {
+    Svg,
+    Png,
+}
+
+impl Form {
+    /// The form that the name of a file asks for.
+    fn of(path: &Path) -> Result<Form, Failure> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => Ok(Form::Svg),
+            Some("png") => Ok(Form::Png),
+            _ => Err(Failure::input(format!(
+                "--output {} is neither .svg nor .png; name the picture so",
+                path.display()
+            ))),
+        }
+    }
+
+    fn drawn(self, picture: &Picture) -> Result<Vec<u8>, Failure> {
+        let drawn = match self {
+            Form::Svg => weft_plot::svg(picture).map(String::into_bytes),
+            Form::Png => weft_plot::png(picture),
+        };
+        drawn.map_err(|error| Failure::bug(error.to_string()))
+    }
+}

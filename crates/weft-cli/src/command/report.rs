@@ -1,0 +1,69 @@
+//! `weft report`: a result in one page.
+
+use super::explain::explained_again;
+use crate::exit::{Failure, Status};
+use crate::options::{ReportOptions, ThreadOptions};
+use crate::output;
+use crate::place::{OutputFile, write_whole};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+use weft_results::StoredResult;
+use weft_results::report::Report;
+
+/// Options of `weft report`.
+#[derive(Args)]
+pub struct ReportPageOptions {
+    /// A directory that weft wrote with -o
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    directory: PathBuf,
+
+    /// The page's file
+    #[arg(short, long, value_name = "FILE", default_value = "report.html", value_hint = ValueHint::FilePath)]
+    output: PathBuf,
+
+    /// Run a replay or a benchmark again, to find its critical path as `weft explain` does
+    #[arg(long)]
+    explain: bool,
+
+    /// Replace a page that is there
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    threads: ThreadOptions,
+
+    #[command(flatten)]
+    report: ReportOptions,
+}
+
+impl ReportPageOptions {
+    /// Writes it.
+    pub fn run(self) -> Result<Status, Failure> {
+        let result = StoredResult::open(&self.directory)?;
+        let file = OutputFile { option: "--output", contents: "page", path: &self.output };
+        file.refuse_within(&self.directory)?;
+        if !self.force {
+            file.refuse_existing()?;
+        }
+        let explained = match self.explain {
+            true => explained_again(&self.directory, self.threads.threads, self.report.quiet)?,
+            false => Some(Vec::new()),
+        };
+        let Some(explained) = explained else { return Ok(Status::Interrupted) };
+        let report = Report::of(&result, &explained)?;
+        let page = weft_plot::page::report(&report).map_err(|error| Failure::bug(error.to_string()))?;
+        write_whole(&self.output, page.as_bytes())?;
+        if self.report.format.json {
+            let document = serde_json::json!({ "command": "report", "file": self.output, "report": report });
+            output::document(&document)?;
+        } else {
+            let warnings: String = report.warnings.iter().map(|warning| format!("  {warning}\n")).collect();
+            output::text(&format!(
+                "{}: {} pictures\n{warnings}",
+                self.output.display(),
+                report.pictures.len()
+            ))?;
+        }
+        Ok(Status::Done)
+    }
+}

@@ -1,0 +1,319 @@
+//! Pages: one file each that a browser shows without any other. Text of results is escaped, and the page
+//! forbids scripts and requests, so that a hostile name in a result does nothing.
+
+use crate::axis::number;
+use crate::image::{DrawError, svg};
+use html_escape::encode_safe;
+use weft_results::report::{CriticalPath, HotLink, Report, SlowMessage};
+use weft_results::{ComparedRow, ComparedValue, Comparison};
+
+/// Pieces of a message that are listed.
+const LONGEST_PIECES: usize = 6;
+
+const STYLE: &str = "
+:root { color-scheme: light dark; --line: #8885; --soft: #8882; --ink: #0072b2; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1040px; margin: 2rem auto; padding: 0 1rem; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); }
+table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto; }
+th, td { text-align: left; padding: .2rem .7rem .2rem 0; border-bottom: 1px solid var(--soft); }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+.facts th { font-weight: 600; white-space: nowrap; vertical-align: top; }
+.warning { border-left: 4px solid #d55e00; padding: .2rem .8rem; background: var(--soft); margin: .4rem 0; }
+figure { margin: 1.2rem 0; } figure svg { max-width: 100%; height: auto; background: #fff; }
+.soft { color: #888; font-size: 13px; }
+";
+
+/// Nothing may be loaded or run; styles are the page's own.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// A page while it is written: markup is of this file, all else is escaped.
+struct Page {
+    html: String,
+}
+
+/// A column of a table: its heading, and whether it has numbers.
+type Heading<'a> = (&'a str, bool);
+
+impl Page {
+    fn new(title: &str) -> Page {
+        let mut page = Page { html: String::new() };
+        page.markup("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">");
+        page.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"").markup(POLICY).markup("\">");
+        page.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>");
+        page.text(title).markup("</title><style>").markup(STYLE).markup("</style></head><body>\n");
+        page
+    }
+
+    /// Markup: a constant, so that no text of a result can come here.
+    fn markup(&mut self, markup: &'static str) -> &mut Page {
+        self.html += markup;
+        self
+    }
+
+    /// Text, escaped.
+    fn text(&mut self, text: &str) -> &mut Page {
+        self.html += &encode_safe(text);
+        self
+    }
+
+    fn heading(&mut self, text: &str) -> &mut Page {
+        self.markup("<h2>").text(text).markup("</h2>\n")
+    }
+
+    /// A remark in grey.
+    fn remark(&mut self, text: &str) -> &mut Page {
+        self.markup("<p class=\"soft\">").text(text).markup("</p>\n")
+    }
+
+    /// Names with their texts.
+    fn facts(&mut self, facts: &[(String, String)]) -> &mut Page {
+        self.markup("<table class=\"facts\">");
+        for (name, text) in facts {
+            self.markup("<tr><th>").text(name).markup("</th><td>").text(text).markup("</td></tr>\n");
+        }
+        self.markup("</table>\n")
+    }
+
+    fn table(&mut self, headings: &[Heading<'_>], rows: impl Iterator<Item = Vec<String>>) -> &mut Page {
+        self.markup("<table><tr>");
+        for (heading, numbers) in headings {
+            self.markup(if *numbers { "<th class=\"number\">" } else { "<th>" })
+                .text(heading)
+                .markup("</th>");
+        }
+        self.markup("</tr>\n");
+        for row in rows {
+            self.markup("<tr>");
+            for (cell, (_, numbers)) in row.iter().zip(headings) {
+                self.markup(if *numbers { "<td class=\"number\">" } else { "<td>" })
+                    .text(cell)
+                    .markup("</td>");
+            }
+            self.markup("</tr>\n");
+        }
+        self.markup("</table>\n")
+    }
+
+    fn end(mut self) -> String {
+        self.markup("</body></html>\n");
+        self.html
+    }
+}
+
+/// The report of one result.
+///
+/// # Errors
+/// A picture that cannot be drawn.
+pub fn report(report: &Report) -> Result<String, DrawError> {
+    let mut page = Page::new(&format!("weft: {}", report.name));
+    page.markup("<h1>").text(&report.name).markup("</h1>\n").facts(&report.facts);
+    for warning in &report.warnings {
+        page.markup("<p class=\"warning\">").text(warning).markup("</p>\n");
+    }
+    page.heading("Key figures").facts(&report.totals);
+    let (columns, rows) = &report.rows;
+    if !rows.is_empty() {
+        let names: Vec<String> = columns.iter().map(|column| column.replace('_', " ")).collect();
+        let headings: Vec<Heading<'_>> = names.iter().map(|name| (name.as_str(), true)).collect();
+        page.table(&headings, rows.iter().cloned());
+    }
+    page.heading("Pictures");
+    for picture in &report.pictures {
+        // Text in it is escaped where it is drawn.
+        page.markup("<figure>").html += &svg(picture)?;
+        page.markup("</figure>\n");
+    }
+    for line in &report.not_drawn {
+        page.remark(&format!("Not drawn: {line}"));
+    }
+    page.heading("Slowest messages");
+    match &report.slowest {
+        Some(messages) => slowest(&mut page, messages),
+        None => page
+            .remark("The table of messages was not written; --tables messages,flows,links,ranks writes it."),
+    };
+    page.heading("Hot links");
+    match &report.hot_links {
+        Some(links) => hot_links(&mut page, links),
+        None => page.remark("The table of links was not written; --tables links writes it."),
+    };
+    page.heading("Critical path");
+    if report.critical_paths.is_empty() {
+        page.remark(
+            "A result of weft run has its own. weft report --explain runs a replay or a benchmark again to \
+             find it; traffic has none.",
+        );
+    }
+    report.critical_paths.iter().for_each(|path| critical_path(&mut page, path));
+    page.heading("Assumed constants");
+    let constants =
+        report.assumed.iter().map(|one| vec![one.key.clone(), one.value.clone(), one.source.clone()]);
+    page.table(&[("key", false), ("value", false), ("why", false)], constants);
+    Ok(page.end())
+}
+
+fn us(time: f64) -> String {
+    format!("{time:.3}")
+}
+
+fn slowest<'a>(page: &'a mut Page, messages: &[SlowMessage]) -> &'a mut Page {
+    let pieces = |message: &SlowMessage| {
+        let mut pieces = message.pieces.clone();
+        pieces.sort_by(|a, b| b.0.total_cmp(&a.0));
+        pieces.truncate(LONGEST_PIECES);
+        let piece =
+            |(time, what, place): &(f64, String, String)| format!("{} µs {what} at {place}", us(*time));
+        match pieces.as_slice() {
+            [] => "--breakdown of weft replay or run writes them".to_owned(),
+            pieces => pieces.iter().map(piece).collect::<Vec<_>>().join("; "),
+        }
+    };
+    let row = |one: &SlowMessage| {
+        let (run, bytes) = (one.run.to_string(), one.bytes.to_string());
+        vec![run, one.from.clone(), one.to.clone(), bytes, us(one.posted_us), us(one.time_us), pieces(one)]
+    };
+    let headings = [
+        ("run", true),
+        ("from", false),
+        ("to", false),
+        ("bytes", true),
+        ("posted (µs)", true),
+        ("time (µs)", true),
+        ("longest pieces", false),
+    ];
+    page.table(&headings, messages.iter().map(row))
+}
+
+fn hot_links<'a>(page: &'a mut Page, links: &[HotLink]) -> &'a mut Page {
+    let row = |link: &HotLink| {
+        let busy = format!("{:.1} %", link.utilization * 100.0);
+        let (stalled, paused, lost) = (us(link.stall_us), us(link.paused_us), link.lost.to_string());
+        vec![link.run.to_string(), link.link.clone(), link.class.clone(), busy, stalled, paused, lost]
+    };
+    let headings = [
+        ("run", true),
+        ("link", false),
+        ("class", false),
+        ("busy", true),
+        ("stalled (µs)", true),
+        ("paused (µs)", true),
+        ("lost", true),
+    ];
+    page.table(&headings, links.iter().map(row))
+}
+
+fn critical_path(page: &mut Page, path: &CriticalPath) {
+    page.markup("<p>").text(&path.of).markup("</p>\n");
+    let row = |(category, time, share): &(String, f64, f64)| {
+        vec![category.clone(), us(*time), format!("{:.1} %", share * 100.0)]
+    };
+    let headings = [("category", false), ("time (µs)", true), ("share", true)];
+    page.table(&headings, path.categories.iter().map(row));
+}
+
+/// Results beside each other.
+pub fn comparison(comparison: &Comparison) -> String {
+    let mut page = Page::new("weft: comparison");
+    page.markup("<h1>Comparison</h1>\n<p>Changes are against <b>").text(&comparison.results[0]).markup(
+        "</b>. An interval is one of 95 % over seeds; p is the probability of so large a difference between \
+         equal means (Welch’s t-test), where both have several seeds.</p>\n",
+    );
+    let mut headings: Vec<Heading<'_>> = vec![("case", false), ("quantity", false)];
+    for (number, name) in comparison.results.iter().enumerate() {
+        headings.push((name, true));
+        if number > 0 {
+            headings.extend([("change", true), ("p", true)]);
+        }
+    }
+    page.table(&headings, comparison.rows.iter().map(compared));
+    if !comparison.unmatched.is_empty() {
+        page.remark(&format!("Cases that not all have: {}", comparison.unmatched.join("; ")));
+    }
+    page.end()
+}
+
+fn compared(row: &ComparedRow) -> Vec<String> {
+    let mut cells = vec![row.case.clone(), row.quantity.clone()];
+    for (number, value) in row.values.iter().enumerate() {
+        cells.push(value_text(value));
+        if number > 0 {
+            cells.extend([change_text(value), p_text(value)]);
+        }
+    }
+    cells
+}
+
+/// A value with its interval.
+pub fn value_text(value: &ComparedValue) -> String {
+    let step = value.value.abs() / 1e4;
+    match value.half_width {
+        Some(half) => format!("{} ± {}", number(value.value, step), number(half, half / 10.0)),
+        None => number(value.value, step),
+    }
+}
+
+/// A change in percent.
+pub fn change_text(value: &ComparedValue) -> String {
+    value.change.map_or_else(String::new, |change| format!("{:+.2} %", change * 100.0))
+}
+
+/// A probability.
+pub fn p_text(value: &ComparedValue) -> String {
+    match value.p {
+        None => String::new(),
+        Some(p) if p < 0.001 => "< 0.001".to_owned(),
+        Some(p) => format!("{p:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_results::AssumedConstant;
+
+    const HOSTILE: &str = "<img src=x onerror=alert(1)><script>alert(2)</script>";
+
+    /// Catches text of a result that becomes markup anywhere on the page.
+    #[test]
+    fn text_of_results_is_never_markup() {
+        let text = || HOSTILE.to_owned();
+        let report_of = Report {
+            name: text(),
+            facts: vec![(text(), text())],
+            totals: vec![(text(), text())],
+            warnings: vec![text()],
+            rows: (vec![text()], vec![vec![text()]]),
+            pictures: Vec::new(),
+            not_drawn: vec![text()],
+            slowest: Some(vec![SlowMessage {
+                run: 0,
+                from: text(),
+                to: text(),
+                bytes: 1,
+                posted_us: 0.0,
+                time_us: 1.0,
+                pieces: vec![(1.0, text(), text())],
+            }]),
+            hot_links: Some(vec![HotLink {
+                run: 0,
+                link: text(),
+                class: text(),
+                utilization: 0.5,
+                stall_us: 0.0,
+                paused_us: 0.0,
+                lost: 0,
+            }]),
+            critical_paths: vec![CriticalPath { of: text(), categories: vec![(text(), 1.0, 1.0)] }],
+            assumed: vec![AssumedConstant { key: text(), value: text(), source: text() }],
+        };
+        let compared = Comparison {
+            results: vec![text(), text()],
+            rows: vec![ComparedRow { case: text(), quantity: text(), values: Vec::new() }],
+            unmatched: vec![text()],
+        };
+        for page in [report(&report_of).unwrap(), comparison(&compared)] {
+            assert!(!page.contains("<img") && !page.contains("<script"), "{page}");
+            assert!(page.contains("&lt;script&gt;") && page.contains("default-src 'none'"));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Results beside each other: the rows of `run.json` that measured the same case, and whether they differ by
+//! more than their seeds do.
+
+use crate::error::ResultsError;
+use crate::stored::StoredResult;
+use serde::Serialize;
+use serde_json::Value;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::BTreeMap;
+
+/// Fields of a row that say which case was measured.
+const CASE: [&str; 4] = ["size_bytes", "offered_load", "ranks", "name"];
+/// Ends of the names of fields that are measured.
+const MEASURED: [&str; 6] = ["_ns", "_us", "_gbps", "_per_second", "_load", "_bytes_per_s"];
+/// Fields with such ends that are no outcome.
+const ASKED: [&str; 3] = ["offered_load", "warm_up_us", "links_off_us"];
+/// Two-sided confidence of the intervals in `run.json`.
+const UPPER_QUANTILE: f64 = 0.975;
+
+/// Results side by side. The first is what the others are compared with.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Comparison {
+    /// The names of the results.
+    pub results: Vec<String>,
+    /// A quantity of a case each.
+    pub rows: Vec<ComparedRow>,
+    /// Cases that not all results have.
+    pub unmatched: Vec<String>,
+}
+
+/// A quantity of a case in each result.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ComparedRow {
+    /// The case, such as `256 B, load 0.5`; empty where there is one only.
+    pub case: String,
+    /// The field of `run.json`, with its unit at the end.
+    pub quantity: String,
+    /// A value per result.
+    pub values: Vec<ComparedValue>,
+}
+
+/// A value, and how it compares with the first result's.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct ComparedValue {
+    /// The value.
+    pub value: f64,
+    /// Half the width of its 95 % confidence interval over seeds; `None` with one seed.
+    pub half_width: Option<f64>,
+    /// The change against the first result, as a share of it; `None` for the first, and where it is 0.
+    pub change: Option<f64>,
+    /// The probability of so large a difference if both had the same mean: Welch's t-test over seeds, two
+    /// sided; `None` where one of both has a single seed, or seeds do not differ.
+    pub p: Option<f64>,
+}
+
+/// A mean with what its seeds say of it.
+#[derive(Clone, Copy)]
+struct Sample {
+    mean: f64,
+    /// Half width of the interval, and seeds; `None` with one seed.
+    spread: Option<(f64, u32)>,
+}
+
+impl Comparison {
+    /// Compares results.
+    ///
+    /// # Errors
+    /// Results that have no case in common.
+    pub fn of(results: &[StoredResult], names: Vec<String>) -> Result<Comparison, ResultsError> {
+        let cases: Vec<BTreeMap<String, &Value>> = results.iter().map(cases).collect();
+        let in_all = |case: &String| cases.iter().all(|cases| cases.contains_key(case));
+        let mut order: Vec<String> = Vec::new();
+        for result in results {
+            for case in result.manifest.rows.iter().map(case_of) {
+                if !order.contains(&case) {
+                    order.push(case);
+                }
+            }
+        }
+        let (matched, unmatched): (Vec<String>, Vec<String>) = order.into_iter().partition(in_all);
+        if matched.is_empty() {
+            let why =
+                "it has no row in common with the others: the same sizes and loads are compared".to_owned();
+            return Err(ResultsError::NothingToDraw { directory: results[0].directory.clone(), why });
+        }
+        let mut rows = Vec::new();
+        for case in matched {
+            let same: Vec<&Value> = cases.iter().map(|cases| cases[&case]).collect();
+            for quantity in measured(same[0]) {
+                let samples: Vec<Sample> = same.iter().filter_map(|row| sample(row, &quantity)).collect();
+                if samples.len() == results.len() {
+                    let values =
+                        samples.iter().enumerate().map(|(n, sample)| compared(n, sample, &samples[0]));
+                    rows.push(ComparedRow { case: case.clone(), quantity, values: values.collect() });
+                }
+            }
+        }
+        Ok(Comparison { results: names, rows, unmatched })
+    }
+}
+
+/// The rows of a result by their case.
+fn cases(result: &StoredResult) -> BTreeMap<String, &Value> {
+    result.manifest.rows.iter().map(|row| (case_of(row), row)).collect()
+}
+
+fn case_of(row: &Value) -> String {
+    let word = |field: &&str| match (*field, &row[*field]) {
+        (_, Value::Null) => None,
+        ("size_bytes", value) => Some(format!("{value} B")),
+        ("offered_load", value) => Some(format!("load {value}")),
+        ("ranks", value) => Some(format!("{value} ranks")),
+        (_, value) => Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
+    };
+    CASE.iter().filter_map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// The fields that were measured, in their order.
+fn measured(row: &Value) -> Vec<String> {
+    let fields = row.as_object().into_iter().flatten();
+    let is_measured = |name: &str| MEASURED.iter().any(|end| name.ends_with(end)) && !ASKED.contains(&name);
+    fields
+        .filter(|(name, value)| value.is_number() && is_measured(name))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+fn sample(row: &Value, quantity: &str) -> Option<Sample> {
+    let interval = match quantity.rsplit_once('_') {
+        Some((name, unit)) if quantity.ends_with("_ns") => format!("{name}_interval_{unit}"),
+        _ => format!("{quantity}_interval"),
+    };
+    let seeds = row["seeds"].as_u64().unwrap_or(1) as u32;
+    let half = || Some((row[&interval]["high"].as_f64()? - row[&interval]["low"].as_f64()?) / 2.0);
+    let spread = half().filter(|_| seeds > 1).map(|half| (half, seeds));
+    Some(Sample { mean: row[quantity].as_f64()?, spread })
+}
+
+fn compared(number: usize, sample: &Sample, first: &Sample) -> ComparedValue {
+    let is_other = number > 0;
+    ComparedValue {
+        value: sample.mean,
+        half_width: sample.spread.map(|(half, _)| half),
+        change: (is_other && first.mean != 0.0).then(|| sample.mean / first.mean - 1.0),
+        p: if is_other { welch(first, sample) } else { None },
+    }
+}
+
+/// Welch's t-test of two means. B. L. Welch, "The generalization of Student's problem when several different
+/// population variances are involved", Biometrika 34, 1947.
+fn welch(one: &Sample, other: &Sample) -> Option<f64> {
+    let error = |sample: &Sample| {
+        let (half, seeds) = sample.spread?;
+        let freedom = f64::from(seeds - 1);
+        // The interval is the standard error times this quantile.
+        let quantile = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(UPPER_QUANTILE);
+        Some(((half / quantile).powi(2), freedom))
+    };
+    let ((a, a_freedom), (b, b_freedom)) = (error(one)?, error(other)?);
+    let sum = a + b;
+    if sum <= 0.0 {
+        return None;
+    }
+    let freedom = sum.powi(2) / (a.powi(2) / a_freedom + b.powi(2) / b_freedom);
+    let t = (one.mean - other.mean).abs() / sum.sqrt();
+    Some(2.0 * (1.0 - StudentsT::new(0.0, 1.0, freedom).ok()?.cdf(t)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two samples of five with standard deviations of 1 and 2 and means that differ by 3: t = 3, and
+    /// Welch's formula gives 25/4.25 = 5.882 degrees of freedom. The t distribution has p = 0.05 at 2.457 and
+    /// p = 0.02 at 3.165 there, so that p lies between.
+    #[test]
+    fn welch_is_that_of_the_textbook() {
+        let half = |deviation: f64| 2.776_445 * deviation / 5f64.sqrt();
+        let sample = |mean, deviation| Sample { mean, spread: Some((half(deviation), 5)) };
+        let p = welch(&sample(10.0, 1.0), &sample(13.0, 2.0)).unwrap();
+        assert!((0.02..0.03).contains(&p), "{p}");
+        let same = welch(&sample(10.0, 1.0), &sample(10.0, 2.0)).unwrap();
+        assert!((same - 1.0).abs() < 1e-9, "{same}");
+        assert_eq!(welch(&sample(10.0, 1.0), &Sample { mean: 1.0, spread: None }), None);
+    }
+
+    /// Catches an interval of one seed, whose batches are no seeds, and fields that were asked for.
+    #[test]
+    fn rows_are_matched_by_what_was_asked_for() {
+        let row = serde_json::json!({
+            "size_bytes": 256, "offered_load": 0.5, "seeds": 1, "latency_mean_ns": 10.0, "warm_up_us": 3.0,
+            "latency_mean_interval_ns": { "low": 9.0, "high": 11.0 }, "messages": 7,
+        });
+        assert_eq!(case_of(&row), "256 B, load 0.5");
+        assert_eq!(measured(&row), ["latency_mean_ns"]);
+        assert!(sample(&row, "latency_mean_ns").unwrap().spread.is_none());
+    }
+}

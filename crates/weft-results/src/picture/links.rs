@@ -1,0 +1,53 @@
+//! Utilization of links: the table `links`.
+
+use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown};
+use crate::error::ResultsError;
+use crate::tables::LinkRow;
+use std::collections::BTreeMap;
+
+/// Points of a line.
+const POINTS: usize = 400;
+
+/// The links of each class from the most to the least used. A line per class and result.
+pub(super) fn utilization(shown: Shown<'_>) -> Result<Panel, ResultsError> {
+    let mut lines: Vec<Series> = Vec::new();
+    let several = shown.results.len() > 1;
+    for run in shown.runs(1)? {
+        let mut classes: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        run.result.visit(|row: LinkRow| {
+            if row.run == run.run {
+                classes.entry(row.class).or_default().push(row.utilization * 100.0);
+            }
+        })?;
+        for (class, mut shares) in classes {
+            shares.sort_by(|a, b| b.total_cmp(a));
+            let label = format!("{class} ({} links)", shares.len());
+            let label = if several { format!("{}, {label}", run.label) } else { label };
+            lines.push(Series { label, points: ranked(&shares), colour: lines.len(), ..Series::default() });
+        }
+    }
+    if lines.is_empty() || lines.len() > MAX_SERIES {
+        let why = format!("{} classes of links; plot fewer results at once", lines.len());
+        return Err(ResultsError::NothingToDraw { directory: shown.results[0].directory.clone(), why });
+    }
+    Ok(Panel {
+        title: String::new(),
+        x: Axis::new("share of the links of a class, the most used first", "%"),
+        y: Axis::new("time in which the link was sending", "%"),
+        content: Content::Lines(lines),
+    })
+}
+
+/// Values in descending order over their share of all; long lists by every n-th, and the last.
+fn ranked(values: &[f64]) -> Vec<[f64; 2]> {
+    let step = values.len().div_ceil(POINTS).max(1);
+    let share = |number: usize| 100.0 * number as f64 / values.len() as f64;
+    let mut points = Vec::new();
+    for number in (0..values.len()).step_by(step) {
+        let end = (number + step).min(values.len());
+        // Each link is a step.
+        points.push([share(number), values[number]]);
+        points.push([share(end), values[number]]);
+    }
+    points
+}

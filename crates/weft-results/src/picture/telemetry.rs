@@ -1,0 +1,206 @@
+//! Queues and links over time: the tables `queues` and `rates` of telemetry.
+//!
+//! A picture takes the finest level with few enough intervals; the tables are read twice, first to find the
+//! fullest, so that what is kept does not grow with the time.
+
+use super::{Axis, Cells, Content, MAX_SERIES, Panel, Series, ShownRun};
+use crate::error::ResultsError;
+use crate::tables::{QueueRow, RateRow};
+use std::collections::BTreeMap;
+
+/// Ports that are told apart in a stack; the grey of the next colour is that of all others.
+const STACKED: usize = 6;
+/// Intervals in a picture, at most.
+const MAX_INTERVALS: u64 = 400;
+/// Queues in a heat map, at most.
+const MAX_QUEUES: usize = 48;
+const PS_PER_US: f64 = 1e6;
+const BYTES_PER_KIB: f64 = 1024.0;
+
+/// The levels of telemetry: intervals of each are ten times as long as those below.
+const LEVELS: u32 = 5;
+
+/// The time axis of one run.
+struct Intervals {
+    level: u32,
+    interval: u64,
+    count: usize,
+}
+
+impl Intervals {
+    /// The finest level with few enough intervals, where a run's telemetry ends at `end`.
+    fn of(shown: &ShownRun<'_>, end: u64) -> Result<Intervals, ResultsError> {
+        let asked = shown.result.manifest.request["telemetry_ps"].as_u64().filter(|ps| *ps > 0);
+        let finest = asked.unwrap_or(end.max(1));
+        let level = (0..LEVELS - 1).find(|level| end.div_ceil(finest * 10u64.pow(*level)) <= MAX_INTERVALS);
+        let level = level.unwrap_or(LEVELS - 1);
+        let interval = finest * 10u64.pow(level);
+        if end == 0 {
+            let why = format!("telemetry of run {} saw nothing; see --run", shown.run);
+            return Err(ResultsError::NothingToDraw { directory: shown.result.directory.clone(), why });
+        }
+        Ok(Intervals { level, interval, count: end.div_ceil(interval) as usize })
+    }
+
+    /// The number of the interval that begins at `begin`.
+    fn number(&self, begin: u64) -> usize {
+        ((begin / self.interval) as usize).min(self.count.saturating_sub(1))
+    }
+
+    fn edges(&self) -> Vec<f64> {
+        (0..=self.count).map(|edge| edge as f64 * self.interval as f64 / PS_PER_US).collect()
+    }
+
+    /// A line with a point in the middle of each interval.
+    fn points(&self, values: &[f64]) -> Vec<[f64; 2]> {
+        let middle = |number: usize| (number as f64 + 0.5) * self.interval as f64 / PS_PER_US;
+        values.iter().enumerate().map(|(number, value)| [middle(number), *value]).collect()
+    }
+
+    fn axis() -> Axis {
+        Axis::new("time", "µs")
+    }
+}
+
+/// A port's queues: switch, side and port, over all virtual channels.
+type PortQueue = (u32, bool, u32);
+
+fn queue_name(&(switch, is_output, port): &PortQueue) -> String {
+    let side = if is_output { " out" } else { "" };
+    format!("sw {switch} port {port}{side}")
+}
+
+/// The fill of queues in KiB by interval, fullest first.
+struct Fill {
+    intervals: Intervals,
+    queues: Vec<(PortQueue, Vec<f64>)>,
+    /// All other queues together.
+    others: Vec<f64>,
+}
+
+/// The fill of the `most` fullest queues: their mean, or the most at any look.
+fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result<Fill, ResultsError> {
+    let key = |row: &QueueRow| (row.switch.0, row.side == "output", row.port.0);
+    let (mut peaks, mut end): (BTreeMap<PortQueue, u64>, u64) = (BTreeMap::new(), 0);
+    shown.result.visit(|row: QueueRow| {
+        if row.run == shown.run && row.level == 0 {
+            let peak = peaks.entry(key(&row)).or_default();
+            *peak = (*peak).max(row.most_held_bytes.get());
+            end = end.max(row.end_ps.as_ps());
+        }
+    })?;
+    let intervals = Intervals::of(shown, end)?;
+    let mut fullest: Vec<(PortQueue, u64)> = peaks.into_iter().collect();
+    fullest.sort_by_key(|(queue, peak)| (std::cmp::Reverse(*peak), *queue));
+    fullest.truncate(most);
+    let empty = || vec![0.0; intervals.count];
+    let mut queues: Vec<(PortQueue, Vec<f64>)> =
+        fullest.into_iter().map(|(queue, _)| (queue, empty())).collect();
+    let place: BTreeMap<PortQueue, usize> =
+        queues.iter().enumerate().map(|(place, (queue, _))| (*queue, place)).collect();
+    let mut others = empty();
+    shown.result.visit(|row: QueueRow| {
+        if row.run == shown.run && row.level == intervals.level {
+            let series = match place.get(&key(&row)) {
+                Some(place) => &mut queues[*place].1,
+                None => &mut others,
+            };
+            series[intervals.number(row.begin_ps.as_ps())] += held(&row) as f64 / BYTES_PER_KIB;
+        }
+    })?;
+    Ok(Fill { intervals, queues, others })
+}
+
+/// The mean fill of the fullest ports, and of all others, on top of each other.
+pub(super) fn stacked(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
+    let Fill { intervals, queues, others } = fill(shown, STACKED, |row| row.mean_held_bytes.get())?;
+    let fullest = queues.len();
+    let of = |(number, (label, values)): (usize, (String, Vec<f64>))| {
+        let colour = if number < fullest { number } else { STACKED };
+        let points = intervals.points(&values);
+        Series { label, points, colour, ..Series::default() }
+    };
+    let named = queues.into_iter().map(|(queue, values)| (queue_name(&queue), values));
+    let rest = others.iter().any(|value| *value > 0.0).then(|| ("all others".to_owned(), others.clone()));
+    let series = named.chain(rest).enumerate().map(of).collect();
+    Ok(Panel {
+        title: shown.label.clone(),
+        x: Intervals::axis(),
+        y: Axis::new("bytes in queues", "KiB"),
+        content: Content::Stacked(series),
+    })
+}
+
+/// The most that each of the fullest ports held, over time; by switch and port.
+pub(super) fn heat_map(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
+    let Fill { intervals, mut queues, .. } = fill(shown, MAX_QUEUES, |row| row.most_held_bytes.get())?;
+    queues.sort_by_key(|(queue, _)| *queue);
+    let names = queues.iter().map(|(queue, _)| queue_name(queue)).collect();
+    let values = queues.into_iter().map(|(_, values)| values).collect();
+    let cells = Cells { edges: intervals.edges(), values, label: "most held".to_owned(), unit: "KiB" };
+    Ok(Panel {
+        title: shown.label.clone(),
+        x: Intervals::axis(),
+        y: Axis::names("queue", names),
+        content: Content::Cells(cells),
+    })
+}
+
+/// An end of a link: an endpoint, or a switch and its port.
+type From = (Option<u32>, Option<u32>, Option<u32>);
+
+fn link_name(from: &From) -> String {
+    match from {
+        (Some(endpoint), ..) => format!("endpoint {endpoint}"),
+        (_, switch, port) => format!("sw {} port {}", switch.unwrap_or(0), port.unwrap_or(0)),
+    }
+}
+
+/// The rates of the links that carried most, and the mean of all that carried something.
+pub(super) fn rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
+    let key = |row: &RateRow| {
+        (row.from_endpoint.map(|id| id.0), row.from_switch.map(|id| id.0), row.from_port.map(|id| id.0))
+    };
+    let (mut carried, mut end): (BTreeMap<From, u64>, u64) = (BTreeMap::new(), 0);
+    shown.result.visit(|row: RateRow| {
+        if row.run == shown.run && row.level == 0 {
+            *carried.entry(key(&row)).or_default() += row.packet_bytes.get();
+            end = end.max(row.end_ps.as_ps());
+        }
+    })?;
+    let intervals = Intervals::of(shown, end)?;
+    let links = carried.len().max(1);
+    let mut busiest: Vec<(From, u64)> = carried.into_iter().collect();
+    busiest.sort_by_key(|(link, bytes)| (std::cmp::Reverse(*bytes), *link));
+    busiest.truncate(MAX_SERIES - 1);
+    let mut series = vec![vec![0.0; intervals.count]; busiest.len() + 1];
+    let mean = busiest.len();
+    shown.result.visit(|row: RateRow| {
+        if row.run == shown.run && row.level == intervals.level {
+            let time = row.end_ps.as_ps().saturating_sub(row.begin_ps.as_ps()).max(1);
+            let gbps = row.packet_bytes.get() as f64 * 8.0 * 1e3 / time as f64;
+            let number = intervals.number(row.begin_ps.as_ps());
+            if let Some(place) = busiest.iter().position(|(link, _)| *link == key(&row)) {
+                series[place][number] += gbps;
+            }
+            series[mean][number] += gbps / links as f64;
+        }
+    })?;
+    let label = |place: usize| match busiest.get(place) {
+        Some((link, _)) => link_name(link),
+        None => format!("mean of {links} links"),
+    };
+    let of = |(colour, values): (usize, Vec<f64>)| Series {
+        label: label(colour),
+        points: intervals.points(&values),
+        colour,
+        dashed: colour == mean,
+        ..Series::default()
+    };
+    Ok(Panel {
+        title: shown.label.clone(),
+        x: Intervals::axis(),
+        y: Axis::new("rate", "Gb/s"),
+        content: Content::Lines(series.into_iter().enumerate().map(of).collect()),
+    })
+}

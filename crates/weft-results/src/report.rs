@@ -1,0 +1,318 @@
+//! A result in one page: what ran, on what, what came of it, and where its time and its trouble are.
+
+use crate::ending::Ending;
+use crate::error::ResultsError;
+use crate::manifest::AssumedConstant;
+use crate::picture::{Picture, PictureKind};
+use crate::stored::{RunOf, StoredResult};
+use crate::tables::{LinkRow, MessagePieceRow, MessageRow, Table};
+use serde::Serialize;
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use weft_units::Time;
+
+/// Messages and links that are listed.
+const LISTED: usize = 15;
+const PS_PER_US: f64 = 1e6;
+
+/// The contents of a report.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// The directory's name.
+    pub name: String,
+    /// Facts about the run: a name and a text each.
+    pub facts: Vec<(String, String)>,
+    /// The virtual totals that are not 0.
+    pub totals: Vec<(String, String)>,
+    /// Reasons to be careful.
+    pub warnings: Vec<String>,
+    /// The measured rows: names of columns, and cells.
+    pub rows: (Vec<String>, Vec<Vec<String>>),
+    /// The pictures that the result has the tables for.
+    pub pictures: Vec<Picture>,
+    /// Pictures that it lacks tables for, with what writes them.
+    pub not_drawn: Vec<String>,
+    /// The messages that took longest; `None`: the table was not written.
+    pub slowest: Option<Vec<SlowMessage>>,
+    /// The links that were busiest; `None`: the table was not written.
+    pub hot_links: Option<Vec<HotLink>>,
+    /// Critical paths: of each the categories with their time.
+    pub critical_paths: Vec<CriticalPath>,
+    /// Constants that no source gives.
+    pub assumed: Vec<AssumedConstant>,
+}
+
+/// A message and where its time went.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SlowMessage {
+    /// The run.
+    pub run: u32,
+    /// The sender: a rank, or an endpoint.
+    pub from: String,
+    /// The receiver.
+    pub to: String,
+    /// The size.
+    pub bytes: u64,
+    /// The time at which it was posted.
+    pub posted_us: f64,
+    /// From post to delivery.
+    pub time_us: f64,
+    /// The pieces in the order of time: a time in µs, the activity, the place.
+    pub pieces: Vec<(f64, String, String)>,
+}
+
+/// A link that was busy or stalled.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HotLink {
+    /// The run.
+    pub run: u32,
+    /// From where to where.
+    pub link: String,
+    /// The kind of link.
+    pub class: String,
+    /// Share of the measured time in which it was sending.
+    pub utilization: f64,
+    /// Time for which a packet stood ready for it while the buffer behind it was full.
+    pub stall_us: f64,
+    /// Time for which it was paused.
+    pub paused_us: f64,
+    /// Packets that were lost on it, for any reason.
+    pub lost: u64,
+}
+
+/// A critical path by categories.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CriticalPath {
+    /// The part of the program.
+    pub of: String,
+    /// The category, its time in µs and its share.
+    pub categories: Vec<(String, f64, f64)>,
+}
+
+impl Report {
+    /// The report of a result; `explained` has what `weft explain` found, where `run.json` has not.
+    ///
+    /// # Errors
+    /// Tables that cannot be read. Those that were not written are said to be missing.
+    pub fn of(result: &StoredResult, explained: &[Value]) -> Result<Report, ResultsError> {
+        let (mut pictures, mut not_drawn) = (Vec::new(), Vec::new());
+        for kind in PictureKind::ALL {
+            match kind.of(std::slice::from_ref(result), None) {
+                Ok(picture) => pictures.push(picture),
+                Err(ResultsError::NoTable { table, mend, .. }) => {
+                    not_drawn.push(format!("{kind}: there is no table {table}; it is written by {mend}"));
+                }
+                Err(ResultsError::NothingToDraw { why, .. }) => not_drawn.push(format!("{kind}: {why}")),
+                Err(other) => return Err(other),
+            }
+        }
+        let stored = &result.manifest.explained;
+        let explained = if stored.is_empty() { explained } else { stored };
+        Ok(Report {
+            name: result.name(),
+            facts: facts(result),
+            totals: totals(result),
+            warnings: warnings(result),
+            rows: rows(result),
+            pictures,
+            not_drawn,
+            slowest: result.has(Table::Messages).then(|| slowest(result)).transpose()?,
+            hot_links: result.has(Table::Links).then(|| hot_links(result)).transpose()?,
+            critical_paths: explained.iter().map(critical_path).collect(),
+            assumed: result.manifest.assumed.clone(),
+        })
+    }
+}
+
+fn facts(result: &StoredResult) -> Vec<(String, String)> {
+    let manifest = &result.manifest;
+    let request = &manifest.request;
+    let performance = result.performance();
+    let mut facts = vec![("machine".to_owned(), result.machine().to_owned())];
+    let mut fact = |name: &str, text: String| facts.push((name.to_owned(), text));
+    let sets: Vec<&str> =
+        request["machine"]["sets"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !sets.is_empty() {
+        fact("changed values", sets.join(", "));
+    }
+    if let Some(performance) = &performance {
+        fact("command", performance.command.join(" "));
+        fact("started", performance.started.clone());
+        let hops = performance.packet_hops_per_second;
+        fact("simulated in", format!("{:.1} s, {hops:.0} packet-hops/s", performance.wall_seconds));
+    }
+    for key in ["pattern", "benchmark", "layer", "time", "seeds", "ranks", "map", "program"] {
+        match &request[key] {
+            Value::Null => {}
+            Value::String(text) => fact(key, text.clone()),
+            other => fact(key, other.to_string()),
+        }
+    }
+    fact("ended", manifest.ended.to_string());
+    fact("weft", manifest.weft_version.clone());
+    facts
+}
+
+fn totals(result: &StoredResult) -> Vec<(String, String)> {
+    let totals = serde_json::to_value(result.manifest.totals).unwrap_or_default();
+    let fields = totals.as_object().cloned().unwrap_or_default();
+    let used = fields.into_iter().filter(|(_, value)| value.as_u64() != Some(0));
+    used.map(|(name, value)| match (name.strip_suffix("_ps"), value.as_f64()) {
+        (Some(name), Some(ps)) => (format!("{name} (µs)"), format!("{:.3}", ps / PS_PER_US)),
+        _ => (name.replace('_', " "), value.to_string()),
+    })
+    .collect()
+}
+
+fn warnings(result: &StoredResult) -> Vec<String> {
+    let manifest = &result.manifest;
+    let mut warnings = Vec::new();
+    if !matches!(manifest.ended, Ending::Finished | Ending::HorizonReached) {
+        let detail = manifest.detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
+        warnings.push(format!("The run ended with {}{detail}", manifest.ended));
+    }
+    for run in result.runs().iter().filter(|run| run.seed.1 == 0) {
+        let label = || describe(run);
+        if run.row["saturated"].as_bool() == Some(true) {
+            let limit = run.row["limit"]["block"].as_str().unwrap_or("a block");
+            warnings.push(format!("{}: saturated; {limit} takes no more", label()));
+        }
+        if run.row["messages"].as_u64() == Some(0) {
+            warnings.push(format!("{}: no message was delivered in the measured time", label()));
+        }
+        if let Some(lost @ 1..) = run.row["packets_dropped"].as_u64() {
+            warnings.push(format!("{}: links lost {lost} packets", label()));
+        }
+    }
+    if let assumed @ 1.. = manifest.assumed.len() {
+        warnings.push(format!("{assumed} constants are assumed, not measured: see the end of the report"));
+    }
+    warnings
+}
+
+fn describe(run: &RunOf<'_>) -> String {
+    match run.label() {
+        label if label.is_empty() => format!("run {}", run.run),
+        label => label,
+    }
+}
+
+/// The rows as a table: plain values only.
+fn rows(result: &StoredResult) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut columns: Vec<String> = Vec::new();
+    let plain = |value: &Value| matches!(value, Value::Number(_) | Value::String(_) | Value::Bool(_));
+    for row in &result.manifest.rows {
+        for (name, value) in row.as_object().into_iter().flatten() {
+            // A column of zeros says nothing.
+            if plain(value) && value.as_f64() != Some(0.0) && !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+    }
+    let cell = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => format!("{:.4}", float),
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
+    };
+    let cells = |row: &Value| columns.iter().map(|column| cell(&row[column])).collect();
+    let rows = result.manifest.rows.iter().map(cells).collect();
+    (columns, rows)
+}
+
+/// A message's identity, by how long it took.
+type Slow = Reverse<(u64, u32, u32, u64)>;
+
+fn slowest(result: &StoredResult) -> Result<Vec<SlowMessage>, ResultsError> {
+    let mut heap: BinaryHeap<Slow> = BinaryHeap::new();
+    let mut known: BTreeMap<(u32, u32, u64), SlowMessage> = BTreeMap::new();
+    result.visit(|row: MessageRow| {
+        let time = row.delivered_ps.as_ps().saturating_sub(row.posted_ps.as_ps());
+        if heap.len() == LISTED && heap.peek().is_some_and(|Reverse((least, ..))| time <= *least) {
+            return;
+        }
+        let (run, source, sequence) = (row.run, row.source_endpoint.0, row.sequence);
+        heap.push(Reverse((time, run, source, sequence)));
+        let name = |rank: Option<weft_units::RankId>, endpoint: u32| match rank {
+            Some(rank) => format!("rank {}", rank.0),
+            None => format!("endpoint {endpoint}"),
+        };
+        let us = |time: Time| time.as_ps() as f64 / PS_PER_US;
+        let message = SlowMessage {
+            run,
+            from: name(row.source_rank, source),
+            to: name(row.destination_rank, row.destination_endpoint.0),
+            bytes: row.payload_bytes.get(),
+            posted_us: us(row.posted_ps),
+            time_us: time as f64 / PS_PER_US,
+            pieces: Vec::new(),
+        };
+        known.insert((run, source, sequence), message);
+        if heap.len() > LISTED
+            && let Some(Reverse((_, run, source, sequence))) = heap.pop()
+        {
+            known.remove(&(run, source, sequence));
+        }
+    })?;
+    if result.has(Table::Pieces) {
+        result.visit(|row: MessagePieceRow| {
+            if let Some(message) = known.get_mut(&(row.run, row.source_endpoint.0, row.sequence)) {
+                message.pieces.push((row.time_ps.as_ps() as f64 / PS_PER_US, row.what, row.place));
+            }
+        })?;
+    }
+    let mut slowest: Vec<SlowMessage> = known.into_values().collect();
+    slowest.sort_by(|a, b| b.time_us.total_cmp(&a.time_us));
+    Ok(slowest)
+}
+
+fn hot_links(result: &StoredResult) -> Result<Vec<HotLink>, ResultsError> {
+    let mut hot: Vec<HotLink> = Vec::new();
+    let heat = |link: &HotLink| link.utilization;
+    result.visit(|row: LinkRow| {
+        let lost = row.dropped + row.dropped_dead + row.dropped_full;
+        let end = |endpoint: Option<u32>, switch: Option<u32>, port: Option<u32>| match endpoint {
+            Some(endpoint) => format!("endpoint {endpoint}"),
+            None => format!("switch {} port {}", switch.unwrap_or(0), port.unwrap_or(0)),
+        };
+        let from = end(
+            row.from_endpoint.map(|id| id.0),
+            row.from_switch.map(|id| id.0),
+            row.from_port.map(|id| id.0),
+        );
+        let to =
+            end(row.to_endpoint.map(|id| id.0), row.to_switch.map(|id| id.0), row.to_port.map(|id| id.0));
+        let us = |span: weft_units::Span| span.as_ps() as f64 / PS_PER_US;
+        hot.push(HotLink {
+            run: row.run,
+            link: format!("{from} → {to}"),
+            class: row.class,
+            utilization: row.utilization,
+            stall_us: us(row.stall_ps),
+            paused_us: us(row.paused_ps),
+            lost,
+        });
+        // So that millions of links are not kept.
+        if hot.len() >= 64 * LISTED {
+            hot.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
+            hot.truncate(LISTED);
+        }
+    })?;
+    hot.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
+    hot.truncate(LISTED);
+    Ok(hot)
+}
+
+fn critical_path(explained: &Value) -> CriticalPath {
+    let rows = explained["critical_path"].as_array();
+    let row = |row: &Value| {
+        let category = row["category"].as_str().unwrap_or("").to_owned();
+        (category, row["time_us"].as_f64().unwrap_or(0.0), row["share"].as_f64().unwrap_or(0.0))
+    };
+    let categories = rows.into_iter().flatten().map(row).filter(|(_, time, _)| *time > 0.0).collect();
+    CriticalPath { of: explained["of"].as_str().unwrap_or("the run").to_owned(), categories }
+}

@@ -1,0 +1,151 @@
+//! A finished result that is read: its manifest, and the rows of its tables.
+
+use crate::directory::{MANIFEST, WORKING, read_manifest};
+use crate::error::ResultsError;
+use crate::manifest::{Performance, RunManifest};
+use crate::open_tables::table_file;
+use crate::row::Row;
+use crate::tables::Table;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::Value;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// A finished result. What was asked for is JSON here: this crate knows no request.
+pub struct StoredResult {
+    /// The directory.
+    pub directory: PathBuf,
+    /// `run.json`.
+    pub manifest: RunManifest<Value, Value>,
+}
+
+/// A run of a result, as its row of `run.json` describes it.
+#[derive(Clone, Debug)]
+pub struct RunOf<'a> {
+    /// The number in the column `run`.
+    pub run: u32,
+    /// The row: what was measured. Seeds share one.
+    pub row: &'a Value,
+    /// The number of seeds of the row, and which of them this is, from 0 on.
+    pub seed: (u32, u32),
+}
+
+impl StoredResult {
+    /// The result in `directory`.
+    ///
+    /// # Errors
+    /// A directory without a result, one that is still being written, and results of other versions.
+    pub fn open(directory: &Path) -> Result<StoredResult, ResultsError> {
+        if !directory.join(MANIFEST).is_file() && directory.join(WORKING).is_dir() {
+            return Err(ResultsError::StillWritten(directory.to_owned()));
+        }
+        Ok(StoredResult { directory: directory.to_owned(), manifest: read_manifest(directory)? })
+    }
+
+    /// The directory's own name, for legends.
+    pub fn name(&self) -> String {
+        let path = self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone());
+        path.file_name()
+            .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// `performance.json`; `None` where it was left out of a copy.
+    pub fn performance(&self) -> Option<Performance> {
+        let text = std::fs::read_to_string(self.directory.join("performance.json")).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// The name of the machine.
+    pub fn machine(&self) -> &str {
+        self.manifest.request["machine"]["name"].as_str().unwrap_or("machine")
+    }
+
+    /// The command that wrote it, such as `traffic`.
+    pub fn command(&self) -> &str {
+        self.manifest.request["command"].as_str().unwrap_or("weft")
+    }
+
+    /// Whether it has a table.
+    pub fn has(&self, table: Table) -> bool {
+        self.manifest.tables.contains_key(&table)
+    }
+
+    /// The runs, in order.
+    pub fn runs(&self) -> Vec<RunOf<'_>> {
+        let of = |(number, row): (usize, &'_ Value)| {
+            let first = row["run"].as_u64().map_or(number as u32, |run| run as u32);
+            let seeds = row["seeds"].as_u64().unwrap_or(1).max(1) as u32;
+            (first, seeds)
+        };
+        let rows = self.manifest.rows.iter().enumerate();
+        let each = rows.flat_map(|(number, row)| {
+            let (first, seeds) = of((number, row));
+            (0..seeds).map(move |seed| RunOf { run: first + seed, row, seed: (seeds, seed) })
+        });
+        each.collect()
+    }
+
+    /// Reads a table row by row, in the order of the file; the memory does not grow with it.
+    ///
+    /// # Errors
+    /// A table that is not there, with the option that writes it, of another version, or damaged.
+    pub fn visit<R: Row>(&self, mut visit: impl FnMut(R)) -> Result<(), ResultsError> {
+        let table = Table::ALL.into_iter().find(|table| table.name() == R::TABLE);
+        let table = table.expect("every row is of a table");
+        if !self.has(table) {
+            let (directory, table, mend) = (self.directory.clone(), table.name(), written_by(table));
+            return Err(ResultsError::NoTable { directory, table, mend });
+        }
+        let path = self.directory.join(table_file(table));
+        if !path.is_file() {
+            return Err(ResultsError::Missing(path));
+        }
+        let read = |e| ResultsError::parquet("read", &path, e);
+        let file = File::open(&path).map_err(|e| ResultsError::file("read", &path, e))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(read)?;
+        let metadata = builder.metadata().file_metadata().key_value_metadata();
+        let version = metadata.into_iter().flatten().find(|entry| entry.key == "weft.version");
+        let found = version.and_then(|entry| entry.value.clone()).unwrap_or_else(|| "no".to_owned());
+        if found != R::VERSION.to_string() {
+            return Err(ResultsError::TableVersion { path, found, wanted: R::VERSION });
+        }
+        for batch in builder.build().map_err(read)? {
+            let batch = batch.map_err(|e| read(e.into()))?;
+            let rows = R::rows(&batch).map_err(|column| ResultsError::Damaged {
+                path: path.clone(),
+                why: format!("the column {column} is missing or of another type"),
+            })?;
+            rows.into_iter().for_each(&mut visit);
+        }
+        Ok(())
+    }
+}
+
+impl RunOf<'_> {
+    /// A short description, such as `4096 B, load 0.5, seed 2`; empty where there is nothing to tell apart.
+    pub fn label(&self) -> String {
+        let mut words = Vec::new();
+        if let Some(bytes) = self.row["size_bytes"].as_u64() {
+            words.push(format!("{bytes} B"));
+        }
+        if let Some(load) = self.row["offered_load"].as_f64() {
+            words.push(format!("load {load}"));
+        }
+        if let (seeds @ 2.., seed) = self.seed {
+            words.push(format!("seed {} of {seeds}", seed + 1));
+        }
+        words.join(", ")
+    }
+}
+
+/// The option that writes a table.
+pub(crate) const fn written_by(table: Table) -> &'static str {
+    match table {
+        Table::Messages => "--tables messages,flows,links,ranks",
+        Table::Flows => "--tables flows",
+        Table::Links => "--tables links",
+        Table::Ranks => "--tables ranks (weft traffic has no ranks: take weft replay, osu or run)",
+        Table::Pieces => "--breakdown (of weft replay or run)",
+        Table::Rates | Table::Queues => "--telemetry, such as --telemetry 10us",
+    }
+}

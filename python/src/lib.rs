@@ -1,0 +1,65 @@
+//! The native part of `import weft`: the command, called in the process of Python.
+//!
+//! ```text
+//!  weft.traffic(…) ──words──► call ──► weft_cli::call in its own thread, without Python's lock
+//!                                 ◄── exit status, JSON, message
+//! ```
+//! Words are the interface, as for the shell. So Python takes the options of the command, and an
+//! error has its text.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+use weft_cli::Interrupt;
+
+/// How often Python is asked whether Ctrl-C was pressed.
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Does what `words` say; returns the exit status, what the command prints, and its error.
+///
+/// Ctrl-C ends the run at its next virtual epoch, and raises KeyboardInterrupt then.
+#[pyfunction]
+fn call(py: Python<'_>, words: Vec<String>) -> PyResult<(u8, String, String)> {
+    let interrupt = Interrupt::default();
+    let asked = interrupt.clone();
+    let (sender, receiver) = channel();
+    let worker = thread::spawn(move || {
+        let words: Vec<String> = std::iter::once("weft".to_owned()).chain(words).collect();
+        // Nobody waits for an answer where Python has gone away.
+        let _ = sender.send(weft_cli::call(&words, interrupt));
+    });
+    let mut raised = None;
+    let called = loop {
+        match py.detach(|| receiver.recv_timeout(SIGNAL_CHECK_INTERVAL)) {
+            Ok(called) => break Some(called),
+            Err(RecvTimeoutError::Disconnected) => break None,
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(error) = py.check_signals() {
+                    asked.request();
+                    raised = Some(error);
+                }
+            }
+        }
+    };
+    let _ = worker.join();
+    match (raised, called) {
+        (Some(error), _) => Err(error),
+        (None, Some(called)) => Ok((called.status, called.output, called.message)),
+        (None, None) => Err(PyRuntimeError::new_err("this is a bug in weft: please report what you called")),
+    }
+}
+
+/// The command itself, with its own output; returns the exit status.
+#[pyfunction]
+fn main(py: Python<'_>, words: Vec<String>) -> u8 {
+    py.detach(|| weft_cli::main(&words))
+}
+
+/// The native part of `import weft`.
+#[pymodule]
+fn _weft(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(call, module)?)?;
+    module.add_function(wrap_pyfunction!(main, module)?)
+}

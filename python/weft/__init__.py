@@ -1,0 +1,27 @@
+"""A virtual HPC interconnect: describe a machine, put work on it, see what every message and link does.
+
+import weft
+r = weft.traffic("bxi3-fattree", pattern="uniform", load=[0.2, 0.6])
+print(r.links.collect())
+r.plot.load_curve("curve.png")
+"""
+
+from weft._call import BadInput, EndedBadly, WeftError
+from weft._machine import Machine, Picture, machine
+from weft._result import Plots, Result, open, osu, replay, run, traffic
+
+__all__ = [
+    "BadInput",
+    "EndedBadly",
+    "Machine",
+    "Picture",
+    "Plots",
+    "Result",
+    "WeftError",
+    "machine",
+    "open",
+    "osu",
+    "replay",
+    "run",
+    "traffic",
+]

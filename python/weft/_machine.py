@@ -1,0 +1,82 @@
+"""Machines."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft import _call
+
+
+def _toml(value: Any) -> str:
+    """A value as machine files write it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_toml(one) for one in value) + "]"
+    return str(value)
+
+
+class Picture:
+    """A picture as SVG; notebooks show it."""
+
+    def __init__(self, svg: str, data: Any = None):
+        self.svg = svg
+        self.data = data
+        """The numbers: axes with units, series, labels."""
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine that ships with weft, or a machine file, with changes."""
+
+    name: str
+    changes: tuple[tuple[str, Any], ...] = ()
+
+    def set(self, key: str, value: Any) -> "Machine":
+        """This machine with another value, such as `set("topology.k", 8)`."""
+        return Machine(self.name, (*self.changes, (key, value)))
+
+    def _sets(self) -> list[str]:
+        return [word for key, value in self.changes for word in ("--set", f"{key}={_toml(value)}")]
+
+    def _words(self) -> list[str]:
+        return ["-m", self.name, *self._sets()]
+
+    def check(self) -> dict[str, Any]:
+        """The deadlock proof, and the values that no source gives."""
+        return _call.document(["machine", "check", self.name, *self._sets()])
+
+    def show(self) -> dict[str, Any]:
+        """Figures, and every value with its source."""
+        return _call.document(["machine", "show", self.name, *self._sets()])
+
+    def graph(self) -> Any:
+        """Endpoints and switches with their links, as a graph of networkx, an edge per direction."""
+        import networkx
+
+        graph = networkx.MultiDiGraph(name=self.name)
+        for link in _call.document(["machine", "names", self.name, "--links", *self._sets()])["rows"]:
+            for node in (link["from"], link["to"]):
+                graph.add_node(node, kind="switch" if node.startswith("switch ") else "endpoint")
+            ports = {key: link[key] for key in ("from_port", "to_port")}
+            graph.add_edge(link["from"], link["to"], link_class=link["class"], **ports)
+        return graph
+
+    def draw(self, path: str | Path | None = None) -> Picture:
+        """The switches and links as SVG, written to `path` where that is given."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "machine.svg")
+            _call.text(["machine", "draw", self.name, *self._sets(), "-o", str(file)])
+            picture = Picture(file.read_text())
+        if path is not None:
+            Path(path).write_text(picture.svg)
+        return picture
+
+
+def machine(name: str | Path | Machine) -> Machine:
+    """The machine of this name or in this file."""
+    return name if isinstance(name, Machine) else Machine(str(name))

@@ -1,0 +1,200 @@
+"""Results."""
+
+import html
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from weft import _call
+from weft._machine import Machine, Picture, machine
+
+TABLES = "messages,flows,links,ranks"
+
+
+class Plots:
+    """The pictures of a result: `plot.load_curve("curve.png")`. Each writes a file where one is named."""
+
+    def __init__(self, result: "Result"):
+        self._result = result
+
+    def _draw(self, kind: str, path: str | Path | None, run: int | None) -> Picture:
+        words = ["plot", str(self._result.directory), "--what", kind, "--force", *_call.options({"run": run})]
+        if path is not None:
+            _call.text([*words, "-o", str(path)])
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "picture.svg")
+            document = _call.document([*words, "-o", str(file)])
+            return Picture(file.read_text(), document["picture"])
+
+    def load_curve(self, path: str | Path | None = None) -> Picture:
+        """Latency and throughput over load."""
+        return self._draw("load-curve", path, None)
+
+    def fct_cdf(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """The distribution of completion times of messages."""
+        return self._draw("fct-cdf", path, run)
+
+    def slow_down(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """The slow-down of messages by size."""
+        return self._draw("slow-down", path, run)
+
+    def queue(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Bytes in queues over time, stacked."""
+        return self._draw("queue", path, run)
+
+    def queue_heat_map(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Bytes in each queue over time."""
+        return self._draw("queue-heat-map", path, run)
+
+    def rates(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Rates of links over time."""
+        return self._draw("rates", path, run)
+
+    def link_utilization(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Utilization of links."""
+        return self._draw("link-utilization", path, run)
+
+    def timeline(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Messages between ranks or endpoints over time."""
+        return self._draw("timeline", path, run)
+
+    def communication_matrix(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Bytes from each rank or endpoint to each."""
+        return self._draw("communication-matrix", path, run)
+
+
+class Result:
+    """A result directory. Tables are read lazily, with Polars."""
+
+    def __init__(self, directory: str | Path, keep: Any = None):
+        self.directory = Path(directory)
+        # A temporary directory lives as long as its result.
+        self._keep = keep
+        file = self.directory / "run.json"
+        if not file.is_file():
+            message = f"{self.directory} holds no finished run; name a directory that weft wrote"
+            raise _call.BadInput(message, 2)
+        self.manifest: dict[str, Any] = json.loads(file.read_text())
+
+    def _table(self, name: str) -> pl.LazyFrame:
+        file = self.directory / f"{name}.parquet"
+        if not file.is_file():
+            mends = {"pieces": "breakdown=True", "rates": 'telemetry="10us"', "queues": 'telemetry="10us"'}
+            mend = mends.get(name, f'tables="{TABLES}"')
+            raise _call.BadInput(f"{self.directory} has no table {name}; run it again with {mend}", 2)
+        return pl.scan_parquet(file)
+
+    @property
+    def messages(self) -> pl.LazyFrame:
+        """Messages in the order of their delivery."""
+        return self._table("messages")
+
+    @property
+    def flows(self) -> pl.LazyFrame:
+        """All messages from one endpoint to another, in one row."""
+        return self._table("flows")
+
+    @property
+    def links(self) -> pl.LazyFrame:
+        """Links, one row per direction."""
+        return self._table("links")
+
+    @property
+    def ranks(self) -> pl.LazyFrame:
+        """Ranks."""
+        return self._table("ranks")
+
+    @property
+    def pieces(self) -> pl.LazyFrame:
+        """Where the time of each message went; written with `breakdown=True`."""
+        return self._table("pieces")
+
+    @property
+    def queues(self) -> pl.LazyFrame:
+        """Queues over time; written with `telemetry="10us"`."""
+        return self._table("queues")
+
+    @property
+    def rates(self) -> pl.LazyFrame:
+        """Links over time; written with `telemetry="10us"`."""
+        return self._table("rates")
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """The measured rows: numbers and texts of `run.json`."""
+        plain = (int, float, str, bool)
+        rows = [{k: v for k, v in row.items() if isinstance(v, plain)} for row in self.manifest["rows"]]
+        return pl.from_dicts(rows, infer_schema_length=None) if rows else pl.DataFrame()
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures."""
+        return Plots(self)
+
+    def report(self, path: str | Path) -> None:
+        """Writes one HTML page with all of it."""
+        _call.text(["report", str(self.directory), "-o", str(path), "--force"])
+
+    def to_pandas(self, table: str | None = None) -> Any:
+        """The summary, or a table, as a frame of pandas."""
+        frame = self.summary if table is None else self._table(table).collect()
+        return frame.to_pandas()
+
+    def _repr_html_(self) -> str:
+        request = self.manifest["request"]
+        facts = {
+            "command": request.get("command"),
+            "machine": request.get("machine", {}).get("name"),
+            "ended": self.manifest["ended"],
+            "directory": str(self.directory),
+        }
+        rows = "".join(f"<tr><th>{k}</th><td>{html.escape(str(v))}</td></tr>" for k, v in facts.items())
+        return f"<table>{rows}</table>{self.summary._repr_html_()}"
+
+    def __repr__(self) -> str:
+        return f"weft.Result({str(self.directory)!r}, {self.manifest['ended']})"
+
+
+def open(directory: str | Path) -> Result:
+    """The result that the command wrote into a directory."""
+    return Result(directory)
+
+
+def _run(words: list[str], given: dict[str, Any], tail: list[str] | None = None) -> Result:
+    """Runs a command into its directory, or into a temporary one."""
+    keep = None
+    directory = given.pop("output", None)
+    if directory is None:
+        keep = tempfile.TemporaryDirectory(prefix="weft-")
+        directory = keep.name
+    given.setdefault("tables", TABLES)
+    words = [*words, *_call.options(given), "-o", str(directory), "--quiet"]
+    _call.text([*words, *(tail or [])])
+    return Result(directory, keep)
+
+
+def traffic(on: str | Machine, **options: Any) -> Result:
+    """Traffic patterns at one or several loads: `traffic("exanest", pattern="uniform", load=[0.2, 0.6])`.
+
+    Options are those of `weft traffic`, with _ for -.
+    """
+    return _run(["traffic", *machine(on)._words()], options)
+
+
+def osu(benchmark: str, on: str | Machine, **options: Any) -> Result:
+    """An OSU micro-benchmark on simulated ranks: `osu("allreduce", "exanest", ranks=16, sizes="4K")`."""
+    return _run(["osu", benchmark, *machine(on)._words()], options)
+
+
+def replay(trace: str | Path | list[str | Path], on: str | Machine, **options: Any) -> Result:
+    """Traces of programs, replayed on a machine."""
+    traces = trace if isinstance(trace, list) else [trace]
+    return _run(["replay", *machine(on)._words(), *map(str, traces)], options)
+
+
+def run(program: list[str], on: str | Machine, **options: Any) -> Result:
+    """A real MPI program in virtual time: `run(["./program"], "exanest", ranks=8)`."""
+    return _run(["run", *machine(on)._words()], options, ["--", *program])

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Uses `import weft` as the book shows it, in an environment that has the wheel.
+
+smoke.py
+"""
+
+import tempfile
+from pathlib import Path
+
+import weft
+
+
+def main() -> None:
+    """Checks results, pictures, machines and errors."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"pattern": "uniform", "load": [0.2, 0.6], "time": "5us", "tables": "messages,flows,links"}
+        machine = weft.machine("bxi3-fattree").set("topology.k", 4)
+        result = weft.traffic(machine, **options)
+        assert result.summary["offered_load"].to_list() == [0.2, 0.6]
+        links = result.links.collect()
+        assert set(links["run"].unique()) == {0, 1} and links["utilization"].max() > 0.1
+        curve = Path(folder, "curve.png")
+        picture = result.plot.load_curve(curve)
+        assert curve.read_bytes().startswith(b"\x89PNG") and picture.data["kind"] == "load-curve"
+        assert "<svg" in picture._repr_svg_() and "bxi3-fattree" in result._repr_html_()
+        kept = Path(folder, "kept")
+        weft.traffic(machine, output=kept, load=0.2, time="5us")
+        assert weft.open(kept).summary.height == 1
+        assert machine.check()["deadlock_free"] and machine.show()["endpoints"] == 16
+        for call, text in [
+            (lambda: weft.traffic("bxi9", load=0.2), "bxi9"),
+            (lambda: weft.traffic(machine, load=1.5), "--load"),
+            (lambda: result.queues, "telemetry"),
+            (lambda: weft.open(folder), "no finished run"),
+        ]:
+            try:
+                call()
+            except weft.BadInput as error:
+                assert text in str(error), error
+            else:
+                raise AssertionError(f"nothing was said about {text}")
+    print("import weft: ok")
+
+
+if __name__ == "__main__":
+    main()
