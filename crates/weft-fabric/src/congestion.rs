@@ -360,18 +360,21 @@ pub enum CongestionError {
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     /// Controls congestion, before the run begins. `congestion` makes the algorithm for the path of a flow:
-    /// the longest through the network, at the rate of the first endpoint's link.
+    /// the longest through the network, at the rate of the first endpoint's link. `None`: it is not
+    /// controlled.
     ///
     /// # Errors
     /// A network that lacks something that the algorithm needs.
     pub fn with_congestion(
         initial: InitialState<Network<T, N>>,
         seed: u64,
-        congestion: impl FnOnce(&Path) -> Congestion,
+        congestion: impl FnOnce(&Path) -> Option<Congestion>,
     ) -> Result<InitialState<Network<T, N>>, CongestionError> {
         let InitialState { mut model, mut sites, events, lookahead } = initial;
         let path = model.longest_path();
-        let congestion = congestion(&path);
+        let Some(congestion) = congestion(&path) else {
+            return Ok(InitialState { model, sites, events, lookahead });
+        };
         let (name, need) = (congestion.name(), congestion.need());
         let constants = &mut model.constants;
         if need.lossless && constants.switch.flow_control == FlowControl::Drop {
