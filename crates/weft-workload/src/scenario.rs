@@ -233,24 +233,15 @@ impl Observer for ScenarioOutput {
 const PURPOSE_SCENARIO: u32 = 41;
 
 impl ScenarioHost {
-    /// The host of an endpoint, with those of all flows that begin there.
-    pub fn new(endpoint: EndpointId, parameters: &[FlowPlan], seed: u64) -> ScenarioHost {
-        let own = parameters.iter().zip(0..).filter(|(flow, _)| flow.source == endpoint);
-        let generators = own.map(|(_, flow)| Generator {
+    /// The host of an endpoint where the flows of these numbers begin.
+    pub fn new(flows: &[u32], seed: u64) -> ScenarioHost {
+        let generators = flows.iter().map(|&flow| Generator {
             flow,
             dice: Stream::new(seed, flow.into(), PURPOSE_SCENARIO),
             begun: 0,
             bytes: 0,
         });
         ScenarioHost { generators: generators.collect() }
-    }
-
-    /// Whether all its flows have begun all their transfers.
-    pub fn is_done(&self, parameters: &ScenarioParameters) -> bool {
-        let is_done = |generator: &Generator| {
-            parameters.flows[generator.flow as usize].transfers.is_some_and(|most| generator.begun >= most)
-        };
-        self.generators.iter().all(is_done)
     }
 
     /// Begins the next transfer of the flow in a place.

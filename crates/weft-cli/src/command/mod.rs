@@ -10,6 +10,7 @@ mod region;
 mod replay;
 mod rerun;
 mod run;
+mod scenario;
 mod simulation;
 mod trace;
 mod traffic;
