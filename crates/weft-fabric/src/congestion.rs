@@ -74,11 +74,6 @@ impl Point {
             packet.set_stamp(stamp);
         }
     }
-
-    /// The link half, to be sampled.
-    pub(crate) fn half(&self) -> &LinkHalf {
-        &self.half
-    }
 }
 
 /// A link as a packet crosses it.
@@ -219,6 +214,7 @@ impl Regulator {
         if let Some(flow) = self.flows.get_mut(&(packet.destination, classes.of(&packet))) {
             flow.held -= 1;
             let value = flow.half.send(bytes, now, &control.congestion);
+            self.due = self.due.min(flow.half.due());
             packet.set_stamp(Stamp { marked: false, value });
         }
         Some(packet)

@@ -654,6 +654,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         // A flow that has begun may have a first step to take at once.
         regulator.step(endpoint.id, &regulation);
+        while let Some(places) = channels.free_places(&constants.plan)
+            && let Some(notice) = regulator.notice(places, constants)
+        {
+            endpoint.supplied += 1;
+            channels.stage(notice, now, constants);
+        }
         let taken = channels.take(constants);
         let waits = channels.staged() > 0;
         let stalled = std::mem::replace(&mut channels.stalls, taken.is_none() && waits);
@@ -674,7 +680,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                     false => free.max(own.min(endpoint.interface.next_injection(free, &self.interface))),
                 }
             }
-            None if has_notices && !waits => now, // there was no place for it before its flow began
             None if waits => endpoint.next_credit().min(ask_at).min(own),
             None => ask_at.min(own),
         };

@@ -754,7 +754,7 @@ impl Ports {
         // Those that have not been granted the output, and those that are before it in the output's buffer.
         let queue = Bytes::new(port.waiting.into()) + kind.rate.bytes_in(behind);
         let at = crossing(kind, sent, bytes, queue);
-        self.points[output].pass(packet, &LinkCrossing { hop: packet.hops + 1, starved, ..at }, control);
+        self.points[output].pass(packet, &LinkCrossing { hop: packet.hops, starved, ..at }, control);
     }
 
     /// Hands over a packet to which the link of an output has done something, and its copy.
