@@ -27,11 +27,12 @@ fn number(row: &Value, group: usize, key: &str) -> f64 {
     row["groups"][group][key].as_f64().unwrap()
 }
 
-/// Catches an incast whose flows do not get their max-min shares under ACC, a victim that does not get what the
-/// margin leaves, a row for a way that the machine cannot have, and one that is missing.
+/// Catches an incast whose flows do not get their max-min shares under ACC, a victim that does not get what
+/// the margin leaves, a row for a way that the machine cannot have, and one that is missing.
 #[test]
 fn the_incast_with_a_victim_converges_under_acc() {
-    let report = run("incast-victim.toml", &["--set", "nic.model=overheads", "--congestion", "none,pause,acc"]);
+    let report =
+        run("incast-victim.toml", &["--set", "nic.model=overheads", "--congestion", "none,pause,acc"]);
     assert_eq!(report["rows"].as_array().unwrap().len(), 3);
     assert!(row(&report, "pause")["refused"].as_str().unwrap().contains("pause is not modelled"));
     let (none, acc) = (row(&report, "none"), row(&report, "acc"));
@@ -64,9 +65,17 @@ fn mistakes_are_named_with_line_field_and_mend() {
     let head = "[scenario]\ntitle = \"x\"\ntime = \"10us\"\n";
     let flows = |more: &str| format!("{head}[[flows]]\nname = \"a\"\nrole = \"victim\"\n{more}");
     let cases = [
-        (flows("from = \"0\"\nto = \"99\"\nsize = \"1K\"\n"), "own.toml:8: `flows.to`", "numbers from 0 to 15"),
+        (
+            flows("from = \"0\"\nto = \"99\"\nsize = \"1K\"\n"),
+            "own.toml:8: `flows.to`",
+            "numbers from 0 to 15",
+        ),
         (flows("from = \"0\"\nto = \"1\"\n"), "`flows.size`", "write size"),
-        (flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\nrate = \"200Gb/s\"\n"), "endpoint 0", "lower `rate`"),
+        (
+            flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\nrate = \"200Gb/s\"\n"),
+            "endpoint 0",
+            "lower `rate`",
+        ),
         (flows("from = \"0\"\nto = \"1\"\nsize = \"big\"\n"), "own.toml:9: `flows.size`", "\"64K\""),
         (flows("from = \"0-2\"\nto = \"3,4\"\nsize = \"1K\"\n"), "`flows.to`", "spread"),
         (flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\ncolour = \"red\"\n"), "colour", "unknown field"),
@@ -81,10 +90,14 @@ fn mistakes_are_named_with_line_field_and_mend() {
     let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &file];
     let said = refused(&[&words[..], &["--congestion", "none,tcp"]].concat());
     assert!(said.contains("there is no `tcp`") && said.contains("dcqcn"), "{said}");
-    let said = refused(&[&words[..], &["--set", "congestion.kind=acc", "--set", "fabric.kind=ideal"]].concat());
+    let said =
+        refused(&[&words[..], &["--set", "congestion.kind=acc", "--set", "fabric.kind=ideal"]].concat());
     assert!(said.contains("ideal network has no queues"), "{said}");
-    let said = refused(&[&words[..], &["--set", "congestion.kind=hpcc", "--set", "fabric.flow_control=drop"]].concat());
+    let said = refused(
+        &[&words[..], &["--set", "congestion.kind=hpcc", "--set", "fabric.flow_control=drop"]].concat(),
+    );
     assert!(said.contains("congestion.kind=hpcc needs"), "{said}");
-    let said = refused(&[&words[..], &["--set", "congestion.kind=ib", "--set", "congestion.margin=10"]].concat());
+    let said =
+        refused(&[&words[..], &["--set", "congestion.kind=ib", "--set", "congestion.margin=10"]].concat());
     assert!(said.contains("`congestion.margin` means nothing"), "{said}");
 }

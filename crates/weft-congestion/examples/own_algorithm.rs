@@ -107,7 +107,8 @@ fn share(packets: u32, parameters: &Parameters) -> [u64; 2] {
 // ANCHOR_END: link
 
 fn main() {
-    let parameters = Parameters { threshold: Bytes::new(5_000), step: BitRate::from_bits_per_second(10_000_000) };
+    let parameters =
+        Parameters { threshold: Bytes::new(5_000), step: BitRate::from_bits_per_second(10_000_000) };
     for packets in [10, 100, 1_000, 10_000] {
         println!("{packets} packets each: {:?} b/s", share(packets, &parameters));
     }

@@ -230,7 +230,7 @@ pub struct Flow {
     pulse: Time,
     /// Bytes sent since the last one.
     sent: u64,
-    /// What was last reported.
+    /// The last report.
     reported: (u64, u8),
     /// Whether links have been told of the flow.
     is_announced: bool,

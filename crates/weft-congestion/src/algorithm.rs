@@ -46,9 +46,9 @@ pub struct Path {
 pub struct Arrival {
     /// The time of that.
     pub now: Time,
-    /// Its stamp.
+    /// The packet's stamp.
     pub stamp: Stamp,
-    /// Its bytes as its source counted them.
+    /// Bytes of the packet: header, payload and footer.
     pub bytes: Bytes,
     /// Links that it has crossed.
     pub hops: u8,

@@ -10,7 +10,7 @@ use crate::swift::{self, Swift};
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Time};
 
-/// What an algorithm needs of the network.
+/// Needs of an algorithm that a network must meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Need {
     /// All packets of a flow take one way, as its notices do.
@@ -55,7 +55,7 @@ macro_rules! algorithms {
                 match self { $(Congestion::$name(_) => $key,)* }
             }
 
-            /// What it needs of the network.
+            /// Needs that a network must meet.
             pub fn need(&self) -> Need {
                 match self { $(Congestion::$name(_) => $need,)* }
             }
@@ -67,7 +67,9 @@ macro_rules! algorithms {
 
             /// The state of a flow that begins.
             pub fn open(&self, path: &Path, now: Time) -> FlowHalf {
-                match self { $(Congestion::$name(parameters) => FlowHalf::$name($name::open(path, now, parameters)),)* }
+                match self {
+                    $(Congestion::$name(parameters) => FlowHalf::$name($name::open(path, now, parameters)),)*
+                }
             }
 
             /// The state of a flow at its destination.

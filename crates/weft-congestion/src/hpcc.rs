@@ -64,7 +64,7 @@ impl Link {
         let since = u128::from(crossing.now.saturating_since(self.last).as_ps());
         let queue = u128::from(crossing.queue.get().min(self.queue));
         let one = u128::from(ONE) << 16;
-        // u·τ/T: of txRate/B, the bits since the packet before over B·T; they are spread over all of that time.
+        // u·τ/T: of txRate/B, the bits since the packet before over B·T, spread over that time.
         let sent = u128::from(self.bytes) * 8 * PS_PER_S * one / (rate * t) * tau / since.max(1);
         let waits = queue * 8 * PS_PER_S * one / (rate * t) * tau / t;
         self.used = (u128::from(self.used) * (t - tau) / t + sent + waits) as u64;

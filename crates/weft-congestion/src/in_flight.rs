@@ -21,7 +21,7 @@ pub(crate) struct Answered {
     /// From when it was sent until its answer came.
     pub(crate) round_trip: Span,
     pub(crate) bytes: Bytes,
-    /// Its number, counted from the flow's beginning.
+    /// Number of the packet, counted from the flow's beginning.
     pub(crate) number: u64,
     /// Bytes of packets before it that have been lost.
     pub(crate) lost: Bytes,
@@ -44,7 +44,7 @@ impl InFlight {
         Bytes::new(self.bytes - lost)
     }
 
-    /// When the oldest packet will count as lost; [`Time::NEVER`]: none is under way.
+    /// Time at which the oldest packet will count as lost; [`Time::NEVER`]: none is under way.
     pub(crate) fn gives_up(&self, now: Time, timeout: Span) -> Time {
         let ends = self.packets.iter().filter(|sent| !sent.is_answered);
         ends.map(|sent| sent.at.saturating_add(timeout)).find(|end| *end > now).unwrap_or(Time::NEVER)

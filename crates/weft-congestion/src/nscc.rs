@@ -67,7 +67,7 @@ pub struct Flow {
     /// Bytes answered since the window last grew, and when that was.
     answered: u64,
     grown: Time,
-    /// When η was last added.
+    /// The last time at which η was added.
     added: Time,
     /// The mean delay, in ps times 2⁸.
     mean: u64,
@@ -109,7 +109,7 @@ impl Flow {
         self.window = self.window.clamp(self.packet() * ONE, self.largest());
     }
 
-    /// What the window has gathered becomes effective.
+    /// Makes effective what the window has gathered.
     fn grow(&mut self, now: Time) {
         let bytes = (self.window / ONE).max(1);
         self.window += (u128::from(self.increase) * u128::from(ONE) / u128::from(bytes)) as u64;

@@ -96,7 +96,7 @@ struct Flow {
     half: FlowHalf,
     /// Whether a packet has had to wait for it since its last step.
     waited: Cell<bool>,
-    /// Its packets that the endpoint holds.
+    /// Packets of the flow that the endpoint holds.
     held: u32,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct Regulator {
     pub(crate) point: Point,
     /// The first own step of a flow.
     due: Time,
-    /// When the interface is to be asked again because a flow that it asked for may go.
+    /// Time at which the interface is to be asked again because a flow that it asked for may go.
     ask_again: Cell<Time>,
     /// Whether it asked for a flow that may not go.
     refused: Cell<bool>,
@@ -153,7 +153,7 @@ impl Regulator {
         self.refused.set(false);
     }
 
-    /// Whether the interface may hand over a packet of a flow at `now`. If not, it is asked again when it may.
+    /// Whether the interface may hand over a packet of a flow at `now`. If not, it is asked again later.
     pub(crate) fn admits(&self, flow: FlowKey, bytes: Bytes, (control, now): (&Control, Time)) -> bool {
         let Some(flow) = self.flows.get(&flow) else { return true };
         let at = match flow.held {
@@ -201,9 +201,11 @@ impl Regulator {
         let place = (0..self.held.len()).find(|&place| {
             let packet = &self.held[place];
             let class = classes.of(packet);
-            let is_first = !self.held.iter().take(place).any(|other| {
-                other.destination == packet.destination && classes.of(other) == class
-            });
+            let is_first = !self
+                .held
+                .iter()
+                .take(place)
+                .any(|other| other.destination == packet.destination && classes.of(other) == class);
             let flow = self.flows.get(&(packet.destination, class));
             let bytes = self.on_line(packet, constants);
             let may_go = flow.is_none_or(|flow| flow.half.earliest(bytes, now, &control.congestion) <= now);
@@ -276,7 +278,8 @@ impl Regulator {
             return;
         }
         let class = constants.switch.channels.classes.of(came);
-        let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| control.congestion.receiver());
+        let receiver =
+            self.receivers.entry((came.source, class)).or_insert_with(|| control.congestion.receiver());
         let (stamp, bytes) = (came.stamp(), constants.packet_bytes(came));
         let arrival = Arrival { now, stamp, bytes, hops: came.hops };
         if let Some(notice) = receiver.receive(&arrival, &control.congestion) {
@@ -312,8 +315,7 @@ impl Regulator {
 /// The packet of a notice from one endpoint to another.
 fn packet(notice: &Notice, (source, destination): (EndpointId, EndpointId), control: &Control) -> Packet {
     let addressing = Addressing { source, destination, message: notice.head() };
-    let mut packet =
-        Packet::new(addressing, control.notice, HeaderBits::from_bits(notice.word), Part::Whole);
+    let mut packet = Packet::new(addressing, control.notice, HeaderBits::from_bits(notice.word), Part::Whole);
     packet.label = PacketLabel::NOTICE;
     packet
 }
@@ -483,7 +485,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> impl Iterator<Item = (EndpointId, EndpointId, u8, BitRate)> + 'a {
         let control = self.constants.congestion.as_deref();
         let endpoints = site.endpoints.iter();
-        let of_endpoint = endpoints.filter_map(move |endpoint| Some((endpoint, endpoint.regulator.as_deref()?)));
+        let of_endpoint =
+            endpoints.filter_map(move |endpoint| Some((endpoint, endpoint.regulator.as_deref()?)));
         of_endpoint.filter_map(move |(endpoint, regulator)| Some((endpoint, regulator, control?))).flat_map(
             move |(endpoint, regulator, control)| {
                 let source = endpoint.id;

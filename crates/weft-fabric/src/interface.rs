@@ -248,7 +248,11 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     /// Whether it may hand over packets of every kind.
     #[inline]
     pub fn admits_all(&self) -> bool {
-        self.admission.regulation.is_none() && self.admission.classes.is_none_or(|classes| self.admission.places.trailing_ones() >= classes.count())
+        self.admission.regulation.is_none()
+            && self
+                .admission
+                .classes
+                .is_none_or(|classes| self.admission.places.trailing_ones() >= classes.count())
     }
 
     /// The destination of the interface's reports.

@@ -3,8 +3,8 @@
 use crate::packet::Part;
 use serde::{Deserialize, Serialize};
 
-/// Whether a packet is a piece of its message, is watched, is bad, has met congestion: each a bit. An enumeration, so that the
-/// byte has values to spare, in which an event keeps what kind of event it is.
+/// Whether a packet is a piece of its message, is watched, is bad, has met congestion: each a bit. An
+/// enumeration, so that the byte has values to spare, in which an event keeps what kind of event it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Marks {

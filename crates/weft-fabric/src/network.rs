@@ -613,7 +613,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let (now, constants) = (context.now(), &self.constants);
         endpoint.collect_credits(now);
         let Some(control) = constants.congestion.as_deref() else { return };
-        let Some((mut channels, mut regulator)) = endpoint.channels.take().zip(endpoint.regulator.take()) else {
+        let Some((mut channels, mut regulator)) = endpoint.channels.take().zip(endpoint.regulator.take())
+        else {
             return;
         };
         let regulation = Regulation { control, constants, now };

@@ -173,8 +173,8 @@ pub struct Packet {
     marks: Marks,
     /// The kind of packet, as the interface numbers them.
     pub label: PacketLabel,
-    /// Age when its head came to where it is, counted only where arbiters ask for it. Under congestion control
-    /// the value of the packet's stamp.
+    /// Age when its head came to where it is, counted only where arbiters ask for it. Under congestion
+    /// control the value of the packet's stamp.
     pub(crate) age: Age,
 }
 

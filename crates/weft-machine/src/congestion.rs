@@ -1,7 +1,7 @@
 //! `[congestion]`: the algorithm that controls how much flows send, and its constants.
 
 use super::diagnostic::Problem;
-use super::read::{Entry, Reader, names, section};
+use super::read::{Entry, Readable, Reader, names, section};
 use serde::{Deserialize, Serialize};
 use weft_congestion::{Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
 use weft_units::{BitRate, Bytes, Span};
@@ -80,9 +80,9 @@ macro_rules! keys {
                         reader.forget(path);
                     } else {
                         fits = false;
-                        let names: Vec<String> = of.iter().map(|kind| crate::read::Readable::show(kind)).collect();
+                        let names: Vec<String> = of.iter().map(Readable::show).collect();
                         let problem = Problem::new(
-                            format!("`{path}` means nothing with congestion.kind = {}", crate::read::Readable::show(&kind)),
+                            format!("`{path}` means nothing with congestion.kind = {}", kind.show()),
                             "not used",
                             format!("remove it, or write kind = one of {}", names.join(", ")),
                         );
@@ -202,9 +202,14 @@ pub(super) fn check(
         reader.report(location, Problem::new(title, "too large", "write 0, 1, 2 or 3"));
         is_good = false;
     }
-    let spans = [&raw.period, &raw.round_trip, &raw.alpha_timer, &raw.increase_timer, &raw.timer, &raw.timeout];
+    let spans =
+        [&raw.period, &raw.round_trip, &raw.alpha_timer, &raw.increase_timer, &raw.timer, &raw.timeout];
     for entry in spans.into_iter().flatten().filter(|entry| entry.value == Span::ZERO) {
-        let problem = Problem::new("this time of congestion control is zero", "never ends", "write a time, such as 20us");
+        let problem = Problem::new(
+            "this time of congestion control is zero",
+            "never ends",
+            "write a time, such as 20us",
+        );
         reader.report(entry.location, problem);
         is_good = false;
     }
@@ -237,10 +242,12 @@ impl CongestionRule {
     /// The algorithm with all its constants, for a path. `None`: congestion is not controlled.
     pub fn algorithm(&self, path: &Path) -> Option<Congestion> {
         let round_trip = self.round_trip.unwrap_or(path.round_trip);
-        let held = u128::from(path.rate.bits_per_second()) * u128::from(round_trip.as_ps()) / 8_000_000_000_000;
+        let held =
+            u128::from(path.rate.bits_per_second()) * u128::from(round_trip.as_ps()) / 8_000_000_000_000;
         // Bandwidth times delay.
         let held = Bytes::new((held as u64).max(path.packet.get()));
-        let part = |numerator: u64, denominator: u64| Bytes::new((held.get() * numerator / denominator).max(1));
+        let part =
+            |numerator: u64, denominator: u64| Bytes::new((held.get() * numerator / denominator).max(1));
         let timeout = self.timeout.unwrap_or((round_trip * 50).max(Span::from_us(1_000)));
         Some(match self.kind {
             CongestionKind::None => return None,

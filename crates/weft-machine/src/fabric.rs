@@ -315,7 +315,8 @@ pub(super) fn check(
     classes_are_set: bool,
     reader: &mut Reader<'_>,
 ) -> Option<(PacketFormat, Fabric)> {
-    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, has_priority, location } = raw;
+    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, has_priority, location } =
+        raw;
     let format = check_packet(&packet, reader);
     let is_packet = fabric.kind.value == FabricKind::Packet;
     let links = match links {

@@ -351,7 +351,8 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let link_classes = topology.as_ref().map(|topology| topology.link_classes.clone());
     let endpoints = topology.as_ref().map(|topology| topology.parameters.endpoints());
     let reroute_after = fabric::check_reroute(&raw.fabric, raw.location, reader);
-    let congestion = congestion::check(raw.congestion, raw.fabric.kind.value == fabric::FabricKind::Ideal, reader);
+    let congestion =
+        congestion::check(raw.congestion, raw.fabric.kind.value == fabric::FabricKind::Ideal, reader);
     let sections = fabric::RawFabricSections {
         has_priority: congestion.flatten().is_some_and(|rule| rule.priority.unwrap_or(true)),
         fabric: raw.fabric,

@@ -1,8 +1,8 @@
-//! Flows of a scenario: transfers with a start, a size and a gap or a rate, as a traffic generator makes them.
+//! Flows of a scenario: transfers with a start, a size and a gap or a rate, as of a traffic generator.
 //!
 //! ```text
 //!   gap:   transfer ─ sent ─ gap ─ transfer ─ sent ─ gap ─ …      one at a time
-//!   rate:  transfer ┬───────┬───────┬ …                          at its times, whatever the network takes
+//!   rate:  transfer ┬───────┬───────┬ …                     at its times, whatever the network takes
 //!                   0    size/rate
 //! ```
 //! # Source
@@ -20,8 +20,8 @@ use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
 pub enum Sizes {
     /// All alike.
     Fixed(Bytes),
-    /// Drawn from a distribution: points (size, millionths of transfers that are no larger), both rising, from
-    /// 0 to 1,000,000; in between it is linear.
+    /// Drawn from a distribution: points (size, millionths of transfers that are no larger), both rising,
+    /// from 0 to 1,000,000; in between it is linear.
     Drawn(Vec<(u64, u32)>),
 }
 
@@ -32,11 +32,12 @@ impl Sizes {
     /// Distributions by name.
     ///
     /// # Source
-    /// `web-search`: Alizadeh et al., "Data Center TCP", SIGCOMM 2010, figure 4, read by points. `data-mining`:
-    /// Greenberg et al., "VL2", SIGCOMM 2009, figure 2, read by points. `hadoop`: Roy et al., "Inside the Social
-    /// Network's (Datacenter) Network", SIGCOMM 2015, the shares in the text of section 5.1. `key-value`:
-    /// Atikoglu et al., "Workload Analysis of a Large-Scale Key-Value Store", SIGMETRICS 2012: sizes of values
-    /// of pool ETC, a generalized Pareto distribution of σ = 214.476 and k = 0.348238, at its percentiles.
+    /// `web-search`: Alizadeh et al., "Data Center TCP", SIGCOMM 2010, figure 4. `data-mining`: Greenberg et
+    /// al., "VL2", SIGCOMM 2009, figure 2. `hadoop`: Roy et al., "Inside the Social Network's (Datacenter)
+    /// Network", SIGCOMM 2015, section 5.1. These three are a few points from memory of the papers, and
+    /// coarse. `key-value`: Atikoglu et al., "Workload Analysis of a Large-Scale Key-Value Store",
+    /// SIGMETRICS 2012: sizes of values of pool ETC, a generalized Pareto distribution of σ = 214.476 and
+    /// k = 0.348238, at its percentiles.
     pub fn named(name: &str) -> Option<Sizes> {
         let points: &[(u64, u32)] = match name {
             "web-search" => &[
@@ -64,13 +65,9 @@ impl Sizes {
                 (100_000_000, 990_000),
                 (1_000_000_000, MILLION),
             ],
-            "hadoop" => &[
-                (100, 0),
-                (1_000, 500_000),
-                (10_000, 700_000),
-                (1_000_000, 950_000),
-                (100_000_000, MILLION),
-            ],
+            "hadoop" => {
+                &[(100, 0), (1_000, 500_000), (10_000, 700_000), (1_000_000, 950_000), (100_000_000, MILLION)]
+            }
             "key-value" => &[
                 (1, 0),
                 (23, 100_000),
@@ -98,7 +95,8 @@ impl Sizes {
                 let share = dice.below(MILLION);
                 let place = points.partition_point(|(_, up_to)| *up_to <= share).clamp(1, points.len() - 1);
                 let ((from, low), (to, high)) = (points[place - 1], points[place]);
-                let part = u64::from(share.saturating_sub(low)) * (to - from) / u64::from((high - low).max(1));
+                let part =
+                    u64::from(share.saturating_sub(low)) * (to - from) / u64::from((high - low).max(1));
                 Bytes::new((from + part).max(1))
             }
         }
@@ -119,7 +117,7 @@ impl Sizes {
     }
 }
 
-/// When a transfer follows another.
+/// The rule by which a transfer follows another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Pace {
     /// So long after the interface has taken all of the one before.
@@ -133,13 +131,13 @@ pub enum Pace {
 pub struct FlowPlan {
     /// The group that it is counted with.
     pub group: u32,
-    /// Where it begins.
+    /// The endpoint where it begins.
     pub source: EndpointId,
-    /// Where it goes; of several, each transfer to one drawn among them.
+    /// The destination; of several, each transfer to one drawn among them.
     pub to: Vec<EndpointId>,
     /// Sizes of its transfers.
     pub sizes: Sizes,
-    /// When they follow one another.
+    /// The rule by which they follow one another.
     pub pace: Pace,
     /// The first.
     pub start: Time,
@@ -183,14 +181,14 @@ impl Payload for Next {
     }
 }
 
-/// What has been delivered of a flow.
+/// Transfers of a flow that have been delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowTally {
     /// Payload.
     pub bytes: u64,
     /// Transfers.
     pub transfers: u64,
-    /// When the first was born, and the last came.
+    /// The times at which the first was born and the last came.
     pub first: Option<Time>,
     /// See `first`.
     pub last: Time,

@@ -36,11 +36,12 @@ pub struct TrafficOptions {
 
     /// Flows of this file instead of a pattern: victims and aggressors, incasts, hot spots
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["pattern", "load", "messages", "load_of", "time", "warm_up", "layer", "size", "seeds"])]
+    #[arg(conflicts_with_all = ["pattern", "load", "messages", "load_of", "time", "warm_up", "layer"])]
+    #[arg(conflicts_with_all = ["size", "seeds"])]
     scenario: Option<PathBuf>,
 
-    /// With --scenario: ways to control congestion, a row for each, such as none,acc,dcqcn; credits, pause and
-    /// drop are no algorithm over that flow control. By default as the machine says
+    /// With --scenario: ways to control congestion, a row for each, such as none,acc,dcqcn; credits, pause
+    /// and drop are no algorithm over that flow control. By default as the machine says
     #[arg(long, value_name = "LIST", requires = "scenario", value_parser = parse_congestion)]
     congestion: Option<Ways>,
 

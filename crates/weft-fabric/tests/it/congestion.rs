@@ -1,7 +1,7 @@
 //! Congestion control in the network: an incast with a victim under each algorithm.
 
 use crate::machines::{KINDS, Load, plain, random_script, torus, tree};
-use crate::scripted::{Arrived, Machine, Planned, Run, Scripted, Script, take_arrivals, until};
+use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arrivals, until};
 use weft_congestion::{Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
 use weft_engine::{Progress, Simulation};
 use weft_fabric::parameters::{ArbiterKind, FlowControl, SwitchKind};

@@ -121,7 +121,12 @@ pub(super) fn read(
     let text = Text { name, text };
     let RawHead { title, time, warm_up } = raw.scenario;
     if title.get_ref().trim().is_empty() {
-        return Err(text.refuse(&title.span(), "scenario.title", "it is empty", "say in a line what happens"));
+        return Err(text.refuse(
+            &title.span(),
+            "scenario.title",
+            "it is empty",
+            "say in a line what happens",
+        ));
     }
     let end: Span = text.read(&time, ("scenario.time", "1ms"))?;
     let after = match &warm_up {
@@ -241,7 +246,8 @@ impl Flows<'_> {
                 }),
                 RawDistribution::Points(points) => {
                     let share = |share: f64| (share * 1e6).round().clamp(0.0, 1e6) as u32;
-                    let mut whole: Vec<(u64, u32)> = points.iter().map(|&(size, up_to)| (size, share(up_to))).collect();
+                    let mut whole: Vec<(u64, u32)> =
+                        points.iter().map(|&(size, up_to)| (size, share(up_to))).collect();
                     if whole.first().is_some_and(|first| first.1 > 0) {
                         whole.insert(0, (whole[0].0.saturating_sub(1), 0));
                     }
@@ -293,7 +299,8 @@ impl Flows<'_> {
             }
             Some("random") => from.iter().map(|&source| (source, others(source))).collect(),
             Some("all") => {
-                let each = |&source: &EndpointId| others(source).into_iter().map(move |to| (source, vec![to]));
+                let each =
+                    |&source: &EndpointId| others(source).into_iter().map(move |to| (source, vec![to]));
                 from.iter().flat_map(each).collect()
             }
             None | Some("pairs") => {
@@ -324,7 +331,8 @@ impl Flows<'_> {
                 found.extend((0..count).map(EndpointId));
             } else if let Some(number) = number(part) {
                 found.push(EndpointId(number));
-            } else if let Some((first, last)) = part.split_once('-').and_then(|(a, b)| Some((number(a)?, number(b)?)))
+            } else if let Some((first, last)) =
+                part.split_once('-').and_then(|(a, b)| Some((number(a)?, number(b)?)))
                 && first <= last
             {
                 found.extend((first..=last).map(EndpointId));
@@ -349,7 +357,10 @@ fn permutation(all: &[EndpointId], seed: u64, group: u32) -> Vec<(EndpointId, Ve
         order.swap(last, other);
     }
     let next = |place: usize| order[(place + 1) % order.len()];
-    (0..order.len()).map(|place| (order[place], vec![next(place)])).filter(|(from, to)| to[0] != *from).collect()
+    (0..order.len())
+        .map(|place| (order[place], vec![next(place)]))
+        .filter(|(from, to)| to[0] != *from)
+        .collect()
 }
 
 const PURPOSE_PERMUTATION: u32 = 42;

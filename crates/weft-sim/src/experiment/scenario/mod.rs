@@ -13,8 +13,8 @@ mod file;
 
 use super::link_table::write_links;
 use super::{
-    Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report, Request,
-    add_crossed, machine,
+    Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report,
+    Request, add_crossed, machine,
 };
 use crate::assembly;
 use crate::network::{LostData, NetworkSetup, SimulatedNetwork};
@@ -39,7 +39,7 @@ pub struct ScenarioRequest {
     pub machine: MachineInput,
     /// The file's name without its folder.
     pub name: String,
-    /// Its text.
+    /// Text of the file.
     pub text: String,
     /// The ways to control congestion, as `--congestion` has them; empty: as the machine says.
     pub congestion: Vec<String>,
@@ -117,7 +117,11 @@ impl Experiment for ScenarioRequest {
         &self.machine
     }
 
-    fn run(&self, options: &ExperimentOptions, control: Control<'_>) -> Result<ScenarioReport, ExperimentError> {
+    fn run(
+        &self,
+        options: &ExperimentOptions,
+        control: Control<'_>,
+    ) -> Result<ScenarioReport, ExperimentError> {
         let began = Beginning::now();
         let ways = self.ways()?;
         let wrapped = Request::Scenario(self.clone());
@@ -165,7 +169,8 @@ impl Experiment for ScenarioRequest {
             manifest.assumed = machine::assumed(&described);
             manifest.detail = detail.clone();
             let value = |measured: &Measured<ScenarioRow>| serde_json::to_value(&measured.row);
-            manifest.rows = rows.iter().map(value).collect::<Result<_, _>>().map_err(ExperimentError::input)?;
+            manifest.rows =
+                rows.iter().map(value).collect::<Result<_, _>>().map_err(ExperimentError::input)?;
             results.finish(manifest, performance.clone())?;
         }
         Ok(Report { ended, detail, rows, performance })
@@ -179,11 +184,13 @@ struct Way {
 }
 
 impl Way {
-    /// Whether an error says that the machine cannot have it. What the file of the scenario has wrong is wrong
-    /// under all of them.
+    /// Whether an error says that the machine cannot have it. A mistake in the scenario's file is one under
+    /// all of them.
     fn is_refused(&self, error: &ExperimentError) -> bool {
         let text = error.to_string();
-        ["congestion", "flow_control", "pause", "the machine cannot be used"].iter().any(|word| text.contains(word))
+        ["congestion", "flow_control", "pause", "the machine cannot be used"]
+            .iter()
+            .any(|word| text.contains(word))
     }
 }
 
@@ -203,8 +210,8 @@ impl ScenarioRequest {
                 machine.sets.push(format!("fabric.flow_control={name}"));
             } else {
                 return Err(ExperimentError::input(format!(
-                    "--congestion: there is no `{name}`; there are {}, and over other flow control, without an \
-                     algorithm, credits, pause, drop",
+                    "--congestion: there is no `{name}`; there are {}, and over other flow control, without \
+                     an algorithm, credits, pause, drop",
                     kinds.join(", ")
                 )));
             }
@@ -283,7 +290,9 @@ impl Simulated<'_> {
             let until = if epoch == EPOCHS { scenario.time } else { until };
             let flag = self.control.interrupt.flag();
             let progress = match (&mut telemetry, results.as_deref_mut()) {
-                (Some(telemetry), Some(results)) => telemetry.run_until(&mut *network, until, flag, results)?,
+                (Some(telemetry), Some(results)) => {
+                    telemetry.run_until(&mut *network, until, flag, results)?
+                }
                 _ => network.run_until(until, flag),
             };
             network.visit_outputs(&mut |part| output.take(part));
@@ -360,8 +369,8 @@ fn check_rates(name: &str, scenario: &Scenario, link: Option<BitRate>) -> Result
     let Some(link) = link else { return Ok(()) };
     match file::oversubscribed(scenario, link) {
         Some((endpoint, sum)) => Err(ExperimentError::input(format!(
-            "{name}: the flows of endpoint {} have rates of {sum} in all, and no link carries more than {link}; \
-             lower `rate`, or spread them over more endpoints",
+            "{name}: the flows of endpoint {} have rates of {sum} in all, and no link carries more than \
+             {link}; lower `rate`, or spread them over more endpoints",
             endpoint.0
         ))),
         None => Ok(()),
@@ -372,7 +381,8 @@ fn check_rates(name: &str, scenario: &Scenario, link: Option<BitRate>) -> Result
 fn groups(scenario: &Scenario, output: &ScenarioOutput, end: Time) -> Vec<GroupRow> {
     let micros = |span: Option<Span>| span.map(|span| span.as_us_f64());
     let measured = end.saturating_since(scenario.warm_up);
-    let gbps = |bytes: u64| if measured == Span::ZERO { 0.0 } else { bytes as f64 * 8e-3 / measured.as_us_f64() };
+    let gbps =
+        |bytes: u64| if measured == Span::ZERO { 0.0 } else { bytes as f64 * 8e-3 / measured.as_us_f64() };
     let of_group = |number: usize| {
         let group = &scenario.groups[number];
         let plans = scenario.flows.iter().zip(0u32..).filter(move |(plan, _)| plan.group as usize == number);
