@@ -186,7 +186,7 @@ fn every_algorithm_keeps_queues_shorter_than_none() {
         let mut most = 0;
         for us in 400..420 {
             until(&mut run, at(us));
-            most = most.max(run.sites().map(|(_, site)| site.buffered()).sum::<usize>());
+            most = most.max(Network::queues(&run).map(|queue| queue.packets).sum::<u32>());
         }
         most
     };
