@@ -12,7 +12,7 @@ use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream, below};
-use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Primitive};
+use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
 
 /// Sizes of transfers.
@@ -264,7 +264,7 @@ impl ScenarioHost {
             born: now,
             header: Some(flow),
             token: matches!(plan.pace, Pace::Gap(_)).then_some(place),
-            primitive: Primitive::Write,
+            primitive: Primitive::Automatic,
             interface: 0,
             to_interface: 0,
             buffer: Address::default(),
@@ -312,6 +312,15 @@ impl Host for ScenarioHost {
         if let Pace::Gap(gap) = parameters.flows[flow as usize].pace {
             context.set_timer(context.now().saturating_add(gap), Next(place));
         }
+    }
+
+    /// Transfers are posted, not offered.
+    fn next_offer(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn offer(&mut self, _: &ScenarioParameters, _: Time) -> Offer<u32> {
+        Offer::Nothing
     }
 
     fn delivered(
