@@ -17,7 +17,8 @@
 //! - A link counts a flow as bottlenecked here if the report names it, or ([Mind-the-gap](Parameters)) if the
 //!   reported rate is not below the link's fair rate: such a flow is misclassified while rates move.
 //! - fair = max((C' - s)/n, C'/flows) where n > 0. Where all are bottlenecked elsewhere, it is what is left,
-//!   and the largest reported rate: C' - s + max. Never more than C'.
+//!   and the largest reported rate: C' - s + max; without Mind-the-gap C'/flows where
+//!   they use more than C'. Never more than C'.
 //!
 //! Newton's method finds the water level of one link so, from below after the first step; links follow one
 //! another in the order of their levels.
@@ -143,12 +144,15 @@ impl Sums {
         }
     }
 
-    /// The fair rate of a link with so much to give.
-    fn fair(&self, capacity: u64) -> u64 {
+    /// The fair rate of a link with so much to give. `finds_gaps`: flows that are bottlenecked here and
+    /// reported elsewhere are counted as here.
+    fn fair(&self, capacity: u64, finds_gaps: bool) -> u64 {
         let flows = self.here + self.elsewhere;
         let left = capacity.saturating_sub(self.rates);
         let fair = match (flows, self.here) {
             (0, _) => capacity,
+            // More than it has is used: some that are bottlenecked here say otherwise, and go unfound.
+            (_, 0) if self.rates > capacity && !finds_gaps => capacity / flows,
             (_, 0) => (left + self.most).max(capacity / flows),
             (_, here) => (left / here).max(capacity / flows),
         };
@@ -183,9 +187,9 @@ impl Link {
         if pulse != self.pulse {
             self.known = if pulse == self.pulse + 1 { self.sums } else { Sums::default() };
             (self.pulse, self.sums) = (pulse, Sums::default());
-            self.fair = self.known.fair(capacity);
+            self.fair = self.known.fair(capacity, parameters.mind_the_gap);
         } else if self.fair == 0 {
-            self.fair = self.known.fair(capacity);
+            self.fair = self.known.fair(capacity, parameters.mind_the_gap);
         }
         let (rate, hop) = packet.reported;
         let is_new = packet.purpose == Purpose::Init;
@@ -200,7 +204,7 @@ impl Link {
             self.known.add(rate, is_here);
         }
         if packet.purpose != Purpose::Pulse {
-            self.fair = self.known.fair(capacity);
+            self.fair = self.known.fair(capacity, parameters.mind_the_gap);
         }
         if self.fair < packet.offered.0 {
             packet.offered = (unpack(pack(self.fair)), at.hop);
