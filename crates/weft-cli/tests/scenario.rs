@@ -41,7 +41,8 @@ fn the_incast_with_a_victim_converges_under_acc() {
     let (incast, victim) = (number(acc, 0, "throughput_gbps"), number(acc, 1, "throughput_gbps"));
     assert!(incast > 0.9 * payload && incast < payload, "{incast} of {payload}");
     assert!(victim > 0.9 * payload && victim < payload, "{victim} of {payload}");
-    assert!(number(acc, 0, "fairness") > 0.999, "{}", number(acc, 0, "fairness"));
+    // Whole transfers count: one of the flows has 13 where the others have 12.
+    assert!(number(acc, 0, "fairness") > 0.998, "{}", number(acc, 0, "fairness"));
     assert!(acc["queue_max_bytes"].as_u64().unwrap() < none["queue_max_bytes"].as_u64().unwrap());
 }
 

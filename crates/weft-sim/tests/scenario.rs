@@ -42,7 +42,8 @@ fn the_incast_with_a_victim_converges_under_acc() {
         let rate = group.throughput_gbps;
         assert!(rate > 0.9 * payload && rate < payload, "{}: {rate} of {payload}", group.name);
     }
-    assert!(acc.groups[0].fairness.unwrap() > 0.999);
+    // Whole transfers count: one of the flows has 13 where the others have 12.
+    assert!(acc.groups[0].fairness.unwrap() > 0.998);
     assert!(acc.queue_max_bytes < none.queue_max_bytes);
 }
 
