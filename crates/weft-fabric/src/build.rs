@@ -295,6 +295,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             trees: Trees::default(),
             block_mask: if layout.spreads_blocks() { u32::MAX } else { 0 },
             board: Board::NONE,
+            congestion: None,
             reroutes: None,
         })
     }

@@ -3,6 +3,7 @@
 use crate::arbiter::RequestGroups;
 use crate::board::Board;
 use crate::channel::Channels;
+use crate::congestion::Control;
 use crate::credit::Credits;
 use crate::link::{LinkKind, Size};
 use crate::multicast::Trees;
@@ -57,6 +58,8 @@ pub(crate) struct Constants {
     pub(crate) block_mask: u32,
     /// The queues that switches have published. Between pulses they are as constant as the rest.
     pub(crate) board: Board,
+    /// Congestion control; `None`: there is none.
+    pub(crate) congestion: Option<Box<Control>>,
     /// Tables by which switches route while links are off; `None`: routes never change.
     pub(crate) reroutes: Option<Box<Reroutes>>,
 }

@@ -7,6 +7,7 @@
 //! credits and is never the reason for a deadlock.
 
 use crate::channel::Channel;
+use crate::congestion::Regulator;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
@@ -37,6 +38,8 @@ pub(crate) struct Endpoint<N> {
     pub(crate) staged: Option<Packet>,
     /// Credits and waiting packets, where there are several.
     pub(crate) channels: Option<Box<InjectionChannels>>,
+    /// The flows of the endpoint under congestion control.
+    pub(crate) regulator: Option<Box<Regulator>>,
     /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
     /// Link layer of its link to the switch, where that adds to packets.
@@ -67,6 +70,7 @@ impl<N> Endpoint<N> {
             next_injection: Time::NEVER,
             staged: None,
             channels: InjectionChannels::new(constants),
+            regulator: None,
             fault: None,
             layer: None,
             supplied: 0,
@@ -94,7 +98,8 @@ impl<N> Endpoint<N> {
     /// Packets that wait for credits, or for others on the line.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
-        usize::from(self.staged.is_some()) + self.channels.as_ref().map_or(0, |channels| channels.staged())
+        let held = self.regulator.as_ref().map_or(0, |regulator| regulator.held());
+        usize::from(self.staged.is_some()) + self.channels.as_ref().map_or(held, |ch| ch.staged() + held)
     }
 
     /// Counts the credits of all channels that have returned by `now`, where there are several.

@@ -223,6 +223,7 @@ impl<N: Interface> Model for Ideal<N> {
         let endpoint = &mut site.endpoints[index as usize];
         let (id, directory, events) = (endpoint.id, &self.directory, context);
         let mut context = InterfaceContext {
+            regulator: None,
             endpoint: id,
             index,
             directory,

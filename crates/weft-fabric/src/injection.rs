@@ -48,13 +48,17 @@ pub(crate) struct InjectionChannels {
 impl InjectionChannels {
     /// The channels of an endpoint; `None`: there is one.
     pub(crate) fn new(constants: &Constants) -> Option<Box<InjectionChannels>> {
-        let channels = || InjectionChannels {
+        (!constants.plain_channels).then(|| InjectionChannels::for_all(constants))
+    }
+
+    /// The channels of an endpoint, also if there is one.
+    pub(crate) fn for_all(constants: &Constants) -> Box<InjectionChannels> {
+        Box::new(InjectionChannels {
             credits: vec![constants.initial_credits(); constants.vcs as usize].into(),
             staged: VecDeque::new(),
             stalls: false,
             arbiter: ArbiterState::new(constants.switch.arbiter, 1, &constants.groups),
-        };
-        (!constants.plain_channels).then(|| Box::new(channels()))
+        })
     }
 
     /// Packets that wait.

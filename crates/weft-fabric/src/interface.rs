@@ -1,5 +1,6 @@
 //! The network interface behind an endpoint, as the fabric sees it.
 
+use crate::congestion::Regulator;
 use crate::constants::Constants;
 use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
@@ -10,7 +11,7 @@ use crate::traffic_class::TrafficClasses;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_engine::{Context, Event, Payload, SiteId};
-use weft_units::{EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The answer of an interface that may inject a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,6 +168,8 @@ pub struct InterfaceContext<'a, 'b, N: Interface> {
     pub(crate) injection_requested: bool,
     /// The packets that may be handed over.
     pub(crate) admission: Admission<'a>,
+    /// Congestion control, while it is asked for packets.
+    pub(crate) regulator: Option<Box<Regulator>>,
 }
 
 /// The traffic classes of which an interface may hand over packets.
@@ -174,19 +177,22 @@ pub struct InterfaceContext<'a, 'b, N: Interface> {
 pub(crate) struct Admission<'a> {
     /// `None`: there is one, and it may.
     classes: Option<&'a TrafficClasses>,
+    /// `None`: congestion is not controlled.
+    regulation: Option<&'a Constants>,
     /// A bit for each that may.
     pub(crate) places: u8,
 }
 
 impl<'a> Admission<'a> {
     /// All packets.
-    pub(crate) const ALL: Admission<'static> = Admission { classes: None, places: u8::MAX };
+    pub(crate) const ALL: Admission<'static> = Admission { classes: None, regulation: None, places: u8::MAX };
 
     /// All packets of a network with these constants.
     #[inline]
     pub(crate) fn of(constants: &'a Constants) -> Admission<'a> {
         let classes = (!constants.plain_channels).then_some(&constants.switch.channels.classes);
-        Admission { classes, places: u8::MAX }
+        let regulation = constants.congestion.is_some().then_some(constants);
+        Admission { classes, regulation, places: u8::MAX }
     }
 }
 
@@ -216,17 +222,37 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     /// gone.
     #[inline]
     pub fn admits(&self, label: PacketLabel, part: Part, bytes: u32) -> bool {
-        let Admission { classes, places } = self.admission;
+        let Admission { classes, places, .. } = self.admission;
         let has_place = |classes: &TrafficClasses| {
             places >> classes.find(label.is_acknowledgement(), part == Part::Whole, bytes) & 1 == 1
         };
         classes.is_none_or(has_place)
     }
 
+    /// The same of a packet for `to`: whether congestion control lets it go as well. An interface that has
+    /// packets for several endpoints asks this for each, so that none waits for another's flow.
+    pub fn admits_to(&self, to: EndpointId, label: PacketLabel, part: Part, bytes: u32) -> bool {
+        if !self.admits(label, part, bytes) {
+            return false;
+        }
+        let Some((regulator, constants)) = self.regulator.as_deref().zip(self.admission.regulation) else {
+            return true;
+        };
+        let is_free = label.is_acknowledgement() || MulticastGroup::of(to).is_some();
+        let Some(control) = constants.congestion.as_deref().filter(|_| !is_free) else { return true };
+        let class = constants.switch.channels.classes.find(false, part == Part::Whole, bytes);
+        let bytes = Bytes::new(bytes.into()) + constants.format.overhead();
+        regulator.admits((to, class), bytes, (control, self.now()))
+    }
+
     /// Whether it may hand over packets of every kind.
     #[inline]
     pub fn admits_all(&self) -> bool {
-        self.admission.classes.is_none_or(|classes| self.admission.places.trailing_ones() >= classes.count())
+        self.admission.regulation.is_none()
+            && self
+                .admission
+                .classes
+                .is_none_or(|classes| self.admission.places.trailing_ones() >= classes.count())
     }
 
     /// The destination of the interface's reports.

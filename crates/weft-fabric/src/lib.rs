@@ -38,6 +38,7 @@ mod arbiter;
 mod board;
 mod build;
 mod channel;
+mod congestion;
 mod conservation;
 mod constants;
 mod credit;
@@ -64,6 +65,7 @@ mod traffic_class;
 
 pub use board::Publishing;
 pub use build::{BuildError, MAX_CHANNELS, NetworkParameters};
+pub use congestion::CongestionError;
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};

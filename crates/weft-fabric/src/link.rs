@@ -130,6 +130,13 @@ impl LineRate {
         })
     }
 
+    /// Bits of packets per second.
+    pub(crate) fn bit_rate(&self) -> BitRate {
+        let bits =
+            8u128 * 1_000_000_000_000 * u128::from(self.denominator) / u128::from(self.numerator.max(1));
+        BitRate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
+    }
+
     /// A line on which nothing takes time.
     pub const INSTANT: LineRate = LineRate { numerator: 0, denominator: 1 };
 

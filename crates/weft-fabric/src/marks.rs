@@ -1,10 +1,10 @@
-//! Three facts of a packet in one byte.
+//! Four facts of a packet in one byte.
 
 use crate::packet::Part;
 use serde::{Deserialize, Serialize};
 
-/// Whether a packet is a piece of its message, is watched, is bad: each a bit. An enumeration, so that the
-/// byte has values to spare, in which an event keeps what kind of event it is.
+/// Whether a packet is a piece of its message, is watched, is bad, has met congestion: each a bit. An
+/// enumeration, so that the byte has values to spare, in which an event keeps what kind of event it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Marks {
@@ -17,14 +17,23 @@ pub(crate) enum Marks {
     BadPiece,
     BadWatchedWhole,
     BadWatchedPiece,
+    SlowWhole,
+    SlowPiece,
+    SlowWatchedWhole,
+    SlowWatchedPiece,
+    SlowBadWhole,
+    SlowBadPiece,
+    SlowBadWatchedWhole,
+    SlowBadWatchedPiece,
 }
 
 impl Marks {
     const PIECE: u8 = 1;
     const WATCHED: u8 = 2;
     const BAD: u8 = 4;
+    const SLOW: u8 = 8;
 
-    const ALL: [Marks; 8] = [
+    const ALL: [Marks; 16] = [
         Marks::Whole,
         Marks::Piece,
         Marks::WatchedWhole,
@@ -33,9 +42,17 @@ impl Marks {
         Marks::BadPiece,
         Marks::BadWatchedWhole,
         Marks::BadWatchedPiece,
+        Marks::SlowWhole,
+        Marks::SlowPiece,
+        Marks::SlowWatchedWhole,
+        Marks::SlowWatchedPiece,
+        Marks::SlowBadWhole,
+        Marks::SlowBadPiece,
+        Marks::SlowBadWatchedWhole,
+        Marks::SlowBadWatchedPiece,
     ];
 
-    /// Those of a packet that is neither watched nor bad.
+    /// Those of a packet that is neither watched nor bad nor has met congestion.
     pub(crate) const fn of(part: Part) -> Marks {
         match part {
             Part::Whole => Marks::Whole,
@@ -51,7 +68,7 @@ impl Marks {
     #[inline(always)]
     const fn with(self, bit: u8, is_set: bool) -> Marks {
         let others = self as u8 & !bit;
-        Marks::ALL[(if is_set { others | bit } else { others }) as usize & 7]
+        Marks::ALL[(if is_set { others | bit } else { others }) as usize & 15]
     }
 
     #[inline(always)]
@@ -78,6 +95,17 @@ impl Marks {
     pub(crate) const fn bad(self, is_bad: bool) -> Marks {
         self.with(Marks::BAD, is_bad)
     }
+
+    /// Whether a link has marked it as one that met congestion.
+    #[inline(always)]
+    pub(crate) const fn is_slow(self) -> bool {
+        self.has(Marks::SLOW)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn slow(self, is_slow: bool) -> Marks {
+        self.with(Marks::SLOW, is_slow)
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +122,9 @@ mod tests {
                 {
                     assert_eq!((marks.part(), marks.is_watched(), marks.is_bad()), (part, watched, bad));
                     assert!(!marks.watched(false).is_watched() && !marks.bad(false).is_bad());
+                    let slow = marks.slow(true);
+                    assert_eq!((slow.part(), slow.is_watched(), slow.is_bad()), (part, watched, bad));
+                    assert!(slow.is_slow() && !marks.is_slow() && slow.slow(false) == marks);
                 }
             }
         }

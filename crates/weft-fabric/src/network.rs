@@ -14,6 +14,7 @@
 
 use crate::board::Board;
 use crate::channel::Channel;
+use crate::congestion::{MAX_HELD, Regulation, crossing};
 use crate::constants::Constants;
 use crate::credit::Credit;
 use crate::endpoint::Endpoint;
@@ -25,7 +26,7 @@ use crate::interface::{
 };
 use crate::link::{Earliest, LinkEnd, LinkKind, LinkReport, Sent, Size};
 use crate::link_layer::LayerState;
-use crate::packet::{Age, Packet};
+use crate::packet::{Age, Packet, PacketLabel};
 use crate::parameters::FlowControl;
 use crate::pause::Pause;
 use crate::reroute::Reroutes;
@@ -468,9 +469,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             output,
             injection_requested,
             admission,
+            regulator: None,
         };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
+            if endpoint.regulator.is_some() {
+                let port = site.endpoint_ports[index as usize];
+                return self.receive_under_control(endpoint, (packet, port), &mut context);
+            }
             endpoint.received_payload += u64::from(packet.bytes);
         }
         let Endpoint { interface, next_injection, .. } = endpoint;
@@ -527,6 +533,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         context: &mut InterfaceContext<'_, '_, N>,
     ) {
         let (now, constants) = (context.now(), &self.constants);
+        if constants.congestion.is_some() {
+            return self.inject_under_control(endpoint, port, context);
+        }
         endpoint.collect_credits(now);
         let Some(mut channels) = endpoint.channels.take() else { return };
         let mut ask_at = Time::NEVER;
@@ -568,6 +577,116 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         context.schedule_injection(&mut endpoint.next_injection, next);
     }
 
+    /// A packet has come to an endpoint under congestion control.
+    #[inline(never)]
+    fn receive_under_control(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        (packet, port): (&Packet, u16),
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        let (now, constants) = (context.now(), &self.constants);
+        let Endpoint { regulator, interface, received_payload, .. } = endpoint;
+        let (Some(regulator), Some(control)) = (regulator, constants.congestion.as_deref()) else { return };
+        let regulation = Regulation { control, constants, now };
+        if packet.label == PacketLabel::NOTICE {
+            regulator.heed(packet, &regulation);
+        } else {
+            *received_payload += u64::from(packet.bytes);
+            regulator.receive(packet, &regulation);
+            interface.received(packet, &self.interface, context);
+        }
+        if context.injection_requested || regulator.is_awaited() {
+            self.inject(endpoint, port, context);
+        }
+    }
+
+    /// [`Network::inject_on_channels`] under congestion control: notices first, then packets that were held,
+    /// then those of the interface that may go.
+    #[inline(never)]
+    fn inject_under_control(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        port: u16,
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        let (now, constants) = (context.now(), &self.constants);
+        endpoint.collect_credits(now);
+        let Some(control) = constants.congestion.as_deref() else { return };
+        let Some((mut channels, mut regulator)) = endpoint.channels.take().zip(endpoint.regulator.take())
+        else {
+            return;
+        };
+        let regulation = Regulation { control, constants, now };
+        regulator.step(endpoint.id, &regulation);
+        regulator.forget_refusals();
+        let mut ask_at = Time::NEVER;
+        while let Some(places) = channels.free_places(&constants.plan).filter(|places| *places != 0) {
+            if let Some(notice) = regulator.notice(places, constants) {
+                endpoint.supplied += 1;
+                channels.stage(notice, now, constants);
+                continue;
+            }
+            if let Some(packet) = regulator.release(places, &regulation) {
+                channels.stage(packet, now, constants);
+                continue;
+            }
+            if regulator.held() >= MAX_HELD {
+                break;
+            }
+            context.admission.places = places;
+            context.regulator = Some(regulator);
+            let injection = endpoint.interface.inject(&self.interface, context);
+            let Some(lent) = context.regulator.take() else { return };
+            regulator = lent;
+            match injection {
+                Injection::Packet(packet) => {
+                    endpoint.supplied += 1;
+                    if let Some(packet) = regulator.take(packet, &regulation) {
+                        channels.stage(packet, now, constants);
+                    }
+                }
+                Injection::NotBefore(time) => {
+                    ask_at = time;
+                    break;
+                }
+                Injection::Nothing => break,
+            }
+        }
+        // A flow that has begun may have a first step to take at once.
+        regulator.step(endpoint.id, &regulation);
+        while let Some(places) = channels.free_places(&constants.plan)
+            && let Some(notice) = regulator.notice(places, constants)
+        {
+            endpoint.supplied += 1;
+            channels.stage(notice, now, constants);
+        }
+        let taken = channels.take(constants);
+        let waits = channels.staged() > 0;
+        let stalled = std::mem::replace(&mut channels.stalls, taken.is_none() && waits);
+        match (stalled, channels.stalls) {
+            (false, true) => endpoint.stall.begin(now),
+            (true, false) => endpoint.stall.end(now),
+            _ => {}
+        }
+        let has_notices = regulator.has_notices();
+        let own = regulator.next(&regulation);
+        (endpoint.channels, endpoint.regulator) = (Some(channels), Some(regulator));
+        let next = match taken {
+            Some((staged, vc)) => {
+                let channel = Channel { port, vc };
+                let free = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
+                match waits || has_notices {
+                    true => free,
+                    false => free.max(own.min(endpoint.interface.next_injection(free, &self.interface))),
+                }
+            }
+            None if waits => endpoint.next_credit().min(ask_at).min(own),
+            None => ask_at.min(own),
+        };
+        context.schedule_injection(&mut endpoint.next_injection, next);
+    }
+
     /// Sends a packet, which the interface handed over at `came`, to a channel of a port of the switch.
     /// Returns the time from which the line is free.
     #[inline]
@@ -600,6 +719,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         packet.hops = 0;
         if self.constants.keeps_ages {
             packet.age = Age::default().after(sent.head() - came);
+        }
+        if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
+            let at = crossing(kind, &sent, size.bytes, Bytes::ZERO);
+            regulator.point.pass(&mut packet, &at, control);
         }
         if sent.fate != Fate::Arrives {
             return self.put_with_fate(endpoint, (packet, size), (kind, &sent), context);

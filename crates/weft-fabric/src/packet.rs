@@ -4,6 +4,7 @@ use crate::channel::Channel;
 use crate::marks::Marks;
 use crate::multicast::MulticastGroup;
 use serde::{Deserialize, Serialize};
+use weft_congestion::Stamp;
 use weft_topo::{Address, RouteState};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -78,11 +79,14 @@ impl PacketLabel {
     /// The label of a packet that only answers another: acknowledgements are counted apart on every link.
     ///
     /// # Panics
-    /// A number of 128 or more.
+    /// A number of 127 or more: 127 is that of the network's own notices.
     pub const fn acknowledgement(number: u8) -> PacketLabel {
-        assert!(number < PacketLabel::ACKNOWLEDGEMENT, "a label's number has seven bits");
+        assert!(number < PacketLabel::ACKNOWLEDGEMENT - 1, "a label's number is below 127");
         PacketLabel(number | PacketLabel::ACKNOWLEDGEMENT)
     }
+
+    /// The label of notices of congestion control, which the network itself sends and reads.
+    pub(crate) const NOTICE: PacketLabel = PacketLabel(u8::MAX);
 
     /// The label as it is packed: kinds of packets are ordered by it.
     #[inline]
@@ -169,7 +173,8 @@ pub struct Packet {
     marks: Marks,
     /// The kind of packet, as the interface numbers them.
     pub label: PacketLabel,
-    /// Age when its head came to where it is, counted only where arbiters ask for it.
+    /// Age when its head came to where it is, counted only where arbiters ask for it. Under congestion
+    /// control the value of the packet's stamp.
     pub(crate) age: Age,
 }
 
@@ -259,6 +264,19 @@ impl Packet {
         self.port = port;
     }
 
+    /// The part of it that congestion control writes. A value lies where arbiters by age keep the age.
+    #[inline]
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp { marked: self.marks.is_slow(), value: self.age.0 }
+    }
+
+    /// Writes [`Packet::stamp`].
+    #[inline]
+    pub(crate) fn set_stamp(&mut self, stamp: Stamp) {
+        self.marks = self.marks.slow(stamp.marked);
+        self.age = Age(stamp.value);
+    }
+
     /// Whether it is for a [group](MulticastGroup), and switches copy it. To a member comes a packet for that
     /// member.
     #[inline(always)]
@@ -300,7 +318,7 @@ mod tests {
     /// Catches a label whose kinds collide, and an acknowledgement that is counted as data.
     #[test]
     fn labels_of_data_and_of_acknowledgements_are_apart() {
-        for number in 0..128 {
+        for number in 0..127 {
             let (data, answer) = (PacketLabel::data(number), PacketLabel::acknowledgement(number));
             assert_eq!((data.0, answer.0), (number, number | 0x80));
             assert_eq!((data.is_acknowledgement(), answer.is_acknowledgement()), (false, true));

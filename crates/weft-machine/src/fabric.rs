@@ -301,6 +301,8 @@ pub(super) struct RawFabricSections {
     pub ideal: Option<RawIdeal>,
     /// Virtual channels that the routing needs; `None`: the topology is not known.
     pub routing_channels: Option<u32>,
+    /// Whether congestion control wants a class of the highest priority for what answers.
+    pub has_priority: bool,
     /// Of the file, for what is missing from it.
     pub location: Location,
 }
@@ -313,7 +315,8 @@ pub(super) fn check(
     classes_are_set: bool,
     reader: &mut Reader<'_>,
 ) -> Option<(PacketFormat, Fabric)> {
-    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location } = raw;
+    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, has_priority, location } =
+        raw;
     let format = check_packet(&packet, reader);
     let is_packet = fabric.kind.value == FabricKind::Packet;
     let links = match links {
@@ -359,6 +362,9 @@ pub(super) fn check(
     }
     let (links, mut switch) = (links??, switch??);
     switch.channels.detours = detours;
+    if has_priority && switch.arbiter == ArbiterKind::RoundRobin && switch.channels.total.is_none() {
+        traffic_classes::prioritize_answers(&mut switch);
+    }
     let whole = format.header + format.footer + format.payload;
     let in_credits = |bytes: Bytes| match switch.credit {
         CreditUnit::Bytes => bytes,

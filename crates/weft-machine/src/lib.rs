@@ -15,6 +15,7 @@
 //! assert_eq!(machine.get("links.qfdb.rate").unwrap().value, "16Gb/s");
 //! ```
 
+mod congestion;
 mod constant;
 mod diagnostic;
 mod document;
@@ -38,6 +39,7 @@ mod topology;
 mod traffic_classes;
 mod value;
 
+pub use congestion::{CongestionKind, CongestionRule};
 pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
@@ -91,6 +93,8 @@ section! {
         ideal: Option<fabric::RawIdeal>,
         /// The board on which switches publish their queues; for the routing `ugal-g` alone.
         queue_board: Option<queue_board::RawQueueBoard>,
+        /// Congestion control; none where not given.
+        congestion: Option<congestion::RawCongestion>,
         /// Links that lose, corrupt, duplicate or reorder packets, or are off; none where not given.
         faults: Option<Vec<faults::RawFaultRule>>,
         /// Groups of endpoints to which switches copy packets; none where not given.
@@ -134,6 +138,9 @@ pub struct Machine {
     /// When switches publish their queues; `None`: the routing does not look, or the network is ideal.
     #[serde(default)]
     pub queue_board: Option<Publishing>,
+    /// Congestion control; `None`: flows send as fast as they can.
+    #[serde(default)]
+    pub congestion: Option<CongestionRule>,
     /// Links that fail. The ideal network has none that could.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
@@ -344,7 +351,10 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let link_classes = topology.as_ref().map(|topology| topology.link_classes.clone());
     let endpoints = topology.as_ref().map(|topology| topology.parameters.endpoints());
     let reroute_after = fabric::check_reroute(&raw.fabric, raw.location, reader);
+    let congestion =
+        congestion::check(raw.congestion, raw.fabric.kind.value == fabric::FabricKind::Ideal, reader);
     let sections = fabric::RawFabricSections {
+        has_priority: congestion.flatten().is_some_and(|rule| rule.priority.unwrap_or(true)),
         fabric: raw.fabric,
         packet: raw.packet,
         links: raw.links,
@@ -373,6 +383,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     Some(Machine {
         multicast: groups?,
         queue_board: queue_board.filter(|_| !is_ideal),
+        congestion: congestion?,
         faults: if is_ideal { Vec::new() } else { rules? },
         reroute_after: reroute_after?,
         name: raw.machine.name,

@@ -7,7 +7,7 @@ use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
-use weft_fabric::parameters::ArbiterKind;
+use weft_fabric::parameters::{ArbiterKind, SwitchParameters};
 use weft_fabric::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};
 use weft_units::Bytes;
 
@@ -100,6 +100,20 @@ impl RawTrafficClass {
         let priority = self.priority.map_or(String::new(), |priority| format!(", priority {priority}"));
         let weight = self.weight.map_or(String::new(), |weight| format!(", weight {weight}"));
         format!("{}: {}{up_to}{priority}{weight}", self.name, self.kind.show())
+    }
+}
+
+/// Gives a switch with one class another one of the highest priority, for acknowledgements and the notices of
+/// congestion control: the multiple-priority crossbar of D1.4 §8.1.
+pub(super) fn prioritize_answers(switch: &mut SwitchParameters) {
+    if switch.channels.classes.count() > 1 {
+        return;
+    }
+    let answers = TrafficClass { kind: TrafficKind::Acknowledgements, up_to: None, priority: 1, weight: 1 };
+    let data = TrafficClass { kind: TrafficKind::All, priority: 0, ..answers };
+    if let Ok(classes) = TrafficClasses::new(&[answers, data]) {
+        switch.channels.classes = classes;
+        switch.arbiter = ArbiterKind::StrictPriority;
     }
 }
 

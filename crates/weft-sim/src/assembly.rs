@@ -21,7 +21,7 @@ pub use groups::{MachineGroup, groups, machine_groups};
 pub use rails::rails;
 
 use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters, SwitchKind};
-use weft_fabric::{BuildError, GroupError, LinkParameters, NetworkParameters};
+use weft_fabric::{BuildError, CongestionError, GroupError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
 use weft_results::{MemoryLimit, available_memory};
@@ -49,6 +49,9 @@ pub enum AssemblyError {
         /// The misfit.
         source: BuildError,
     },
+    /// Congestion that cannot be controlled as asked for.
+    #[error("congestion.kind: {0}")]
+    Congestion(#[from] CongestionError),
     /// A size beyond what a packet or a buffer of the model holds.
     #[error("{key}: {value} is more than the model can count; write at most {limit}")]
     TooLarge {

@@ -14,14 +14,14 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{
-    FaultCounts, Ideal, LayerCounts, LinkEnd, Network, QueueReport, Stuck, Wire, check_credits,
+    FaultCounts, Ideal, Interface, LayerCounts, LinkEnd, Network, QueueReport, Stuck, Wire, check_credits,
     check_packets, stuck,
 };
-use weft_machine::{self as machine, Machine};
+use weft_machine::{self as machine, CongestionRule, Machine};
 use weft_nic::{
     ApenetxNic, BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic, PortalsNic,
 };
-use weft_topo::{Attachment, Layout, Routing as _, Topology};
+use weft_topo::{Attachment, Layout, Routing, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 /// The use of one direction of one link since the counters were last reset.
@@ -301,6 +301,9 @@ impl<'a> NetworkSetup<'a> {
                 if !groups.is_empty() {
                     initial = Network::with_groups(initial, groups).map_err(AssemblyError::Replication)?;
                 }
+                if let Some(rule) = machine.congestion {
+                    initial = control_congestion(initial, rule, seed)?;
+                }
                 if let Some(reroutes) = reroutes {
                     initial.model.reroute(reroutes);
                 }
@@ -315,6 +318,15 @@ impl<'a> NetworkSetup<'a> {
             }
         }
     }
+}
+
+/// The network with its congestion control.
+fn control_congestion<T: Topology + Routing + Sync, N: Interface>(
+    initial: InitialState<Network<T, N>>,
+    rule: CongestionRule,
+    seed: u64,
+) -> Result<InitialState<Network<T, N>>, AssemblyError> {
+    Ok(Network::with_congestion(initial, seed, |path| rule.algorithm(path))?)
 }
 
 /// The simulation, from its beginning or from a saved state.

@@ -101,10 +101,16 @@ impl<const BITS: u32> Histogram<BITS> {
 
     /// The value that `percent` of 100 values do not exceed, to the bucket's upper end; `None`: no values.
     pub fn percentile(&self, percent: u32) -> Option<Span> {
+        self.per_mille(percent * 10)
+    }
+
+    /// The value that `thousandths` of 1,000 values do not exceed, to the bucket's upper end; `None`: no
+    /// values.
+    pub fn per_mille(&self, thousandths: u32) -> Option<Span> {
         if self.total == 0 {
             return None;
         }
-        let rank = (u128::from(self.total) * u128::from(percent)).div_ceil(100).max(1);
+        let rank = (u128::from(self.total) * u128::from(thousandths)).div_ceil(1_000).max(1);
         let mut seen = 0u128;
         for (index, &count) in self.counts.iter().enumerate() {
             seen += u128::from(count);

@@ -25,6 +25,7 @@ pub mod osu;
 pub mod path;
 pub mod pattern;
 pub mod replay;
+pub mod scenario;
 pub mod steady;
 pub mod traffic;
 

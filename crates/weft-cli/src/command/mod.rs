@@ -14,6 +14,7 @@ mod replay;
 mod report;
 mod rerun;
 mod run;
+mod scenario;
 mod simulation;
 mod trace;
 mod traffic;

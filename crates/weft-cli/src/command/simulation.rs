@@ -53,6 +53,7 @@ enum Form {
 fn run(request: &Request, options: &ExperimentOptions, quiet: bool, form: Form) -> Result<Status, Failure> {
     match request {
         Request::Traffic(request) => run_experiment(request, options, quiet, form),
+        Request::Scenario(request) => run_experiment(request, options, quiet, form),
         Request::Replay(request) => run_experiment(request, options, quiet, form),
         Request::Osu(request) => run_experiment(request, options, quiet, form),
         Request::ExpectedBcast(request) => run_experiment(request, options, quiet, form),

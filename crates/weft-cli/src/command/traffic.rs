@@ -1,6 +1,7 @@
 //! `weft traffic`: patterns × loads.
 
 use super::breakdown::ListOptions;
+use super::scenario::{self, Ways, parse_congestion};
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, SimulationOptions, parse_positive_span, parse_seed, whole_number};
@@ -8,8 +9,10 @@ use crate::output::{self, decimal, percent};
 use crate::value::{Loads, Sizes, parse_loads, parse_sizes};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 use weft_sim::experiment::Request;
 use weft_sim::experiment::load::Load;
+use weft_sim::experiment::scenario::ScenarioRequest;
 use weft_sim::experiment::traffic::{
     Interval, Layer, LoadOf, Part, TrafficReport, TrafficRequest, TrafficRow,
 };
@@ -29,8 +32,19 @@ pub struct TrafficOptions {
     /// Load offered per endpoint: a share such as 0.6, a list such as 0.2,0.6, or FIRST:LAST:STEP such as
     /// 0.1:1.0:0.1
     #[arg(long, value_name = "LOAD", value_parser = parse_loads, allow_negative_numbers = true)]
-    #[arg(required_unless_present = "messages")]
+    #[arg(required_unless_present_any = ["messages", "scenario"])]
     load: Option<Loads>,
+
+    /// Flows of this file instead of a pattern: victims and aggressors, incasts, hot spots
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["pattern", "load", "messages", "load_of", "time", "warm_up", "layer"])]
+    #[arg(conflicts_with_all = ["size", "seeds"])]
+    scenario: Option<PathBuf>,
+
+    /// With --scenario: ways to control congestion, a row for each, such as none,acc,dcqcn; credits, pause
+    /// and drop are no algorithm over that flow control. By default as the machine says
+    #[arg(long, value_name = "LIST", requires = "scenario", value_parser = parse_congestion)]
+    congestion: Option<Ways>,
 
     /// Messages that each endpoint sends, all there from the beginning; the run ends when they have come
     #[arg(long, value_name = "COUNT", value_parser = whole_number(1..=u32::MAX))]
@@ -96,8 +110,23 @@ impl TrafficOptions {
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let inputs: Vec<_> = self.machine.file().into_iter().collect();
         let options = self.simulation.experiment_options(words, false, &inputs)?;
-        let request = Request::Traffic(self.request()?);
+        let request = match &self.scenario {
+            Some(path) => Request::Scenario(self.scenario_request(path)?),
+            None => Request::Traffic(self.request()?),
+        };
         run_and_show(&request, &options, self.simulation.report, ListOptions::default())
+    }
+
+    fn scenario_request(&self, path: &Path) -> Result<ScenarioRequest, Failure> {
+        let (name, text) = scenario::read(path)?;
+        Ok(ScenarioRequest {
+            machine: self.machine.input()?,
+            name,
+            text,
+            congestion: self.congestion.as_ref().map_or_else(Vec::new, |ways| ways.0.clone()),
+            seed: self.seed,
+            telemetry: self.simulation.results.telemetry,
+        })
     }
 
     fn request(&self) -> Result<TrafficRequest, Failure> {

@@ -22,6 +22,7 @@ use super::replication;
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::{Channel, Channels};
+use crate::congestion::{Point, crossing};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault, FaultCounts};
@@ -32,9 +33,10 @@ use crate::packet::Packet;
 use crate::parameters::{CreditUnit, FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
+use weft_congestion::Crossing as LinkCrossing;
 use weft_engine::{Stream, prefetch};
 use weft_topo::{Address, AtSwitch, LinkClass, LocalView, NextHop, Routing};
-use weft_units::{PortId, SwitchId, Time, VcId};
+use weft_units::{Bytes, PortId, Span, SwitchId, Time, VcId};
 
 /// The other end of a port's link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -134,6 +136,8 @@ pub(crate) struct Ports {
     pub(crate) faults: Box<[Fault]>,
     /// Link layers of the outputs; empty where none adds to packets.
     pub(crate) layers: Box<[LayerState]>,
+    /// Congestion control of the outputs; empty where there is none.
+    pub(crate) points: Box<[Point]>,
     /// Packets that its tables of failures concerned.
     pub(crate) detours: Detours,
     /// The fill of the input buffers, where senders do not count credits.
@@ -292,6 +296,7 @@ impl Ports {
             address,
             faults: Box::default(),
             layers: Box::default(),
+            points: Box::default(),
             detours: Detours::default(),
             gauges: None,
             takes_care: false,
@@ -672,6 +677,7 @@ impl Ports {
         let earliest = Earliest { head, tail: buffered.tail() + pipeline };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
+        let behind = port.line.busy_until().saturating_since(through);
         let sender = Sender {
             kind: constants.link(port.class),
             line: &mut port.line,
@@ -710,6 +716,7 @@ impl Ports {
             input_ready
         };
         port.waiting -= size.bytes.get() as u32;
+        let starved = port.stalls;
         if port.stalls {
             port.stalls = false;
             self.stalls[crossing.output].end(crossing.edge);
@@ -732,10 +739,18 @@ impl Ports {
                 sink.credit(input.peer, from.vc, size.room, left + constants.link(input.class).latency);
             }
         }
+        let mut controlled;
+        let mut buffered = buffered;
+        if CARE && !self.points.is_empty() {
+            controlled = *buffered;
+            let queue = (size.bytes, behind, starved);
+            self.control(crossing.output, (&mut controlled.packet, queue), &sent, constants);
+            buffered = &controlled;
+        }
         if CARE && sent.fate != Fate::Arrives {
             return self.hand_over(crossing.output, buffered, (sent, copy), (constants, sink));
         }
-        let mut packet = *packet;
+        let mut packet = buffered.packet;
         if CARE && packet.is_multicast() {
             replication::depart(&mut packet);
         }
@@ -744,6 +759,24 @@ impl Ports {
             packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
         }
         sink.packet(peer, packet, &sent);
+    }
+
+    /// Shows a packet that an output has sent to the congestion control of its link.
+    #[inline(never)]
+    fn control(
+        &mut self,
+        output: usize,
+        (packet, (bytes, behind, starved)): (&mut Packet, (Bytes, Span, bool)),
+        sent: &Sent,
+        constants: &Constants,
+    ) {
+        let Some(control) = &constants.congestion else { return };
+        let port = &self.ports[output];
+        let kind = constants.link(port.class);
+        // Those that have not been granted the output, and those that are before it in the output's buffer.
+        let queue = Bytes::new(port.waiting.into()) + kind.rate.bytes_in(behind);
+        let at = crossing(kind, sent, bytes, queue);
+        self.points[output].pass(packet, &LinkCrossing { hop: packet.hops, starved, ..at }, control);
     }
 
     /// Hands over a packet to which the link of an output has done something, and its copy.
@@ -831,7 +864,7 @@ mod tests {
     use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
     use crate::switch::CrossbarPace;
     use weft_topo::{Attachment, ChannelPlan, LaneChoice};
-    use weft_units::{Bytes, Clock, EndpointId, Span};
+    use weft_units::{Clock, EndpointId};
 
     /// Catches a field that pushes a port over a cache line.
     #[test]
@@ -895,6 +928,7 @@ mod tests {
             trees: Trees::default(),
             block_mask: 0,
             board: Board::NONE,
+            congestion: None,
             reroutes: None,
         };
         let dice = Stream::new(1, 2, 3);

@@ -4,6 +4,7 @@
 
 mod arbiters;
 mod combined;
+mod congestion;
 mod deadlock;
 mod drop;
 mod fairness;

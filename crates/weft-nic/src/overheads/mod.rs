@@ -320,7 +320,7 @@ impl<H: Host> OverheadsNic<H> {
         &mut self,
         now: Time,
         parameters: &OverheadsParameters,
-        admits: Option<impl Fn(Part, Bytes) -> bool>,
+        admits: Option<impl Fn(EndpointId, Part, Bytes) -> bool>,
     ) -> Option<Supplied> {
         let transmit = &mut self.transmit;
         let first = transmit.queue.front()?;
@@ -333,7 +333,7 @@ impl<H: Host> OverheadsNic<H> {
         if let Some(admits) = admits {
             match transmit.next_admitted(now, channels, |outgoing| {
                 let (part, bytes) = outgoing.next_piece(parameters.payload);
-                admits(part, bytes)
+                admits(outgoing.to, part, bytes)
             }) {
                 Some(admitted) => index = admitted,
                 None => return Some(Supplied::NoPlace),
@@ -510,8 +510,9 @@ impl<H: Host> Interface for OverheadsNic<H> {
         if self.transmit.next_packet > now {
             return Injection::NotBefore(self.transmit.next_packet);
         }
-        let admits = (!context.admits_all())
-            .then_some(|part, bytes: Bytes| context.admits(PacketLabel::default(), part, bytes.get() as u32));
+        let admits = (!context.admits_all()).then_some(|to, part, bytes: Bytes| {
+            context.admits_to(to, PacketLabel::default(), part, bytes.get() as u32)
+        });
         let queued = self.next_of_queue(now, &parameters.interface, admits);
         if let Some(Supplied::NoPlace) = queued {
             return Injection::Nothing;

@@ -97,7 +97,7 @@ pub fn run(
     match request {
         Request::Replay(request) => replay::explain(request, manifest, options, control),
         Request::Osu(request) => osu::explain(request, manifest, options, control),
-        Request::Traffic(_) => Err(ExperimentError::input(
+        Request::Traffic(_) | Request::Scenario(_) => Err(ExperimentError::input(
             "these are results of traffic, where nothing waits for anything else: explain is for programs; \
              see links.parquet for its busiest links, or explain a run of weft replay or weft osu",
         )),

@@ -26,6 +26,7 @@ mod ranks;
 pub mod replay;
 mod report;
 mod request;
+pub mod scenario;
 pub mod trace;
 pub mod traffic;
 pub mod validate;

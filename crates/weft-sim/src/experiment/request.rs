@@ -3,6 +3,7 @@
 use super::live::RunRequest;
 use super::osu::{ExpectedBcastRequest, OsuRequest};
 use super::replay::{ReplayRequest, TraceInput};
+use super::scenario::ScenarioRequest;
 use super::traffic::TrafficRequest;
 use serde::{Deserialize, Serialize};
 use weft_machine::Files;
@@ -27,6 +28,8 @@ pub struct MachineInput {
 pub enum Request {
     /// `weft traffic`.
     Traffic(TrafficRequest),
+    /// `weft traffic --scenario`.
+    Scenario(ScenarioRequest),
     /// `weft replay`.
     Replay(ReplayRequest),
     /// `weft osu BENCHMARK`.
@@ -43,6 +46,7 @@ impl Request {
     pub fn machine(&self) -> &MachineInput {
         match self {
             Request::Traffic(request) => &request.machine,
+            Request::Scenario(request) => &request.machine,
             Request::Replay(request) => &request.machine,
             Request::Osu(request) => &request.machine,
             Request::ExpectedBcast(request) => &request.machine,

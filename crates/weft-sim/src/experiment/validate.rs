@@ -15,9 +15,10 @@ mod vary;
 use super::machine::{self as machines, SelfTestRow};
 use super::osu::{ExpectedBcastRequest, Iterations, Layer, OsuRequest, Repetitions};
 use super::replay::Mapping;
+use super::scenario::ScenarioRequest;
 use super::{Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Silent};
 pub use publication::Role;
-use publication::{Limit, Measure, Publication, Row};
+use publication::{Figure, Limit, Measure, Publication, Row};
 use serde::Serialize;
 pub use vary::{CalibratedRange, Sensitivity};
 
@@ -26,6 +27,36 @@ const EXPECTED_BCAST: &str = "expected-bcast";
 
 /// The interface's own test, which is no benchmark: the time of its performance counter for one packet.
 const SELF_TEST: &str = "selftest";
+
+/// A scenario that ships, which is no benchmark either.
+const SCENARIO: &str = "scenario";
+
+/// The scenarios of rows.
+const SCENARIOS: [(&str, &str); 3] = [
+    ("latency-victim-low.toml", include_str!("../../../../scenarios/latency-victim-low.toml")),
+    ("latency-victim-medium.toml", include_str!("../../../../scenarios/latency-victim-medium.toml")),
+    ("latency-victim-high.toml", include_str!("../../../../scenarios/latency-victim-high.toml")),
+];
+
+/// The figure of a group of flows in a scenario: a latency in µs, or a throughput in Gb/s.
+fn scenario(machine: MachineInput, measure: &Measure, control: Control<'_>) -> Result<f64, ExperimentError> {
+    let unknown = || ExperimentError::input(format!("no row has the scenario {}", measure.size));
+    let (name, text) = SCENARIOS.into_iter().find(|(name, _)| *name == measure.size).ok_or_else(unknown)?;
+    let (name, text) = (name.to_owned(), text.to_owned());
+    let request = ScenarioRequest { machine, name, text, congestion: Vec::new(), seed: 1, telemetry: None };
+    let report = request.run(&ExperimentOptions::default(), control)?;
+    let group = measure.group.as_deref().unwrap_or_default();
+    let row = report.rows.first().and_then(|row| row.row.groups.iter().find(|row| row.name == group));
+    let figure = row.and_then(|row| match measure.figure? {
+        Figure::Mean => row.latency_mean_us,
+        Figure::P99 => row.latency_p99_us,
+        Figure::Throughput => Some(row.throughput_gbps),
+    });
+    figure.ok_or_else(|| {
+        let why = report.detail.unwrap_or_else(|| format!("its group `{group}` has no such figure"));
+        ExperimentError::input(format!("scenario {}: {why}", measure.size))
+    })
+}
 
 /// The time in µs of the self-test's packet to endpoint `to`.
 fn self_test(input: &MachineInput, measure: &Measure) -> Result<f64, ExperimentError> {
@@ -323,6 +354,9 @@ impl Subject<'_> {
         let input = machines::input(machine, &sets)?;
         if measure.benchmark == SELF_TEST {
             return self_test(&input, measure);
+        }
+        if measure.benchmark == SCENARIO {
+            return scenario(input, measure, control);
         }
         let sizes = vec![measure.size.parse().map_err(ExperimentError::input)?];
         let fault =

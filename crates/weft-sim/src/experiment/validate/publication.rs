@@ -5,12 +5,13 @@ use super::Layer;
 use serde::{Deserialize, Serialize};
 
 /// The files, in the order of reports.
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("../../../../../validation/exanest.toml"),
     include_str!("../../../../../validation/communication-ip.toml"),
     include_str!("../../../../../validation/carvnet-riscv.toml"),
     include_str!("../../../../../validation/bxi2-rails.toml"),
     include_str!("../../../../../validation/apenetx-u200.toml"),
+    include_str!("../../../../../validation/carvnet-acc.toml"),
 ];
 
 /// How far the machine's constants rest on the figure of a row.
@@ -66,6 +67,18 @@ impl TryFrom<String> for Percent {
     }
 }
 
+/// The figure of a group of flows in a scenario.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Figure {
+    /// Mean latency.
+    Mean,
+    /// 99th percentile of latency.
+    P99,
+    /// Throughput.
+    Throughput,
+}
+
 /// An OSU run that gives a quantity: a latency in µs, a bandwidth in Gb/s, of `expected-bcast` expected over
 /// observed.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -82,6 +95,9 @@ pub(super) struct Measure {
     pub iterations: Option<u32>,
     pub layer: Option<Layer>,
     pub algorithm: Option<String>,
+    /// Of `scenario`, whose `size` is the file's name: the group of flows, and its figure.
+    pub group: Option<String>,
+    pub figure: Option<Figure>,
     /// Changes to the machine for this run alone, as by `--set`.
     #[serde(default)]
     pub set: Vec<String>,
@@ -120,9 +136,10 @@ impl Measure {
     fn command(&self, machine: &str) -> String {
         let mut words = match self.benchmark.as_str() {
             "selftest" => format!("weft machine selftest {machine}"),
+            "scenario" => format!("weft traffic -m {machine} --scenario scenarios/{}", self.size),
             benchmark => format!("weft osu {benchmark} -m {machine} --sizes {}", self.size),
         };
-        if self.benchmark != "selftest" {
+        if !matches!(self.benchmark.as_str(), "selftest" | "scenario") {
             for (option, value) in [("from", &self.from), ("to", &self.to), ("algorithm", &self.algorithm)] {
                 words += &value.as_ref().map_or(String::new(), |value| format!(" --{option} {value}"));
             }

@@ -1,0 +1,109 @@
+//! `weft traffic --scenario FILE`: flows of a file under several ways to control congestion.
+
+use super::breakdown::ListOptions;
+use super::simulation::Shown;
+use crate::exit::Failure;
+use crate::output::{self, decimal};
+use serde::Serialize;
+use std::path::Path;
+use weft_sim::experiment::scenario::{GroupRow, ScenarioReport, ScenarioRequest, ScenarioRow};
+
+/// Longest scenario file that is read, in bytes.
+const MAX_FILE: u64 = 16 << 20;
+
+/// The text of a scenario file, and its name without the folder.
+pub fn read(path: &Path) -> Result<(String, String), Failure> {
+    let refuse = |why: String| {
+        Failure::input(format!(
+            "--scenario: cannot read {}: {why}; name a file such as scenarios/incast-victim.toml",
+            path.display()
+        ))
+    };
+    let size = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
+    if size > MAX_FILE {
+        return Err(refuse(format!("it is longer than {} MiB", MAX_FILE >> 20)));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((name, text))
+}
+
+/// The ways of `--congestion`.
+pub fn parse_congestion(text: &str) -> Result<Ways, String> {
+    let ways: Vec<String> = text.split(',').map(|way| way.trim().to_owned()).collect();
+    if ways.iter().any(String::is_empty) {
+        return Err("a name is missing; write for example none,acc,dcqcn".to_owned());
+    }
+    Ok(Ways(ways))
+}
+
+/// Ways to control congestion, by name.
+#[derive(Clone, Debug)]
+pub struct Ways(pub Vec<String>);
+
+/// The fields of the request, at the top of the JSON document.
+#[derive(Serialize)]
+pub struct Header<'a> {
+    command: &'static str,
+    scenario: &'a str,
+    congestion: &'a [String],
+    seed: u64,
+}
+
+impl Shown for ScenarioRequest {
+    type Header<'a> = Header<'a>;
+
+    fn header(&self) -> Header<'_> {
+        Header { command: "traffic", scenario: &self.name, congestion: &self.congestion, seed: self.seed }
+    }
+
+    fn table(report: &ScenarioReport, _: ListOptions) -> String {
+        let lines = report.rows.iter().flat_map(|measured| {
+            let row = &measured.row;
+            row.groups.iter().zip(0..).map(move |(group, number)| line(row, group, number == 0))
+        });
+        let table = output::table_of_some(
+            [
+                "congestion",
+                "flows",
+                "Gb/s",
+                "fairness",
+                "mean (us)",
+                "p99",
+                "p99.9",
+                "completion",
+                "queue",
+                "paused (us)",
+            ],
+            [false, false, true, true, true, true, true, true, true, true],
+            lines,
+        );
+        report.rows.iter().fold(table, |text, measured| text + &remark(&measured.row))
+    }
+}
+
+/// A group of flows; what concerns the whole run stands in the first.
+fn line(row: &ScenarioRow, group: &GroupRow, is_first: bool) -> [String; 10] {
+    let whole = |text: String| if is_first { text } else { String::new() };
+    [
+        whole(row.congestion.clone()),
+        format!("{} ({})", group.name, group.role),
+        decimal(Some(group.throughput_gbps)),
+        decimal(group.fairness),
+        decimal(group.latency_mean_us),
+        decimal(group.latency_p99_us),
+        decimal(group.latency_p999_us),
+        decimal(group.completion_max_us),
+        whole(row.queue_max_bytes.to_string()),
+        whole(decimal(Some(row.paused_us))),
+    ]
+}
+
+/// A line about a row without numbers, or with losses.
+fn remark(row: &ScenarioRow) -> String {
+    match (&row.refused, row.packets_dropped) {
+        (Some(why), _) => format!("{}: not on this machine: {why}\n", row.congestion),
+        (None, 0) => String::new(),
+        (None, lost) => format!("{}: {lost} packets found a buffer full\n", row.congestion),
+    }
+}

@@ -1,0 +1,367 @@
+//! Accurate Congestion Control: links compute max-min fair rates, without a state per flow.
+//!
+//! ```text
+//!   pulse k             pulse k+1            pulse k+2           every 20 µs, everywhere at once
+//!   ──┼────────────────────┼───────────────────┼─────►
+//!     │ each flow sends a flow-rate packet (FRP) with (reported rate, hop of its bottleneck)
+//!     │   each link on its way adds it up:  bottlenecked here: n += 1    elsewhere: s += rate
+//!     │   and lowers what it offers to the link's fair rate; the destination returns it
+//!     │                    └ each link: fair = (C·(1 - margin) - s) / n
+//! ```
+//! D1.4 §8.1 has the parts: contention points before links, classes of flows "bottlenecked here" and
+//! "elsewhere", flow-rate packets, pulses, flow-init messages, the link margin and three enhancements. **The
+//! arithmetic of the contention point is not in the text and is ours**:
+//!
+//! - A source reports min(rate that it was offered, its demand), and the number of the link on its way that
+//!   offered it, or none if it is limited by its demand.
+//! - A link counts a flow as bottlenecked here if the report names it, or ([Mind-the-gap](Parameters)) if the
+//!   reported rate is not below the link's fair rate: such a flow is misclassified while rates move.
+//! - fair = max((C' - s)/n, C'/flows) where n > 0. Where all are bottlenecked elsewhere, it is what is left,
+//!   and the largest reported rate: C' - s + max; without Mind-the-gap C'/flows where
+//!   they use more than C'. Never more than C'.
+//!
+//! Newton's method finds the water level of one link so, from below after the first step; links follow one
+//! another in the order of their levels.
+//!
+//! # Flows
+//! A new flow sends at full speed until its first answer, or not at all with Wait-for-feedback. It announces
+//! itself at once by a flow-init message (not FRP-only), which the links count at once, and its end by a
+//! flow-end message (ours). With Wait-to-rise, a rate that rises gets to the new one in steps that double
+//! eight times per period, until the next answer confirms it.
+//!
+//! # Not modelled
+//! Short-circuit: answers from inside the fabric. A source hears of a link after the whole round trip.
+//!
+//! # Source
+//! RED-SEA D1.4 §8.1.
+
+use crate::algorithm::{Algorithm, Crossing, Notice, Path};
+use crate::pacer::Pacer;
+use serde::{Deserialize, Serialize};
+use weft_units::{BitRate, Bytes, Span, Time};
+
+/// Constants of Accurate Congestion Control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Between two rate re-evaluation pulses.
+    pub period: Span,
+    /// Share of a link that is not given to flows, in thousandths.
+    pub margin: u32,
+    /// Whether a new flow announces itself, and its end, between pulses.
+    pub flow_init: bool,
+    /// Whether a new flow waits for its first answer.
+    pub wait_for_feedback: bool,
+    /// Whether links find flows that are bottlenecked here and reported elsewhere.
+    pub mind_the_gap: bool,
+    /// Whether rates rise step by step until confirmed.
+    pub wait_to_rise: bool,
+}
+
+/// A rate in 24 bits of a packet: 19 bits and a power of two, rounded down.
+fn pack(rate: u64) -> u64 {
+    let shift = (64 - rate.leading_zeros()).saturating_sub(19);
+    u64::from(shift) << 19 | rate >> shift
+}
+
+fn unpack(packed: u64) -> u64 {
+    (packed & 0x7_ffff) << (packed >> 19 & 0x1f)
+}
+
+/// No link: a flow that is limited by its demand, or that has not been answered.
+const NOWHERE: u8 = u8::MAX;
+
+/// The purpose of a flow-rate packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    Pulse,
+    Init,
+    End,
+}
+
+/// A flow-rate packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FlowRate {
+    purpose: Purpose,
+    /// The rate that the source uses, and the hop of the link that limits it.
+    reported: (u64, u8),
+    /// The least fair rate on the way so far, and the hop of its link.
+    offered: (u64, u8),
+}
+
+impl FlowRate {
+    fn word(&self) -> u64 {
+        let hops = u64::from(self.reported.1) << 8 | u64::from(self.offered.1);
+        pack(self.reported.0) << 40 | pack(self.offered.0) << 16 | hops
+    }
+
+    fn notice(&self) -> Notice {
+        Notice { to_source: false, class: 0, word: self.word(), tag: self.purpose as u32 }
+    }
+
+    fn of(notice: &Notice) -> FlowRate {
+        let Notice { word, tag, .. } = *notice;
+        FlowRate {
+            purpose: match tag {
+                0 => Purpose::Pulse,
+                1 => Purpose::Init,
+                _ => Purpose::End,
+            },
+            reported: (unpack(word >> 40 & 0xff_ffff), (word >> 8) as u8),
+            offered: (unpack(word >> 16 & 0xff_ffff), word as u8),
+        }
+    }
+}
+
+/// The flows that a link has heard of in one period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Sums {
+    /// Flows bottlenecked here.
+    here: u64,
+    /// Flows bottlenecked elsewhere, and the sum of their rates.
+    elsewhere: u64,
+    rates: u64,
+    /// The largest of these.
+    most: u64,
+}
+
+impl Sums {
+    fn add(&mut self, rate: u64, is_here: bool) {
+        if is_here {
+            self.here += 1;
+        } else {
+            self.elsewhere += 1;
+            self.rates += rate;
+            self.most = self.most.max(rate);
+        }
+    }
+
+    fn remove(&mut self, rate: u64, is_here: bool) {
+        if is_here {
+            self.here = self.here.saturating_sub(1);
+        } else {
+            self.elsewhere = self.elsewhere.saturating_sub(1);
+            self.rates = self.rates.saturating_sub(rate);
+        }
+    }
+
+    /// The fair rate of a link with so much to give. `finds_gaps`: flows that are bottlenecked here and
+    /// reported elsewhere are counted as here.
+    fn fair(&self, capacity: u64, finds_gaps: bool) -> u64 {
+        let flows = self.here + self.elsewhere;
+        let left = capacity.saturating_sub(self.rates);
+        let fair = match (flows, self.here) {
+            (0, _) => capacity,
+            // More than it has is used: some that are bottlenecked here say otherwise, and go unfound.
+            (_, 0) if self.rates > capacity && !finds_gaps => capacity / flows,
+            (_, 0) => (left + self.most).max(capacity / flows),
+            (_, here) => (left / here).max(capacity / flows),
+        };
+        // A link that gives nothing would never hear of its flows again.
+        fair.min(capacity).max(1)
+    }
+}
+
+/// A contention point: the registers of one link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Link {
+    /// Number of the pulse from which the sums count.
+    pulse: u64,
+    /// The flows of this period so far.
+    sums: Sums,
+    /// Those of the period before, with those that have come and gone since.
+    known: Sums,
+    /// The fair rate in bits per second; 0: no flow has come yet.
+    fair: u64,
+}
+
+impl Link {
+    /// The fair rate that it offers, if it has been asked for one.
+    pub fn fair_rate(&self) -> Option<BitRate> {
+        (self.fair > 0).then(|| BitRate::from_bits_per_second(self.fair))
+    }
+
+    fn relay(&mut self, packet: &mut FlowRate, at: &Crossing, parameters: &Parameters) {
+        let capacity = u128::from(at.rate.bits_per_second()) * u128::from(1_000 - parameters.margin.min(999));
+        let capacity = (capacity / 1_000) as u64;
+        let pulse = at.now.as_ps() / parameters.period.as_ps().max(1);
+        if pulse != self.pulse {
+            self.known = if pulse == self.pulse + 1 { self.sums } else { Sums::default() };
+            (self.pulse, self.sums) = (pulse, Sums::default());
+            self.fair = self.known.fair(capacity, parameters.mind_the_gap);
+        } else if self.fair == 0 {
+            self.fair = self.known.fair(capacity, parameters.mind_the_gap);
+        }
+        let (rate, hop) = packet.reported;
+        let is_new = packet.purpose == Purpose::Init;
+        let is_here = is_new || hop == at.hop || parameters.mind_the_gap && rate >= self.fair;
+        if packet.purpose == Purpose::End {
+            self.sums.remove(rate, is_here);
+            self.known.remove(rate, is_here);
+        } else {
+            self.sums.add(rate, is_here);
+        }
+        if is_new {
+            self.known.add(rate, is_here);
+        }
+        if packet.purpose != Purpose::Pulse {
+            self.fair = self.known.fair(capacity, parameters.mind_the_gap);
+        }
+        if self.fair < packet.offered.0 {
+            packet.offered = (unpack(pack(self.fair)), at.hop);
+        }
+    }
+}
+
+/// A rise that has not been confirmed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Rise {
+    from: u64,
+    since: Time,
+}
+
+/// The rate limiter of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Flow {
+    line: u64,
+    /// The rate that the network offers, in bits per second.
+    offered: u64,
+    /// Hop of the link that does.
+    hop: u8,
+    rise: Option<Rise>,
+    /// Whether an answer has come.
+    is_answered: bool,
+    /// The next pulse.
+    pulse: Time,
+    /// Bytes sent since the last one.
+    sent: u64,
+    /// The last report.
+    reported: (u64, u8),
+    /// Whether links have been told of the flow.
+    is_announced: bool,
+    is_over: bool,
+    pacer: Pacer,
+}
+
+impl Flow {
+    /// The rate at `now`.
+    fn allowed(&self, now: Time, parameters: &Parameters) -> u64 {
+        let Some(Rise { from, since }) = self.rise else { return self.offered };
+        // Eight steps fill a period, each twice the one before: after k of them (2^k - 1)/255 of the way.
+        let step = now.saturating_since(since).as_ps() * 8 / parameters.period.as_ps().max(1) + 1;
+        let way = u128::from(self.offered.saturating_sub(from));
+        let part = way * ((1u128 << step.min(8)) - 1) / 255;
+        from + part as u64
+    }
+}
+
+/// Accurate Congestion Control.
+pub struct Acc;
+
+impl Algorithm for Acc {
+    type Parameters = Parameters;
+    type Link = Link;
+    type Flow = Flow;
+    type Receiver = ();
+
+    fn relay(link: &mut Link, notice: &mut Notice, at: &Crossing, parameters: &Parameters) {
+        if notice.to_source {
+            return;
+        }
+        let mut packet = FlowRate::of(notice);
+        link.relay(&mut packet, at, parameters);
+        notice.word = packet.word();
+    }
+
+    fn open(path: &Path, now: Time, parameters: &Parameters) -> Flow {
+        let line = path.rate.bits_per_second();
+        let period = parameters.period.as_ps().max(1);
+        let next = Time::from_ps((now.as_ps() / period + 1).saturating_mul(period));
+        Flow {
+            line,
+            offered: line,
+            hop: NOWHERE,
+            rise: None,
+            is_answered: false,
+            pulse: if parameters.flow_init { now } else { next },
+            sent: 0,
+            reported: (line, NOWHERE),
+            is_announced: false,
+            is_over: false,
+            pacer: Pacer::default(),
+        }
+    }
+
+    fn earliest(flow: &Flow, _: Bytes, now: Time, parameters: &Parameters) -> Time {
+        if parameters.wait_for_feedback && !flow.is_answered {
+            return Time::NEVER;
+        }
+        flow.pacer.earliest(now)
+    }
+
+    fn send(flow: &mut Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> u16 {
+        flow.sent += bytes.get();
+        flow.is_over = false;
+        flow.pacer.send(bytes, BitRate::from_bits_per_second(flow.allowed(now, parameters)), now);
+        0
+    }
+
+    fn learn(flow: &mut Flow, notice: &Notice, now: Time, parameters: &Parameters) {
+        let (offered, hop) = FlowRate::of(notice).offered;
+        let before = flow.allowed(now, parameters);
+        let offered = offered.min(flow.line).max(1);
+        // A rise is confirmed by another answer that is not lower by a sixteenth.
+        let is_confirmed = flow.rise.is_some()
+            && offered >= flow.offered - flow.offered / 16
+            && offered <= flow.offered + flow.offered / 16;
+        let rises = flow.is_answered && offered > before + before / 16;
+        flow.rise =
+            (parameters.wait_to_rise && rises && !is_confirmed).then_some(Rise { from: before, since: now });
+        (flow.offered, flow.hop, flow.is_answered) = (offered, hop, true);
+        let after = flow.allowed(now, parameters);
+        let rates = [before, after].map(BitRate::from_bits_per_second);
+        flow.pacer.change(rates[0], rates[1], now);
+    }
+
+    fn due(flow: &Flow) -> Time {
+        if flow.is_over { Time::NEVER } else { flow.pulse }
+    }
+
+    fn step(flow: &mut Flow, backlog: bool, now: Time, parameters: &Parameters) -> Option<Notice> {
+        let period = parameters.period.as_ps().max(1);
+        let is_first = !flow.is_announced;
+        let is_idle = !is_first && flow.sent == 0 && !backlog;
+        flow.pulse = Time::from_ps((now.as_ps() / period + 1).saturating_mul(period));
+        if is_idle {
+            flow.is_over = true;
+            let (reported, offered) = (flow.reported, (0, NOWHERE));
+            let end = FlowRate { purpose: Purpose::End, reported, offered };
+            return parameters.flow_init.then(|| end.notice());
+        }
+        let demand = (u128::from(flow.sent) * 8 * 1_000_000_000_000 / u128::from(period)) as u64;
+        let demand = if backlog || is_first { flow.line } else { demand };
+        flow.reported = match demand < flow.offered {
+            true => (demand, NOWHERE),
+            false => (flow.offered, flow.hop),
+        };
+        let purpose = if is_first && parameters.flow_init { Purpose::Init } else { Purpose::Pulse };
+        (flow.sent, flow.is_announced) = (0, true);
+        let asked = (unpack(pack(flow.line)), NOWHERE);
+        Some(FlowRate { purpose, reported: flow.reported, offered: asked }.notice())
+    }
+
+    fn is_as_new(flow: &Flow, now: Time, _: &Parameters) -> bool {
+        flow.is_over && flow.pacer.earliest(now) == now
+    }
+
+    fn rate(flow: &Flow, now: Time, parameters: &Parameters) -> BitRate {
+        BitRate::from_bits_per_second(flow.allowed(now, parameters))
+    }
+
+    fn reflect(notice: &Notice, _: &Parameters) -> Option<Notice> {
+        let is_asked = FlowRate::of(notice).purpose != Purpose::End;
+        is_asked.then(|| Notice { to_source: true, ..*notice })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! Tests of the contention point's arithmetic, against water filling.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Pulses after which random flow sets have their max-min rates: what the book states.
+const PULSES: u64 = 20;
+
+/// The last pulse of a test.
+const LAST: u64 = 2 * PULSES;
+
+fn parameters() -> Parameters {
+    Parameters {
+        period: Span::from_us(20),
+        margin: 50,
+        flow_init: true,
+        wait_for_feedback: false,
+        mind_the_gap: true,
+        wait_to_rise: false,
+    }
+}
+
+/// A flow of a test: the links on its way, and its demand in bits per second.
+#[derive(Clone, Debug)]
+struct Given {
+    way: Vec<usize>,
+    demand: u64,
+}
+
+/// Max-min fair rates by water filling: the level rises for all flows until a link or a demand stops some.
+fn water_filling(capacities: &[f64], flows: &[Given]) -> Vec<f64> {
+    let mut rates: Vec<Option<f64>> = vec![None; flows.len()];
+    while rates.iter().any(Option::is_none) {
+        let level_of = |link: usize| {
+            let over = |flow: &&(usize, &Given)| flow.1.way.contains(&link);
+            let all: Vec<_> = flows.iter().enumerate().collect();
+            let open = all.iter().filter(over).filter(|(number, _)| rates[*number].is_none()).count();
+            let taken: f64 = all.iter().filter(over).filter_map(|(number, _)| rates[*number]).sum();
+            if open == 0 { f64::INFINITY } else { (capacities[link] - taken).max(0.0) / open as f64 }
+        };
+        let levels: Vec<f64> = (0..capacities.len()).map(level_of).collect();
+        let least =
+            |flow: &Given| flow.way.iter().map(|&link| levels[link]).fold(flow.demand as f64, f64::min);
+        let open = || (0..flows.len()).filter(|&number| rates[number].is_none());
+        let level = open().map(|number| least(&flows[number])).fold(f64::INFINITY, f64::min);
+        let stopped: Vec<usize> =
+            open().filter(|&number| least(&flows[number]) <= level * (1.0 + 1e-12)).collect();
+        stopped.into_iter().for_each(|number| rates[number] = Some(level));
+    }
+    rates.into_iter().flatten().collect()
+}
+
+/// Links and flows without a fabric: flow-rate packets take no time.
+struct World {
+    rates: Vec<BitRate>,
+    links: Vec<Link>,
+    flows: Vec<(Given, Flow)>,
+    parameters: Parameters,
+}
+
+impl World {
+    fn new(rates: &[u64], flows: &[Given], parameters: Parameters) -> World {
+        let rates: Vec<BitRate> = rates.iter().map(|&rate| BitRate::from_bits_per_second(rate)).collect();
+        let open = |given: &Given| {
+            let rate = rates[given.way[0]];
+            let path = Path { rate, round_trip: Span::from_us(2), packet: Bytes::new(1_000) };
+            (given.clone(), Acc::open(&path, Time::ZERO, &parameters))
+        };
+        let flows = flows.iter().map(open).collect();
+        World { links: vec![Link::default(); rates.len()], rates, flows, parameters }
+    }
+
+    fn period(&self) -> u64 {
+        self.parameters.period.as_ps()
+    }
+
+    /// Sends what is due within the period of a pulse.
+    fn pulse(&mut self, pulse: u64) {
+        let World { rates, links, flows, parameters } = self;
+        let now = Time::from_ps(pulse * parameters.period.as_ps() + 1_000_000 * u64::from(pulse > 0));
+        for (given, flow) in flows {
+            if Acc::due(flow) > now {
+                continue;
+            }
+            let allowed = flow.allowed(now, parameters);
+            let is_limited = given.demand < allowed;
+            let rate = given.demand.min(allowed);
+            flow.sent = (u128::from(rate) * u128::from(parameters.period.as_ps()) / 8_000_000_000_000) as u64;
+            let Some(mut notice) = Acc::step(flow, !is_limited, now, parameters) else { continue };
+            for (hop, &link) in given.way.iter().enumerate() {
+                let at = Crossing {
+                    now,
+                    bytes: Bytes::new(64),
+                    queue: Bytes::ZERO,
+                    rate: rates[link],
+                    hop: hop as u8,
+                    starved: false,
+                };
+                Acc::relay(&mut links[link], &mut notice, &at, parameters);
+            }
+            if let Some(answer) = Acc::reflect(&notice, parameters) {
+                Acc::learn(flow, &answer, now, parameters);
+            }
+        }
+    }
+
+    /// The largest error of a rate, against water filling, as a share.
+    fn error(&self, pulse: u64) -> f64 {
+        let now = Time::from_ps(pulse * self.period() + self.period() - 1);
+        let kept = 1.0 - f64::from(self.parameters.margin) / 1e3;
+        let capacities: Vec<f64> =
+            self.rates.iter().map(|rate| rate.bits_per_second() as f64 * kept).collect();
+        let given: Vec<Given> = self.flows.iter().map(|(given, _)| given.clone()).collect();
+        let exact = water_filling(&capacities, &given);
+        let of = |((given, flow), exact): (&(Given, Flow), f64)| {
+            let rate = flow.allowed(now, &self.parameters).min(given.demand) as f64;
+            (rate - exact).abs() / exact
+        };
+        self.flows.iter().zip(exact).map(of).fold(0.0, f64::max)
+    }
+
+    /// The first pulse from which on all rates are within a hundredth, up to the last.
+    fn converges_at(&mut self) -> Option<u64> {
+        let mut since = None;
+        for pulse in 0..=LAST {
+            self.pulse(pulse);
+            since = if self.error(pulse) <= 0.01 { since.or(Some(pulse)) } else { None };
+        }
+        since
+    }
+}
+
+/// Random links and flows; a third of the flows are limited by their demand.
+fn flow_sets() -> impl Strategy<Value = (Vec<u64>, Vec<Given>)> {
+    (2usize..12, 1usize..40).prop_flat_map(|(links, flows)| {
+        let rates = prop::collection::vec((1u64..=10).prop_map(|gigabits| gigabits * 10_000_000_000), links);
+        let way =
+            prop::sample::subsequence((0..links).collect::<Vec<usize>>(), 1..=links.min(5)).prop_shuffle();
+        let demand = prop_oneof![
+            2 => Just(1_000_000_000_000u64),
+            1 => 100_000_000u64..20_000_000_000,
+        ];
+        let given = (way, demand).prop_map(|(way, demand)| Given { way, demand });
+        (rates, prop::collection::vec(given, flows))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Catches rates that are not max-min fair, and a convergence slower than stated.
+    #[test]
+    fn rates_converge_to_water_filling((rates, flows) in flow_sets()) {
+        let mut world = World::new(&rates, &flows, parameters());
+        let at = world.converges_at();
+        prop_assert!(at.is_some_and(|at| at <= PULSES), "{at:?}, error {}", world.error(LAST));
+    }
+
+    /// Catches an enhancement without which, or with which, rates end elsewhere.
+    #[test]
+    fn enhancements_change_the_way_and_not_the_end(
+        (rates, flows) in flow_sets(),
+        flow_init in any::<bool>(),
+        wait_to_rise in any::<bool>(),
+        wait_for_feedback in any::<bool>(),
+    ) {
+        let parameters = Parameters { flow_init, wait_to_rise, wait_for_feedback, ..parameters() };
+        let mut world = World::new(&rates, &flows, parameters);
+        let at = world.converges_at();
+        prop_assert!(at.is_some(), "error {}", world.error(LAST));
+    }
+
+    /// Catches a rate that loses more than its 19 bits, or grows.
+    #[test]
+    fn packed_rates_are_close(rate in 0u64..4_000_000_000_000) {
+        let back = unpack(pack(rate));
+        prop_assert!(back <= rate && rate - back <= rate >> 18);
+    }
+}
+
+/// Catches an incast whose victim does not get what the others leave, and new shares that come late.
+#[test]
+fn an_incast_converges_within_three_pulses() {
+    // Five senders to one link of 10 Gb/s; the fifth's link also has the victim.
+    let rates = [10_000_000_000; 7];
+    let unlimited = 1_000_000_000_000;
+    let mut flows: Vec<Given> =
+        (0..5).map(|source| Given { way: vec![source, 5], demand: unlimited }).collect();
+    flows.push(Given { way: vec![4, 6], demand: unlimited });
+    let mut world = World::new(&rates, &flows, parameters());
+    assert!(world.converges_at().is_some_and(|at| at <= 3), "{:?}", world.converges_at());
+    let now = Time::from_ps(world.period() * (LAST + 1));
+    let rate = |world: &World, flow: usize| Acc::rate(&world.flows[flow].1, now, &world.parameters);
+    let close = |rate: BitRate, exact: f64| (rate.bits_per_second() as f64 / exact - 1.0).abs() < 0.001;
+    assert!((0..5).all(|flow| close(rate(&world, flow), 1.9e9)));
+    assert!(close(rate(&world, 5), 7.6e9), "{}", rate(&world, 5));
+}
+
+/// Catches a link that keeps the share of flows that have gone, and one that hears of them only at a pulse.
+#[test]
+fn flows_that_end_give_their_share_back_at_once() {
+    let rates = [10_000_000_000; 5];
+    let flows: Vec<Given> =
+        (0..4).map(|source| Given { way: vec![source, 4], demand: 1_000_000_000_000 }).collect();
+    let mut world = World::new(&rates, &flows, parameters());
+    (0..10).for_each(|pulse| world.pulse(pulse));
+    assert!(world.error(9) < 0.001);
+    world.flows.truncate(3);
+    let mut end = FlowRate { purpose: Purpose::End, reported: (2_375_000_000, 1), offered: (0, NOWHERE) };
+    let now = Time::from_ps(9 * world.period() + 2_000_000);
+    let at = Crossing {
+        now,
+        bytes: Bytes::new(64),
+        queue: Bytes::ZERO,
+        rate: world.rates[4],
+        hop: 1,
+        starved: false,
+    };
+    world.links[4].relay(&mut end, &at, &world.parameters);
+    assert_eq!(world.links[4].fair, 9_500_000_000 / 3);
+    world.pulse(10);
+    assert!(world.error(10) < 0.001, "{}", world.error(10));
+}
+
+/// Catches a first rate that is not the line's, a wait that ends without an answer, a rise without its steps.
+#[test]
+fn a_flow_begins_waits_and_rises_as_it_is_told() {
+    let path =
+        Path { rate: BitRate::from_gigabits(10), round_trip: Span::from_us(2), packet: Bytes::new(1_000) };
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let bytes = Bytes::new(1_000);
+    let mut free = Acc::open(&path, at(5), &parameters());
+    assert_eq!(Acc::earliest(&free, bytes, at(5), &parameters()), at(5));
+    assert_eq!(Acc::rate(&free, at(5), &parameters()), BitRate::from_gigabits(10));
+    let waits = Parameters { wait_for_feedback: true, ..parameters() };
+    assert_eq!(Acc::earliest(&free, bytes, at(5), &waits), Time::NEVER);
+    let answer = |gigabits: u64| {
+        let offered = (gigabits * 1_000_000_000, 1);
+        Notice { to_source: true, ..FlowRate { purpose: Purpose::Pulse, reported: (0, 0), offered }.notice() }
+    };
+    let rising = Parameters { wait_to_rise: true, ..parameters() };
+    Acc::learn(&mut free, &answer(1), at(7), &rising);
+    assert_eq!(Acc::earliest(&free, bytes, at(7), &waits), at(7));
+    Acc::learn(&mut free, &answer(9), at(20), &rising);
+    let gigabits = |flow: &Flow, us| Acc::rate(flow, at(us), &rising).bits_per_second() as f64 / 1e9;
+    for (us, part) in [(20, 1.0), (24, 3.0), (29, 15.0), (39, 255.0)] {
+        assert!(
+            (gigabits(&free, us) - (1.0 + 8.0 * part / 255.0)).abs() < 0.001,
+            "{us}: {}",
+            gigabits(&free, us)
+        );
+    }
+    // The next answer confirms it.
+    Acc::learn(&mut free, &answer(9), at(24), &rising);
+    assert!((gigabits(&free, 24) - 9.0).abs() < 0.001);
+    // FRP-only waits for the pulse, and sends no flow-init message.
+    let only = Parameters { flow_init: false, ..parameters() };
+    let mut later = Acc::open(&path, at(5), &only);
+    assert_eq!((Acc::due(&later), Acc::due(&Acc::open(&path, at(5), &parameters()))), (at(20), at(5)));
+    let first = Acc::step(&mut later, true, at(20), &only).unwrap();
+    assert_eq!(FlowRate::of(&first).purpose, Purpose::Pulse);
+}

@@ -1,0 +1,178 @@
+//! The trait of algorithms, and what their halves tell each other.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use weft_units::{BitRate, Bytes, Span, Time};
+
+/// The part of a data packet that the halves of an algorithm write and read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stamp {
+    /// Whether a link has marked it: explicit congestion notification, FECN.
+    pub marked: bool,
+    /// A number whose meaning is the algorithm's.
+    pub value: u16,
+}
+
+/// A packet that leaves over a link, as the block before the link sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crossing {
+    /// The time of that.
+    pub now: Time,
+    /// Bytes of the packet on the line.
+    pub bytes: Bytes,
+    /// Bytes of other packets that wait for the link.
+    pub queue: Bytes,
+    /// Rate of the link, in bits of packets.
+    pub rate: BitRate,
+    /// Links that the packet has crossed before.
+    pub hop: u8,
+    /// Whether packets have waited for room behind the link: the congestion is not here.
+    pub starved: bool,
+}
+
+/// A flow's surroundings, which do not change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Path {
+    /// Rate of the source's link.
+    pub rate: BitRate,
+    /// Round trip of the largest packet and its answer through an empty network.
+    pub round_trip: Span,
+    /// The largest packet on the line.
+    pub packet: Bytes,
+}
+
+/// A data packet that has come to its destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The time of that.
+    pub now: Time,
+    /// The packet's stamp.
+    pub stamp: Stamp,
+    /// Bytes of the packet: header, payload and footer.
+    pub bytes: Bytes,
+    /// Links that it has crossed.
+    pub hops: u8,
+}
+
+/// A small packet about a flow: from its source to its destination, or back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// Whether it goes to the flow's source.
+    pub to_source: bool,
+    /// The flow's traffic class.
+    pub class: u8,
+    /// Content, as the algorithm packs it.
+    pub word: u64,
+    /// More of it: [`Notice::TAG_BITS`] bits.
+    pub tag: u32,
+}
+
+impl Notice {
+    /// Bits of a tag.
+    pub const TAG_BITS: u32 = 28;
+
+    /// A notice to the flow's source; the caller fills in the class.
+    pub fn answer(word: u64, tag: u32) -> Notice {
+        Notice { to_source: true, class: 0, word, tag }
+    }
+
+    /// Direction, class and tag in 32 bits.
+    pub fn head(&self) -> u32 {
+        debug_assert!(self.tag >> Notice::TAG_BITS == 0 && self.class < 8, "each has its bits");
+        u32::from(self.to_source) << 31 | u32::from(self.class & 7) << Notice::TAG_BITS | self.tag
+    }
+
+    /// The notice of a [head](Notice::head) and a word.
+    pub fn from_parts(head: u32, word: u64) -> Notice {
+        let tag = head & ((1 << Notice::TAG_BITS) - 1);
+        Notice { to_source: head >> 31 == 1, class: (head >> Notice::TAG_BITS) as u8 & 7, word, tag }
+    }
+}
+
+/// An algorithm of congestion control: pure functions on the states of its halves.
+pub trait Algorithm {
+    /// Constants, from the machine file.
+    type Parameters;
+    /// State of a link.
+    type Link: Default + Serialize + DeserializeOwned;
+    /// State of a flow at its source.
+    type Flow: Serialize + DeserializeOwned;
+    /// State of a flow at its destination.
+    type Receiver: Default + Serialize + DeserializeOwned;
+
+    /// Link half: a data packet leaves over the link. `random`: uniform over 64 bits.
+    fn cross(
+        _link: &mut Self::Link,
+        _stamp: &mut Stamp,
+        _crossing: &Crossing,
+        (_random, _parameters): (&mut dyn FnMut() -> u64, &Self::Parameters),
+    ) {
+    }
+
+    /// Link half: a notice leaves over the link.
+    fn relay(_link: &mut Self::Link, _notice: &mut Notice, _at: &Crossing, _parameters: &Self::Parameters) {}
+
+    /// Flow half: the source has a first packet for a destination.
+    fn open(path: &Path, now: Time, parameters: &Self::Parameters) -> Self::Flow;
+
+    /// Flow half: when a packet of so many bytes may go, from `now` on. [`Time::NEVER`]: not before a notice.
+    fn earliest(flow: &Self::Flow, bytes: Bytes, now: Time, parameters: &Self::Parameters) -> Time;
+
+    /// Flow half: a packet goes. Returns the value of its stamp.
+    fn send(flow: &mut Self::Flow, bytes: Bytes, now: Time, parameters: &Self::Parameters) -> u16;
+
+    /// Flow half: a notice has come back.
+    fn learn(flow: &mut Self::Flow, notice: &Notice, now: Time, parameters: &Self::Parameters);
+
+    /// Flow half: the time of its next own step; [`Time::NEVER`]: there is none.
+    fn due(_flow: &Self::Flow) -> Time {
+        Time::NEVER
+    }
+
+    /// Flow half: the step that was due. `backlog`: whether a packet had to wait for the algorithm since the
+    /// last one. Returns a notice to the destination.
+    fn step(
+        _flow: &mut Self::Flow,
+        _backlog: bool,
+        _now: Time,
+        _parameters: &Self::Parameters,
+    ) -> Option<Notice> {
+        None
+    }
+
+    /// Flow half: whether it is as a new one would be, and need not be kept.
+    fn is_as_new(flow: &Self::Flow, now: Time, parameters: &Self::Parameters) -> bool;
+
+    /// Flow half: the rate that it is held to now; of a window, the window over the round trip.
+    fn rate(flow: &Self::Flow, now: Time, parameters: &Self::Parameters) -> BitRate;
+
+    /// Receiver half: a data packet has come. Returns a notice to its source.
+    fn receive(
+        _receiver: &mut Self::Receiver,
+        _arrival: &Arrival,
+        _parameters: &Self::Parameters,
+    ) -> Option<Notice> {
+        None
+    }
+
+    /// Receiver half: a notice has come. Returns the answer to its source.
+    fn reflect(_notice: &Notice, _parameters: &Self::Parameters) -> Option<Notice> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a field of a notice that runs into another.
+    #[test]
+    fn a_notice_keeps_its_parts() {
+        for to_source in [false, true] {
+            for (class, tag) in [(0, 0), (7, (1 << 28) - 1), (5, 0x0ab_cdef)] {
+                let notice = Notice { to_source, class, word: u64::MAX, tag };
+                assert_eq!(Notice::from_parts(notice.head(), notice.word), notice);
+            }
+        }
+    }
+}

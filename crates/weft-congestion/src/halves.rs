@@ -1,0 +1,203 @@
+//! The halves of whichever algorithm a network has.
+
+use crate::acc::{self, Acc};
+use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
+use crate::dcqcn::{self, Dcqcn};
+use crate::hpcc::{self, Hpcc};
+use crate::ib::{self, Ib};
+use crate::nscc::{self, Nscc};
+use crate::swift::{self, Swift};
+use serde::{Deserialize, Serialize};
+use weft_units::{BitRate, Bytes, Time};
+
+/// Needs of an algorithm that a network must meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Need {
+    /// All packets of a flow take one way, as its notices do.
+    pub one_way: bool,
+    /// No packet is lost in a full buffer.
+    pub lossless: bool,
+}
+
+macro_rules! algorithms {
+    ($($name:ident in $module:ident, $need:expr, $key:literal;)*) => {
+        /// The algorithm of a network, with its constants.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "the modules say what they are")]
+        pub enum Congestion {
+            $($name($module::Parameters),)*
+        }
+
+        /// Link half of an algorithm.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "the modules say what they are")]
+        pub enum LinkHalf {
+            $($name(<$name as Algorithm>::Link),)*
+        }
+
+        /// Flow half of an algorithm, at the source.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "the modules say what they are")]
+        pub enum FlowHalf {
+            $($name(<$name as Algorithm>::Flow),)*
+        }
+
+        /// Receiver half of an algorithm, at the destination.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "the modules say what they are")]
+        pub enum ReceiverHalf {
+            $($name(<$name as Algorithm>::Receiver),)*
+        }
+
+        impl Congestion {
+            /// The algorithm's name in machine files.
+            pub fn name(&self) -> &'static str {
+                match self { $(Congestion::$name(_) => $key,)* }
+            }
+
+            /// Needs that a network must meet.
+            pub fn need(&self) -> Need {
+                match self { $(Congestion::$name(_) => $need,)* }
+            }
+
+            /// The state of a link that no packet has crossed.
+            pub fn link(&self) -> LinkHalf {
+                match self { $(Congestion::$name(_) => LinkHalf::$name(Default::default()),)* }
+            }
+
+            /// The state of a flow that begins.
+            pub fn open(&self, path: &Path, now: Time) -> FlowHalf {
+                match self {
+                    $(Congestion::$name(parameters) => FlowHalf::$name($name::open(path, now, parameters)),)*
+                }
+            }
+
+            /// The state of a flow at its destination.
+            pub fn receiver(&self) -> ReceiverHalf {
+                match self { $(Congestion::$name(_) => ReceiverHalf::$name(Default::default()),)* }
+            }
+
+            /// The answer to a notice that has come to the destination.
+            pub fn reflect(&self, notice: &Notice) -> Option<Notice> {
+                match self { $(Congestion::$name(parameters) => $name::reflect(notice, parameters),)* }
+            }
+        }
+
+        impl LinkHalf {
+            /// See [`Algorithm::cross`].
+            pub fn cross(
+                &mut self,
+                stamp: &mut Stamp,
+                crossing: &Crossing,
+                (random, congestion): (&mut dyn FnMut() -> u64, &Congestion),
+            ) {
+                match (self, congestion) {
+                    $((LinkHalf::$name(link), Congestion::$name(parameters)) => {
+                        $name::cross(link, stamp, crossing, (random, parameters));
+                    })*
+                    _ => debug_assert!(false, "states of one algorithm"),
+                }
+            }
+
+            /// See [`Algorithm::relay`].
+            pub fn relay(&mut self, notice: &mut Notice, at: &Crossing, congestion: &Congestion) {
+                match (self, congestion) {
+                    $((LinkHalf::$name(link), Congestion::$name(parameters)) => {
+                        $name::relay(link, notice, at, parameters);
+                    })*
+                    _ => debug_assert!(false, "states of one algorithm"),
+                }
+            }
+        }
+
+        impl FlowHalf {
+            /// See [`Algorithm::earliest`].
+            pub fn earliest(&self, bytes: Bytes, now: Time, congestion: &Congestion) -> Time {
+                match (self, congestion) {
+                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                        $name::earliest(flow, bytes, now, parameters)
+                    })*
+                    _ => now,
+                }
+            }
+
+            /// See [`Algorithm::send`].
+            pub fn send(&mut self, bytes: Bytes, now: Time, congestion: &Congestion) -> u16 {
+                match (self, congestion) {
+                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                        $name::send(flow, bytes, now, parameters)
+                    })*
+                    _ => 0,
+                }
+            }
+
+            /// See [`Algorithm::learn`].
+            pub fn learn(&mut self, notice: &Notice, now: Time, congestion: &Congestion) {
+                match (self, congestion) {
+                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                        $name::learn(flow, notice, now, parameters);
+                    })*
+                    _ => debug_assert!(false, "states of one algorithm"),
+                }
+            }
+
+            /// See [`Algorithm::due`].
+            pub fn due(&self) -> Time {
+                match self { $(FlowHalf::$name(flow) => $name::due(flow),)* }
+            }
+
+            /// See [`Algorithm::step`].
+            pub fn step(&mut self, backlog: bool, now: Time, congestion: &Congestion) -> Option<Notice> {
+                match (self, congestion) {
+                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                        $name::step(flow, backlog, now, parameters)
+                    })*
+                    _ => None,
+                }
+            }
+
+            /// See [`Algorithm::is_as_new`].
+            pub fn is_as_new(&self, now: Time, congestion: &Congestion) -> bool {
+                match (self, congestion) {
+                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                        $name::is_as_new(flow, now, parameters)
+                    })*
+                    _ => true,
+                }
+            }
+
+            /// See [`Algorithm::rate`].
+            pub fn rate(&self, now: Time, congestion: &Congestion) -> Option<BitRate> {
+                match (self, congestion) {
+                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                        Some($name::rate(flow, now, parameters))
+                    })*
+                    _ => None,
+                }
+            }
+        }
+
+        impl ReceiverHalf {
+            /// See [`Algorithm::receive`].
+            pub fn receive(&mut self, arrival: &Arrival, congestion: &Congestion) -> Option<Notice> {
+                match (self, congestion) {
+                    $((ReceiverHalf::$name(receiver), Congestion::$name(parameters)) => {
+                        $name::receive(receiver, arrival, parameters)
+                    })*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+const ONE_LOSSLESS_WAY: Need = Need { one_way: true, lossless: true };
+
+algorithms! {
+    Acc in acc, ONE_LOSSLESS_WAY, "acc";
+    Dcqcn in dcqcn, Need::default(), "dcqcn";
+    Hpcc in hpcc, ONE_LOSSLESS_WAY, "hpcc";
+    Ib in ib, Need { lossless: true, one_way: false }, "ib";
+    Nscc in nscc, Need::default(), "nscc";
+    Swift in swift, Need::default(), "swift";
+}

@@ -1,0 +1,56 @@
+//! The pacer: a flow's next packet waits until those before it have had their time at its rate.
+
+use serde::{Deserialize, Serialize};
+use weft_units::{BitRate, Bytes, Span, Time};
+
+/// Time from which the next packet of a flow may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Pacer {
+    next: Time,
+}
+
+impl Pacer {
+    /// When the next packet may go, from `now` on.
+    pub(crate) fn earliest(&self, now: Time) -> Time {
+        self.next.max(now)
+    }
+
+    /// A packet goes at `now`: the next one waits for as long as this takes at `rate`.
+    pub(crate) fn send(&mut self, bytes: Bytes, rate: BitRate, now: Time) {
+        self.next = self.next.max(now).saturating_add(rate.span(bytes));
+    }
+
+    /// A packet goes at `now`: the next one waits for `span`.
+    pub(crate) fn hold(&mut self, now: Time, span: Span) {
+        self.next = self.next.max(now).saturating_add(span);
+    }
+
+    /// Moves a wait that has begun to another rate: what is left of it lasts as many bytes as before.
+    pub(crate) fn change(&mut self, from: BitRate, to: BitRate, now: Time) {
+        let left = self.next.saturating_since(now).as_ps();
+        let (from, to) = (u128::from(from.bits_per_second()), u128::from(to.bits_per_second()).max(1));
+        let left = (u128::from(left) * from).div_ceil(to);
+        let left = Span::from_ps(u64::try_from(left).unwrap_or(u64::MAX));
+        self.next = self.next.min(now).max(now.saturating_add(left));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a packet that goes before its turn, and a wait that keeps the old rate.
+    #[test]
+    fn packets_are_apart_by_their_time_at_the_rate() {
+        let (slow, fast) = (BitRate::from_gigabits(1), BitRate::from_gigabits(4));
+        let mut pacer = Pacer::default();
+        let at = |ns| Time::ZERO + Span::from_ns(ns);
+        pacer.send(Bytes::new(1_000), slow, at(100));
+        assert_eq!(pacer.earliest(at(100)), at(8_100));
+        pacer.send(Bytes::new(1_000), slow, at(8_100));
+        pacer.change(slow, fast, at(8_100));
+        assert_eq!(pacer.earliest(at(8_200)), at(10_100));
+        assert_eq!(pacer.earliest(at(20_000)), at(20_000));
+    }
+}

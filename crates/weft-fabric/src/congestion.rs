@@ -1,0 +1,500 @@
+//! Congestion control in the network: link halves in ports, flow halves in endpoints.
+//!
+//! ```text
+//!            ┌──────────────────── endpoint ────────────────────┐
+//!  interface │ may a packet to there go? ◄── flow half          │
+//!    ── packet ─► may go: stamped ──────────────► place ─► line ──► link half of each port
+//!            │  └► may not: held until it may  ──┘              │
+//!    ◄─ packet ─ receiver half ──► notice ─────► place ─► line  │
+//!            └──────────────────────────────────────────────────┘
+//! ```
+//! The endpoint does it, so that every interface obeys. One that asks before it hands over a packet
+//! ([`InterfaceContext::admits_to`]) keeps flows apart. Of others the endpoint holds up to [`MAX_HELD`]
+//! packets that may not go; then those behind them wait, whatever flow they are of.
+//!
+//! Notices are packets of the network: they take time on lines, room in buffers, and the traffic class of
+//! acknowledgements. They are never regulated, nor are acknowledgements of interfaces and packets for groups.
+//!
+//! [`InterfaceContext::admits_to`]: crate::InterfaceContext::admits_to
+
+use crate::build::BuildError;
+use crate::constants::Constants;
+use crate::endpoint::Endpoint;
+use crate::injection::InjectionChannels;
+use crate::interface::Interface;
+use crate::link::{LinkKind, Sent};
+use crate::network::{Network, Site};
+use crate::packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+use crate::parameters::{ArbiterKind, FlowControl, Forwarding};
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use weft_congestion::{Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Stamp};
+use weft_engine::{InitialState, Stream};
+use weft_topo::{Attachment, Routing, Topology};
+use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
+
+/// Packets that an endpoint holds of an interface that does not ask before it hands them over.
+pub(crate) const MAX_HELD: usize = 16;
+
+/// Payload of a notice: its 96 bits and room for a header of the interface.
+const NOTICE_PAYLOAD: u32 = 16;
+
+/// The congestion control of a network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Control {
+    pub(crate) congestion: Congestion,
+    round_trip: Span,
+    /// Payload of a notice.
+    notice: u32,
+}
+
+/// The link half of one link, with its dice.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Point {
+    half: LinkHalf,
+    dice: Stream,
+}
+
+impl Point {
+    fn new(congestion: &Congestion, dice: Stream) -> Point {
+        Point { half: congestion.link(), dice }
+    }
+
+    /// A packet has been sent over the link, `queue` bytes behind it; what its halves write goes into it.
+    pub(crate) fn pass(&mut self, packet: &mut Packet, at: &Crossing, control: &Control) {
+        if packet.label == PacketLabel::NOTICE {
+            let mut notice = packet.notice();
+            self.half.relay(&mut notice, at, &control.congestion);
+            packet.set_notice(&notice);
+        } else if is_regulated(packet) {
+            let mut stamp = packet.stamp();
+            let Point { half, dice } = self;
+            half.cross(&mut stamp, at, (&mut || dice.next_u64(), &control.congestion));
+            packet.set_stamp(stamp);
+        }
+    }
+}
+
+/// A link as a packet crosses it.
+pub(crate) fn crossing(kind: &LinkKind, sent: &Sent, packet: Bytes, queue: Bytes) -> Crossing {
+    let (rate, bytes) = (kind.rate.bit_rate(), packet + kind.framing);
+    Crossing { now: sent.began, bytes, queue, rate, hop: 0, starved: false }
+}
+
+/// Whether a packet belongs to a flow.
+fn is_regulated(packet: &Packet) -> bool {
+    !packet.label.is_acknowledgement() && !packet.is_multicast()
+}
+
+/// A flow of an endpoint: its destination and traffic class.
+type FlowKey = (EndpointId, u8);
+
+/// A flow at its source.
+#[derive(Serialize, Deserialize)]
+struct Flow {
+    half: FlowHalf,
+    /// Whether a packet has had to wait for it since its last step.
+    waited: Cell<bool>,
+    /// Packets of the flow that the endpoint holds.
+    held: u32,
+}
+
+/// The flows of an endpoint.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Regulator {
+    path: Path,
+    /// Bytes of framing on the endpoint's link.
+    framing: Bytes,
+    flows: BTreeMap<FlowKey, Flow>,
+    receivers: BTreeMap<FlowKey, ReceiverHalf>,
+    notices: VecDeque<Packet>,
+    held: VecDeque<Packet>,
+    pub(crate) point: Point,
+    /// The first own step of a flow.
+    due: Time,
+    /// Time at which the interface is to be asked again because a flow that it asked for may go.
+    ask_again: Cell<Time>,
+    /// Whether it asked for a flow that may not go.
+    refused: Cell<bool>,
+}
+
+/// The surroundings of a regulator.
+pub(crate) struct Regulation<'a> {
+    pub(crate) control: &'a Control,
+    pub(crate) constants: &'a Constants,
+    pub(crate) now: Time,
+}
+
+impl Regulator {
+    /// Bytes of a packet as flows count them: those on the endpoint's line.
+    fn on_line(&self, packet: &Packet, constants: &Constants) -> Bytes {
+        constants.packet_bytes(packet) + self.framing
+    }
+
+    /// Packets that it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether notices wait for a place.
+    pub(crate) fn has_notices(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    /// Whether something may go as soon as a notice comes.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.refused.get() || !self.held.is_empty() || !self.notices.is_empty()
+    }
+
+    /// The interface is asked anew.
+    pub(crate) fn forget_refusals(&self) {
+        self.ask_again.set(Time::NEVER);
+        self.refused.set(false);
+    }
+
+    /// Whether the interface may hand over a packet of a flow at `now`. If not, it is asked again later.
+    pub(crate) fn admits(&self, flow: FlowKey, bytes: Bytes, (control, now): (&Control, Time)) -> bool {
+        let Some(flow) = self.flows.get(&flow) else { return true };
+        let at = match flow.held {
+            0 => flow.half.earliest(bytes + self.framing, now, &control.congestion),
+            _ => Time::NEVER, // until what is held has gone
+        };
+        if at > now {
+            flow.waited.set(true);
+            self.refused.set(true);
+            self.ask_again.set(self.ask_again.get().min(at));
+        }
+        at <= now
+    }
+
+    /// Takes a packet from the interface. Returns it, stamped, if it may go at once.
+    pub(crate) fn take(&mut self, mut packet: Packet, regulation: &Regulation<'_>) -> Option<Packet> {
+        let &Regulation { control, constants, now } = regulation;
+        if !is_regulated(&packet) {
+            return Some(packet);
+        }
+        let bytes = self.on_line(&packet, constants);
+        let key = (packet.destination, constants.switch.channels.classes.of(&packet));
+        let Regulator { flows, path, due, .. } = self;
+        let flow = flows.entry(key).or_insert_with(|| {
+            let half = control.congestion.open(path, now);
+            *due = (*due).min(half.due());
+            Flow { half, waited: Cell::new(false), held: 0 }
+        });
+        if flow.held > 0 || flow.half.earliest(bytes, now, &control.congestion) > now {
+            flow.waited.set(true);
+            flow.held += 1;
+            self.held.push_back(packet);
+            return None;
+        }
+        let value = flow.half.send(bytes, now, &control.congestion);
+        *due = (*due).min(flow.half.due());
+        packet.set_stamp(Stamp { marked: false, value });
+        Some(packet)
+    }
+
+    /// Takes the first of the held packets that may go now and is of a class with a place, stamped.
+    pub(crate) fn release(&mut self, places: u8, regulation: &Regulation<'_>) -> Option<Packet> {
+        let &Regulation { control, constants, now } = regulation;
+        let classes = &constants.switch.channels.classes;
+        let place = (0..self.held.len()).find(|&place| {
+            let packet = &self.held[place];
+            let class = classes.of(packet);
+            let is_first = !self
+                .held
+                .iter()
+                .take(place)
+                .any(|other| other.destination == packet.destination && classes.of(other) == class);
+            let flow = self.flows.get(&(packet.destination, class));
+            let bytes = self.on_line(packet, constants);
+            let may_go = flow.is_none_or(|flow| flow.half.earliest(bytes, now, &control.congestion) <= now);
+            is_first && places >> class & 1 == 1 && may_go
+        })?;
+        let mut packet = self.held.remove(place)?;
+        let bytes = self.on_line(&packet, constants);
+        if let Some(flow) = self.flows.get_mut(&(packet.destination, classes.of(&packet))) {
+            flow.held -= 1;
+            let value = flow.half.send(bytes, now, &control.congestion);
+            self.due = self.due.min(flow.half.due());
+            packet.set_stamp(Stamp { marked: false, value });
+        }
+        Some(packet)
+    }
+
+    /// Takes the first notice, if its class has a place.
+    pub(crate) fn notice(&mut self, places: u8, constants: &Constants) -> Option<Packet> {
+        let class = constants.switch.channels.classes.of(self.notices.front()?);
+        if places >> class & 1 == 1 { self.notices.pop_front() } else { None }
+    }
+
+    /// Carries out the steps of flows that are due, and forgets those that are over.
+    pub(crate) fn step(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
+        let &Regulation { control, now, .. } = regulation;
+        if self.due > now {
+            return;
+        }
+        let Regulator { flows, notices, due, .. } = self;
+        *due = Time::NEVER;
+        flows.retain(|&(to, class), flow| {
+            if flow.half.due() <= now {
+                let backlog = flow.waited.take() || flow.held > 0;
+                if let Some(notice) = flow.half.step(backlog, now, &control.congestion) {
+                    notices.push_back(packet(&Notice { class, ..notice }, (id, to), control));
+                }
+            }
+            *due = (*due).min(flow.half.due());
+            flow.held > 0 || !flow.half.is_as_new(now, &control.congestion)
+        });
+    }
+
+    /// A notice has come.
+    pub(crate) fn heed(&mut self, came: &Packet, regulation: &Regulation<'_>) {
+        let &Regulation { control, now, .. } = regulation;
+        if came.is_bad() {
+            return;
+        }
+        let notice = came.notice();
+        if !notice.to_source {
+            if let Some(answer) = control.congestion.reflect(&notice) {
+                self.notices.push_back(packet(&answer, (came.destination, came.source), control));
+            }
+            return;
+        }
+        let key = (came.source, notice.class);
+        if let Some(flow) = self.flows.get_mut(&key) {
+            flow.half.learn(&notice, now, &control.congestion);
+            let is_over = flow.held == 0 && flow.half.is_as_new(now, &control.congestion);
+            if is_over {
+                self.flows.remove(&key);
+            }
+        }
+    }
+
+    /// A packet of data has come.
+    pub(crate) fn receive(&mut self, came: &Packet, regulation: &Regulation<'_>) {
+        let &Regulation { control, constants, now } = regulation;
+        if came.is_bad() || !is_regulated(came) {
+            return;
+        }
+        let class = constants.switch.channels.classes.of(came);
+        let receiver =
+            self.receivers.entry((came.source, class)).or_insert_with(|| control.congestion.receiver());
+        let (stamp, bytes) = (came.stamp(), constants.packet_bytes(came));
+        let arrival = Arrival { now, stamp, bytes, hops: came.hops };
+        if let Some(notice) = receiver.receive(&arrival, &control.congestion) {
+            let ends = (came.destination, came.source);
+            self.notices.push_back(packet(&Notice { class, ..notice }, ends, control));
+        }
+    }
+
+    /// When it next has something to do or to let go, after `now`.
+    pub(crate) fn next(&self, regulation: &Regulation<'_>) -> Time {
+        let &Regulation { control, constants, now } = regulation;
+        let classes = &constants.switch.channels.classes;
+        let of_held = self.held.iter().filter_map(|packet| {
+            let flow = self.flows.get(&(packet.destination, classes.of(packet)))?;
+            Some(flow.half.earliest(self.on_line(packet, constants), now, &control.congestion))
+        });
+        let held = of_held.filter(|at| *at > now).min().unwrap_or(Time::NEVER);
+        held.min(self.due).min(self.ask_again.get())
+    }
+
+    /// The rate of each flow at `now`: destination, class, rate.
+    pub(crate) fn rates<'a>(
+        &'a self,
+        control: &'a Control,
+        now: Time,
+    ) -> impl Iterator<Item = (EndpointId, u8, BitRate)> + 'a {
+        self.flows.iter().filter_map(move |(&(to, class), flow)| {
+            Some((to, class, flow.half.rate(now, &control.congestion)?))
+        })
+    }
+}
+
+/// The packet of a notice from one endpoint to another.
+fn packet(notice: &Notice, (source, destination): (EndpointId, EndpointId), control: &Control) -> Packet {
+    let addressing = Addressing { source, destination, message: notice.head() };
+    let mut packet = Packet::new(addressing, control.notice, HeaderBits::from_bits(notice.word), Part::Whole);
+    packet.label = PacketLabel::NOTICE;
+    packet
+}
+
+impl Packet {
+    /// The notice that it carries.
+    fn notice(&self) -> Notice {
+        Notice::from_parts(self.message, self.carried.bits())
+    }
+
+    fn set_notice(&mut self, notice: &Notice) {
+        self.carried = HeaderBits::from_bits(notice.word);
+    }
+}
+
+/// A network whose congestion cannot be controlled as asked for.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CongestionError {
+    /// Packets that are lost in full buffers.
+    #[error(
+        "congestion.kind={0} needs a network that loses no packets in full buffers; set \
+         fabric.flow_control=credits or pause"
+    )]
+    NeedsLossless(&'static str),
+    /// Several ways between two endpoints.
+    #[error(
+        "congestion.kind={0} needs one way for each flow, which its notices take too; choose a routing \
+         that sends each pair of endpoints one way, such as d-mod-k, ecmp or dimension-order"
+    )]
+    NeedsOneWay(&'static str),
+    /// Ages and stamps in the same bits.
+    #[error(
+        "congestion.kind={0} stamps packets where switch.arbiter=age keeps their age; choose another arbiter"
+    )]
+    AgeArbiter(&'static str),
+    /// A network that cannot be built with the channels that it takes.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// Controls congestion, before the run begins. `congestion` makes the algorithm for the path of a flow:
+    /// the longest through the network, at the rate of the first endpoint's link. `None`: it is not
+    /// controlled.
+    ///
+    /// # Errors
+    /// A network that lacks something that the algorithm needs.
+    pub fn with_congestion(
+        initial: InitialState<Network<T, N>>,
+        seed: u64,
+        congestion: impl FnOnce(&Path) -> Option<Congestion>,
+    ) -> Result<InitialState<Network<T, N>>, CongestionError> {
+        let InitialState { mut model, mut sites, events, lookahead } = initial;
+        let path = model.longest_path();
+        let Some(congestion) = congestion(&path) else {
+            return Ok(InitialState { model, sites, events, lookahead });
+        };
+        let (name, need) = (congestion.name(), congestion.need());
+        let constants = &mut model.constants;
+        if need.lossless && constants.switch.flow_control == FlowControl::Drop {
+            return Err(CongestionError::NeedsLossless(name));
+        }
+        let can_be_one = model.topology.is_deterministic() || model.topology.spreads_blocks();
+        if need.one_way && (!can_be_one || constants.mixes_lanes && !constants.plan.is_plain()) {
+            return Err(CongestionError::NeedsOneWay(name));
+        }
+        if constants.switch.arbiter == ArbiterKind::Age {
+            return Err(CongestionError::AgeArbiter(name));
+        }
+        if need.one_way {
+            // The blocks of a flow are chained: all take the way of the first.
+            constants.block_mask = 0;
+        }
+        let largest = u32::try_from(constants.format.payload.get()).unwrap_or(u32::MAX);
+        let notice = NOTICE_PAYLOAD.min(largest);
+        let control = Control { congestion, round_trip: path.round_trip, notice };
+        constants.congestion = Some(Box::new(control));
+        for (site, switch) in sites.iter_mut().zip(0..) {
+            model.control_site(site, SwitchId(switch), (&control, seed));
+        }
+        Ok(InitialState { model, sites, events, lookahead })
+    }
+
+    fn control_site(&self, site: &mut Site<N>, switch: SwitchId, (control, seed): (&Control, u64)) {
+        let Network { topology, constants, .. } = self;
+        for (endpoint, &port) in site.endpoints.iter_mut().zip(&site.endpoint_ports) {
+            let kind = constants.link(topology.link_class(switch, PortId(port.into())));
+            let Endpoint { channels, regulator, id, .. } = endpoint;
+            channels.get_or_insert_with(|| InjectionChannels::for_all(constants));
+            let path = Path {
+                rate: kind.rate.bit_rate(),
+                round_trip: control.round_trip,
+                packet: constants.largest + kind.framing,
+            };
+            let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
+            *regulator = Some(Box::new(Regulator {
+                path,
+                framing: kind.framing,
+                flows: BTreeMap::new(),
+                receivers: BTreeMap::new(),
+                notices: VecDeque::new(),
+                held: VecDeque::new(),
+                point: Point::new(&control.congestion, dice),
+                due: Time::NEVER,
+                ask_again: Cell::new(Time::NEVER),
+                refused: Cell::new(false),
+            }));
+        }
+        let ports = site.switch.ports_mut();
+        let points = (0..ports.links() as u64).map(|port| {
+            let link = u64::from(switch.0) << 32 | port;
+            Point::new(&control.congestion, Stream::new(seed, link, PURPOSE_MARKS))
+        });
+        ports.points = points.collect();
+        ports.takes_care = true;
+    }
+
+    /// The longest path from the first endpoint, there and back, through an empty network.
+    fn longest_path(&self) -> Path {
+        let Network { topology, constants, .. } = self;
+        let (first, port) = topology.attachment(EndpointId(0));
+        let own = constants.link(topology.link_class(first, port));
+        // Switches by distance from that of the endpoint.
+        let mut distance = vec![u32::MAX; topology.switches() as usize];
+        let mut queue = VecDeque::from([first]);
+        distance[first.index()] = 0;
+        let mut farthest = 0;
+        while let Some(switch) = queue.pop_front() {
+            let steps = distance[switch.index()];
+            for port in (0..topology.ports(switch)).map(PortId) {
+                match topology.peer(switch, port) {
+                    Attachment::Switch(next, _) if distance[next.index()] == u32::MAX => {
+                        distance[next.index()] = steps + 1;
+                        queue.push_back(next);
+                    }
+                    Attachment::Endpoint(_) => farthest = farthest.max(steps),
+                    _ => {}
+                }
+            }
+        }
+        let links = u64::from(farthest) + 2;
+        let of_links = constants.links.iter();
+        let latency = of_links.map(|kind| kind.latency + kind.routing).max().unwrap_or(Span::ZERO);
+        let pipeline = constants.switch.clock.cycles(u64::from(constants.switch.pipeline_cycles) + 1);
+        let one_way = latency * links + pipeline * (links - 1);
+        let span = |bytes: Bytes| {
+            let stores = constants.switch.forwarding == Forwarding::StoreAndForward;
+            let slowest = constants.links.iter().map(|kind| kind.longest(bytes)).max().unwrap_or(Span::ZERO);
+            slowest * if stores { links } else { 1 }
+        };
+        let notice = constants.format.overhead() + Bytes::new(NOTICE_PAYLOAD.into());
+        let round_trip = one_way * 2 + span(constants.largest) + span(notice);
+        Path { rate: own.rate.bit_rate(), round_trip, packet: constants.largest + own.framing }
+    }
+
+    /// The longest round trip that its congestion control reckons with; `None`: it has none.
+    pub fn round_trip(&self) -> Option<Span> {
+        self.constants.congestion.as_ref().map(|control| control.round_trip)
+    }
+
+    /// The rates of the flows of a site at `now`: source, destination, traffic class, rate. Empty where
+    /// congestion is not controlled.
+    pub fn flow_rates<'a>(
+        &'a self,
+        site: &'a Site<N>,
+        now: Time,
+    ) -> impl Iterator<Item = (EndpointId, EndpointId, u8, BitRate)> + 'a {
+        let control = self.constants.congestion.as_deref();
+        let endpoints = site.endpoints.iter();
+        let of_endpoint =
+            endpoints.filter_map(move |endpoint| Some((endpoint, endpoint.regulator.as_deref()?)));
+        of_endpoint.filter_map(move |(endpoint, regulator)| Some((endpoint, regulator, control?))).flat_map(
+            move |(endpoint, regulator, control)| {
+                let source = endpoint.id;
+                regulator.rates(control, now).map(move |(to, class, rate)| (source, to, class, rate))
+            },
+        )
+    }
+}
+
+const PURPOSE_MARKS: u32 = 31;
+const PURPOSE_INJECTION_MARKS: u32 = 32;

@@ -1,0 +1,379 @@
+//! Scenario files: flows of a traffic generator, in TOML.
+//!
+//! ```toml
+//! [scenario]
+//! title = "five to one, with a victim"
+//! time = "1ms"            # measured time ends here
+//! warm_up = "200us"       # transfers that begin before are not counted
+//!
+//! [[flows]]
+//! name = "aggressors"
+//! role = "aggressor"      # victim, aggressor or background
+//! from = "0-4"            # numbers of endpoints: "0-4", "0,2,8-11", "all", or names
+//! to = "15"
+//! size = "64K"            # or distribution = "web-search", or distribution = [[100, 0.5], [1000, 1.0]]
+//! gap = "0us"             # or rate = "10Gb/s"
+//! ```
+
+use crate::experiment::ExperimentError;
+use serde::Deserialize;
+use std::ops::Range;
+use toml::Spanned;
+use weft_engine::{Stream, below};
+use weft_topo::{Layout, Topology as _};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
+use weft_workload::scenario::{FlowPlan, Pace, Sizes};
+
+/// Most flows of a scenario.
+const MAX_FLOWS: usize = 4_000_000;
+
+/// A file as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    scenario: RawHead,
+    flows: Vec<Spanned<RawFlows>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawHead {
+    title: Spanned<String>,
+    time: Spanned<String>,
+    warm_up: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFlows {
+    name: Spanned<String>,
+    role: Spanned<String>,
+    from: Spanned<String>,
+    to: Option<Spanned<String>>,
+    spread: Option<Spanned<String>>,
+    size: Option<Spanned<String>>,
+    distribution: Option<Spanned<RawDistribution>>,
+    gap: Option<Spanned<String>>,
+    rate: Option<Spanned<String>>,
+    start: Option<Spanned<String>>,
+    stop: Option<Spanned<String>>,
+    transfers: Option<Spanned<u64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawDistribution {
+    Name(String),
+    Points(Vec<(u64, f64)>),
+}
+
+/// A group of flows.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) role: String,
+}
+
+/// A scenario on a machine.
+#[derive(Clone, Debug)]
+pub(super) struct Scenario {
+    pub(super) time: Time,
+    pub(super) warm_up: Time,
+    pub(super) groups: Vec<Group>,
+    pub(super) flows: Vec<FlowPlan>,
+}
+
+/// The text of a file, for messages.
+struct Text<'t> {
+    name: &'t str,
+    text: &'t str,
+}
+
+impl Text<'_> {
+    /// An error at a place: what is wrong, and the mend.
+    fn refuse(&self, at: &Range<usize>, field: &str, what: &str, mend: &str) -> ExperimentError {
+        let line = self.text[..at.start.min(self.text.len())].matches('\n').count() + 1;
+        ExperimentError::input(format!("{}:{line}: `{field}`: {what}; {mend}", self.name))
+    }
+
+    /// A quantity that is written as text.
+    fn read<T: std::str::FromStr>(
+        &self,
+        given: &Spanned<String>,
+        (field, example): (&str, &str),
+    ) -> Result<T, ExperimentError> {
+        let wrong = |_| {
+            let what = format!("\"{}\" is none", given.get_ref());
+            self.refuse(&given.span(), field, &what, &format!("write for example \"{example}\""))
+        };
+        given.get_ref().parse().map_err(wrong)
+    }
+}
+
+/// Reads a scenario for a machine with this layout. `seed`: of permutations.
+pub(super) fn read(
+    (name, text): (&str, &str),
+    layout: &Layout,
+    seed: u64,
+) -> Result<Scenario, ExperimentError> {
+    let raw: RawFile = toml::from_str(text)
+        .map_err(|error| ExperimentError::input(format!("{name}: this is no scenario\n{error}")))?;
+    let text = Text { name, text };
+    let RawHead { title, time, warm_up } = raw.scenario;
+    if title.get_ref().trim().is_empty() {
+        return Err(text.refuse(
+            &title.span(),
+            "scenario.title",
+            "it is empty",
+            "say in a line what happens",
+        ));
+    }
+    let end: Span = text.read(&time, ("scenario.time", "1ms"))?;
+    let after = match &warm_up {
+        Some(given) => text.read(given, ("scenario.warm_up", "200us"))?,
+        None => Span::ZERO,
+    };
+    if end == Span::ZERO || after >= end {
+        return Err(text.refuse(
+            &time.span(),
+            "scenario.time",
+            "nothing is measured between warm_up and time",
+            "write a time above warm_up",
+        ));
+    }
+    if raw.flows.is_empty() {
+        return Err(ExperimentError::input(format!("{name}: no flows; add [[flows]]")));
+    }
+    let mut scenario = Scenario {
+        time: Time::ZERO + end,
+        warm_up: Time::ZERO + after,
+        groups: Vec::new(),
+        flows: Vec::new(),
+    };
+    for flows in raw.flows {
+        let at = flows.span();
+        Flows { text: &text, layout, at, seed, end }.add(flows.into_inner(), &mut scenario)?;
+    }
+    Ok(scenario)
+}
+
+/// The reading of one `[[flows]]`.
+struct Flows<'t> {
+    text: &'t Text<'t>,
+    layout: &'t Layout,
+    at: Range<usize>,
+    seed: u64,
+    end: Span,
+}
+
+impl Flows<'_> {
+    fn add(&self, raw: RawFlows, scenario: &mut Scenario) -> Result<(), ExperimentError> {
+        let text = self.text;
+        let group = scenario.groups.len() as u32;
+        if scenario.groups.iter().any(|other| other.name == *raw.name.get_ref()) {
+            let what = format!("two groups are called \"{}\"", raw.name.get_ref());
+            return Err(text.refuse(&raw.name.span(), "flows.name", &what, "give each its own name"));
+        }
+        if !["victim", "aggressor", "background"].contains(&raw.role.get_ref().as_str()) {
+            let what = format!("\"{}\" is no role", raw.role.get_ref());
+            let mend = "write \"victim\", \"aggressor\" or \"background\"";
+            return Err(text.refuse(&raw.role.span(), "flows.role", &what, mend));
+        }
+        let sizes = self.sizes(&raw)?;
+        let pace = match (&raw.gap, &raw.rate) {
+            (Some(_), Some(rate)) => {
+                let mend = "leave one of them out";
+                return Err(text.refuse(&rate.span(), "flows.rate", "there is a `gap` as well", mend));
+            }
+            (None, Some(rate)) => Pace::Rate(text.read(rate, ("flows.rate", "10Gb/s"))?),
+            (Some(gap), None) => Pace::Gap(text.read(gap, ("flows.gap", "5us"))?),
+            (None, None) => Pace::Gap(Span::ZERO),
+        };
+        if pace == Pace::Rate(BitRate::from_bits_per_second(0)) {
+            let at = raw.rate.as_ref().map_or(self.at.clone(), Spanned::span);
+            return Err(text.refuse(&at, "flows.rate", "it is zero", "write a rate, such as \"10Gb/s\""));
+        }
+        let time = |given: &Option<Spanned<String>>, field, usual| match given {
+            Some(given) => text.read::<Span>(given, (field, "100us")),
+            None => Ok(usual),
+        };
+        let (start, stop) =
+            (time(&raw.start, "flows.start", Span::ZERO)?, time(&raw.stop, "flows.stop", self.end)?);
+        if start >= stop {
+            let at = raw.start.as_ref().or(raw.stop.as_ref()).map_or(self.at.clone(), Spanned::span);
+            return Err(text.refuse(&at, "flows.start", "it is not before stop", "let it start earlier"));
+        }
+        let transfers = raw.transfers.as_ref().map(|count| *count.get_ref());
+        for (source, to) in self.pairs(&raw, group)? {
+            scenario.flows.push(FlowPlan {
+                group,
+                source,
+                to,
+                sizes: sizes.clone(),
+                pace,
+                start: Time::ZERO + start,
+                stop: Time::ZERO + stop,
+                transfers,
+            });
+        }
+        if scenario.flows.len() > MAX_FLOWS {
+            let mend = format!("name fewer endpoints; there can be {MAX_FLOWS} flows");
+            return Err(text.refuse(&self.at, "flows", "these are too many flows", &mend));
+        }
+        scenario.groups.push(Group { name: raw.name.into_inner(), role: raw.role.into_inner() });
+        Ok(())
+    }
+
+    fn sizes(&self, raw: &RawFlows) -> Result<Sizes, ExperimentError> {
+        let text = self.text;
+        match (&raw.size, &raw.distribution) {
+            (Some(_), Some(given)) => {
+                let mend = "leave one of them out";
+                Err(text.refuse(&given.span(), "flows.distribution", "there is a `size` as well", mend))
+            }
+            (Some(size), None) => {
+                let bytes: Bytes = text.read(size, ("flows.size", "64K"))?;
+                if bytes == Bytes::ZERO {
+                    return Err(text.refuse(&size.span(), "flows.size", "it is zero", "write 1 or more"));
+                }
+                Ok(Sizes::Fixed(bytes))
+            }
+            (None, Some(given)) => match given.get_ref() {
+                RawDistribution::Name(name) => Sizes::named(name).ok_or_else(|| {
+                    let mend = format!("write {}, or points", Sizes::NAMES.join(", "));
+                    let what = format!("no distribution is called \"{name}\"");
+                    text.refuse(&given.span(), "flows.distribution", &what, &mend)
+                }),
+                RawDistribution::Points(points) => {
+                    let share = |share: f64| (share * 1e6).round().clamp(0.0, 1e6) as u32;
+                    let mut whole: Vec<(u64, u32)> =
+                        points.iter().map(|&(size, up_to)| (size, share(up_to))).collect();
+                    if whole.first().is_some_and(|first| first.1 > 0) {
+                        whole.insert(0, (whole[0].0.saturating_sub(1), 0));
+                    }
+                    let rises = whole.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1);
+                    if whole.len() < 2 || !rises || whole.last().is_none_or(|last| last.1 != 1_000_000) {
+                        let what = "sizes and shares must both rise, up to a share of 1.0";
+                        let mend = "write [[bytes, share up to it], …], such as [[100, 0.5], [1000, 1.0]]";
+                        return Err(text.refuse(&given.span(), "flows.distribution", what, mend));
+                    }
+                    Ok(Sizes::Drawn(whole))
+                }
+            },
+            (None, None) => {
+                let mend = "write size = \"64K\", or distribution = \"web-search\"";
+                Err(text.refuse(&self.at, "flows.size", "transfers have no size", mend))
+            }
+        }
+    }
+
+    /// Sources with their destinations.
+    fn pairs(
+        &self,
+        raw: &RawFlows,
+        group: u32,
+    ) -> Result<Vec<(EndpointId, Vec<EndpointId>)>, ExperimentError> {
+        let text = self.text;
+        let from = self.endpoints(&raw.from, "flows.from")?;
+        let spread = raw.spread.as_ref().map(|spread| spread.get_ref().as_str());
+        if spread == Some("permutation") {
+            if let Some(to) = &raw.to {
+                let mend = "leave `to` out: destinations are those of `from`";
+                return Err(text.refuse(&to.span(), "flows.to", "a permutation has no other", mend));
+            }
+            return Ok(permutation(&from, self.seed, group));
+        }
+        let Some(given) = &raw.to else {
+            let mend = "write to = \"15\", or spread = \"permutation\"";
+            return Err(text.refuse(&self.at, "flows.to", "flows go nowhere", mend));
+        };
+        let to = self.endpoints(given, "flows.to")?;
+        let others = |source: EndpointId| to.iter().copied().filter(|to| *to != source).collect::<Vec<_>>();
+        let pairs: Vec<(EndpointId, Vec<EndpointId>)> = match spread {
+            None if to.len() == 1 => from.iter().map(|&source| (source, others(source))).collect(),
+            None | Some("pairs") if to.len() == from.len() => {
+                let pair = |(&source, &to): (&EndpointId, &EndpointId)| {
+                    (source, if source == to { Vec::new() } else { vec![to] })
+                };
+                from.iter().zip(&to).map(pair).collect()
+            }
+            Some("random") => from.iter().map(|&source| (source, others(source))).collect(),
+            Some("all") => {
+                let each =
+                    |&source: &EndpointId| others(source).into_iter().map(move |to| (source, vec![to]));
+                from.iter().flat_map(each).collect()
+            }
+            None | Some("pairs") => {
+                let what = format!("{} sources and {} destinations are no pairs", from.len(), to.len());
+                let mend = "write as many of each, or spread = \"random\" or \"all\"";
+                return Err(text.refuse(&given.span(), "flows.to", &what, mend));
+            }
+            Some(other) => {
+                let at = raw.spread.as_ref().map_or(self.at.clone(), Spanned::span);
+                let mend = "write \"pairs\", \"random\", \"all\" or \"permutation\"";
+                return Err(text.refuse(&at, "flows.spread", &format!("\"{other}\" is none"), mend));
+            }
+        };
+        if let Some((source, _)) = pairs.iter().find(|(_, to)| to.is_empty()) {
+            let what = format!("endpoint {} would send to itself", source.0);
+            return Err(text.refuse(&given.span(), "flows.to", &what, "name another destination"));
+        }
+        Ok(pairs)
+    }
+
+    /// A set of endpoints: `all`, numbers, ranges and names, with commas between them.
+    fn endpoints(&self, given: &Spanned<String>, field: &str) -> Result<Vec<EndpointId>, ExperimentError> {
+        let count = self.layout.endpoints() as u32;
+        let mut found = Vec::new();
+        for part in given.get_ref().split(',').map(str::trim) {
+            let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number < count);
+            if part == "all" {
+                found.extend((0..count).map(EndpointId));
+            } else if let Some(number) = number(part) {
+                found.push(EndpointId(number));
+            } else if let Some((first, last)) =
+                part.split_once('-').and_then(|(a, b)| Some((number(a)?, number(b)?)))
+                && first <= last
+            {
+                found.extend((first..=last).map(EndpointId));
+            } else if let Ok(endpoint) = weft_topo::Topology::endpoint(self.layout, part) {
+                found.push(endpoint);
+            } else {
+                let what = format!("\"{part}\" is no endpoint of this machine");
+                let mend = format!("write numbers from 0 to {}, such as \"0-4\", or names", count - 1);
+                return Err(self.text.refuse(&given.span(), field, &what, &mend));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A random permutation without an endpoint that sends to itself: one circle through all of them.
+fn permutation(all: &[EndpointId], seed: u64, group: u32) -> Vec<(EndpointId, Vec<EndpointId>)> {
+    let mut dice = Stream::new(seed, group.into(), PURPOSE_PERMUTATION);
+    let mut order = all.to_vec();
+    for last in (1..order.len()).rev() {
+        let other = below(last as u32 + 1, &mut || dice.next_u64()) as usize;
+        order.swap(last, other);
+    }
+    let next = |place: usize| order[(place + 1) % order.len()];
+    (0..order.len())
+        .map(|place| (order[place], vec![next(place)]))
+        .filter(|(from, to)| to[0] != *from)
+        .collect()
+}
+
+const PURPOSE_PERMUTATION: u32 = 42;
+
+/// The hosts whose flows have a rate that their link does not carry: the endpoint, the sum, the link's rate.
+pub(super) fn oversubscribed(scenario: &Scenario, link: BitRate) -> Option<(EndpointId, BitRate)> {
+    let mut sums = std::collections::BTreeMap::<EndpointId, u64>::new();
+    for flow in &scenario.flows {
+        if let Pace::Rate(rate) = flow.pace {
+            let sum = sums.entry(flow.source).or_default();
+            *sum = sum.saturating_add(rate.bits_per_second());
+        }
+    }
+    let over = sums.into_iter().find(|(_, sum)| *sum > link.bits_per_second());
+    over.map(|(endpoint, sum)| (endpoint, BitRate::from_bits_per_second(sum)))
+}

@@ -1,0 +1,414 @@
+//! One scenario of flows under several ways to control congestion: a row for each.
+//!
+//! ```text
+//!   file ──► flows ──┬─► machine with congestion.kind=none ──► row
+//!                    ├─► machine with congestion.kind=acc ───► row
+//!                    └─► …
+//! ```
+//! The machine is the same but for `congestion.kind`, and for `fabric.flow_control` where the list says
+//! `credits`, `pause` or `drop`: kind none over that flow control. A way that the machine cannot have gives a
+//! row that says why.
+
+mod file;
+
+use super::link_table::write_links;
+use super::{
+    Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report,
+    Request, add_crossed, machine,
+};
+use crate::assembly;
+use crate::network::{LostData, NetworkSetup, SimulatedNetwork};
+use crate::telemetry::Telemetry;
+use file::Scenario;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_engine::Progress;
+use weft_machine::CongestionRule;
+use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals, peak_memory};
+use weft_topo::Layout;
+use weft_units::{BitRate, EndpointId, Span, Time};
+use weft_workload::scenario::{ScenarioHost, ScenarioOutput, ScenarioParameters};
+
+/// Epochs of a run: between them queues are looked at.
+const EPOCHS: u64 = 400;
+
+/// The request of `weft traffic --scenario`. There is a run for each way to control congestion.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ScenarioRequest {
+    /// The machine.
+    pub machine: MachineInput,
+    /// The file's name without its folder.
+    pub name: String,
+    /// Text of the file.
+    pub text: String,
+    /// The ways to control congestion, as `--congestion` has them; empty: as the machine says.
+    pub congestion: Vec<String>,
+    /// Seed of all random decisions.
+    pub seed: u64,
+    /// The interval of telemetry in picoseconds; `None`: none is written.
+    #[serde(default, rename = "telemetry_ps", skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Span>,
+}
+
+/// A group of flows in a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GroupRow {
+    /// The name in the file.
+    pub name: String,
+    /// `victim`, `aggressor` or `background`.
+    pub role: String,
+    /// Flows.
+    pub flows: u64,
+    /// Transfers that came after warm-up.
+    pub transfers: u64,
+    /// Payload that came after warm-up over the time until the end, all flows together.
+    pub throughput_gbps: f64,
+    /// From the beginning of a transfer until it is delivered.
+    pub latency_mean_us: Option<f64>,
+    /// The same, of 99 in 100 transfers at most.
+    pub latency_p99_us: Option<f64>,
+    /// The same, of 999 in 1,000.
+    pub latency_p999_us: Option<f64>,
+    /// From the beginning of a flow's first transfer until its last is delivered, the mean of flows with a
+    /// number of transfers; `None`: there are none, or some have not ended.
+    pub completion_mean_us: Option<f64>,
+    /// The longest of these.
+    pub completion_max_us: Option<f64>,
+    /// Jain's index of the flows' throughputs: 1 where all are equal.
+    pub fairness: Option<f64>,
+}
+
+/// A scenario under one way to control congestion.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ScenarioRow {
+    /// The run: the column `run` of the tables.
+    pub run: u32,
+    /// The way, as it was asked for.
+    pub congestion: String,
+    /// Why the machine cannot have it; the other fields then say nothing.
+    pub refused: Option<String>,
+    /// The groups of the file, in its order.
+    pub groups: Vec<GroupRow>,
+    /// The most bytes that a queue of a switch has held at the end of an epoch, a four-hundredth of the time.
+    pub queue_max_bytes: u64,
+    /// The same of all queues together.
+    pub queued_max_bytes: u64,
+    /// Time in which senders of links were paused, all links together.
+    pub paused_us: f64,
+    /// Pause frames that senders have obeyed.
+    pub pause_frames: u64,
+    /// Packets that found a buffer full.
+    pub packets_dropped: u64,
+    /// Virtual time at the end.
+    pub run_time_us: f64,
+    /// Links crossed by data packets.
+    pub packet_hops: u64,
+}
+
+/// The report of `weft traffic --scenario`.
+pub type ScenarioReport = Report<ScenarioRow>;
+
+type Hosts = dyn SimulatedNetwork<ScenarioHost>;
+
+impl Experiment for ScenarioRequest {
+    type Row = ScenarioRow;
+
+    fn machine(&self) -> &MachineInput {
+        &self.machine
+    }
+
+    fn run(
+        &self,
+        options: &ExperimentOptions,
+        control: Control<'_>,
+    ) -> Result<ScenarioReport, ExperimentError> {
+        let began = Beginning::now();
+        let ways = self.ways()?;
+        let wrapped = Request::Scenario(self.clone());
+        let (mut results, _) = options.open::<()>(&wrapped)?;
+        let mut rows = Vec::new();
+        let mut totals = Totals::default();
+        let mut ended = Conclusion::from(Ending::Finished);
+        let mut described = None;
+        for (way, run) in ways.iter().zip(0..) {
+            let share = f64::from(run) / ways.len() as f64;
+            control.progress.advance(share, &format!("congestion {}", way.name));
+            let stopwatch = Stopwatch::start();
+            let mut simulated = Simulated { request: self, options, control, run };
+            let (row, conclusion) = match simulated.row(way, results.as_mut(), &mut totals) {
+                Ok(done) => done,
+                // Where one way is asked for, it is that or nothing.
+                Err(error) if ways.len() > 1 && way.is_refused(&error) => {
+                    (ScenarioRow::refused(way, run, &error), Ending::Finished.into())
+                }
+                Err(error) => return Err(error),
+            };
+            if described.is_none() && row.refused.is_none() {
+                described = Some(machine::checked(&way.machine)?);
+            }
+            let seconds = stopwatch.seconds();
+            rows.push(Measured {
+                packet_hops_per_second: row.packet_hops as f64 / seconds.max(1e-9),
+                build_time_s: 0.0,
+                peak_memory_bytes: peak_memory().unwrap_or(0),
+                row,
+            });
+            if conclusion.ended != Ending::Finished {
+                ended = conclusion;
+                break;
+            }
+        }
+        let performance = options.performance(&began, totals.packet_hops);
+        let Conclusion { ended, detail } = ended;
+        if let Some(results) = results {
+            let described = match described {
+                Some(machine) => machine,
+                None => machine::checked(&self.machine)?,
+            };
+            let mut manifest = Manifest::new(wrapped, machine::described(&described), ended, totals);
+            manifest.assumed = machine::assumed(&described);
+            manifest.detail = detail.clone();
+            let value = |measured: &Measured<ScenarioRow>| serde_json::to_value(&measured.row);
+            manifest.rows =
+                rows.iter().map(value).collect::<Result<_, _>>().map_err(ExperimentError::input)?;
+            results.finish(manifest, performance.clone())?;
+        }
+        Ok(Report { ended, detail, rows, performance })
+    }
+}
+
+/// A way to control congestion: its name, and the machine with it.
+struct Way {
+    name: String,
+    machine: MachineInput,
+}
+
+impl Way {
+    /// Whether an error says that the machine cannot have it. A mistake in the scenario's file is one under
+    /// all of them.
+    fn is_refused(&self, error: &ExperimentError) -> bool {
+        let text = error.to_string();
+        ["congestion", "flow_control", "pause", "the machine cannot be used"]
+            .iter()
+            .any(|word| text.contains(word))
+    }
+}
+
+impl ScenarioRequest {
+    fn ways(&self) -> Result<Vec<Way>, ExperimentError> {
+        if self.congestion.is_empty() {
+            let name = "as the machine".to_owned();
+            return Ok(vec![Way { name, machine: self.machine.clone() }]);
+        }
+        let way = |name: &String| {
+            let mut machine = self.machine.clone();
+            let kinds = CongestionRule::NAMES.map(|(name, _)| name);
+            if kinds.contains(&name.as_str()) {
+                machine.sets.push(format!("congestion.kind={name}"));
+            } else if ["credits", "pause", "drop"].contains(&name.as_str()) {
+                machine.sets.push("congestion.kind=none".to_owned());
+                machine.sets.push(format!("fabric.flow_control={name}"));
+            } else {
+                return Err(ExperimentError::input(format!(
+                    "--congestion: there is no `{name}`; there are {}, and over other flow control, without \
+                     an algorithm, credits, pause, drop",
+                    kinds.join(", ")
+                )));
+            }
+            Ok(Way { name: name.clone(), machine })
+        };
+        self.congestion.iter().map(way).collect()
+    }
+}
+
+impl ScenarioRow {
+    fn refused(way: &Way, run: u32, error: &ExperimentError) -> ScenarioRow {
+        ScenarioRow {
+            run,
+            congestion: way.name.clone(),
+            refused: Some(error.to_string()),
+            groups: Vec::new(),
+            queue_max_bytes: 0,
+            queued_max_bytes: 0,
+            paused_us: 0.0,
+            pause_frames: 0,
+            packets_dropped: 0,
+            run_time_us: 0.0,
+            packet_hops: 0,
+        }
+    }
+}
+
+/// A run that is to be made.
+struct Simulated<'a> {
+    request: &'a ScenarioRequest,
+    options: &'a ExperimentOptions,
+    control: Control<'a>,
+    run: u32,
+}
+
+/// The highest that queues have stood.
+#[derive(Default)]
+struct HighWater {
+    one: u64,
+    all: u64,
+}
+
+impl Simulated<'_> {
+    fn row(
+        &mut self,
+        way: &Way,
+        mut results: Option<&mut ResultsWriter>,
+        totals: &mut Totals,
+    ) -> Result<(ScenarioRow, Conclusion), ExperimentError> {
+        let request = self.request;
+        let machine = machine::checked(&way.machine)?;
+        let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+        let scenario = file::read((&request.name, &request.text), &layout, request.seed)?;
+        check_rates(&request.name, &scenario, link_rate(&machine, &layout))?;
+        let parameters = ScenarioParameters { flows: scenario.flows.clone(), counted_from: scenario.warm_up };
+        let mut by_source = BTreeMap::<EndpointId, Vec<u32>>::new();
+        for (flow, number) in scenario.flows.iter().zip(0..) {
+            by_source.entry(flow.source).or_default().push(number);
+        }
+        let setup = NetworkSetup {
+            threads: self.options.threads as usize,
+            ..NetworkSetup::new(&machine, layout, request.seed)
+        };
+        let mut network = setup
+            .build(parameters, |endpoint| {
+                let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
+                ScenarioHost::new(flows, request.seed)
+            })
+            .map_err(ExperimentError::input)?;
+        let mut telemetry = request.telemetry.map(|interval| Telemetry::new(self.run, interval));
+        let mut high = HighWater::default();
+        let mut output = ScenarioOutput::default();
+        let mut conclusion = Conclusion::from(Ending::Finished);
+        for epoch in 1..=EPOCHS {
+            let until = Time::from_ps(scenario.time.as_ps() / EPOCHS * epoch).min(scenario.time);
+            let until = if epoch == EPOCHS { scenario.time } else { until };
+            let flag = self.control.interrupt.flag();
+            let progress = match (&mut telemetry, results.as_deref_mut()) {
+                (Some(telemetry), Some(results)) => {
+                    telemetry.run_until(&mut *network, until, flag, results)?
+                }
+                _ => network.run_until(until, flag),
+            };
+            network.visit_outputs(&mut |part| output.take(part));
+            if let Some(end) = self.looked(&mut *network, progress, &mut high) {
+                conclusion = end;
+                break;
+            }
+            if progress == Progress::Dry {
+                break;
+            }
+        }
+        let end = network.now().min(scenario.time);
+        if let Some(results) = results {
+            if let Some(telemetry) = &mut telemetry {
+                telemetry.finish(&*network, end, results)?;
+            }
+            write_links(self.run, &*network, end - Time::ZERO, results)?;
+            results.epoch()?;
+        }
+        let crossed = network.crossed();
+        totals.end = totals.end.max(end);
+        totals.messages += output.flows.values().map(|flow| flow.transfers).sum::<u64>();
+        add_crossed(totals, &crossed);
+        let mut row = ScenarioRow {
+            run: self.run,
+            congestion: way.name.clone(),
+            refused: None,
+            groups: groups(&scenario, &output, end),
+            queue_max_bytes: high.one,
+            queued_max_bytes: high.all,
+            paused_us: 0.0,
+            pause_frames: 0,
+            packets_dropped: crossed.faults.full,
+            run_time_us: (end - Time::ZERO).as_us_f64(),
+            packet_hops: crossed.packet_hops,
+        };
+        network.visit_links(&mut |link| {
+            row.paused_us += link.paused.as_us_f64();
+            row.pause_frames += link.pause_frames;
+        });
+        Ok((row, conclusion))
+    }
+
+    /// Looks at the network at the end of an epoch: how the run ends, if it does.
+    fn looked(&self, network: &mut Hosts, progress: Progress, high: &mut HighWater) -> Option<Conclusion> {
+        if progress == Progress::Interrupted {
+            return Some(Ending::Interrupted.into());
+        }
+        let mut all = 0;
+        network.visit_queues(&mut |queue| {
+            all += queue.held.get();
+            high.one = high.one.max(queue.held.get());
+        });
+        high.all = high.all.max(all);
+        if self.options.check
+            && let Err(LostData(what)) = network.check()
+        {
+            return Some(Conclusion::new(Ending::LostData, what));
+        }
+        if let Some(overrun) = network.overrun() {
+            return Some(Conclusion::new(Ending::LostData, overrun));
+        }
+        network.stuck().map(|stuck| super::conclusion(&stuck))
+    }
+}
+
+/// The slowest rate of payload on a link of an endpoint.
+fn link_rate(machine: &weft_machine::Machine, layout: &Layout) -> Option<BitRate> {
+    assembly::links(machine, layout)?.iter().map(|link| link.rate).max()
+}
+
+/// Rates that a host cannot offer are refused.
+fn check_rates(name: &str, scenario: &Scenario, link: Option<BitRate>) -> Result<(), ExperimentError> {
+    let Some(link) = link else { return Ok(()) };
+    match file::oversubscribed(scenario, link) {
+        Some((endpoint, sum)) => Err(ExperimentError::input(format!(
+            "{name}: the flows of endpoint {} have rates of {sum} in all, and no link carries more than \
+             {link}; lower `rate`, or spread them over more endpoints",
+            endpoint.0
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The rows of groups.
+fn groups(scenario: &Scenario, output: &ScenarioOutput, end: Time) -> Vec<GroupRow> {
+    let micros = |span: Option<Span>| span.map(|span| span.as_us_f64());
+    let measured = end.saturating_since(scenario.warm_up);
+    let gbps =
+        |bytes: u64| if measured == Span::ZERO { 0.0 } else { bytes as f64 * 8e-3 / measured.as_us_f64() };
+    let of_group = |number: usize| {
+        let group = &scenario.groups[number];
+        let plans = scenario.flows.iter().zip(0u32..).filter(move |(plan, _)| plan.group as usize == number);
+        let tallies: Vec<_> =
+            plans.map(|(plan, flow)| (plan, output.flows.get(&flow).copied().unwrap_or_default())).collect();
+        let rates: Vec<f64> = tallies.iter().map(|(_, tally)| gbps(tally.bytes)).collect();
+        let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
+        let ends = tallies.iter().map(|(plan, tally)| {
+            let is_whole = plan.transfers.is_some_and(|transfers| tally.transfers >= transfers);
+            tally.first.filter(|_| is_whole).map(|first| (tally.last - first).as_us_f64())
+        });
+        let ends: Option<Vec<f64>> = ends.collect();
+        let latency = output.latency.get(&(number as u32));
+        GroupRow {
+            name: group.name.clone(),
+            role: group.role.clone(),
+            flows: tallies.len() as u64,
+            transfers: tallies.iter().map(|(_, tally)| tally.transfers).sum(),
+            throughput_gbps: sum,
+            latency_mean_us: micros(latency.and_then(|latency| latency.mean())),
+            latency_p99_us: micros(latency.and_then(|latency| latency.percentile(99))),
+            latency_p999_us: micros(latency.and_then(|latency| latency.per_mille(999))),
+            completion_mean_us: ends.as_ref().map(|ends| ends.iter().sum::<f64>() / ends.len().max(1) as f64),
+            completion_max_us: ends.as_ref().map(|ends| ends.iter().copied().fold(0.0, f64::max)),
+            fairness: (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares)),
+        }
+    };
+    (0..scenario.groups.len()).map(of_group).collect()
+}

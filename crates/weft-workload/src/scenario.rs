@@ -1,0 +1,370 @@
+//! Flows of a scenario: transfers with a start, a size and a gap or a rate, as of a traffic generator.
+//!
+//! ```text
+//!   gap:   transfer ─ sent ─ gap ─ transfer ─ sent ─ gap ─ …      one at a time
+//!   rate:  transfer ┬───────┬───────┬ …                     at its times, whatever the network takes
+//!                   0    size/rate
+//! ```
+//! # Source
+//! RED-SEA D1.4 §8.1: RDMA flows with controllable start time, size, inter-transfer gap (long term rate).
+
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weft_engine::{Payload, Stream, below};
+use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
+use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
+
+/// Sizes of transfers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Sizes {
+    /// All alike.
+    Fixed(Bytes),
+    /// Drawn from a distribution: points (size, millionths of transfers that are no larger), both rising,
+    /// from 0 to 1,000,000; in between it is linear.
+    Drawn(Vec<(u64, u32)>),
+}
+
+/// A million.
+const MILLION: u32 = 1_000_000;
+
+impl Sizes {
+    /// Distributions by name.
+    ///
+    /// # Source
+    /// `web-search`: Alizadeh et al., "Data Center TCP", SIGCOMM 2010, figure 4. `data-mining`: Greenberg et
+    /// al., "VL2", SIGCOMM 2009, figure 2. `hadoop`: Roy et al., "Inside the Social Network's (Datacenter)
+    /// Network", SIGCOMM 2015, section 5.1. These three are a few points from memory of the papers, and
+    /// coarse. `key-value`: Atikoglu et al., "Workload Analysis of a Large-Scale Key-Value Store",
+    /// SIGMETRICS 2012: sizes of values of pool ETC, a generalized Pareto distribution of σ = 214.476 and
+    /// k = 0.348238, at its percentiles.
+    pub fn named(name: &str) -> Option<Sizes> {
+        let points: &[(u64, u32)] = match name {
+            "web-search" => &[
+                (1, 0),
+                (10_000, 150_000),
+                (20_000, 200_000),
+                (30_000, 300_000),
+                (50_000, 400_000),
+                (80_000, 530_000),
+                (200_000, 600_000),
+                (1_000_000, 700_000),
+                (2_000_000, 800_000),
+                (5_000_000, 900_000),
+                (10_000_000, 970_000),
+                (30_000_000, MILLION),
+            ],
+            "data-mining" => &[
+                (100, 0),
+                (1_500, 500_000),
+                (3_000, 600_000),
+                (4_500, 700_000),
+                (10_000, 800_000),
+                (400_000, 900_000),
+                (3_000_000, 950_000),
+                (100_000_000, 990_000),
+                (1_000_000_000, MILLION),
+            ],
+            "hadoop" => {
+                &[(100, 0), (1_000, 500_000), (10_000, 700_000), (1_000_000, 950_000), (100_000_000, MILLION)]
+            }
+            "key-value" => &[
+                (1, 0),
+                (23, 100_000),
+                (50, 200_000),
+                (168, 500_000),
+                (463, 800_000),
+                (757, 900_000),
+                (2_446, 990_000),
+                (6_211, 999_000),
+                (30_000, MILLION),
+            ],
+            _ => return None,
+        };
+        Some(Sizes::Drawn(points.to_vec()))
+    }
+
+    /// The names of [`Sizes::named`].
+    pub const NAMES: [&'static str; 4] = ["web-search", "data-mining", "hadoop", "key-value"];
+
+    /// Size of the next transfer.
+    fn draw(&self, dice: &mut Stream) -> Bytes {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Drawn(points) => {
+                let share = dice.below(MILLION);
+                let place = points.partition_point(|(_, up_to)| *up_to <= share).clamp(1, points.len() - 1);
+                let ((from, low), (to, high)) = (points[place - 1], points[place]);
+                let part =
+                    u64::from(share.saturating_sub(low)) * (to - from) / u64::from((high - low).max(1));
+                Bytes::new((from + part).max(1))
+            }
+        }
+    }
+
+    /// Mean size in bytes.
+    pub fn mean(&self) -> u64 {
+        match self {
+            Sizes::Fixed(bytes) => bytes.get(),
+            Sizes::Drawn(points) => {
+                let parts = points.windows(2).map(|pair| {
+                    let ((from, low), (to, high)) = (pair[0], pair[1]);
+                    u128::from(from + to) * u128::from(high - low) / 2
+                });
+                (parts.sum::<u128>() / u128::from(MILLION)) as u64
+            }
+        }
+    }
+}
+
+/// The rule by which a transfer follows another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Pace {
+    /// So long after the interface has taken all of the one before.
+    Gap(Span),
+    /// So that this rate is met in the long term, whether or not the network keeps up.
+    Rate(BitRate),
+}
+
+/// A flow of transfers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FlowPlan {
+    /// The group that it is counted with.
+    pub group: u32,
+    /// The endpoint where it begins.
+    pub source: EndpointId,
+    /// The destination; of several, each transfer to one drawn among them.
+    pub to: Vec<EndpointId>,
+    /// Sizes of its transfers.
+    pub sizes: Sizes,
+    /// The rule by which they follow one another.
+    pub pace: Pace,
+    /// The first.
+    pub start: Time,
+    /// From here on there is none.
+    pub stop: Time,
+    /// Their number; `None`: as many as there is time for.
+    pub transfers: Option<u64>,
+}
+
+/// All that the hosts of a scenario share.
+pub struct ScenarioParameters {
+    /// The flows, by source.
+    pub flows: Vec<FlowPlan>,
+    /// Transfers that begin before this time are not counted.
+    pub counted_from: Time,
+}
+
+/// The state of a flow at its source.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Generator {
+    /// Number of the flow.
+    flow: u32,
+    dice: Stream,
+    begun: u64,
+    bytes: u64,
+}
+
+/// The host of one endpoint.
+#[derive(Serialize, Deserialize)]
+pub struct ScenarioHost {
+    generators: Vec<Generator>,
+}
+
+/// The next transfer of a flow, by its place at the source.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Next(u32);
+
+impl Payload for Next {
+    fn tie(&self) -> u128 {
+        self.0.into()
+    }
+}
+
+/// Transfers of a flow that have been delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowTally {
+    /// Payload.
+    pub bytes: u64,
+    /// Transfers.
+    pub transfers: u64,
+    /// The times at which the first was born and the last came.
+    pub first: Option<Time>,
+    /// See `first`.
+    pub last: Time,
+}
+
+/// The output of the hosts of a partition: adds up in any order.
+#[derive(Default)]
+pub struct ScenarioOutput {
+    /// By group: from birth to delivery, to a thousandth.
+    pub latency: BTreeMap<u32, Histogram<10>>,
+    /// By flow.
+    pub flows: BTreeMap<u32, FlowTally>,
+    /// Transfers that failed.
+    pub failed: u64,
+}
+
+impl ScenarioOutput {
+    /// Adds another's counts, and empties it.
+    pub fn take(&mut self, other: &mut ScenarioOutput) {
+        for (group, latency) in std::mem::take(&mut other.latency) {
+            self.latency.entry(group).or_default().merge(&latency);
+        }
+        for (flow, tally) in std::mem::take(&mut other.flows) {
+            let own = self.flows.entry(flow).or_default();
+            own.bytes += tally.bytes;
+            own.transfers += tally.transfers;
+            own.first = [own.first, tally.first].into_iter().flatten().min();
+            own.last = own.last.max(tally.last);
+        }
+        self.failed += std::mem::take(&mut other.failed);
+    }
+}
+
+impl Observer for ScenarioOutput {
+    fn failed(&mut self, _: &Failure) {
+        self.failed += 1;
+    }
+}
+
+const PURPOSE_SCENARIO: u32 = 41;
+
+impl ScenarioHost {
+    /// The host of an endpoint where the flows of these numbers begin.
+    pub fn new(flows: &[u32], seed: u64) -> ScenarioHost {
+        let generators = flows.iter().map(|&flow| Generator {
+            flow,
+            dice: Stream::new(seed, flow.into(), PURPOSE_SCENARIO),
+            begun: 0,
+            bytes: 0,
+        });
+        ScenarioHost { generators: generators.collect() }
+    }
+
+    /// Begins the next transfer of the flow in a place.
+    fn begin(&mut self, place: u32, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
+        let now = context.now();
+        let generator = &mut self.generators[place as usize];
+        let plan = &parameters.flows[generator.flow as usize];
+        if now >= plan.stop || plan.transfers.is_some_and(|most| generator.begun >= most) {
+            return;
+        }
+        let to = match plan.to.len() {
+            1 => plan.to[0],
+            many => plan.to[below(many as u32, &mut || generator.dice.next_u64()) as usize],
+        };
+        let bytes = plan.sizes.draw(&mut generator.dice);
+        generator.begun += 1;
+        generator.bytes += bytes.get();
+        let (flow, sent) = (generator.flow, Bytes::new(generator.bytes));
+        let message = Message {
+            to,
+            bytes,
+            born: now,
+            header: Some(flow),
+            token: matches!(plan.pace, Pace::Gap(_)).then_some(place),
+            primitive: Primitive::Automatic,
+            interface: 0,
+            to_interface: 0,
+            buffer: Address::default(),
+            buffers: Default::default(),
+            watch: false,
+        };
+        context.send(message, now);
+        if let Pace::Rate(rate) = plan.pace {
+            let next = plan.start.saturating_add(rate.span(sent));
+            context.set_timer(next.max(now), Next(place));
+        }
+    }
+}
+
+impl Host for ScenarioHost {
+    type Parameters = ScenarioParameters;
+    type Timer = Next;
+    type Header = u32;
+    type Output = ScenarioOutput;
+
+    const PASSIVE: bool = true;
+
+    fn is_active(&self) -> bool {
+        !self.generators.is_empty()
+    }
+
+    fn start(&mut self, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
+        for (generator, place) in self.generators.iter().zip(0..) {
+            let start = parameters.flows[generator.flow as usize].start;
+            context.set_timer(start.max(context.now()), Next(place));
+        }
+    }
+
+    fn timer(
+        &mut self,
+        Next(place): Next,
+        parameters: &ScenarioParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        self.begin(place, parameters, context);
+    }
+
+    fn sent(&mut self, place: u32, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
+        let flow = self.generators[place as usize].flow;
+        if let Pace::Gap(gap) = parameters.flows[flow as usize].pace {
+            context.set_timer(context.now().saturating_add(gap), Next(place));
+        }
+    }
+
+    /// Transfers are posted, not offered.
+    fn next_offer(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn offer(&mut self, _: &ScenarioParameters, _: Time) -> Offer<u32> {
+        Offer::Nothing
+    }
+
+    fn delivered(
+        &mut self,
+        message: &Delivered<u32>,
+        parameters: &ScenarioParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        let Some(flow) = message.header else { return };
+        if message.born < parameters.counted_from {
+            return;
+        }
+        let group = parameters.flows[flow as usize].group;
+        let output = context.output();
+        output.latency.entry(group).or_default().record(message.noticed - message.born);
+        let tally = output.flows.entry(flow).or_default();
+        tally.bytes += message.bytes.get();
+        tally.transfers += 1;
+        tally.first = Some(tally.first.map_or(message.born, |first| first.min(message.born)));
+        tally.last = tally.last.max(message.noticed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a distribution that is not one, and draws that do not follow it.
+    #[test]
+    fn draws_follow_the_distribution() {
+        for name in Sizes::NAMES {
+            let sizes = Sizes::named(name).unwrap();
+            let Sizes::Drawn(points) = &sizes else { panic!("a distribution") };
+            assert!(points.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "{name}");
+            assert_eq!((points[0].1, points[points.len() - 1].1), (0, MILLION), "{name}");
+            let mut dice = Stream::new(1, 2, 3);
+            let drawn: Vec<u64> = (0..100_000).map(|_| sizes.draw(&mut dice).get()).collect();
+            for &(size, up_to) in points {
+                let share = drawn.iter().filter(|&&drawn| drawn <= size).count() as f64 / 1e5;
+                assert!((share - f64::from(up_to) / 1e6).abs() < 0.01, "{name}: {share} up to {size}");
+            }
+        }
+        assert_eq!(Sizes::named("none"), None);
+        // ∫ of the two pieces: half of them at 50 bytes in the mean, half at 550.
+        assert_eq!(Sizes::Drawn(vec![(0, 0), (100, 500_000), (1_000, MILLION)]).mean(), 300);
+    }
+}
