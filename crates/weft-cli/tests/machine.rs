@@ -138,7 +138,8 @@ fn files_that_are_no_machines_are_refused() {
     // A file that is no machine at all: a few errors, their number, and how to start.
     let users = file("users.toml", "root:x:0:0:root:/root:/bin/sh\n".repeat(40).as_bytes());
     let other = file("other.toml", include_bytes!("../Cargo.toml"));
-    for (path, count) in [(users, "37 more lines are no TOML"), (other, "the sections [machine], [topology]")] {
+    for (path, count) in [(users, "37 more lines are no TOML"), (other, "the sections [machine], [topology]")]
+    {
         let said = refused(&["machine", "check", &path]);
         assert!(said.contains(count) && said.contains("weft machine new --like"), "{said}");
         assert!(said.lines().count() < 70, "{said}");

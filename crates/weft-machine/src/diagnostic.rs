@@ -18,7 +18,8 @@ use std::fmt;
 const SHOWN: usize = 20;
 
 /// The mend where next to nothing of a file is a machine's.
-pub(super) const START: &str = "`weft machine new --like exanest own` prints a whole file, with a comment above every key";
+pub(super) const START: &str =
+    "`weft machine new --like exanest own` prints a whole file, with a comment above every key";
 
 /// One thing that is wrong with a machine.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -110,7 +110,7 @@ impl PendingSend {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sends {
     table: Slab<PendingSend>,
-    /// How many are announced: a rank that waits names them, and the table may be thousands of entries long.
+    /// The number of announced ones: a rank that waits names them, and the table may be long.
     announced: usize,
 }
 
@@ -192,7 +192,8 @@ impl Sends {
         if let Purpose::Message { state, .. } = &mut send.purpose {
             *state = next;
         }
-        self.announced = self.announced - usize::from(was_announced) + usize::from(send.is(SendState::Announced));
+        self.announced =
+            self.announced - usize::from(was_announced) + usize::from(send.is(SendState::Announced));
     }
 
     /// Whether an operation on `target` in the window of this number has no answer.
