@@ -2,6 +2,7 @@
 
 use super::diagnostic::{Diagnostic, Problem, START};
 use super::source::{FILE, Location, Source, Sources};
+use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 
 /// Parts that a `--set` key may have: twice those of the deepest key there is.
@@ -119,8 +120,9 @@ fn syntax_errors(errors: &[toml::de::Error], sources: &Sources) -> Vec<Diagnosti
             problem.at(location, sources)
         })
         .collect();
-    let line = |diagnostic: &Diagnostic| diagnostic.place.as_ref().map(|place| place.line);
-    diagnostics.dedup_by(|second, first| line(second) == line(first));
+    // The parser tells of some lines again when it has read all.
+    let mut lines = BTreeSet::new();
+    diagnostics.retain(|diagnostic| lines.insert(diagnostic.place.as_ref().map(|place| place.line)));
     if let Some(rest) = diagnostics.len().checked_sub(SYNTAX_ERRORS_SHOWN).filter(|rest| *rest > 0) {
         diagnostics.truncate(SYNTAX_ERRORS_SHOWN);
         let (lines, are) = if rest == 1 { ("line", "is") } else { ("lines", "are") };
