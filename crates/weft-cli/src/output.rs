@@ -13,14 +13,26 @@ use std::io::{self, IsTerminal, Write};
 const HANGING: usize = 4;
 /// The narrowest terminal for which lines are broken.
 const NARROWEST: usize = 20;
+/// Columns of what people read in a file or a pager.
+const PAGE_WIDTH: usize = 120;
 
 /// Writes text. On a terminal, lines that are too long for it are broken between words; elsewhere, and in
 /// files, lines stay whole.
 pub fn text(text: &str) -> Result<(), Failure> {
+    write_broken(text, terminal_width())
+}
+
+/// Writes text that is sentences for the most part: its lines are broken everywhere, at the terminal's width
+/// or at [`PAGE_WIDTH`].
+pub fn page(text: &str) -> Result<(), Failure> {
+    write_broken(text, Some(terminal_width().unwrap_or(PAGE_WIDTH)))
+}
+
+fn write_broken(text: &str, width: Option<usize>) -> Result<(), Failure> {
     if called::keep(text.as_bytes()) {
         return Ok(());
     }
-    let broken = terminal_width().map(|width| broken(text, width));
+    let broken = width.map(|width| broken(text, width));
     write(|out| out.write_all(broken.as_deref().unwrap_or(text).as_bytes()))
 }
 

@@ -52,6 +52,17 @@ fn the_large_dragonfly_has_its_figures() {
     assert!(bound("transpose")["undefined"].as_str().unwrap().contains("square"));
 }
 
+/// Catches lines that a pager or a mail breaks within words, and words that are lost where lines are broken.
+#[test]
+fn sentences_fit_a_page() {
+    for words in [["machine", "show", "exanest"], ["machine", "check", "bxi3-dragonfly"]] {
+        let printed = String::from_utf8(weft(&words).stdout).unwrap();
+        let longest = printed.lines().map(|line| line.chars().count()).max();
+        assert!((100..=120).contains(&longest.unwrap()), "{words:?}: {longest:?}");
+        assert!(!printed.lines().any(|line| line.trim().is_empty() && !line.is_empty()), "{words:?}");
+    }
+}
+
 #[test]
 fn a_machine_that_can_deadlock_ends_with_1_and_its_cycle() {
     let words = ["machine", "check", "communication-ip", "--set", "topology.dims=[5]"];
@@ -123,6 +134,15 @@ fn files_that_are_no_machines_are_refused() {
     ] {
         let said = refused(&["machine", "check", &path]);
         assert!(said.contains(mend), "{path}: {said}");
+    }
+    // A file that is no machine at all: a few errors, their number, and how to start.
+    let users = file("users.toml", "root:x:0:0:root:/root:/bin/sh\n".repeat(40).as_bytes());
+    let other = file("other.toml", include_bytes!("../Cargo.toml"));
+    for (path, count) in [(users, "37 more lines are no TOML"), (other, "the sections [machine], [topology]")]
+    {
+        let said = refused(&["machine", "check", &path]);
+        assert!(said.contains(count) && said.contains("weft machine new --like"), "{said}");
+        assert!(said.lines().count() < 70, "{said}");
     }
     let said = refused(&["machine", "show", "exanest", "--set", "links.qfbd.rate=1Gb/s"]);
     assert!(said.contains("did you mean `links.qfdb`"), "{said}");

@@ -17,6 +17,10 @@ use std::fmt;
 /// A file with thousands of mistakes is shown the first of them.
 const SHOWN: usize = 20;
 
+/// The mend where next to nothing of a file is a machine's.
+pub(super) const START: &str =
+    "`weft machine new --like exanest own` prints a whole file, with a comment above every key";
+
 /// One thing that is wrong with a machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {

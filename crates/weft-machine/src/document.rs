@@ -1,11 +1,15 @@
 //! The raw document: TOML with the place of every key and value, and `--set` applied to it.
 
-use super::diagnostic::{Diagnostic, Problem};
+use super::diagnostic::{Diagnostic, Problem, START};
 use super::source::{FILE, Location, Source, Sources};
+use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 
 /// Parts that a `--set` key may have: twice those of the deepest key there is.
 const MAX_DEPTH: usize = 8;
+
+/// Syntax errors that are shown: a file that is no machine has one in each of its lines.
+const SYNTAX_ERRORS_SHOWN: usize = 3;
 
 /// A value with its place.
 #[derive(Clone, Debug)]
@@ -91,13 +95,7 @@ fn entries(source: u32, offset: usize, table: DeTable<'_>) -> Vec<Entry> {
 /// Reads the file (source 0) and applies the `--set` arguments (the other sources) to it.
 pub(super) fn read(sources: &Sources) -> Result<Item, Vec<Diagnostic>> {
     let (table, errors) = DeTable::parse_recoverable(sources.text(FILE));
-    let mut diagnostics: Vec<Diagnostic> = errors
-        .iter()
-        .map(|error| {
-            let Located { problem, location } = syntax(error, FILE, 0);
-            problem.at(location, sources)
-        })
-        .collect();
+    let mut diagnostics = syntax_errors(&errors, sources);
     let span = table.span();
     let mut root = entries(FILE, 0, table.into_inner());
     for (number, source) in sources.0.iter().enumerate().skip(1) {
@@ -111,6 +109,28 @@ pub(super) fn read(sources: &Sources) -> Result<Item, Vec<Diagnostic>> {
     } else {
         Err(diagnostics)
     }
+}
+
+/// The first syntax errors, at most one of each line, and how many more lines have one.
+fn syntax_errors(errors: &[toml::de::Error], sources: &Sources) -> Vec<Diagnostic> {
+    let mut diagnostics: Vec<Diagnostic> = errors
+        .iter()
+        .map(|error| {
+            let Located { problem, location } = syntax(error, FILE, 0);
+            problem.at(location, sources)
+        })
+        .collect();
+    // The parser tells of some lines again when it has read all.
+    let mut lines = BTreeSet::new();
+    diagnostics.retain(|diagnostic| lines.insert(diagnostic.place.as_ref().map(|place| place.line)));
+    if let Some(rest) = diagnostics.len().checked_sub(SYNTAX_ERRORS_SHOWN).filter(|rest| *rest > 0) {
+        diagnostics.truncate(SYNTAX_ERRORS_SHOWN);
+        let (lines, are) = if rest == 1 { ("line", "is") } else { ("lines", "are") };
+        let title = format!("{rest} more {lines} {are} no TOML");
+        let help = format!("if this is to be a machine file, start from one that is: {START}");
+        diagnostics.push(Problem::new(title, "", help).nowhere());
+    }
+    diagnostics
 }
 
 struct Located {

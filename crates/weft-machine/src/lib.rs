@@ -313,6 +313,7 @@ pub fn check_with_files(
     let mut reader = Reader {
         sources: &sources,
         diagnostics: Vec::new(),
+        lacks: Vec::new(),
         constants: Vec::new(),
         files,
         read_files: Files::new(),

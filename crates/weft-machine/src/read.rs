@@ -3,7 +3,7 @@
 //! Reading goes on after a mistake, so that one run names them all.
 
 use super::constant::{Constant, Kind};
-use super::diagnostic::{Diagnostic, Problem};
+use super::diagnostic::{Diagnostic, Problem, START};
 use super::document::{Entry as TableEntry, Item, Value};
 use super::graph_file::Files;
 use super::renames::new_name;
@@ -91,11 +91,48 @@ pub(super) struct Entry<T> {
 pub(super) struct Reader<'a> {
     pub sources: &'a Sources,
     pub diagnostics: Vec<Diagnostic>,
+    /// Tables that lack keys. Each has one of the diagnostics.
+    pub lacks: Vec<Lack>,
     pub constants: Vec<Constant>,
     /// Files that are not read anew: those of a result.
     pub files: &'a Files,
     /// Files that the machine names.
     pub read_files: Files,
+}
+
+/// The keys that one table lacks.
+#[derive(Debug)]
+pub(super) struct Lack {
+    /// The table; empty at the root, whose keys are sections.
+    path: String,
+    location: Location,
+    keys: Vec<String>,
+    /// The place in the reader's diagnostics.
+    diagnostic: usize,
+}
+
+impl Lack {
+    fn problem(&self) -> Problem {
+        let path = &self.path;
+        match (self.keys.as_slice(), path.is_empty()) {
+            ([key], true) => {
+                let help = format!("add [{key}] and its keys; {START}");
+                Problem::new(format!("the section [{key}] is missing"), "", help)
+            }
+            ([key], false) => {
+                let title = format!("the key `{}` is missing", join(path, key));
+                Problem::new(title, "", format!("add `{key}` to [{path}]"))
+            }
+            (keys, true) => {
+                let title = format!("the sections [{}] are missing", keys.join("], ["));
+                Problem::new(title, "", format!("add them and their keys; {START}"))
+            }
+            (keys, false) => {
+                let title = format!("of [{path}] the keys `{}` are missing", keys.join("`, `"));
+                Problem::new(title, "", format!("add them; {START}"))
+            }
+        }
+    }
 }
 
 impl Reader<'_> {
@@ -171,15 +208,21 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports that the section at `path` lacks `key`.
+    /// Reports that the section at `path` lacks `key`, together with all else that it lacks.
     pub fn missing(&mut self, location: Location, path: &str, key: &str) {
-        let problem = if path.is_empty() {
-            Problem::new(format!("the section [{key}] is missing"), "", format!("add [{key}] and its keys"))
-        } else {
-            let full = join(path, key);
-            Problem::new(format!("the key `{full}` is missing"), "", format!("add `{key}` to [{path}]"))
-        };
-        self.report(location, problem);
+        let same = |lack: &Lack| lack.location == location && lack.path == path;
+        let at = self.lacks.iter().position(same).unwrap_or_else(|| {
+            let diagnostic = self.diagnostics.len();
+            self.lacks.push(Lack { path: path.to_owned(), location, keys: Vec::new(), diagnostic });
+            self.lacks.len() - 1
+        });
+        let lack = &mut self.lacks[at];
+        lack.keys.push(key.to_owned());
+        let (at, told) = (lack.diagnostic, lack.problem().at(location, self.sources));
+        match self.diagnostics.get_mut(at) {
+            Some(diagnostic) => *diagnostic = told,
+            None => self.diagnostics.push(told),
+        }
     }
 }
 

@@ -572,6 +572,9 @@ fn errors_in_files() {
         refused("exanets", "topology.mezzanines=4"),
         check_bytes("own.toml", b"[machine]\nname = \"\xff\"\n", &NO_SETS).unwrap_err().to_string(),
         check_text("own.toml", "", &NO_SETS).unwrap_err().to_string(),
+        check_text("passwd.toml", &"root:x:0:0:root:/root:/bin/sh\n".repeat(40), &NO_SETS)
+            .unwrap_err()
+            .to_string(),
     ]));
     let missing = load("no/such/machine.toml", &NO_SETS).unwrap_err().to_string();
     assert!(missing.starts_with("error: cannot read no/such/machine.toml: "), "{missing}");

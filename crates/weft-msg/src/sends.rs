@@ -110,11 +110,13 @@ impl PendingSend {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sends {
     table: Slab<PendingSend>,
+    /// The number of announced ones: a rank that waits names them, and the table may be long.
+    announced: usize,
 }
 
 impl Default for Sends {
     fn default() -> Sends {
-        Sends { table: Slab::new() }
+        Sends { table: Slab::new(), announced: 0 }
     }
 }
 
@@ -130,13 +132,16 @@ impl Sends {
     /// Keeps anything that waits for an answer, in an entry of its own.
     #[inline]
     pub fn insert(&mut self, send: PendingSend) -> SendEntry {
+        self.announced += usize::from(send.is(SendState::Announced));
         SendEntry::new(self.table.insert(send) as u32)
     }
 
     /// Takes a send out of the table, which must be there.
     #[inline]
     pub fn take(&mut self, entry: SendEntry) -> PendingSend {
-        self.table.remove(entry.index() as usize)
+        let send = self.table.remove(entry.index() as usize);
+        self.announced -= usize::from(send.is(SendState::Announced));
+        send
     }
 
     /// The send in this entry, if there is one.
@@ -152,37 +157,43 @@ impl Sends {
     /// An announced send is cleared, and goes on in `next`: the bytes to be sent.
     #[inline]
     pub fn clear(&mut self, entry: SendEntry, next: SendState) -> Bytes {
-        let send = &mut self.table[entry.index() as usize];
-        if let Purpose::Message { state, .. } = &mut send.purpose {
-            *state = next;
-        }
-        send.bytes
+        self.set_state(entry, next);
+        self.table[entry.index() as usize].bytes
     }
 
     /// The data of a send has gone out, and need not be kept: whose send is complete, if it waits for nothing
     /// else.
     #[inline]
     pub fn gone_out(&mut self, entry: SendEntry) -> Option<Owner> {
-        let send = &mut self.table[entry.index() as usize];
-        if let Purpose::Message { state, receipt: true, .. } = &mut send.purpose
-            && *state != SendState::Receipted
-        {
-            *state = SendState::Unreceipted;
-            return None;
-        }
-        Some(self.take(entry).owner)
-    }
-
-    /// The receipt of a send has come: whose send is complete, if its data has gone out.
-    pub fn receipted(&mut self, entry: SendEntry) -> Option<Owner> {
-        let send = &mut self.table[entry.index() as usize];
-        match &mut send.purpose {
-            Purpose::Message { state, .. } if *state != SendState::Unreceipted => {
-                *state = SendState::Receipted;
+        match self.table[entry.index() as usize].purpose {
+            Purpose::Message { state, receipt: true, .. } if state != SendState::Receipted => {
+                self.set_state(entry, SendState::Unreceipted);
                 None
             }
             _ => Some(self.take(entry).owner),
         }
+    }
+
+    /// The receipt of a send has come: whose send is complete, if its data has gone out.
+    pub fn receipted(&mut self, entry: SendEntry) -> Option<Owner> {
+        match self.table[entry.index() as usize].purpose {
+            Purpose::Message { state, .. } if state != SendState::Unreceipted => {
+                self.set_state(entry, SendState::Receipted);
+                None
+            }
+            _ => Some(self.take(entry).owner),
+        }
+    }
+
+    /// A message goes on in another state; anything else stays as it is.
+    fn set_state(&mut self, entry: SendEntry, next: SendState) {
+        let send = &mut self.table[entry.index() as usize];
+        let was_announced = send.is(SendState::Announced);
+        if let Purpose::Message { state, .. } = &mut send.purpose {
+            *state = next;
+        }
+        self.announced =
+            self.announced - usize::from(was_announced) + usize::from(send.is(SendState::Announced));
     }
 
     /// Whether an operation on `target` in the window of this number has no answer.
@@ -198,7 +209,7 @@ impl Sends {
     /// The announced messages that no receive has answered, with their entries.
     pub fn announced(&self) -> impl Iterator<Item = (SendEntry, &PendingSend)> {
         let announced = self.table.iter().filter(|(_, send)| send.is(SendState::Announced));
-        announced.map(|(index, send)| (SendEntry::new(index as u32), send))
+        announced.take(self.announced).map(|(index, send)| (SendEntry::new(index as u32), send))
     }
 
     /// Whose sends these are, to be changed.
@@ -209,5 +220,46 @@ impl Sends {
     /// The number of sends.
     pub fn len(&self) -> usize {
         self.table.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Steps of sends: kept, cleared, gone out, receipted, by an entry's place among those that there are.
+    fn step() -> impl Strategy<Value = (u8, usize, bool)> {
+        (0..5u8, 0..64usize, any::<bool>())
+    }
+
+    proptest! {
+        /// Catches a count of announced sends that a change of state leaves behind: a rank that waits would
+        /// not name one, and nobody would answer for it.
+        #[test]
+        fn all_announced_sends_are_found(steps in prop::collection::vec(step(), 0..200)) {
+            let mut sends = Sends::default();
+            for (action, which, receipt) in steps {
+                let entries: Vec<SendEntry> =
+                    sends.table.iter().map(|(index, _)| SendEntry::new(index as u32)).collect();
+                let entry = entries.get(which % entries.len().max(1)).copied();
+                match (action, entry) {
+                    (0 | 1, _) | (_, None) => {
+                        let state = if action == 0 { SendState::Announced } else { SendState::Posted };
+                        let content = Content::Matched(Match::of_real_rank(true, 0));
+                        let (to, bytes) = (RankId(1), Bytes::new(8));
+                        let purpose = Purpose::Message { content, state, receipt };
+                        let owner = Owner::Nobody;
+                        sends.insert(PendingSend { owner, to, bytes, purpose, buffer: Address::default() });
+                    }
+                    (2, Some(entry)) => { sends.clear(entry, SendState::Posted); }
+                    (3, Some(entry)) => { sends.gone_out(entry); }
+                    (_, Some(entry)) => { sends.receipted(entry); }
+                }
+                let all = sends.iter().filter(|send| send.is(SendState::Announced)).count();
+                prop_assert_eq!(sends.announced().count(), all);
+                prop_assert_eq!(sends.announced, all);
+            }
+        }
     }
 }

@@ -100,7 +100,7 @@ fn show(one: &OneMachine) -> Result<Status, Failure> {
     if one.format.json {
         output::document(&figures)?
     } else {
-        output::text(&figures_text(&figures))?
+        output::page(&figures_text(&figures))?
     }
     Ok(Status::Done)
 }
@@ -207,7 +207,7 @@ fn check(one: &OneMachine) -> Result<Status, Failure> {
     if one.format.json {
         output::document(&check)?
     } else {
-        output::text(&check_text(&check))?
+        output::page(&check_text(&check))?
     }
     Ok(if check.deadlock_free { Status::Done } else { Status::EndedBadly })
 }

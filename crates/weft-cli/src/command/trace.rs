@@ -70,8 +70,11 @@ impl TraceCommand {
     }
 }
 
+/// Of a trace whose footer is in order: damage of the rows is seen where they are read.
+const WHOLE: &str = "whole; weft trace stats checks its operations too";
+
 fn info_text(info: &TraceInfo) -> String {
-    let whole = if info.interrupted { "ends where recording was interrupted" } else { "whole" };
+    let whole = if info.interrupted { "ends where recording was interrupted" } else { WHOLE };
     let mpi = format!("{} (MPI {})", info.mpi_library, info.mpi_version);
     let time = info.virtual_time.as_ref().map_or("real".to_owned(), |host| format!("virtual, --host {host}"));
     let operations =

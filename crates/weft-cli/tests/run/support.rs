@@ -35,7 +35,7 @@ pub fn job() -> Option<PathBuf> {
     Some(program)
 }
 
-/// The libfabric provider, without which `weft run` starts no program. Several tests at a time: one builds it.
+/// The libfabric provider, without which `weft run` starts no program. One of several tests builds it.
 pub fn provider() {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| make("libfabric"));

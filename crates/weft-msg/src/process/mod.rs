@@ -95,7 +95,7 @@ pub struct Process {
 /// the second.
 const POLLS_BEFORE_WAIT: u8 = 2;
 
-const _: () = assert!(size_of::<Process>() <= 312, "a hundred thousand ranks must fit");
+const _: () = assert!(size_of::<Process>() <= 320, "a hundred thousand ranks must fit");
 
 impl Process {
     /// Rank `rank` of `ranks`, at the start of its program. As in MPI, there are less than 2^31 ranks.
