@@ -263,7 +263,7 @@ impl<'a> NetworkSetup<'a> {
         }
     }
 
-    /// Builds the network with interfaces of the model `N`. Who knows the model spares the compiler all others.
+    /// Builds the network with interfaces of the model `N`. Who knows it spares the compiler all others.
     ///
     /// # Errors
     /// A machine that cannot be simulated, or a state that is not its own.

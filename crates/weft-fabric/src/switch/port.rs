@@ -858,6 +858,7 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 mod tests {
     use super::*;
     use crate::arbiter::RequestGroups;
+    use crate::board::Board;
     use crate::link::{LineRate, LinkKind};
     use crate::multicast::Trees;
     use crate::packet::{Addressing, HeaderBits, Part};
