@@ -359,7 +359,7 @@ impl Algorithm for Acc {
 
     fn reflect(notice: &Notice, _: &Parameters) -> Option<Notice> {
         let is_asked = FlowRate::of(notice).purpose != Purpose::End;
-        is_asked.then(|| Notice { to_source: true, ..*notice })
+        is_asked.then_some(Notice { to_source: true, ..*notice })
     }
 }
 

@@ -93,7 +93,7 @@ impl Flow {
         for _ in 0..steps.min(40 << parameters.gain_shift) {
             self.alpha -= self.alpha >> parameters.gain_shift;
         }
-        self.alpha_stepped = self.alpha_stepped + Span::from_ps(steps * alpha_timer);
+        self.alpha_stepped += Span::from_ps(steps * alpha_timer);
         let timer = parameters.increase_timer.as_ps().max(1);
         let steps = now.saturating_since(self.increased).as_ps() / timer;
         for _ in 0..steps {
@@ -103,7 +103,7 @@ impl Flow {
             self.by_time = self.by_time.saturating_add(1);
             self.increase(parameters);
         }
-        self.increased = self.increased + Span::from_ps(steps * timer);
+        self.increased += Span::from_ps(steps * timer);
     }
 
     /// One increase.

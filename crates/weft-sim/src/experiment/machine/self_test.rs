@@ -281,7 +281,7 @@ fn run(
     plan: Plan,
 ) -> Result<Outcome, SelfTestError> {
     let layout = assembly::layout(machine).map_err(NetworkError::from)?;
-    let interface = NicParameters { interface: parameters.clone(), host: plan };
+    let interface = NicParameters { interface: *parameters, host: plan };
     let setup = NetworkSetup::new(machine, layout, 1);
     let mut network =
         setup.build_over::<Driver, CommunicationIpNic<Driver>>(interface, |_| Driver::default())?;

@@ -323,7 +323,7 @@ impl Flows<'_> {
 
     /// A set of endpoints: `all`, numbers, ranges and names, with commas between them.
     fn endpoints(&self, given: &Spanned<String>, field: &str) -> Result<Vec<EndpointId>, ExperimentError> {
-        let count = self.layout.endpoints() as u32;
+        let count = self.layout.endpoints();
         let mut found = Vec::new();
         for part in given.get_ref().split(',').map(str::trim) {
             let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number < count);
