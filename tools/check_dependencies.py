@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the licences, sources and duplicates of all crates that the workspace builds.
+"""Checks the licences, sources and duplicates of all crates that the workspace builds, and the wheel's lock.
 
 Works offline, from `cargo tree`. cargo-deny does this and more, but building it takes minutes
 of every first `make test`, and its advisory database needs the network.
@@ -101,14 +101,39 @@ def findings(used: list[Crate], policy: dict) -> list[str]:
     return found
 
 
+def stale() -> list[str]:
+    """The crates that the wheel's lock knows otherwise than they are, one line each: pip would refuse it."""
+    lock = tomllib.loads((ROOT / "python/Cargo.lock").read_text())
+    locked = {
+        package["name"]: {name.split()[0] for name in package.get("dependencies", [])}
+        for package in lock["package"]
+        if "source" not in package
+    }
+    found = []
+    for name, dependencies in sorted(locked.items()):
+        folder = ROOT / "crates" / name
+        manifest = tomllib.loads(
+            (folder / "Cargo.toml" if folder.is_dir() else ROOT / "python/Cargo.toml").read_text()
+        )
+        wanted = {*manifest.get("dependencies", {}), *manifest.get("build-dependencies", {})}
+        if wanted != dependencies:
+            found.append(
+                f"{name} has other dependencies: run `cargo metadata --manifest-path python/Cargo.toml`"
+            )
+    return found
+
+
 def main() -> None:
     policy = tomllib.loads((ROOT / "tools/dependencies.toml").read_text())
     used = crates()
     found = findings(used, policy)
     for finding in found:
         print(f"tools/dependencies.toml: {finding}", file=sys.stderr)
-    print(f"{len(used)} crates checked, {len(found)} findings")
-    sys.exit(1 if found else 0)
+    old = stale()
+    for finding in old:
+        print(f"python/Cargo.lock: {finding}", file=sys.stderr)
+    print(f"{len(used)} crates checked, {len(found) + len(old)} findings")
+    sys.exit(1 if found or old else 0)
 
 
 if __name__ == "__main__":
