@@ -10,6 +10,7 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use weft_cli::Interrupt;
@@ -25,6 +26,8 @@ fn call(py: Python<'_>, words: Vec<String>) -> PyResult<(u8, String, String)> {
     let interrupt = Interrupt::default();
     let asked = interrupt.clone();
     let (sender, receiver) = channel();
+    // Code without the interpreter's lock may use only what threads can share.
+    let receiver = Mutex::new(receiver);
     let worker = thread::spawn(move || {
         let words: Vec<String> = std::iter::once("weft".to_owned()).chain(words).collect();
         // Nobody waits for an answer where Python has gone away.
@@ -32,7 +35,11 @@ fn call(py: Python<'_>, words: Vec<String>) -> PyResult<(u8, String, String)> {
     });
     let mut raised = None;
     let called = loop {
-        match py.detach(|| receiver.recv_timeout(SIGNAL_CHECK_INTERVAL)) {
+        let wait = || {
+            let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+            receiver.recv_timeout(SIGNAL_CHECK_INTERVAL)
+        };
+        match py.detach(wait) {
             Ok(called) => break Some(called),
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => {
