@@ -46,6 +46,22 @@ fn the_incast_with_a_victim_converges_under_acc() {
     assert!(acc["queue_max_bytes"].as_u64().unwrap() < none["queue_max_bytes"].as_u64().unwrap());
 }
 
+/// Catches an interface that does not obey: under ACC the incast keeps less in queues than without.
+#[test]
+fn the_interface_of_carvnet_obeys() {
+    let report = run("incast-victim.toml", &["--congestion", "none,acc", "--threads", "3"]);
+    let queued = |way| row(&report, way)["queued_max_bytes"].as_u64().unwrap();
+    assert!(queued("acc") < queued("none"), "{} with, {} without", queued("acc"), queued("none"));
+}
+
+/// Catches a comparison of nothing that ends well: the machine can have none of the ways.
+#[test]
+fn ways_that_are_all_refused_are_an_error() {
+    let file = shipped("incast-victim.toml");
+    let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &file, "--congestion", "pause"];
+    assert!(refused(&words).contains("pause is not modelled"));
+}
+
 /// Catches rows that depend on threads, or on being run alone.
 #[test]
 fn a_scenario_is_the_same_on_any_number_of_threads() {

@@ -99,11 +99,16 @@ fn line(row: &ScenarioRow, group: &GroupRow, is_first: bool) -> [String; 10] {
     ]
 }
 
-/// A line about a row without numbers, or with losses.
+/// Lines about a row without numbers, or with losses.
 fn remark(row: &ScenarioRow) -> String {
-    match (&row.refused, row.packets_dropped) {
-        (Some(why), _) => format!("{}: not on this machine: {why}\n", row.congestion),
-        (None, 0) => String::new(),
-        (None, lost) => format!("{}: {lost} packets found a buffer full\n", row.congestion),
+    let way = &row.congestion;
+    if let Some(why) = &row.refused {
+        return format!("{way}: not on this machine: {why}\n");
     }
+    let losses = [
+        (row.packets_dropped, "packets found a buffer full"),
+        (row.transfers_failed, "transfers were given up by the interface"),
+    ];
+    let lines = losses.iter().filter(|(lost, _)| *lost > 0);
+    lines.map(|(lost, what)| format!("{way}: {lost} {what}\n")).collect()
 }

@@ -99,6 +99,8 @@ pub struct ScenarioRow {
     pub pause_frames: u64,
     /// Packets that found a buffer full.
     pub packets_dropped: u64,
+    /// Transfers that the interface has given up.
+    pub transfers_failed: u64,
     /// Virtual time at the end.
     pub run_time_us: f64,
     /// Links crossed by data packets.
@@ -124,32 +126,38 @@ impl Experiment for ScenarioRequest {
     ) -> Result<ScenarioReport, ExperimentError> {
         let began = Beginning::now();
         let ways = self.ways()?;
+        let machine = machine::checked(&self.machine)?;
+        // The ways change neither endpoints nor links: a mistake of the file is one under all of them.
+        let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+        let scenario = file::read((&self.name, &self.text), &layout, self.seed)?;
+        check_rates(&self.name, &scenario, link_rate(&machine, &layout))?;
         let wrapped = Request::Scenario(self.clone());
         let (mut results, _) = options.open::<()>(&wrapped)?;
         let mut rows = Vec::new();
         let mut totals = Totals::default();
         let mut ended = Conclusion::from(Ending::Finished);
-        let mut described = None;
+        let mut refused = None;
         for (way, run) in ways.iter().zip(0..) {
             let share = f64::from(run) / ways.len() as f64;
             control.progress.advance(share, &format!("congestion {}", way.name));
             let stopwatch = Stopwatch::start();
-            let mut simulated = Simulated { request: self, options, control, run };
-            let (row, conclusion) = match simulated.row(way, results.as_mut(), &mut totals) {
-                Ok(done) => done,
-                // Where one way is asked for, it is that or nothing.
-                Err(error) if ways.len() > 1 && way.is_refused(&error) => {
-                    (ScenarioRow::refused(way, run, &error), Ending::Finished.into())
+            let network = self.network(way, &scenario, options.threads as usize);
+            let build_time_s = stopwatch.seconds();
+            let (row, conclusion) = match network {
+                Ok(network) => {
+                    let simulated = Simulated { request: self, options, control, scenario: &scenario, run };
+                    simulated.row(&way.name, network, (results.as_mut(), &mut totals))?
                 }
-                Err(error) => return Err(error),
+                Err(why) => {
+                    let row = ScenarioRow::refused(way, run, &why);
+                    refused.get_or_insert(why);
+                    (row, Ending::Finished.into())
+                }
             };
-            if described.is_none() && row.refused.is_none() {
-                described = Some(machine::checked(&way.machine)?);
-            }
-            let seconds = stopwatch.seconds();
+            let seconds = stopwatch.seconds() - build_time_s;
             rows.push(Measured {
                 packet_hops_per_second: row.packet_hops as f64 / seconds.max(1e-9),
-                build_time_s: 0.0,
+                build_time_s,
                 peak_memory_bytes: peak_memory().unwrap_or(0),
                 row,
             });
@@ -158,15 +166,17 @@ impl Experiment for ScenarioRequest {
                 break;
             }
         }
+        // Where the machine can have none of the ways there is nothing to compare.
+        if let Some(why) = refused
+            && rows.iter().all(|measured| measured.row.refused.is_some())
+        {
+            return Err(why);
+        }
         let performance = options.performance(&began, totals.packet_hops);
         let Conclusion { ended, detail } = ended;
         if let Some(results) = results {
-            let described = match described {
-                Some(machine) => machine,
-                None => machine::checked(&self.machine)?,
-            };
-            let mut manifest = Manifest::new(wrapped, machine::described(&described), ended, totals);
-            manifest.assumed = machine::assumed(&described);
+            let mut manifest = Manifest::new(wrapped, machine::described(&machine), ended, totals);
+            manifest.assumed = machine::assumed(&machine);
             manifest.detail = detail.clone();
             let value = |measured: &Measured<ScenarioRow>| serde_json::to_value(&measured.row);
             manifest.rows =
@@ -181,17 +191,6 @@ impl Experiment for ScenarioRequest {
 struct Way {
     name: String,
     machine: MachineInput,
-}
-
-impl Way {
-    /// Whether an error says that the machine cannot have it. A mistake in the scenario's file is one under
-    /// all of them.
-    fn is_refused(&self, error: &ExperimentError) -> bool {
-        let text = error.to_string();
-        ["congestion", "flow_control", "pause", "the machine cannot be used"]
-            .iter()
-            .any(|word| text.contains(word))
-    }
 }
 
 impl ScenarioRequest {
@@ -219,6 +218,26 @@ impl ScenarioRequest {
         };
         self.congestion.iter().map(way).collect()
     }
+
+    /// The network under one way.
+    ///
+    /// # Errors
+    /// A machine that cannot have it.
+    fn network(&self, way: &Way, scenario: &Scenario, threads: usize) -> Result<Box<Hosts>, ExperimentError> {
+        let machine = machine::checked(&way.machine)?;
+        let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+        let parameters = ScenarioParameters { flows: scenario.flows.clone(), counted_from: scenario.warm_up };
+        let mut by_source = BTreeMap::<EndpointId, Vec<u32>>::new();
+        for (flow, number) in scenario.flows.iter().zip(0..) {
+            by_source.entry(flow.source).or_default().push(number);
+        }
+        let host = |endpoint| {
+            let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
+            ScenarioHost::new(flows, self.seed)
+        };
+        let setup = NetworkSetup { threads, ..NetworkSetup::new(&machine, layout, self.seed) };
+        setup.build(parameters, host).map_err(ExperimentError::input)
+    }
 }
 
 impl ScenarioRow {
@@ -233,6 +252,7 @@ impl ScenarioRow {
             paused_us: 0.0,
             pause_frames: 0,
             packets_dropped: 0,
+            transfers_failed: 0,
             run_time_us: 0.0,
             packet_hops: 0,
         }
@@ -244,6 +264,7 @@ struct Simulated<'a> {
     request: &'a ScenarioRequest,
     options: &'a ExperimentOptions,
     control: Control<'a>,
+    scenario: &'a Scenario,
     run: u32,
 }
 
@@ -256,31 +277,12 @@ struct HighWater {
 
 impl Simulated<'_> {
     fn row(
-        &mut self,
-        way: &Way,
-        mut results: Option<&mut ResultsWriter>,
-        totals: &mut Totals,
+        &self,
+        congestion: &str,
+        mut network: Box<Hosts>,
+        (mut results, totals): (Option<&mut ResultsWriter>, &mut Totals),
     ) -> Result<(ScenarioRow, Conclusion), ExperimentError> {
-        let request = self.request;
-        let machine = machine::checked(&way.machine)?;
-        let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-        let scenario = file::read((&request.name, &request.text), &layout, request.seed)?;
-        check_rates(&request.name, &scenario, link_rate(&machine, &layout))?;
-        let parameters = ScenarioParameters { flows: scenario.flows.clone(), counted_from: scenario.warm_up };
-        let mut by_source = BTreeMap::<EndpointId, Vec<u32>>::new();
-        for (flow, number) in scenario.flows.iter().zip(0..) {
-            by_source.entry(flow.source).or_default().push(number);
-        }
-        let setup = NetworkSetup {
-            threads: self.options.threads as usize,
-            ..NetworkSetup::new(&machine, layout, request.seed)
-        };
-        let mut network = setup
-            .build(parameters, |endpoint| {
-                let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
-                ScenarioHost::new(flows, request.seed)
-            })
-            .map_err(ExperimentError::input)?;
+        let Simulated { request, scenario, .. } = *self;
         let mut telemetry = request.telemetry.map(|interval| Telemetry::new(self.run, interval));
         let mut high = HighWater::default();
         let mut output = ScenarioOutput::default();
@@ -318,14 +320,15 @@ impl Simulated<'_> {
         add_crossed(totals, &crossed);
         let mut row = ScenarioRow {
             run: self.run,
-            congestion: way.name.clone(),
+            congestion: congestion.to_owned(),
             refused: None,
-            groups: groups(&scenario, &output, end),
+            groups: groups(scenario, &output, end),
             queue_max_bytes: high.one,
             queued_max_bytes: high.all,
             paused_us: 0.0,
             pause_frames: 0,
             packets_dropped: crossed.faults.full,
+            transfers_failed: output.failed,
             run_time_us: (end - Time::ZERO).as_us_f64(),
             packet_hops: crossed.packet_hops,
         };
@@ -359,7 +362,7 @@ impl Simulated<'_> {
     }
 }
 
-/// The slowest rate of payload on a link of an endpoint.
+/// The rate of the fastest link.
 fn link_rate(machine: &weft_machine::Machine, layout: &Layout) -> Option<BitRate> {
     assembly::links(machine, layout)?.iter().map(|link| link.rate).max()
 }
