@@ -54,6 +54,27 @@ fn the_interface_of_carvnet_obeys() {
     assert!(queued("acc") < queued("none"), "{} with, {} without", queued("acc"), queued("none"));
 }
 
+/// Catches an interface that hands over packets of a flow that may not go: a flow to an idle endpoint would
+/// wait behind one to a hot spot.
+#[test]
+fn a_held_flow_does_not_hold_up_another_of_its_endpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.toml");
+    let head = "[scenario]\ntitle = \"two flows of an endpoint\"\ntime = \"600us\"\nwarm_up = \"200us\"\n";
+    let flow = |name: &str, from: &str, to: &str| {
+        let ends = format!("from = \"{from}\"\nto = \"{to}\"\nsize = \"64K\"\n");
+        format!("[[flows]]\nname = \"{name}\"\nrole = \"background\"\n{ends}")
+    };
+    let flows = flow("hot", "0,4,5,8", "15") + &flow("free", "0", "1");
+    fs::write(&path, head.to_owned() + &flows).unwrap();
+    let sets = ["--set", "nic.model=overheads", "--congestion", "acc"];
+    let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", path.to_str().unwrap(), "--json"];
+    let report = json(&[&words[..], &sets].concat());
+    let rate = |group| number(row(&report, "acc"), group, "throughput_gbps");
+    // A quarter of a link for each of the hot ones; the free one has the rest of its own.
+    assert!(rate(0) / 4.0 < 25.0 && rate(1) > 50.0, "hot {}, free {}", rate(0), rate(1));
+}
+
 /// Catches a comparison of nothing that ends well: the machine can have none of the ways.
 #[test]
 fn ways_that_are_all_refused_are_an_error() {
