@@ -21,6 +21,7 @@ use crate::endpoint::Endpoint;
 use crate::event::{Entity, EventKind, Wire};
 use crate::fault::{Fate, FaultCounts};
 use crate::hop::{Crossed, HopRecord, Instants};
+use crate::injection::InjectionChannels;
 use crate::interface::{
     Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
 };
@@ -553,26 +554,39 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 Injection::Nothing => break,
             }
         }
-        let taken = channels.take(constants);
+        self.send_staged(endpoint, port, (channels, Later::of_interface(ask_at)), context);
+    }
+
+    /// Sends one of the packets that wait in the places of an endpoint. The line is free.
+    #[inline]
+    fn send_staged(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        port: u16,
+        (mut channels, later): (Box<InjectionChannels>, Later),
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
+        let taken = channels.take(&self.constants);
         let waits = channels.staged() > 0;
         let stalled = std::mem::replace(&mut channels.stalls, taken.is_none() && waits);
         match (stalled, channels.stalls) {
-            (false, true) => endpoint.stall.begin(now),
-            (true, false) => endpoint.stall.end(now),
+            (false, true) => endpoint.stall.begin(context.now()),
+            (true, false) => endpoint.stall.end(context.now()),
             _ => {}
         }
         endpoint.channels = Some(channels);
+        let Later { ask_at, own, at_once } = later;
         let next = match taken {
             Some((staged, vc)) => {
                 let channel = Channel { port, vc };
                 let free = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
-                match waits {
+                match waits || at_once {
                     true => free,
-                    false => free.max(endpoint.interface.next_injection(free, &self.interface)),
+                    false => free.max(own.min(endpoint.interface.next_injection(free, &self.interface))),
                 }
             }
-            None if waits => endpoint.next_credit().min(ask_at),
-            None => ask_at,
+            None if waits => endpoint.next_credit().min(ask_at).min(own),
+            None => ask_at.min(own),
         };
         context.schedule_injection(&mut endpoint.next_injection, next);
     }
@@ -661,30 +675,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             endpoint.supplied += 1;
             channels.stage(notice, now, constants);
         }
-        let taken = channels.take(constants);
-        let waits = channels.staged() > 0;
-        let stalled = std::mem::replace(&mut channels.stalls, taken.is_none() && waits);
-        match (stalled, channels.stalls) {
-            (false, true) => endpoint.stall.begin(now),
-            (true, false) => endpoint.stall.end(now),
-            _ => {}
-        }
-        let has_notices = regulator.has_notices();
-        let own = regulator.next(&regulation);
-        (endpoint.channels, endpoint.regulator) = (Some(channels), Some(regulator));
-        let next = match taken {
-            Some((staged, vc)) => {
-                let channel = Channel { port, vc };
-                let free = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
-                match waits || has_notices {
-                    true => free,
-                    false => free.max(own.min(endpoint.interface.next_injection(free, &self.interface))),
-                }
-            }
-            None if waits => endpoint.next_credit().min(ask_at).min(own),
-            None => ask_at.min(own),
-        };
-        context.schedule_injection(&mut endpoint.next_injection, next);
+        let later = Later { ask_at, own: regulator.next(&regulation), at_once: regulator.has_notices() };
+        endpoint.regulator = Some(regulator);
+        self.send_staged(endpoint, port, (channels, later), context);
     }
 
     /// Sends a packet, which the interface handed over at `came`, to a channel of a port of the switch.
@@ -756,6 +749,23 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             _ => depart(packet, &copy, context),
         }
         copy.free
+    }
+}
+
+/// Whatever an endpoint has to send besides the packets in its places.
+struct Later {
+    /// When the interface is to be asked again.
+    ask_at: Time,
+    /// When congestion control has something to do or to let go.
+    own: Time,
+    /// Whether something is ready now.
+    at_once: bool,
+}
+
+impl Later {
+    /// Nothing but what the interface has.
+    fn of_interface(ask_at: Time) -> Later {
+        Later { ask_at, own: Time::NEVER, at_once: false }
     }
 }
 

@@ -18,6 +18,7 @@ mod gauge;
 mod input_queued;
 mod output_queued;
 mod port;
+mod queues;
 mod replication;
 mod starvation;
 mod virtual_output_queued;

@@ -18,10 +18,11 @@
 use super::buffer::Buffered;
 use super::combined::{CrossbarPort, Passage};
 use super::gauge::Gauges;
+use super::queues::{Occupancy, Queues};
 use super::replication;
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
-use crate::channel::{Channel, Channels};
+use crate::channel::Channel;
 use crate::congestion::{Point, crossing};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
@@ -30,12 +31,12 @@ use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
-use crate::parameters::{CreditUnit, FasterLink, Forwarding};
+use crate::parameters::{FasterLink, Forwarding};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_congestion::Crossing as LinkCrossing;
 use weft_engine::{Stream, prefetch};
-use weft_topo::{Address, AtSwitch, LinkClass, LocalView, NextHop, Routing};
+use weft_topo::{Address, AtSwitch, LinkClass, NextHop, Routing};
 use weft_units::{Bytes, PortId, Span, SwitchId, Time, VcId};
 
 /// The other end of a port's link.
@@ -192,89 +193,6 @@ pub(crate) struct Crossing {
     pub(crate) output: usize,
     /// Channel whose buffer the packet leaves; `None`: it has left it before.
     pub(crate) input: Option<Channel>,
-}
-
-/// All that says what is before the outputs of a switch.
-struct Occupancy<'a> {
-    ports: &'a [Port],
-    credits: &'a [Credits],
-    returning: &'a ReturningCredits,
-    /// Room of an empty buffer.
-    room: u32,
-    channels: Channels,
-    unit: CreditUnit,
-}
-
-impl<'a> Occupancy<'a> {
-    #[inline(always)]
-    fn new(
-        (ports, credits, returning): (&'a [Port], &'a [Credits], &'a ReturningCredits),
-        constants: &Constants,
-    ) -> Occupancy<'a> {
-        let Constants { buffer: room, channels, .. } = *constants;
-        Occupancy { ports, credits, returning, room, channels, unit: constants.switch.credit }
-    }
-
-    /// Bytes that wait for or occupy the buffer behind an output, at `now`.
-    #[inline]
-    fn queued(&self, output: usize, now: Time) -> u64 {
-        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
-        self.beyond(output, returned.map(|(_, credit)| credit.amount).sum())
-    }
-
-    /// The same, where `freed` of the credits have returned and are not counted yet.
-    #[inline]
-    fn beyond(&self, output: usize, freed: u32) -> u64 {
-        let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
-        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
-    }
-}
-
-/// The view that a routing has of its switch, and of what others have published.
-struct Queues<'a> {
-    now: Time,
-    constants: &'a Constants,
-    ports: &'a [Port],
-    credits: &'a mut [Credits],
-    returning: &'a mut ReturningCredits,
-    /// Whether all credits that have returned by now are counted.
-    has_counted: bool,
-    dice: &'a mut Stream,
-    turns: &'a mut u32,
-}
-
-impl LocalView for Queues<'_> {
-    #[inline]
-    fn queued(&self, port: PortId) -> u64 {
-        let own = Occupancy::new((self.ports, self.credits, self.returning), self.constants);
-        match self.has_counted {
-            true => own.beyond(port.index(), 0),
-            false => own.queued(port.index(), self.now),
-        }
-    }
-
-    #[inline]
-    fn take_stock(&mut self) {
-        self.returning.count(self.now, self.credits, self.constants.channels);
-        self.has_counted = true;
-    }
-
-    #[inline]
-    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
-        self.constants.board.queued(switch, port, self.now)
-    }
-
-    #[inline]
-    fn turn(&mut self) -> u32 {
-        *self.turns = self.turns.wrapping_add(1);
-        *self.turns
-    }
-
-    #[inline]
-    fn random(&mut self) -> u64 {
-        self.dice.next_u64()
-    }
 }
 
 impl Ports {
@@ -859,10 +777,11 @@ mod tests {
     use super::*;
     use crate::arbiter::RequestGroups;
     use crate::board::Board;
+    use crate::channel::Channels;
     use crate::link::{LineRate, LinkKind};
     use crate::multicast::Trees;
     use crate::packet::{Addressing, HeaderBits, Part};
-    use crate::parameters::{ArbiterKind, PacketFormat, SwitchKind, SwitchParameters};
+    use crate::parameters::{ArbiterKind, CreditUnit, PacketFormat, SwitchKind, SwitchParameters};
     use crate::switch::CrossbarPace;
     use weft_topo::{Attachment, ChannelPlan, LaneChoice};
     use weft_units::{Clock, EndpointId};

@@ -1,0 +1,98 @@
+//! Queues of a switch as its routing sees them: bytes that wait for an output, and those in the buffer behind.
+//!
+//! ```text
+//!   inputs: waiting ──► output ──line──► buffer behind: taken, as far as credits have not returned
+//!           └──────────────── queued ──────────────┘
+//! ```
+
+use super::port::Port;
+use crate::channel::Channels;
+use crate::constants::Constants;
+use crate::credit::{Credits, ReturningCredits};
+use crate::parameters::CreditUnit;
+use weft_engine::Stream;
+use weft_topo::LocalView;
+use weft_units::{PortId, SwitchId, Time};
+
+/// All that says what is before the outputs of a switch.
+pub(super) struct Occupancy<'a> {
+    ports: &'a [Port],
+    credits: &'a [Credits],
+    returning: &'a ReturningCredits,
+    /// Room of an empty buffer.
+    room: u32,
+    channels: Channels,
+    unit: CreditUnit,
+}
+
+impl<'a> Occupancy<'a> {
+    #[inline(always)]
+    pub(super) fn new(
+        (ports, credits, returning): (&'a [Port], &'a [Credits], &'a ReturningCredits),
+        constants: &Constants,
+    ) -> Occupancy<'a> {
+        let Constants { buffer: room, channels, .. } = *constants;
+        Occupancy { ports, credits, returning, room, channels, unit: constants.switch.credit }
+    }
+
+    /// Bytes that wait for or occupy the buffer behind an output, at `now`.
+    #[inline]
+    pub(super) fn queued(&self, output: usize, now: Time) -> u64 {
+        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
+        self.beyond(output, returned.map(|(_, credit)| credit.amount).sum())
+    }
+
+    /// The same, where `freed` of the credits have returned and are not counted yet.
+    #[inline]
+    fn beyond(&self, output: usize, freed: u32) -> u64 {
+        let credits = &self.credits[self.channels.of_port(output)];
+        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
+        self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
+    }
+}
+
+/// The view that a routing has of its switch, and of what others have published.
+pub(super) struct Queues<'a> {
+    pub(super) now: Time,
+    pub(super) constants: &'a Constants,
+    pub(super) ports: &'a [Port],
+    pub(super) credits: &'a mut [Credits],
+    pub(super) returning: &'a mut ReturningCredits,
+    /// Whether all credits that have returned by now are counted.
+    pub(super) has_counted: bool,
+    pub(super) dice: &'a mut Stream,
+    pub(super) turns: &'a mut u32,
+}
+
+impl LocalView for Queues<'_> {
+    #[inline]
+    fn queued(&self, port: PortId) -> u64 {
+        let own = Occupancy::new((self.ports, self.credits, self.returning), self.constants);
+        match self.has_counted {
+            true => own.beyond(port.index(), 0),
+            false => own.queued(port.index(), self.now),
+        }
+    }
+
+    #[inline]
+    fn take_stock(&mut self) {
+        self.returning.count(self.now, self.credits, self.constants.channels);
+        self.has_counted = true;
+    }
+
+    #[inline]
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        self.constants.board.queued(switch, port, self.now)
+    }
+
+    #[inline]
+    fn turn(&mut self) -> u32 {
+        *self.turns = self.turns.wrapping_add(1);
+        *self.turns
+    }
+
+    #[inline]
+    fn random(&mut self) -> u64 {
+        self.dice.next_u64()
+    }
+}
