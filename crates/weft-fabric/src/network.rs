@@ -754,9 +754,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 
 /// Whatever an endpoint has to send besides the packets in its places.
 struct Later {
-    /// When the interface is to be asked again.
+    /// Time at which the interface is to be asked again.
     ask_at: Time,
-    /// When congestion control has something to do or to let go.
+    /// Time at which congestion control has something to do or to let go.
     own: Time,
     /// Whether something is ready now.
     at_once: bool,

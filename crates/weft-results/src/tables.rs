@@ -10,6 +10,12 @@ use std::fmt;
 use std::str::FromStr;
 use weft_units::{BitRate, Bytes, EndpointId, PortId, RankId, Span, SwitchId, Time};
 
+/// Levels of the tables [`RateRow`] and [`QueueRow`]: the coarsest has intervals 10,000 times as long as the
+/// finest.
+pub const TELEMETRY_LEVELS: u32 = 5;
+/// Intervals of a level that make one of the next.
+pub const INTERVALS_PER_COARSER: u32 = 10;
+
 row! {
     /// One message that was delivered, in the order of delivery.
     MessageRow in "messages" version 1

@@ -17,13 +17,12 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_fabric::{LinkEnd, QueueSide};
 use weft_nic::Host;
-use weft_results::{QueueRow, RateRow, ResultsError, ResultsWriter, Table};
+use weft_results::{
+    INTERVALS_PER_COARSER, QueueRow, RateRow, ResultsError, ResultsWriter, TELEMETRY_LEVELS, Table,
+};
 use weft_units::{Bytes, PortId, Span, SwitchId, Time};
 
-/// Looks of a level that make one of the next.
-const LOOKS_PER_COARSER: u32 = 10;
-/// Levels: the coarsest has intervals 10,000 times as long as the finest.
-const LEVELS: usize = 5;
+const LEVELS: usize = TELEMETRY_LEVELS as usize;
 
 /// Counters of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -199,9 +198,9 @@ impl Telemetry {
         results: &mut ResultsWriter,
     ) -> Result<(), ResultsError> {
         self.add(network);
-        self.levels[0].intervals = LOOKS_PER_COARSER;
+        self.levels[0].intervals = INTERVALS_PER_COARSER;
         for level in 0..LEVELS {
-            if self.levels[level].intervals < LOOKS_PER_COARSER {
+            if self.levels[level].intervals < INTERVALS_PER_COARSER {
                 break;
             }
             self.close(network, level, end, results)?;

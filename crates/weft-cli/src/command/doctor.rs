@@ -89,7 +89,7 @@ fn libraries() -> Vec<Finding> {
         // The message has the places that were searched, and the command that builds it.
         Err(error) => findings.push(missing("run", "libraries of ranks", error.to_string())),
     }
-    let mend = "make provider (installs MPICH into build/venv), then PATH=build/venv/bin:$PATH";
+    let mend = "make recorder (installs MPICH into build/venv), then PATH=build/venv/bin:$PATH";
     findings.push(program("run", "mpicc", mend));
     findings
 }

@@ -1,4 +1,5 @@
-//! Queues of a switch as its routing sees them: bytes that wait for an output, and those in the buffer behind.
+//! Queues of a switch as its routing sees them: bytes that wait for an output, and those in the buffer
+//! behind its link.
 //!
 //! ```text
 //!   inputs: waiting ──► output ──line──► buffer behind: taken, as far as credits have not returned

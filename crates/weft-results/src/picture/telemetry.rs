@@ -5,7 +5,7 @@
 
 use super::{Axis, Cells, Content, MAX_SERIES, Panel, Series, ShownRun};
 use crate::error::ResultsError;
-use crate::tables::{QueueRow, RateRow};
+use crate::tables::{INTERVALS_PER_COARSER, QueueRow, RateRow, TELEMETRY_LEVELS};
 use std::collections::BTreeMap;
 
 /// Ports that are told apart in a stack; the grey of the next colour is that of all others.
@@ -16,9 +16,6 @@ const MAX_INTERVALS: u64 = 400;
 const MAX_QUEUES: usize = 48;
 const PS_PER_US: f64 = 1e6;
 const BYTES_PER_KIB: f64 = 1024.0;
-
-/// The levels of telemetry: intervals of each are ten times as long as those below.
-const LEVELS: u32 = 5;
 
 /// The time axis of one run.
 struct Intervals {
@@ -32,9 +29,11 @@ impl Intervals {
     fn of(shown: &ShownRun<'_>, end: u64) -> Result<Intervals, ResultsError> {
         let asked = shown.result.manifest.request["telemetry_ps"].as_u64().filter(|ps| *ps > 0);
         let finest = asked.unwrap_or(end.max(1));
-        let level = (0..LEVELS - 1).find(|level| end.div_ceil(finest * 10u64.pow(*level)) <= MAX_INTERVALS);
-        let level = level.unwrap_or(LEVELS - 1);
-        let interval = finest * 10u64.pow(level);
+        let coarsest = TELEMETRY_LEVELS - 1;
+        let length = |level: u32| finest.saturating_mul(u64::from(INTERVALS_PER_COARSER).pow(level));
+        let level = (0..coarsest).find(|level| end.div_ceil(length(*level)) <= MAX_INTERVALS);
+        let level = level.unwrap_or(coarsest);
+        let interval = length(level);
         if end == 0 {
             let why = format!("telemetry of run {} saw nothing; see --run", shown.run);
             return Err(ResultsError::NothingToDraw { directory: shown.result.directory.clone(), why });
@@ -131,7 +130,8 @@ pub(super) fn stacked(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     })
 }
 
-/// The most that each of the fullest ports held, over time; by switch and port.
+/// The most that each of the fullest ports held, over time; by switch and port. Of a port with several
+/// virtual channels it is the sum of what each held at most.
 pub(super) fn heat_map(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let Fill { intervals, mut queues, .. } = fill(shown, MAX_QUEUES, |row| row.most_held_bytes.get())?;
     queues.sort_by_key(|(queue, _)| *queue);
