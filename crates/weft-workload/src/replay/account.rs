@@ -6,6 +6,7 @@ use super::reorder::Counters;
 use super::report::{Activity, RankReport, TimelineEvent};
 use super::transport::RankContext;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 use std::ops::Range;
 use weft_nic::HostContext;
 use weft_trace::Kind;
@@ -33,7 +34,7 @@ pub(super) struct RankAccount {
     /// Numbers for the messages to be matched, by destination.
     pub(super) numbers: Counters,
     /// Messages in parts so far.
-    pub(super) striped: u32,
+    pub(super) striped: NonZeroU32,
     /// The rails of the next message without data and of the next one with data, where messages take them in
     /// turn.
     pub(super) next_rail: [u32; 2],
@@ -65,7 +66,7 @@ impl RankAccount {
             sent: Bytes::ZERO,
             received: Bytes::ZERO,
             numbers: Counters::default(),
-            striped: 0,
+            striped: NonZeroU32::MIN,
             next_rail: [0; 2],
             announced: Vec::new(),
             operation: "",

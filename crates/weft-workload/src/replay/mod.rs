@@ -45,10 +45,11 @@ use rank::{InterfaceEvent, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use transport::RankContext;
 use weft_engine::Payload;
 use weft_fabric::MulticastGroup;
-use weft_msg::{Blocked, Envelope, MulticastLimit, Protocol};
+use weft_msg::{Blocked, Envelope, EnvelopeKind, MulticastLimit, Protocol};
 use weft_nic::data::DataError;
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
@@ -237,25 +238,27 @@ impl Payload for ReplayTimer {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ReplayHeader {
     envelope: Envelope,
-    /// The rank that posted it, counted over all programs.
-    source: u32,
     /// The rank that it is for, among those of its endpoint.
     seat: u32,
     /// Counts the messages from rank to rank that are to be matched; 0 for others.
     number: u32,
-    /// The endpoint of the rank that it is for; `None`: the one at which it arrives.
-    home: Option<EndpointId>,
-    /// Of a message in parts: the count of such of its source.
-    stripe: u32,
-    /// The parts of the message.
-    parts: u16,
+    /// The endpoint of the rank that it is for. Of no meaning in a multicast message.
+    home: EndpointId,
+    /// Of a message in parts, one by each rail: the count of such of its source, from 1 on.
+    stripe: Option<NonZeroU32>,
 }
 
 impl ReplayHeader {
-    /// The header of a message of rank `source`, counted over all programs, for the rank at this endpoint and
-    /// seat.
-    fn new(envelope: Envelope, source: RankId, (home, seat): (Option<EndpointId>, u32)) -> ReplayHeader {
-        ReplayHeader { envelope, source: source.0, seat, number: 0, home, stripe: 0, parts: 1 }
+    /// The header of a message for the rank at this endpoint and seat.
+    fn new(envelope: Envelope, (home, seat): (EndpointId, u32)) -> ReplayHeader {
+        ReplayHeader { envelope, seat, number: 0, home, stripe: None }
+    }
+
+    /// The endpoint of the rank that it is for, where it is not `here`.
+    fn home_elsewhere(&self, here: EndpointId) -> Option<EndpointId> {
+        // A multicast message is for the rank at each endpoint at which it arrives.
+        let is_elsewhere = self.home != here && self.envelope.kind() != EnvelopeKind::Multicast;
+        is_elsewhere.then_some(self.home)
     }
 }
 
@@ -315,7 +318,10 @@ impl ReplayHost {
         let header = message.header.as_ref().expect("ranks send every message with a header");
         let cause = MessageId { source: message.from, number: message.number };
         let (rank, mut context) = self.rank(header.seat, parameters, context);
-        if header.parts > 1 && !rank.stripes.arrive(header.source, header.stripe, header.parts.into()) {
+        let source = rank.number_of(header.envelope.source).0;
+        if let Some(stripe) = header.stripe
+            && !rank.stripes.arrive(source, stripe.get(), parameters.rails)
+        {
             if message.in_mailbox {
                 context.take_from_mailbox(message.noticed);
             }
@@ -328,14 +334,14 @@ impl ReplayHost {
             if message.in_mailbox {
                 context.take_from_mailbox(message.noticed);
             }
-            return rank.answer_by_interface(answer, (header.source, cause), &mut context);
+            return rank.answer_by_interface(answer, (source, cause), &mut context);
         }
         let mut in_mailbox = message.in_mailbox;
         if !header.envelope.is_ordered() {
             let event = InterfaceEvent::Message { envelope: header.envelope, cause, in_mailbox };
             return rank.handle(event, &mut context);
         }
-        let mut turn = rank.order.arrive(header.source, header.number, header.envelope);
+        let mut turn = rank.order.arrive(source, header.number, header.envelope);
         if turn.is_none() && in_mailbox {
             // A message that comes early must not keep out those before it: the library takes it out at once.
             context.take_from_mailbox(message.noticed);
@@ -343,7 +349,7 @@ impl ReplayHost {
         while let Some(envelope) = turn {
             rank.handle(InterfaceEvent::Message { envelope, cause, in_mailbox }, &mut context);
             in_mailbox = false;
-            turn = rank.order.next(header.source);
+            turn = rank.order.next(source);
         }
     }
 
@@ -410,10 +416,12 @@ impl Host for ReplayHost {
         _: &ReplayParameters,
         context: &mut impl HostContext<Self>,
     ) -> Address {
-        let ReplayHeader { seat, home, envelope, .. } = message.header;
-        // The memory of a guest is known at its own endpoint only.
-        let is_own = home.is_none_or(|home| home == context.endpoint());
-        if is_own { self.ranks[*seat as usize].destination(envelope) } else { Address::default() }
+        let ReplayHeader { seat, envelope, .. } = message.header;
+        match message.header.home_elsewhere(context.endpoint()) {
+            None => self.ranks[*seat as usize].destination(envelope),
+            // The memory of a guest is known at its own endpoint only.
+            Some(_) => Address::default(),
+        }
     }
 
     #[inline]
@@ -464,8 +472,11 @@ impl Host for ReplayHost {
         context: &mut impl HostContext<Self>,
     ) {
         let here = context.endpoint();
-        let at_home = header.filter(|it| it.home.is_none_or(|home| home == here));
-        let ranks = at_home.map(|it| (RankId(it.source), self.ranks[it.seat as usize].number()));
+        let at_home = header.filter(|header| header.home_elsewhere(here).is_none());
+        let ranks = at_home.map(|header| {
+            let rank = &self.ranks[header.seat as usize];
+            (rank.number_of(header.envelope.source), rank.number())
+        });
         context.output().damages.push(Damage { ranks, error: *error });
     }
 

@@ -7,7 +7,7 @@
 //! ```
 //! A rank's messaging is at one endpoint. The other endpoints of its host have it as a guest: they send what
 //! it hands them, and hand on what comes for it. Endpoints of a host hang off one switch, so that this is an
-//! event of the same instant. See [`weft_msg::Rails`] for who decides.
+//! event that takes no time. See [`weft_msg::Rails`] for who decides.
 
 use super::transport::RankContext;
 use super::{ReplayHeader, ReplayHost, ReplayParameters};
@@ -29,6 +29,11 @@ impl HostRails {
     pub(super) fn endpoint(self, home: EndpointId, rail: u32) -> EndpointId {
         let first = home.0 - home.0 % self.count;
         EndpointId(first + (home.0 - first + rail) % self.count)
+    }
+
+    /// The rail that an endpoint of its host is to a rank at `home`: the opposite of [`HostRails::endpoint`].
+    fn rail(self, home: EndpointId, endpoint: EndpointId) -> u32 {
+        (endpoint.0 % self.count + self.count - home.0 % self.count) % self.count
     }
 
     /// The virtual interface that a rank has at each endpoint of its host: the one of seat `seat` at `home`.
@@ -73,15 +78,11 @@ pub struct GuestMessage {
     key: Option<u32>,
     /// Counts what that endpoint has handed over.
     order: u32,
-    /// The time at which it is handed over: a rank may be ahead of the virtual time.
-    at: Time,
-    to: EndpointId,
     bytes: Bytes,
     born: Time,
     header: ReplayHeader,
     is_write: bool,
     interface: u16,
-    to_interface: u16,
     buffer: Address,
 }
 
@@ -146,23 +147,20 @@ impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
         let home = self.host.endpoint();
         let order = *self.handed_over;
         *self.handed_over = order.wrapping_add(1);
-        let Message { to, bytes, born, header, token: key, primitive, interface, to_interface, .. } = message;
+        let Message { bytes, born, header, token: key, primitive, interface, buffer, .. } = message;
         let event = RailEvent::Send(GuestMessage {
             home,
             key,
             order,
-            at,
-            to: self.parameters.rails().endpoint(to, rail),
             bytes,
             born,
             header: header.expect("ranks send every message with a header"),
             is_write: matches!(primitive, Primitive::Write | Primitive::WriteBack),
             interface,
-            to_interface,
-            buffer: message.buffer,
+            buffer,
         });
-        let (now, endpoint) = (self.host.now(), self.parameters.rails().endpoint(home, rail));
-        self.host.set_timer_of(endpoint, now, event.into());
+        let endpoint = self.parameters.rails().endpoint(home, rail);
+        self.host.set_timer_of(endpoint, at, event.into());
         None
     }
 }
@@ -176,7 +174,7 @@ impl ReplayHost {
         context: &mut impl HostContext<ReplayHost>,
     ) {
         match event {
-            RailEvent::Send(message) => self.send_for_guest(&message, context),
+            RailEvent::Send(message) => self.send_for_guest(&message, parameters.rails(), context),
             RailEvent::Sent(key) => self.part_sent(key, parameters, context),
             RailEvent::Delivered(message) => self.arrived(&message, parameters, context),
             RailEvent::Failed(GuestFailure { number, to, interface, reason, .. }) => {
@@ -186,27 +184,33 @@ impl ReplayHost {
         }
     }
 
-    fn send_for_guest(&mut self, message: &GuestMessage, context: &mut impl HostContext<ReplayHost>) {
-        let GuestMessage { home, key, at, to, bytes, born, header, is_write, .. } = *message;
-        let GuestMessage { interface, to_interface, buffer, .. } = *message;
+    fn send_for_guest(
+        &mut self,
+        message: &GuestMessage,
+        rails: HostRails,
+        context: &mut impl HostContext<ReplayHost>,
+    ) {
+        let GuestMessage { home, key, bytes, born, header, is_write, interface, buffer, .. } = *message;
+        let rail = rails.rail(home, context.endpoint());
         // Also a send that nobody waits for is kept: its failure is its rank's.
         let token = self.pending_sends.insert(PendingSend::Guest { home, key }) as u32;
         let primitive = if is_write { Primitive::Write } else { Primitive::Automatic };
         let message = Message {
-            to,
+            to: rails.endpoint(header.home, rail),
             bytes,
             born,
             header: Some(header),
             token: Some(token),
             primitive,
             interface,
-            to_interface,
+            to_interface: rails.interface(header.home, header.seat),
             buffer,
             // Interfaces that tell buffers apart are no rails.
             buffers: Default::default(),
             watch: false,
         };
-        context.send(message, at);
+        let now = context.now();
+        context.send(message, now);
     }
 
     /// A message for a rank at another endpoint of the host has come: whether it has been handed on.
@@ -214,8 +218,8 @@ impl ReplayHost {
         message: &Delivered<ReplayHeader>,
         context: &mut impl HostContext<ReplayHost>,
     ) -> bool {
-        let home = message.header.as_ref().and_then(|header| header.home);
-        let Some(home) = home.filter(|home| *home != context.endpoint()) else { return false };
+        let header = message.header.as_ref();
+        let Some(home) = header.and_then(|it| it.home_elsewhere(context.endpoint())) else { return false };
         if message.in_mailbox {
             context.taken(message.interface, message.noticed);
         }
@@ -244,6 +248,9 @@ impl ReplayHost {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_engine::Event;
+    use weft_fabric::{Interface, Wire};
+    use weft_nic::OverheadsNic;
 
     /// Catches two ranks of a host with one virtual interface, and rails that leave the host.
     #[test]
@@ -255,6 +262,19 @@ mod tests {
         assert_eq!(interfaces, (0..12).collect::<Vec<u16>>());
         let of = |home| (0..4).map(|rail| rails.endpoint(EndpointId(home), rail).0).collect::<Vec<u32>>();
         assert_eq!((of(4), of(6)), (vec![4, 5, 6, 7], vec![6, 7, 4, 5]));
+        let back = |home| of(home).iter().map(|it| rails.rail(EndpointId(home), EndpointId(*it))).collect();
+        let all: [Vec<u32>; 2] = [back(4), back(6)];
+        assert_eq!(all, [vec![0, 1, 2, 3], vec![0, 1, 2, 3]]);
+    }
+
+    /// Catches events that no longer fit in two cache lines: the engine moves larger ones by a call of memcpy, which
+    /// took 4.7 % of an allreduce.
+    #[test]
+    fn an_event_fits_in_two_cache_lines() {
+        type Nic = OverheadsNic<ReplayHost>;
+        type OnWire = Wire<<Nic as Interface>::Timer, <Nic as Interface>::Announcement>;
+        let bytes = size_of::<Event<OnWire>>();
+        assert!(bytes <= 128, "{bytes} bytes; ReplayHeader takes {}", size_of::<ReplayHeader>());
     }
 
     /// Catches a message that is whole too early, and one of another source that counts.

@@ -117,6 +117,11 @@ impl ReplayRank {
         self.account.number
     }
 
+    /// The number over all programs of another rank of its program.
+    pub fn number_of(&self, rank: RankId) -> RankId {
+        RankId(self.account.number.0 - self.account.rank.0 + rank.0)
+    }
+
     /// The place in its memory that the data of a message goes to.
     pub fn destination(&self, envelope: &Envelope) -> Address {
         self.process.destination(envelope)
@@ -137,7 +142,7 @@ impl ReplayRank {
             source: message.from,
             destination: context.host.endpoint(),
             number: message.number,
-            source_rank: RankId(header.source),
+            source_rank: self.number_of(header.envelope.source),
             destination_rank: self.account.number,
             tag: self.process.tag_of(&header.envelope),
             bytes,

@@ -6,6 +6,7 @@ use super::rails::PendingSend;
 use super::record::{CallRecord, Cause, MessageId, PostedMessage};
 use super::{ReplayHeader, ReplayHost, ReplayParameters};
 use slab::Slab;
+use std::num::NonZeroU32;
 use weft_msg::{
     AcceleratorLimit, Allreduce, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit, Posting,
     RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
@@ -117,9 +118,8 @@ impl<'p, 's, C: HostContext<ReplayHost>> CallTransport<'p, 's, C> {
     /// Posts a message in parts, one by each rail.
     fn post_parts(&mut self, message: Message<ReplayHeader>, header: ReplayHeader) {
         let ReplayParameters { protocol, rails, .. } = self.context.parameters;
-        let stripe = self.account.striped;
-        self.account.striped = stripe.wrapping_add(1);
-        let header = ReplayHeader { stripe, parts: *rails as u16, ..header };
+        self.account.striped = self.account.striped.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        let header = ReplayHeader { stripe: Some(self.account.striped), ..header };
         if let Some(key) = message.token
             && let PendingSend::Own { parts, .. } = &mut self.context.pending_sends[key as usize]
         {
@@ -169,7 +169,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         let number = parameters.number(self.account.program, to);
         let seat = parameters.seating.seat(number);
         let (endpoint, seat) = seat.expect("programs send to ranks of their own");
-        let mut header = ReplayHeader::new(envelope, self.account.number, (Some(endpoint), seat));
+        let mut header = ReplayHeader::new(envelope, (endpoint, seat));
         if envelope.is_ordered() {
             let next = self.account.numbers.of(number.0);
             header.number = *next;
@@ -242,7 +242,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             unreachable!("messaging asks for what is within the limits only")
         };
         // Each rank of a group is alone at its endpoint, in the first seat.
-        let header = ReplayHeader::new(envelope, self.account.number, (None, 0));
+        let header = ReplayHeader::new(envelope, (group.address(), 0));
         self.account.messages_sent += 1;
         self.account.sent += envelope.bytes;
         let token = token.is_awaited().then(|| self.keep(token));
