@@ -14,13 +14,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use weft_assembly as assembly;
 use weft_client::device::{Post, PostKind, RawEnvelope, State};
 use weft_client::interface::WantedDomain;
 use weft_host::LiveEnd;
 use weft_machine as machine;
 use weft_machine::Machine;
 use weft_msg::{Protocol, Wildcards};
-use weft_sim::assembly;
 use weft_units::{EndpointId, Span, Time};
 
 /// Virtual time after which a job is cut off.

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
+use weft_assembly as assembly;
 use weft_client::device::{NoticeKind, OpenSend, Post, PostKind, RawEnvelope, State};
 use weft_client::interface::WantedDomain;
 use weft_host::LiveEnd;
@@ -13,7 +14,6 @@ use weft_host::run::LiveRun;
 use weft_host_check::puppet::{self, Move, play};
 use weft_machine as machine;
 use weft_msg::{AnnouncedSend, Wildcards};
-use weft_sim::assembly;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
 /// A job of two ranks on neighbours.

@@ -4,13 +4,13 @@
 
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
+use weft_assembly as assembly;
 use weft_client::device::{Notice, Post, PostKind, RawEnvelope, State};
 use weft_host::LiveEnd;
 use weft_host::stand_in::idle_until;
 use weft_host_check::puppet::{self, Move, play};
 use weft_machine as machine;
 use weft_msg::{Protocol, Wildcards};
-use weft_sim::assembly;
 use weft_units::{EndpointId, Span, Time};
 
 const RANKS: usize = 5;

@@ -4,12 +4,12 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use weft_assembly as assembly;
 use weft_host::Death;
 use weft_host::LiveEnd;
 use weft_host_check::puppet;
 use weft_machine as machine;
 use weft_msg::Wildcards;
-use weft_sim::assembly;
 use weft_units::{EndpointId, Time};
 
 /// Where cargo has put this test, and the library beside it.

@@ -12,10 +12,10 @@
 //! ```
 //!
 //! An [experiment](experiment::Experiment) is a request: the machine as text, the work, the seeds. Its
-//! machine is checked by `weft-machine`, which alone reads configuration. [`assembly`] makes of it what the
+//! machine is checked by `weft-machine`, which alone reads configuration. [`weft_assembly`] makes of it what the
 //! crates below take: a topology with its routing, parameters of links, switches and interfaces, the protocol
 //! of messaging. A
-//! [`network::NetworkSetup`] builds the network with a host behind every endpoint: a source of traffic, or
+//! [`weft_network::NetworkSetup`] builds the network with a host behind every endpoint: a source of traffic, or
 //! the ranks of programs.
 //!
 //! The experiment then runs the network from one virtual epoch to the next. At each epoch it takes what the
@@ -26,14 +26,10 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`assembly`] | from a checked machine to the parameters of the model |
 //! | [`experiment`] | requests, experiments and their reports |
-//! | [`network`] | a simulated network, packet or ideal |
 //! | `telemetry` | links and queues over virtual time |
 //! | [`timeline`] | the file that a timeline viewer opens |
 
-pub mod assembly;
 pub mod experiment;
-pub mod network;
 mod telemetry;
 pub mod timeline;

@@ -10,12 +10,12 @@
 //! has the results of one without, and the rows do not depend on threads. What is kept between looks grows
 //! with the links of the machine and not with the time.
 
-use crate::network::{LinkUse, SimulatedNetwork};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_fabric::{LinkEnd, QueueSide};
+use weft_network::{LinkUse, SimulatedNetwork};
 use weft_nic::Host;
 use weft_results::{
     INTERVALS_PER_COARSER, QueueRow, RateRow, ResultsError, ResultsWriter, TELEMETRY_LEVELS, Table,

@@ -4,15 +4,15 @@
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
+use weft_assembly as assembly;
 use weft_engine::Payload;
 use weft_fabric::HopRecord;
 use weft_machine::{Machine, Nic, load};
+use weft_network::{NetworkSetup, SimulatedNetwork};
 use weft_nic::{
     Block, CommunicationIpNic, Delivered, Failure, FailureReason, Host, HostContext, Message, NicParameters,
     Observer, Offer, Primitive, Stage,
 };
-use weft_sim::assembly;
-use weft_sim::network::{NetworkSetup, SimulatedNetwork};
 use weft_topo::Topology as _;
 use weft_units::{Address, Bytes, EndpointId, Time};
 

@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
+use weft_assembly::layout;
 use weft_engine::Payload;
 use weft_machine::{Nic, load};
+use weft_network::NetworkSetup;
 use weft_nic::{Delivered, ExanetNic, Host, HostContext, Message, NicParameters, Offer, Primitive};
-use weft_sim::assembly::layout;
-use weft_sim::network::NetworkSetup;
 use weft_topo::{Exanest, Layout, RoutedTopology as _, Topology as _};
 use weft_units::{Bytes, EndpointId, Span, Time};
 

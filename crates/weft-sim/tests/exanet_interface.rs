@@ -4,14 +4,14 @@
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
+use weft_assembly as assembly;
 use weft_engine::Payload;
 use weft_fabric::HopRecord;
 use weft_machine::{Nic, load};
+use weft_network::NetworkSetup;
 use weft_nic::{
     Delivered, ExanetNic, Host, HostContext, Message, NicParameters, Observer, Offer, Primitive, Stage,
 };
-use weft_sim::assembly;
-use weft_sim::network::NetworkSetup;
 use weft_topo::Topology as _;
 use weft_units::{Address, Bytes, EndpointId, Time};
 

@@ -12,8 +12,8 @@ mod common;
 
 use common::{InterruptAt, machine, options};
 use std::collections::BTreeMap;
+use weft_assembly as assembly;
 use weft_machine::{Machine, load};
-use weft_sim::assembly;
 use weft_sim::experiment::Experiment;
 use weft_sim::experiment::osu::{Benchmark, Iterations, Layer, OsuRequest, OsuRow, Repetitions};
 use weft_sim::experiment::replay::Mapping;

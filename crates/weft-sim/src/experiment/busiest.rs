@@ -1,7 +1,7 @@
 //! The busiest links of a run, and names of links for people.
 
-use crate::network::LinkUse;
 use weft_fabric::LinkEnd;
+use weft_network::LinkUse;
 use weft_topo::{Attachment, Layout, Topology as _};
 use weft_units::Span;
 
@@ -61,7 +61,7 @@ pub(crate) fn name_of_link(layout: &Layout, from: LinkEnd, to: Attachment) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembly::layout;
+    use weft_assembly::layout;
     use weft_fabric::FaultCounts;
     use weft_machine::load;
     use weft_units::{BitRate, Bytes, EndpointId, PortId, SwitchId};

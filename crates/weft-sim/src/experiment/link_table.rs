@@ -1,7 +1,7 @@
 //! The table of links, from the links of a simulated network.
 
-use crate::network::SimulatedNetwork;
 use weft_fabric::LinkEnd;
+use weft_network::SimulatedNetwork;
 use weft_nic::Host;
 use weft_results::{LinkRow, ResultsError, ResultsWriter, Table};
 use weft_topo::Attachment;

@@ -16,11 +16,11 @@ use super::replay::{Figures, Mapping};
 use super::{
     ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report, Request, add_crossed,
 };
-use crate::network::{LinkUse, SimulatedNetwork};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_machine::Machine;
+use weft_network::{LinkUse, SimulatedNetwork};
 use weft_nic::Host;
 use weft_results::{Beginning, Conclusion, ResultsWriter, Table, Totals};
 use weft_topo::Layout;

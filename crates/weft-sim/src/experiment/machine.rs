@@ -11,8 +11,8 @@ pub use self_test::{SelfTestReport, SelfTestRow, self_test};
 pub use weft_topo::SourcesCounted;
 
 use super::{ExperimentError, MachineInput, ProgressListener};
-use crate::assembly;
 use serde::Serialize;
+use weft_assembly as assembly;
 use weft_fabric::parameters::FlowControl;
 use weft_machine::{
     Constant, Diagnostics, Fabric, Files, Machine, Outage, SHIPPED, check_text, check_with_files,

@@ -39,9 +39,9 @@ pub use ranks::Placement;
 pub use report::{Measured, Report};
 pub use request::{MachineInput, Request};
 
-use crate::network::Crossed;
 use serde::Serialize;
 use weft_fabric::Stuck;
+use weft_network::Crossed;
 use weft_results::{Conclusion, Ending, Totals};
 
 /// An experiment on a machine: a request that makes rows.

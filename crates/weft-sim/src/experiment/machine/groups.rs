@@ -1,6 +1,6 @@
 //! The proof of a machine's multicast groups: trees whose branches are turns of the routing.
 
-use crate::assembly::{self, AssemblyError, MachineGroup};
+use weft_assembly::{self as assembly, AssemblyError, MachineGroup};
 use weft_machine::Machine;
 use weft_topo::{Layout, MulticastTree, TreeError};
 use weft_units::EndpointId;

@@ -9,12 +9,12 @@
 
 use super::super::{ExperimentError, MachineInput};
 use super::checked;
-use crate::assembly;
-use crate::network::{NetworkError, NetworkSetup};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
+use weft_assembly as assembly;
 use weft_engine::Payload;
 use weft_machine::{Machine, Nic, SHIPPED, load};
+use weft_network::{NetworkError, NetworkSetup};
 use weft_nic::communication_ip::header::Coordinates;
 use weft_nic::communication_ip::registers::{
     Register, STATUS_CONSUMER_IDLE, STATUS_GENERATOR_IDLE, STATUS_OK,

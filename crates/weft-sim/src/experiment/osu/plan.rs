@@ -2,10 +2,10 @@
 
 use super::protocol::{algorithms, forced, protocol};
 use super::{Benchmark, Iterations, OsuRequest};
-use crate::assembly;
 use crate::experiment::ExperimentError;
 use crate::experiment::ranks::{self, Placement};
 use std::sync::Arc;
+use weft_assembly as assembly;
 use weft_machine::Machine;
 use weft_msg::{Algorithm, Protocol};
 use weft_topo::{Layout, Topology as _};

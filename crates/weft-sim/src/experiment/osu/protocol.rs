@@ -1,8 +1,8 @@
 //! The costs of messaging in a benchmark, and the choice of its algorithm.
 
 use super::{Benchmark, Layer};
-use crate::assembly;
 use crate::experiment::ExperimentError;
+use weft_assembly as assembly;
 use weft_machine::Machine;
 use weft_msg::{Algorithm, OneSidedPath, Protocol, RailsBy, Wildcards, collective_name};
 use weft_trace::op::Collective;

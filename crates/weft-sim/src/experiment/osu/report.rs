@@ -2,13 +2,13 @@
 
 use super::plan::Point;
 use super::series::{Done, Outcome, Series};
-use crate::assembly;
 use crate::experiment::machine::{assumed, described, warn_of_cuts};
 use crate::experiment::ranks::Drawing;
 use crate::experiment::{
     Control, ExperimentError, ExperimentOptions, Manifest, Measured, Report, Request, add_crossed,
 };
 use serde::Serialize;
+use weft_assembly as assembly;
 use weft_machine::Machine;
 use weft_results::{Beginning, Totals};
 use weft_topo::Layout;

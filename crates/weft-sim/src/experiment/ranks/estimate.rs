@@ -1,7 +1,7 @@
 //! An estimate of a run of programs: memory in closed form, time by the first operations of some ranks.
 
-use crate::assembly;
 use crate::experiment::ExperimentError;
+use weft_assembly as assembly;
 use weft_machine::{Fabric, Machine};
 use weft_trace::op::{Collective, Op};
 use weft_units::{Bytes, RankId};

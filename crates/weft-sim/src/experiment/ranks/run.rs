@@ -4,14 +4,14 @@ use super::account::{Account, Tally, end_of};
 use super::breakdown::{Breakdown, SizeClass};
 use super::drawing::Drawing;
 use super::region::RegionAtEnd;
-use crate::assembly;
 use crate::experiment::path::PathRecorder;
 use crate::experiment::{Control, ExperimentError, Interrupt};
-use crate::network::{Crossed, LinkUse, NetworkSetup, SimulatedNetwork};
+use weft_assembly as assembly;
 use weft_engine::Progress;
 use weft_fabric::Stuck;
 use weft_machine::{Machine, Progress as MachineProgress};
 use weft_msg::{Algorithm, Protocol};
+use weft_network::{Crossed, LinkUse, NetworkSetup, SimulatedNetwork};
 use weft_results::{Conclusion, Ending, ResultsWriter};
 use weft_topo::{Layout, Topology};
 use weft_trace::Region;
@@ -160,7 +160,7 @@ impl RankRun {
             saved: state.as_deref(),
             groups,
         };
-        let network = network.build(parameters, |_| hosts.next().unwrap_or_default());
+        let network = network.with_ranks(parameters, &mut |_| hosts.next().unwrap_or_default());
         let network = network.map_err(ExperimentError::input)?;
         let operations = programs.iter().map(|program| program.operations.count()).sum();
         let mut account = Account::new(run, names, seating, tally);

@@ -2,13 +2,13 @@
 
 use super::run::{RUN, rows, setup};
 use super::{ReplayRequest, programs};
-use crate::assembly;
 use crate::experiment::explain::{
     ExplainOptions, Explained, RecordedRun, check_same, explained, explained_region, last_of,
 };
 use crate::experiment::path::{Names, pace};
 use crate::experiment::ranks::{RankRun, Setup};
 use crate::experiment::{Control, ExperimentError, Manifest, machine};
+use weft_assembly as assembly;
 use weft_results::Ending;
 use weft_units::{Bytes, RankId, Span, Time};
 use weft_workload::replay::Finish;

@@ -8,7 +8,6 @@
 
 use super::programs;
 use super::{Figures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
-use crate::assembly;
 use crate::experiment::busiest::Busiest;
 use crate::experiment::machine::{self, assumed, described};
 use crate::experiment::ranks::{
@@ -18,8 +17,9 @@ use crate::experiment::{
     Control, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
     ProgressListener, Request, add_crossed,
 };
-use crate::network::{Crossed, LinkUse};
+use weft_assembly as assembly;
 use weft_machine::Machine;
+use weft_network::{Crossed, LinkUse};
 use weft_results::{Beginning, Conclusion, Stopwatch, Table, Totals, peak_memory};
 use weft_topo::Layout;
 use weft_trace::Trace;

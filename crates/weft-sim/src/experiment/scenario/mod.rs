@@ -16,14 +16,14 @@ use super::{
     Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report,
     Request, add_crossed, machine,
 };
-use crate::assembly;
-use crate::network::{LostData, NetworkSetup, SimulatedNetwork};
 use crate::telemetry::Telemetry;
 use file::Scenario;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weft_assembly as assembly;
 use weft_engine::Progress;
 use weft_machine::CongestionRule;
+use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals, peak_memory};
 use weft_topo::Layout;
 use weft_units::{BitRate, EndpointId, Span, Time};
@@ -231,12 +231,12 @@ impl ScenarioRequest {
         for (flow, number) in scenario.flows.iter().zip(0..) {
             by_source.entry(flow.source).or_default().push(number);
         }
-        let host = |endpoint| {
+        let mut host = |endpoint| {
             let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
             ScenarioHost::new(flows, self.seed)
         };
         let setup = NetworkSetup { threads, ..NetworkSetup::new(&machine, layout, self.seed) };
-        setup.build(parameters, host).map_err(ExperimentError::input)
+        setup.with_scenario(parameters, &mut host).map_err(ExperimentError::input)
     }
 }
 

@@ -20,10 +20,10 @@
 
 use super::run::Traffic;
 use crate::experiment::busiest::{link_name, share};
-use crate::network::LinkUse;
 use serde::{Deserialize, Serialize};
 use weft_fabric::LinkEnd;
 use weft_machine::{Fabric, Machine, Nic};
+use weft_network::LinkUse;
 use weft_nic::segmentation::SegmentationParameters;
 use weft_nic::{Block, BlockWork, Host as _, Side};
 use weft_topo::Layout;
@@ -314,7 +314,7 @@ mod tests {
 
     fn limit(name: &str, limits: &Limits) -> (Part, String) {
         let machine = load(name, &[] as &[&str]).unwrap();
-        let layout = crate::assembly::layout(&machine).unwrap();
+        let layout = weft_assembly::layout(&machine).unwrap();
         let limit = limits.limit(&limits.busiest((&machine, &layout)), &machine);
         (limit.part, limit.block)
     }

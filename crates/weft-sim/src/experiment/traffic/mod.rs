@@ -15,14 +15,14 @@ use super::{
     Control, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
     Preparation, Report, Request, add_crossed, machine,
 };
-use crate::assembly;
-use crate::network::{Crossed, NetworkSetup};
 use crate::timeline::TimelineWriter;
 pub use limit::{Limit, Part};
 use offered::Offered;
 use run::{Run, RunResult, Step, Surroundings, Traffic};
 use serde::{Deserialize, Serialize};
+use weft_assembly as assembly;
 use weft_machine::Machine;
+use weft_network::{Crossed, NetworkSetup};
 use weft_nic::OverheadsNic;
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Table, Totals, peak_memory};
 use weft_topo::Layout;
@@ -472,7 +472,9 @@ impl Curve<'_> {
             groups: Vec::new(),
         };
         let network = network
-            .build(parameters, |endpoint| TrafficSource::new(endpoint, arrival.clone(), &pattern, seed))
+            .with_traffic(parameters, &mut |endpoint| {
+                TrafficSource::new(endpoint, arrival.clone(), &pattern, seed)
+            })
             .map_err(ExperimentError::input)?;
         let senders = offered::senders(&pattern, self.layout);
         let fresh = || match (point.offered.burst(), point.offered.messages) {

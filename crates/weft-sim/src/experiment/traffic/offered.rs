@@ -6,9 +6,9 @@
 //! ```
 
 use super::{LoadOf, TrafficRequest};
-use crate::assembly::{self, ExactTime};
 use crate::experiment::load::Load;
 use crate::experiment::{ExperimentError, machine::relative_rates};
+use weft_assembly::{self as assembly, ExactTime};
 use weft_engine::Stream;
 use weft_fabric::parameters::IdealParameters;
 use weft_machine::{Fabric, Machine};

@@ -276,7 +276,7 @@ fn joined(layout: &Layout, one: End, other: End) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembly::layout;
+    use crate::layout;
     use weft_machine::load;
 
     fn resolved(sets: &[&str]) -> Result<Option<Faults>, AssemblyError> {

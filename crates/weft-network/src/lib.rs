@@ -8,10 +8,12 @@
 //! Events are dispatched statically inside the two models; only the calls between epochs go through a
 //! table.
 
-use crate::assembly::{self, AssemblyError, FabricParameters};
+mod hosts;
+
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
+use weft_assembly::{self as assembly, AssemblyError, FabricParameters};
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{
     FaultCounts, Ideal, Interface, LayerCounts, LinkEnd, Network, QueueReport, Stuck, Wire, check_credits,

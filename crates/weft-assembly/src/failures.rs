@@ -223,7 +223,7 @@ impl AssemblyError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembly::{faults, layout};
+    use crate::{faults, layout};
     use weft_machine::load;
 
     fn failures_of(sets: &[&str]) -> (Machine, Layout, Option<Failures>) {

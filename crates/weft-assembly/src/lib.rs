@@ -188,7 +188,7 @@ impl AssemblyError {
 }
 
 /// A size for people: `1.5 GB`.
-pub(crate) fn gigabytes(size: Bytes) -> String {
+pub fn gigabytes(size: Bytes) -> String {
     format!("{:.1} GB", size.get() as f64 / 1e9)
 }
 
