@@ -12,11 +12,10 @@
 //! ```
 //!
 //! An [experiment](experiment::Experiment) is a request: the machine as text, the work, the seeds. Its
-//! machine is checked by `weft-machine`, which alone reads configuration. [`weft_assembly`] makes of it what the
-//! crates below take: a topology with its routing, parameters of links, switches and interfaces, the protocol
-//! of messaging. A
-//! [`weft_network::NetworkSetup`] builds the network with a host behind every endpoint: a source of traffic, or
-//! the ranks of programs.
+//! machine is checked by `weft-machine`, which alone reads configuration. [`weft_assembly`] makes of it what
+//! the crates below take: a topology with its routing, parameters of links, switches and interfaces, the
+//! protocol of messaging. A [`weft_network::NetworkSetup`] builds the network with a host behind every
+//! endpoint: a source of traffic, or the ranks of programs.
 //!
 //! The experiment then runs the network from one virtual epoch to the next. At each epoch it takes what the
 //! hosts have reported and hands rows to the result directory. It looks whether the user has interrupted the

@@ -267,8 +267,8 @@ mod tests {
         assert_eq!(all, [vec![0, 1, 2, 3], vec![0, 1, 2, 3]]);
     }
 
-    /// Catches events that no longer fit in two cache lines: the engine moves larger ones by a call of memcpy, which
-    /// took 4.7 % of an allreduce.
+    /// Catches events that no longer fit in two cache lines: the engine moves larger ones by a call of
+    /// memcpy, which took 4.7 % of an allreduce.
     #[test]
     fn an_event_fits_in_two_cache_lines() {
         type Nic = OverheadsNic<ReplayHost>;
