@@ -11,9 +11,8 @@ const KEPT: &str = ".gitignore";
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let page = root.join("view/dist");
-    if page.is_dir() {
-        println!("cargo:rerun-if-changed={}", page.display());
-    }
+    // The folder is always there, for its .gitignore: of a missing one cargo would build this each time.
+    println!("cargo:rerun-if-changed={}", page.display());
     println!("cargo:rerun-if-changed=build.rs");
     let mut files = Vec::new();
     if page.is_dir() {

@@ -193,12 +193,18 @@ async function answer(name: string, parameters: Parameters): Promise<Response> {
   throw new Error(told.error ?? `the server answered ${response.status}`);
 }
 
-/** An answer in JSON. */
+/** An answer in JSON; throws the reason where the result has nothing of what is asked for. */
 export async function get<T>(name: string, parameters: Parameters = {}): Promise<T> {
-  return (await (await answer(name, parameters)).json()) as T;
+  const value = (await (await answer(name, parameters)).json()) as T & { error?: string };
+  if (value && typeof value.error === "string") throw new Error(value.error);
+  return value;
 }
 
 /** An answer of numbers. */
 export async function numbers(name: string, parameters: Parameters): Promise<Float32Array> {
-  return new Float32Array(await (await answer(name, parameters)).arrayBuffer());
+  const response = await answer(name, parameters);
+  if (response.headers.get("content-type") !== "application/json") {
+    return new Float32Array(await response.arrayBuffer());
+  }
+  throw new Error(((await response.json()) as { error: string }).error);
 }

@@ -50,7 +50,7 @@ export class MachineTab {
     step: "1",
     value: "0",
   });
-  private readonly clock = h("output", { id: "clock" }, "whole run");
+  private readonly clock = h("output", { id: "clock" });
   private readonly play = h("button", { id: "play", title: "Play (space)" }, "▶");
   private readonly whole = h("button", { id: "whole", title: "Values of the whole run (w)" }, "whole run");
   private readonly find = h("input", {
@@ -245,7 +245,9 @@ export class MachineTab {
     const now = this.interval;
     this.clock.textContent =
       now === null || !frames
-        ? "whole run"
+        ? frames
+          ? `of ${time(frames.count * frames.interval_ps)}`
+          : "no telemetry"
         : `${time(now * frames.interval_ps)} – ${time((now + 1) * frames.interval_ps)}`;
     this.whole.classList.toggle("on", now === null);
     this.slider.value = String(now ?? 0);
@@ -307,9 +309,7 @@ export class MachineTab {
     const { pane } = shown;
     if (!thing) {
       const left =
-        pane.leftOut > 0
-          ? `; the ${count(Math.round(pane.leftOut))} links with the lowest values are not drawn`
-          : "";
+        pane.leftOut > 0 ? `; ${count(Math.round(pane.leftOut))} links are not drawn: zoom in` : "";
       const what = { parts: "by parts: zoom in for switches", switches: "by switches", endpoints: "" }[
         pane.mode
       ];

@@ -95,7 +95,12 @@ export class MachineMap {
     this.endpointSpacing = (0.8 * drawing.spacing) / Math.ceil(Math.sqrt(Math.max(most, 1)));
     this.between = this.piecesBetween();
     this.bounds = boxOf(
-      [...bounds(drawing.switch_x, drawing.switch_y), ...bounds(drawing.endpoint_x, drawing.endpoint_y)],
+      [
+        ...bounds(drawing.switch_x, drawing.switch_y),
+        ...bounds(drawing.endpoint_x, drawing.endpoint_y),
+        // Bent and open links reach out.
+        ...bounds(every(this.between.ends, 0), every(this.between.ends, 1)),
+      ],
       drawing.spacing,
     );
     this.boxes = this.partBoxes();
@@ -183,7 +188,7 @@ export class MachineMap {
       const isLong = length > LONG * shortest[kind];
       if (drawing.has_rings && isLong) {
         // Left open: a stub at each end, away from the other.
-        const stub = (0.4 * shortest[kind]) / length;
+        const stub = (0.25 * shortest[kind]) / length;
         ends.push(ax, ay, ax - (bx - ax) * stub, ay - (by - ay) * stub);
         ends.push(bx, by, bx + (bx - ax) * stub, by + (by - ay) * stub);
         links.push(link, link);
@@ -279,6 +284,11 @@ export class MachineMap {
     }
     return Pieces.of(ends, links);
   }
+}
+
+/** Every second number. */
+function every(numbers: Float32Array, from: number): number[] {
+  return Array.from({ length: numbers.length / 2 }, (_one, at) => numbers[2 * at + from]);
 }
 
 function bounds(x: number[], y: number[]): number[] {

@@ -3,6 +3,7 @@
 import {
   CustomBlending,
   DataTexture,
+  DoubleSide,
   DynamicDrawUsage,
   Float32BufferAttribute,
   GLSL3,
@@ -10,22 +11,24 @@ import {
   InstancedInterleavedBuffer,
   InterleavedBufferAttribute,
   Mesh,
+  OneFactor,
   OneMinusSrcAlphaFactor,
   OrthographicCamera,
   RawShaderMaterial,
   Scene,
   SrcAlphaFactor,
   Vector2,
-  Vector3,
+  Vector4,
   WebGLRenderer,
 } from "three";
 import { Ramp } from "./colours";
 
-/** The part of the world that is seen: its middle, and pixels per unit. */
+/** The part of the world that is seen: its middle, and pixels per unit to the right and downwards. */
 export interface View {
   x: number;
   y: number;
   scale: number;
+  down: number;
 }
 
 const LINE_SHADER = `
@@ -34,13 +37,13 @@ in vec2 corner;
 in vec4 ends;
 in vec3 look; // value, width in pixels, shift to the right in pixels
 uniform vec2 size;
-uniform vec3 view;
+uniform vec4 view;
 out float value;
 out float across;
 out float reach;
 void main() {
-  vec2 a = (ends.xy - view.xy) * view.z;
-  vec2 b = (ends.zw - view.xy) * view.z;
+  vec2 a = (ends.xy - view.xy) * view.zw;
+  vec2 b = (ends.zw - view.xy) * view.zw;
   vec2 along = b - a;
   float long_ = length(along);
   vec2 unit = long_ > 0.0 ? along / long_ : vec2(1.0, 0.0);
@@ -62,7 +65,7 @@ uniform float fade;
 out vec4 colour;
 void main() {
   float alpha = clamp(reach - abs(across) + 0.5, 0.0, 1.0);
-  float strength = value <= 0.0 ? fade : 1.0;
+  float strength = value <= 0.0 ? fade : mix(max(fade, 0.4), 1.0, value);
   colour = vec4(texture(ramp, vec2(clamp(value, 0.0, 1.0), 0.5)).rgb, alpha * strength);
 }`;
 
@@ -72,7 +75,7 @@ in vec2 corner;
 in vec4 place; // x, y, half width and half height in pixels
 in vec2 look; // value, kind: 0 disc, 1 box, 2 outlined box, 3 outlined disc
 uniform vec2 size;
-uniform vec3 view;
+uniform vec4 view;
 out float value;
 out vec2 at;
 out vec2 half_;
@@ -80,7 +83,7 @@ flat out float kind;
 void main() {
   half_ = place.zw;
   at = (corner * 2.0 - 1.0) * (half_ + 1.0);
-  vec2 middle = (place.xy - view.xy) * view.z;
+  vec2 middle = (place.xy - view.xy) * view.zw;
   value = look.x;
   kind = look.y;
   gl_Position = vec4((middle + at) / (size * 0.5) * vec2(1.0, -1.0), 0.0, 1.0);
@@ -96,11 +99,12 @@ uniform sampler2D ramp;
 out vec4 colour;
 void main() {
   bool disc = kind == 0.0 || kind == 3.0;
-  vec2 q = abs(at) - half_ + 3.0;
-  float distance_ = disc ? length(at) - half_.x : length(max(q, 0.0)) + min(max(q.x, q.y), 0.0) - 3.0;
+  float round_ = min(3.0, half_.y);
+  vec2 q = abs(at) - half_ + round_;
+  float distance_ = disc ? length(at) - half_.x : length(max(q, 0.0)) + min(max(q.x, q.y), 0.0) - round_;
   float alpha = clamp(0.5 - distance_, 0.0, 1.0);
   vec3 filled = texture(ramp, vec2(clamp(value, 0.0, 1.0), 0.5)).rgb;
-  if (kind >= 2.0) alpha *= distance_ > -1.6 ? 1.0 : 0.16 + 0.34 * clamp(value, 0.0, 1.0);
+  if (kind >= 2.0) alpha *= distance_ > -1.6 ? 1.0 : 0.08 + 0.2 * clamp(value, 0.0, 1.0);
   colour = vec4(filled, alpha);
 }`;
 
@@ -160,7 +164,7 @@ export class Painter {
   private readonly scene = new Scene();
   private readonly camera = new OrthographicCamera();
   private readonly size = new Vector2(1, 1);
-  private readonly view = new Vector3();
+  private readonly view = new Vector4();
   private readonly texture: DataTexture;
   private readonly fade = { value: 0.35 };
 
@@ -186,11 +190,16 @@ export class Painter {
         uniforms,
         glslVersion: GLSL3,
         transparent: true,
+        // Down is up on the graphics card.
+        side: DoubleSide,
         depthTest: false,
         depthWrite: false,
         blending: CustomBlending,
         blendSrc: SrcAlphaFactor,
         blendDst: OneMinusSrcAlphaFactor,
+        // The page lies behind, as it is: the canvas itself is as opaque as what was drawn.
+        blendSrcAlpha: OneFactor,
+        blendDstAlpha: OneMinusSrcAlphaFactor,
       });
     const lines: [string, number, number][] = [
       ["ends", 4, 0],
@@ -223,7 +232,7 @@ export class Painter {
   /** Draws what the batches show; links without a value are as faint as `fade`. */
   draw(view: View, fade: number): void {
     this.fade.value = fade;
-    this.view.set(view.x, view.y, view.scale);
+    this.view.set(view.x, view.y, view.scale, view.down);
     this.renderer.render(this.scene, this.camera);
   }
 }

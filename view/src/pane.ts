@@ -5,10 +5,10 @@ import { styled } from "./dom";
 import type { MachineMap, Thing } from "./map";
 import { LINE, Painter, SHAPE, type View } from "./painter";
 
-/** Lines that are drawn, at most: of more, those with the lowest values are left out. */
+/** Lines that are drawn, at most: of more, all with high values and some of the others. */
 const MAX_LINES = 14_000;
 /** Pixels between neighbouring switches below which parts are drawn in their place. */
-const PARTS_BELOW_PX = 7;
+const PARTS_BELOW_PX = 3.5;
 /** Switches of a machine that is never drawn by parts. */
 const FEW_SWITCHES = 300;
 /** Pixels between neighbouring endpoints from which on they are drawn. */
@@ -18,6 +18,8 @@ const BOTH_DIRECTIONS = 6_000;
 /** Values are sorted in so many steps, so that the highest lie on top. */
 const STEPS = 64;
 const MOST_ZOOM_PX = 400;
+/** Pixels between rows of a tree that is stretched, at most. */
+const MOST_STRETCHED_PX = 40;
 
 /** Whether a thing of several links takes the highest of their values, or the mean. */
 export type Gathering = "most" | "mean";
@@ -38,7 +40,7 @@ interface Drawn {
 
 export class Pane {
   readonly element: HTMLElement;
-  readonly view: View = { x: 0, y: 0, scale: 1 };
+  readonly view: View = { x: 0, y: 0, scale: 1, down: 1 };
   ramp: Ramp;
   values: Values;
   gathering: Gathering = "most";
@@ -102,12 +104,24 @@ export class Pane {
     this.view.x = bounds.x;
     this.view.y = bounds.y;
     const room = 0.94;
-    this.view.scale = Math.min(
-      (room * this.width) / (2 * bounds.halfWidth),
-      (room * this.height) / (2 * bounds.halfHeight),
-      MOST_ZOOM_PX / this.map.drawing.spacing,
+    this.setScale(
+      Math.min(
+        (room * this.width) / (2 * bounds.halfWidth),
+        (room * this.height) / (2 * bounds.halfHeight),
+        MOST_ZOOM_PX / this.map.drawing.spacing,
+      ),
     );
     this.due();
+  }
+
+  /** Sets the scale. A wide tree is stretched downwards as long as all of its height is seen. */
+  private setScale(scale: number): void {
+    const { bounds, drawing } = this.map;
+    const whole = (0.9 * this.height) / (2 * bounds.halfHeight);
+    this.view.scale = scale;
+    this.view.down = drawing.has_hub
+      ? Math.max(scale, Math.min(whole, MOST_STRETCHED_PX / drawing.spacing))
+      : scale;
   }
 
   /** Zooms around a point of the canvas. */
@@ -117,9 +131,10 @@ export class Pane {
     const most = (4 * MOST_ZOOM_PX) / drawing.spacing;
     const scale = Math.min(Math.max(this.view.scale * factor, least), most);
     const [dx, dy] = [x - this.width / 2, y - this.height / 2];
-    this.view.x += dx / this.view.scale - dx / scale;
-    this.view.y += dy / this.view.scale - dy / scale;
-    this.view.scale = scale;
+    const before = { ...this.view };
+    this.setScale(scale);
+    this.view.x += dx / before.scale - dx / this.view.scale;
+    this.view.y += dy / before.down - dy / this.view.down;
     this.onView(this.view);
     this.due();
   }
@@ -127,7 +142,7 @@ export class Pane {
   /** Moves by so many pixels. */
   pan(x: number, y: number): void {
     this.view.x -= x / this.view.scale;
-    this.view.y -= y / this.view.scale;
+    this.view.y -= y / this.view.down;
     this.onView(this.view);
     this.due();
   }
@@ -136,7 +151,7 @@ export class Pane {
   goTo(thing: Thing): void {
     Object.assign(this.view, this.map.place(thing));
     const px = thing.kind === "endpoint" ? 8 / this.map.endpointSpacing : 40 / this.map.drawing.spacing;
-    this.view.scale = Math.max(this.view.scale, px);
+    this.setScale(Math.max(this.view.scale, px));
     this.onView(this.view);
     this.due();
   }
@@ -207,7 +222,7 @@ export class Pane {
   private toScreen(x: number, y: number): [number, number] {
     return [
       (x - this.view.x) * this.view.scale + this.width / 2,
-      (y - this.view.y) * this.view.scale + this.height / 2,
+      (y - this.view.y) * this.view.down + this.height / 2,
     ];
   }
 
@@ -218,7 +233,7 @@ export class Pane {
     const withEndpoints = !byParts && map.endpointSpacing * view.scale >= ENDPOINTS_FROM_PX;
     this.drawn.mode = byParts ? "parts" : withEndpoints ? "endpoints" : "switches";
     const reachX = this.width / 2 / view.scale;
-    const reachY = this.height / 2 / view.scale;
+    const reachY = this.height / 2 / view.down;
     const seen = {
       lowX: view.x - reachX,
       highX: view.x + reachX,
@@ -250,6 +265,9 @@ export class Pane {
       steps[Math.min(Math.floor(look * STEPS), STEPS - 1)] += 1;
     };
     const { ends, links } = pieces;
+    // Of too many those that only pass through are left out.
+    const isIn = (x: number, y: number) => x > seen.lowX && x < seen.highX && y > seen.lowY && y < seen.highY;
+    const onlyEnding = !byParts && links.length > MAX_LINES;
     const bundleValues = byParts ? map.bundleLinks.map((of) => this.gathered(of)) : [];
     for (let piece = 0; piece < links.length; piece += 1) {
       const [ax, ay, bx, by] = [
@@ -260,6 +278,7 @@ export class Pane {
       ];
       if (Math.max(ax, bx) < seen.lowX || Math.min(ax, bx) > seen.highX) continue;
       if (Math.max(ay, by) < seen.lowY || Math.min(ay, by) > seen.highY) continue;
+      if (onlyEnding && !isIn(ax, ay) && !isIn(bx, by)) continue;
       const link = links[piece];
       take(piece, byParts ? bundleValues[link] : Math.max(values.of[link], values.of[map.reverse[link]]));
     }
@@ -271,29 +290,25 @@ export class Pane {
         take(-1 - endpoint, Math.max(values.of[endpoint], values.of[map.reverse[endpoint]]));
       }
     }
-    const leastStep = this.leastStep(steps, candidates.length);
+    this.thin(candidates, looks, steps);
     // Where lines of each step begin.
     const places = new Uint32Array(STEPS);
     let count = 0;
-    for (let step = leastStep; step < STEPS; step += 1) {
+    for (let step = 0; step < STEPS; step += 1) {
       places[step] = count;
       count += steps[step];
     }
-    // Of too many the lowest are left out.
-    const skipped = Math.max(count - MAX_LINES, 0);
-    count -= skipped;
     const both = !byParts && count < BOTH_DIRECTIONS && map.drawing.spacing * this.view.scale > 24;
     const factor = both ? 2 : 1;
     const data = this.painter.lines.room(count * factor);
     const things = new Int32Array(count * factor);
-    const widest = byParts ? 6 : both ? 4 : 3.2;
+    // Many lines are thin.
+    const widest = byParts ? 6 : Math.min(Math.max(60 / Math.sqrt(Math.max(count, 1)), 1.2), both ? 4 : 3.2);
     let drawnLines = 0;
     for (let number = 0; number < candidates.length; number += 1) {
       const step = Math.min(Math.floor(looks[number] * STEPS), STEPS - 1);
-      if (step < leastStep) continue;
-      const place = places[step] - skipped;
+      const place = places[step];
       places[step] += 1;
-      if (place < 0) continue;
       const piece = candidates[number];
       const link = piece < 0 ? -1 - piece : links[piece];
       const [ax, ay, bx, by] = piece < 0 ? this.endpointEnds(link) : ends.subarray(4 * piece, 4 * piece + 4);
@@ -309,21 +324,37 @@ export class Pane {
         drawnLines += 1;
       });
     }
-    this.leftOut = candidates.length - drawnLines / factor;
     this.drawn.lines = data;
     this.drawn.lineThings = things;
     this.drawn.lineCount = drawnLines;
     return drawnLines;
   }
 
-  /** The lowest step of which lines are drawn. */
-  private leastStep(steps: Uint32Array, all: number): number {
-    let [left, step] = [all, 0];
-    while (left - steps[step] >= MAX_LINES && step < STEPS - 1) {
-      left -= steps[step];
-      step += 1;
+  /** Of too many lines keeps the half with the highest values, and of the others one in so many. */
+  private thin(candidates: number[], looks: number[], steps: Uint32Array): void {
+    const all = candidates.length;
+    this.leftOut = 0;
+    if (all <= MAX_LINES) return;
+    let [hot, step] = [0, STEPS];
+    while (step > 0 && hot + steps[step - 1] <= MAX_LINES / 2) {
+      step -= 1;
+      hot += steps[step];
     }
-    return step;
+    const stride = Math.ceil((all - hot) / (MAX_LINES / 2));
+    let [kept, others] = [0, 0];
+    steps.fill(0);
+    for (let number = 0; number < all; number += 1) {
+      const of = Math.min(Math.floor(looks[number] * STEPS), STEPS - 1);
+      if (of < step) others += 1;
+      if (of < step && others % stride !== 0) continue;
+      candidates[kept] = candidates[number];
+      looks[kept] = looks[number];
+      steps[of] += 1;
+      kept += 1;
+    }
+    candidates.length = kept;
+    looks.length = kept;
+    this.leftOut = all - kept;
   }
 
   private endpointEnds(endpoint: number): [number, number, number, number] {
@@ -363,11 +394,11 @@ export class Pane {
 
   private fillParts(): number {
     const { map, view } = this;
-    const data = this.painter.shapes.room(map.boxes.length);
+    const data = this.painter.shapes.room(map.boxes.length + map.switches);
     const scale = this.values.most > 0 ? 1 / this.values.most : 0;
     const isCircle = map.drawing.outline === "circle";
     map.boxes.forEach((box, number) => {
-      let [halfX, halfY] = [box.halfWidth * view.scale, box.halfHeight * view.scale];
+      let [halfX, halfY] = [box.halfWidth * view.scale, box.halfHeight * view.down];
       if (isCircle) halfX = halfY = Math.max(halfX, halfY);
       const value = Math.min(this.valueOf({ kind: "part", number }) * scale, 1);
       data.set(
@@ -375,7 +406,14 @@ export class Pane {
         number * SHAPE,
       );
     });
-    return map.boxes.length;
+    // Switches are dots, so that a hot one is seen from afar.
+    const half = Math.min(Math.max(0.4 * map.drawing.spacing * view.scale, 0.9), 3);
+    for (let number = 0; number < map.switches; number += 1) {
+      const value = Math.min(this.valueOf({ kind: "switch", number }) * scale, 1);
+      const [x, y] = [map.drawing.switch_x[number], map.drawing.switch_y[number]];
+      data.set([x, y, half, half, value, 1], (map.boxes.length + number) * SHAPE);
+    }
+    return map.boxes.length + map.switches;
   }
 
   /** Names, what is chosen, and the path. */
@@ -450,12 +488,15 @@ export class Pane {
     context.lineWidth = 2.5;
     if (thing.kind === "link") {
       const [from, to] = [this.map.linkEnd(thing.number), this.map.linkEnd(this.map.reverse[thing.number])];
-      context.globalAlpha = 0.85;
       context.beginPath();
       context.moveTo(...this.toScreen(from.x, from.y));
       context.lineTo(...this.toScreen(to.x, to.y));
+      context.strokeStyle = styled("--paper");
+      context.lineWidth = 7;
       context.stroke();
-      context.globalAlpha = 1;
+      context.strokeStyle = accent;
+      context.lineWidth = 4;
+      context.stroke();
       return;
     }
     const place = this.map.place(thing);
@@ -465,7 +506,7 @@ export class Pane {
     context.beginPath();
     if (thing.kind === "part") {
       const box = this.map.boxes[thing.number];
-      const [w, h] = [box.halfWidth * this.view.scale + 3, box.halfHeight * this.view.scale + 3];
+      const [w, h] = [box.halfWidth * this.view.scale + 3, box.halfHeight * this.view.down + 3];
       if (this.map.drawing.outline === "circle") context.arc(x, y, Math.max(w, h) + 2, 0, 2 * Math.PI);
       else context.rect(x - w, y - h, 2 * w, 2 * h);
     } else {
@@ -479,7 +520,7 @@ export class Pane {
     const { map, view, drawn } = this;
     const [worldX, worldY] = [
       (x - this.width / 2) / view.scale + view.x,
-      (y - this.height / 2) / view.scale + view.y,
+      (y - this.height / 2) / view.down + view.y,
     ];
     if (drawn.mode === "parts") return this.hitPart(worldX, worldY);
     const spacingPx = map.drawing.spacing * view.scale;
@@ -491,7 +532,7 @@ export class Pane {
     ): Thing | null => {
       let [best, least] = [-1, radius / view.scale];
       for (let number = 0; number < xs.length; number += 1) {
-        const distance = Math.hypot(xs[number] - worldX, ys[number] - worldY);
+        const distance = Math.hypot(xs[number] - worldX, ((ys[number] - worldY) * view.down) / view.scale);
         if (distance < least) [best, least] = [number, distance];
       }
       return best < 0 ? null : { kind, number: best };

@@ -24,7 +24,7 @@ function axisOf(axis: Axis, isVertical: boolean): uPlot.Axis {
     label: axisText(axis),
     stroke: colour,
     font: "11px system-ui, sans-serif",
-    labelFont: "12px system-ui, sans-serif",
+    labelFont: "11px system-ui, sans-serif",
     grid: { stroke: grid, width: 1 },
     ticks: { stroke: grid, width: 1 },
     size: isVertical ? LEFT : 42,
@@ -40,6 +40,7 @@ function axisOf(axis: Axis, isVertical: boolean): uPlot.Axis {
       options.size = Math.min(40 + 6.2 * Math.max(...axis.names.map((name) => name.length)), 190);
   }
   if (axis.log) {
+    options.filter = (_plot, splits) => splits;
     // Labels of powers and, where there are few, of twos and fives.
     options.values = (_plot, splits) => splits.map((value) => (value && isMark(value) ? short(value) : ""));
   }
@@ -51,6 +52,12 @@ function isMark(value: number): boolean {
   return [1, 2, 5].some((mark) => Math.abs(first - mark) < 1e-6);
 }
 
+/** The mark at or below a value: marks of a logarithmic axis begin at its lower end. */
+function markBelow(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value) + 1e-9);
+  return power * ([5, 2, 1].find((mark) => mark * power <= value * (1 + 1e-9)) ?? 1);
+}
+
 function range(values: number[], axis: Axis): [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
@@ -59,7 +66,7 @@ function range(values: number[], axis: Axis): [number, number] {
     high = Math.max(high, value);
   }
   if (low > high) return axis.log ? [1, 10] : [0, 1];
-  if (axis.log) return [low * 0.9, Math.max(high * 1.1, low * 2)];
+  if (axis.log) return [markBelow(low), Math.max(high * 1.1, low * 2)];
   if (axis.from_zero) low = Math.min(low, 0);
   const room = (high - low || 1) * 0.04;
   return [axis.from_zero && low === 0 ? 0 : low - room, high + room];
@@ -70,7 +77,10 @@ function scaleOf(axis: Axis, values: number[]): uPlot.Scale {
   return {
     time: false,
     distr: axis.log ? 3 : 1,
-    range: (_plot, min, max) => (min === null ? [low, high] : [min, max]),
+    range: (_plot, min, max) => {
+      if (min === null) return [low, high];
+      return [axis.log ? markBelow(min) : min, max];
+    },
     min: low,
     max: high,
   };
@@ -296,7 +306,7 @@ export function panelOf(panel: Panel, height: number): HTMLElement {
 
 /** A picture with its headings. */
 export function pictureOf(picture: Picture): HTMLElement {
-  const height = picture.panels.length > 1 ? 300 : 460;
+  const height = picture.panels.length > 1 ? 340 : 470;
   return h(
     "div",
     { class: "picture", "data-kind": picture.kind },

@@ -55,7 +55,9 @@ export class Timeline {
       key.style.background = seriesColour(KNOWN.indexOf(kind) < 0 ? 6 : KNOWN.indexOf(kind));
       this.legend.append(key, `${kind}  `);
     }
-    this.legend.append("wheel: zoom; drag: move; 0: all");
+    this.legend.append(
+      h("span", { class: "hint" }, "wheel: zoom; drag: move; shift and wheel: other ranks; 0: all"),
+    );
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.element);
   }

@@ -45,7 +45,7 @@ pub enum Answer {
 /// A question that has no answer.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The HTTP status.
+    /// The HTTP status. The text comes as JSON, `{"error": …}`, with any of them.
     pub status: u16,
     /// The reason.
     pub why: String,
@@ -57,9 +57,9 @@ impl Refusal {
         Refusal { status: 400, why: why.into() }
     }
 
-    /// The result has nothing of what is asked for.
+    /// The result has nothing of what is asked for: an answer too, and no failure in the browser's log.
     fn absent(why: impl Into<String>) -> Refusal {
-        Refusal { status: 404, why: why.into() }
+        Refusal { status: 200, why: why.into() }
     }
 }
 
@@ -148,7 +148,7 @@ pub fn answer(shown: &[Shown], address: &str) -> Result<Answer, Refusal> {
                 None => json(&timeline::of_messages(question.shown, question.run)?),
             }
         }
-        _ => Err(Refusal::absent(format!("there is nothing at api/{name}"))),
+        _ => Err(Refusal { status: 404, why: format!("there is nothing at api/{name}") }),
     }
 }
 
