@@ -122,13 +122,23 @@ class Batch {
     private readonly width: number,
     private readonly attributes: [string, number, number][],
     material: RawShaderMaterial,
-    corners: number[],
+    private readonly corners: number[],
   ) {
-    const geometry = new InstancedBufferGeometry();
-    geometry.setAttribute("corner", new Float32BufferAttribute(corners, 2));
-    geometry.setIndex([0, 1, 2, 2, 1, 3]);
-    this.mesh = new Mesh(geometry, material);
+    this.mesh = new Mesh(this.geometry(), material);
     this.mesh.frustumCulled = false;
+  }
+
+  /** The corners of an instance, with the instances in the buffer. */
+  private geometry(): InstancedBufferGeometry {
+    const geometry = new InstancedBufferGeometry();
+    geometry.setAttribute("corner", new Float32BufferAttribute(this.corners, 2));
+    geometry.setIndex([0, 1, 2, 2, 1, 3]);
+    if (this.buffer) {
+      for (const [name, size, offset] of this.attributes) {
+        geometry.setAttribute(name, new InterleavedBufferAttribute(this.buffer, size, offset));
+      }
+    }
+    return geometry;
   }
 
   /** Room for so many instances; what was in it is lost. */
@@ -137,9 +147,9 @@ class Batch {
       this.data = new Float32Array(Math.max(1024, Math.ceil(instances * 1.5)) * this.width);
       this.buffer = new InstancedInterleavedBuffer(this.data, this.width);
       this.buffer.setUsage(DynamicDrawUsage);
-      for (const [name, size, offset] of this.attributes) {
-        this.mesh.geometry.setAttribute(name, new InterleavedBufferAttribute(this.buffer, size, offset));
-      }
+      // A geometry keeps the number of instances that it had room for at first.
+      this.mesh.geometry.dispose();
+      this.mesh.geometry = this.geometry();
     }
     return this.data;
   }
