@@ -278,7 +278,8 @@ export class MachineMap {
       const [a, b] = [this.boxes[Math.floor(key / this.boxes.length)], key % this.boxes.length];
       const end = this.boxes[b];
       // Into a wide row of roots straight up.
-      ends.push(a.x, a.y, b === hub ? a.x : end.x, b === hub ? end.y + end.halfHeight : end.y);
+      if (b === hub) ends.push(a.x, a.y - a.halfHeight, a.x, end.y + end.halfHeight);
+      else ends.push(a.x, a.y, end.x, end.y);
       links.push(this.bundleLinks.length);
       this.bundleLinks.push(Uint32Array.from(of));
     }

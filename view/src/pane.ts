@@ -303,7 +303,8 @@ export class Pane {
     const data = this.painter.lines.room(count * factor);
     const things = new Int32Array(count * factor);
     // Many lines are thin.
-    const widest = byParts ? 6 : Math.min(Math.max(60 / Math.sqrt(Math.max(count, 1)), 1.2), both ? 4 : 3.2);
+    const most = byParts ? 6 : both ? 4 : 3.2;
+    const widest = Math.min(Math.max(60 / Math.sqrt(Math.max(count, 1)), 1.2), most);
     let drawnLines = 0;
     for (let number = 0; number < candidates.length; number += 1) {
       const step = Math.min(Math.floor(looks[number] * STEPS), STEPS - 1);
