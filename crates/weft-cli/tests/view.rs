@@ -60,8 +60,9 @@ impl View {
     }
 
     fn ask(&self, method: &str, path: &str, host: &str) -> Answer {
+        // Of this version answers come in one piece.
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        write!(stream, "{method} {path} HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
         let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
