@@ -29,12 +29,11 @@ const KEYS: [string, string][] = [
 
 declare global {
   interface Window {
-    /** For tests: where a thing is drawn, and how long frames take. */
+    /** For tests: where a thing is drawn, and what it shows. */
     weftView: {
       at: (thing: Thing, pane?: number) => { x: number; y: number };
       go: (thing: Thing) => void;
       mode: (pane?: number) => string;
-      frameTimes: (pane?: number) => number[];
       value: (thing: Thing, pane?: number) => number;
       zoom: (factor: number) => void;
       pan: (x: number, y: number) => void;
@@ -118,7 +117,6 @@ class Page {
           pane.goTo(thing);
         }),
       mode: (pane = 0) => panes()[pane].mode,
-      frameTimes: (pane = 0) => panes()[pane].frameTimes,
       value: (thing, pane = 0) => panes()[pane].valueOf(thing),
       zoom: (factor) => panes()[0].zoom(factor),
       pan: (x, y) => panes()[0].pan(x, y),

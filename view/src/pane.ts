@@ -7,6 +7,13 @@ import { LINE, Painter, SHAPE, type View } from "./painter";
 
 /** Lines that are drawn, at most: of more, all with high values and some of the others. */
 const MAX_LINES = 14_000;
+/** Lines of a frame while the view moves, at least: there are as many as the computer draws in time. */
+const LEAST_LINES = 500;
+/** Milliseconds between frames above which the next has fewer lines, and below which it has more. */
+const SLOW_FRAME = 32;
+const FAST_FRAME = 20;
+/** Milliseconds without a change after which all lines are drawn. */
+const REST = 250;
 /** Pixels between neighbouring switches below which parts are drawn in their place. */
 const PARTS_BELOW_PX = 3.5;
 /** Switches of a machine that is never drawn by parts. */
@@ -52,8 +59,10 @@ export class Pane {
   onHover: (thing: Thing | null) => void = () => {};
   /** The part of the lines that was left out. */
   leftOut = 0;
-  /** Durations of frames in ms, as far as the page spends them. */
-  readonly frameTimes: number[] = [];
+  private drawnAt = 0;
+  private moving = 3_000;
+  private maxLines = MAX_LINES;
+  private resting: ReturnType<typeof setTimeout> | undefined;
   private readonly canvas = document.createElement("canvas");
   private readonly overlay = document.createElement("canvas");
   private readonly painter: Painter;
@@ -89,13 +98,26 @@ export class Pane {
   due(): void {
     if (this.isDue) return;
     this.isDue = true;
-    requestAnimationFrame(() => {
+    requestAnimationFrame((now) => {
       this.isDue = false;
-      const begin = performance.now();
+      const passed = now - this.drawnAt;
+      this.drawnAt = now;
+      const isMoving = passed < REST;
+      if (isMoving && passed > SLOW_FRAME) this.moving = Math.max(this.moving * 0.6, LEAST_LINES);
+      if (passed < FAST_FRAME) this.moving = Math.min(this.moving * 1.15, MAX_LINES);
+      this.maxLines = this.moving;
       this.draw();
-      this.frameTimes.push(performance.now() - begin);
-      if (this.frameTimes.length > 2_000) this.frameTimes.splice(0, 1_000);
+      if (this.leftOut > 0) this.rest();
     });
+  }
+
+  /** Draws all lines when nothing has moved for a while. */
+  private rest(): void {
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => {
+      this.maxLines = MAX_LINES;
+      this.draw();
+    }, REST);
   }
 
   /** Shows the whole machine. */
@@ -335,13 +357,13 @@ export class Pane {
   private thin(candidates: number[], looks: number[], steps: Uint32Array): void {
     const all = candidates.length;
     this.leftOut = 0;
-    if (all <= MAX_LINES) return;
+    if (all <= this.maxLines) return;
     let [hot, step] = [0, STEPS];
-    while (step > 0 && hot + steps[step - 1] <= MAX_LINES / 2) {
+    while (step > 0 && hot + steps[step - 1] <= this.maxLines / 2) {
       step -= 1;
       hot += steps[step];
     }
-    const stride = Math.ceil((all - hot) / (MAX_LINES / 2));
+    const stride = Math.ceil((all - hot) / (this.maxLines / 2));
     let [kept, others] = [0, 0];
     steps.fill(0);
     for (let number = 0; number < all; number += 1) {
