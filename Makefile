@@ -11,7 +11,7 @@ MDBOOK_VERSION := 0.5.4
 MPI_ENVIRONMENT := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LD_LIBRARY_PATH="$(CURDIR)/$(VENV)/lib:$$LD_LIBRARY_PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test test-long lint bench install docs clean
+.PHONY: help demo run view test test-long lint bench install docs clean
 .PHONY: examples quick release provider recorder libfabric-headers openmpi
 
 help: ## Show this list
@@ -23,6 +23,13 @@ demo: recorder quick ## Record LAMMPS on 8 ranks and replay it on two machines (
 run: $(STAMPS)/venv provider quick ## Run a real MPI program on the ExaNeSt rack in virtual time (RANKS=4)
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra demo/ping_pong.c -o $(BUILD)/ping_pong
 	target/quick/weft run -m exanest -n $(or $(RANKS),4) --ppn 1 -- $(BUILD)/ping_pong
+
+view: ## Build the page of weft view with Node, and the command that carries it
+	@command -v npm >/dev/null || tools/install_packages.sh nodejs npm
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(+a > 20 || (+a == 20 && +b >= 19) ? 0 : 1)' || { \
+	  echo "Node 20.19 or later is needed, and this is $$(node --version): https://nodejs.org" >&2; exit 2; }
+	cd view && npm ci --no-audit --no-fund && npm run check && npm run build
+	@$(MAKE) --no-print-directory quick
 
 # The libraries that the examples are linked with.
 LIBRARIES := $(CURDIR)/target/quick/deps

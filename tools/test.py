@@ -160,6 +160,7 @@ LONG = [
     Check("deadlock", [sys.executable, "tests/deadlock/run.py", "--weft", WEFT, "--seconds", "120"]),
     Check("effects of values", [sys.executable, "tests/values/run.py", "--weft", WEFT]),
     Check("import weft", [sys.executable, "tests/python/run.py"]),
+    Check("page in Chromium", [sys.executable, "tests/view/run.py", "--weft", WEFT]),
     Check("MPICH's tests", [sys.executable, "tests/mpich/run.py"]),
     Check("demo", ["make", "--no-print-directory", "demo"]),
 ]

@@ -43,6 +43,7 @@ fn pages_and_help_name_the_same_options() {
         ("explain", &[&["explain"]]),
         ("plot", &[&["plot"]]),
         ("report", &[&["report"]]),
+        ("view", &[&["view"]]),
         ("compare", &[&["compare"]]),
         ("doctor", &[&["doctor"]]),
         ("record", &[&["record"]]),
@@ -61,7 +62,7 @@ fn pages_and_help_name_the_same_options() {
             known.remove("--resume");
         }
         // Their pages name the commands that make results, with options of those.
-        if ["plot", "report", "compare"].contains(&page) {
+        if ["plot", "report", "view", "compare"].contains(&page) {
             let made: BTreeSet<String> = [["traffic"], ["replay"]].iter().flat_map(|c| help(c)).collect();
             named.retain(|option| known.contains(option) || !made.contains(option));
         }

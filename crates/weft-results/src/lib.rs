@@ -19,6 +19,7 @@
 //! | `stored` | a finished result that is read: manifest, rows of tables |
 //! | `compare`, `report` | results beside each other; a result in one page |
 //! | `picture` | what is drawn of results |
+//! | `view` | what the page of `weft view` shows of results |
 //! | `wall_clock`, `memory` | wall time and memory, for `performance.json` only |
 //!
 //! What was asked for, and what is explained of a run, are of types that only who runs experiments knows:
@@ -41,6 +42,7 @@ mod row;
 mod stored;
 mod table;
 mod tables;
+pub mod view;
 mod wall_clock;
 
 pub use cell::Cell;

@@ -96,17 +96,28 @@ impl Report {
     /// # Errors
     /// Tables that cannot be read. Those that were not written are said to be missing.
     pub fn of(result: &StoredResult, explained: &[Value]) -> Result<Report, ResultsError> {
-        let (mut pictures, mut not_drawn) = (Vec::new(), Vec::new());
+        let mut report = Report::without_pictures(result, explained)?;
         for kind in PictureKind::ALL {
             match kind.of(std::slice::from_ref(result), None) {
-                Ok(picture) => pictures.push(picture),
+                Ok(picture) => report.pictures.push(picture),
                 Err(ResultsError::NoTable { table, mend, .. }) => {
-                    not_drawn.push(format!("{kind}: there is no table {table}; it is written by {mend}"));
+                    let told = format!("{kind}: there is no table {table}; it is written by {mend}");
+                    report.not_drawn.push(told);
                 }
-                Err(ResultsError::NothingToDraw { why, .. }) => not_drawn.push(format!("{kind}: {why}")),
+                Err(ResultsError::NothingToDraw { why, .. }) => {
+                    report.not_drawn.push(format!("{kind}: {why}"));
+                }
                 Err(other) => return Err(other),
             }
         }
+        Ok(report)
+    }
+
+    /// The same without pictures, for who draws them one by one.
+    ///
+    /// # Errors
+    /// As of [`Report::of`].
+    pub fn without_pictures(result: &StoredResult, explained: &[Value]) -> Result<Report, ResultsError> {
         let stored = &result.manifest.explained;
         let explained = if stored.is_empty() { explained } else { stored };
         Ok(Report {
@@ -115,8 +126,8 @@ impl Report {
             totals: totals(result),
             warnings: warnings(result),
             rows: rows(result),
-            pictures,
-            not_drawn,
+            pictures: Vec::new(),
+            not_drawn: Vec::new(),
             slowest: result.has(Table::Messages).then(|| slowest(result)).transpose()?,
             hot_links: result.has(Table::Links).then(|| hot_links(result)).transpose()?,
             critical_paths: explained.iter().map(critical_path).collect(),

@@ -110,9 +110,14 @@ fn recorders() -> Vec<Finding> {
     findings
 }
 
+/// The page is in the command, or is built by Node.
 fn pages() -> Vec<Finding> {
-    let view = missing("view", "page in the browser", "this version has none; weft report writes a page");
-    vec![Finding { optional: true, ..view }]
+    if weft_view::has_page() {
+        return vec![found("view", "page in the browser", "in this command")];
+    }
+    let page = missing("view", "page in the browser", weft_view::PAGE_MEND);
+    let node = program("view", "npm", "apt-get install nodejs npm, or https://nodejs.org; then make view");
+    vec![Finding { optional: true, ..page }, node]
 }
 
 /// A program that is found in PATH. Others than those looked for may do as well.

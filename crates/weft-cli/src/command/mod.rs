@@ -19,6 +19,7 @@ mod simulation;
 mod trace;
 mod traffic;
 mod validate;
+mod view;
 
 use crate::exit::{Failure, Status};
 use clap::{CommandFactory as _, Subcommand};
@@ -48,6 +49,8 @@ pub enum Command {
     Plot(plot::PlotOptions),
     /// Write a result as one HTML page: figures, pictures, slow messages, hot links, assumed constants
     Report(report::ReportPageOptions),
+    /// Show results as a page in the browser: the machine over time, ranks, messages, plots
+    View(view::ViewOptions),
     /// Compare results row by row, with the significance of differences over seeds
     Compare(compare::CompareOptions),
     /// Compare simulated values with published measurements, row by row
@@ -75,6 +78,7 @@ impl Command {
             Command::Explain(options) => options.run(),
             Command::Plot(options) => options.run(),
             Command::Report(options) => options.run(),
+            Command::View(options) => options.run(),
             Command::Compare(options) => options.run(),
             Command::Doctor(options) => options.run(),
             Command::Validate(options) => options.run(),

@@ -3,10 +3,12 @@
 mod diff;
 mod draw;
 mod groups;
+mod map;
 mod self_test;
 
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
+pub use map::{MachineDrawing, MachineMap, MachinePath, PathError};
 pub use self_test::{SelfTestReport, SelfTestRow, self_test};
 pub use weft_topo::SourcesCounted;
 

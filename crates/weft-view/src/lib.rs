@@ -1,0 +1,34 @@
+//! A page in the browser that shows results: `weft view`.
+//!
+//! ```text
+//!  browser ──GET /TOKEN/index.html──► page   files that `make view` builds and this library carries
+//!          ──GET /TOKEN/api/links───► api    figures of weft-results and weft-sim as JSON, or as f32s
+//!          ◄─403───────────────────── server all that has not the token of the address
+//! ```
+//! | file | reads |
+//! |---|---|
+//! | `server` | who is let in, threads, headers |
+//! | `token` | the secret of the address |
+//! | `page` | the files of the page |
+//! | `api` | figures by address |
+//! | `query` | parameters of an address |
+//! | `shown` | a result with the map of its machine |
+//! | `timeline` | ranks over time, for Perfetto |
+//!
+//! # Security
+//! The server listens on 127.0.0.1 alone. Every address begins with a token of 128 random bits; another gets
+//! 403, whatever it asks for. A request that names another host gets 403 too, so that no name of a stranger's
+//! that resolves to 127.0.0.1 gets through. The page may load nothing from elsewhere and runs no script but
+//! its own files (Content-Security-Policy); names in results become text, never markup.
+
+mod api;
+mod page;
+mod query;
+mod server;
+mod shown;
+mod timeline;
+mod token;
+
+pub use server::{PAGE_MEND, Server, ViewError, has_page};
+pub use shown::Shown;
+pub use token::Token;

@@ -1,0 +1,383 @@
+/** The tabs beside the machine: plots, ranks, messages, the overview. */
+
+import {
+  get,
+  type MessageList,
+  type MessageRow,
+  type Picture,
+  type PieceRow,
+  type RankRow,
+  type Report,
+  type Trace,
+} from "./api";
+import { seriesColour } from "./colours";
+import { h, row } from "./dom";
+import { bytes, count, percent, short, time } from "./format";
+import { share } from "./pieces";
+import { pictureOf } from "./plot";
+import type { State } from "./state";
+import { Timeline } from "./timeline";
+
+/** A tab. It is filled when it is first looked at, and again when the run or the theme has changed. */
+export abstract class Tab {
+  readonly element: HTMLElement;
+  private isFresh = false;
+
+  constructor(
+    protected readonly state: State,
+    readonly name: string,
+  ) {
+    this.element = h("section", { class: name, id: `tab-${name}` });
+    state.onChange(() => {
+      this.isFresh = false;
+      if (!this.element.hidden) void this.show();
+    });
+  }
+
+  async show(): Promise<void> {
+    if (this.isFresh) return;
+    this.isFresh = true;
+    try {
+      await this.fill();
+    } catch (error) {
+      this.element.replaceChildren(h("p", { class: "empty" }, (error as Error).message));
+    }
+    document.documentElement.dataset.ready = this.name;
+  }
+
+  key(_event: KeyboardEvent): boolean {
+    return false;
+  }
+
+  protected abstract fill(): Promise<void>;
+}
+
+/** The pictures of `weft plot`. */
+export class PlotsTab extends Tab {
+  private kind: string | null = null;
+
+  protected async fill(): Promise<void> {
+    const { kinds } = this.state.results[0];
+    const place = h("div", { class: "place" });
+    const list = h("nav", { class: "kinds", "aria-label": "Pictures" });
+    const results = this.state.results.map((_result, number) => number).join(",");
+    const show = async (kind: string) => {
+      this.kind = kind;
+      for (const button of list.children)
+        button.classList.toggle("on", (button as HTMLElement).dataset.kind === kind);
+      place.replaceChildren(h("p", { class: "empty" }, "…"));
+      try {
+        const run = this.state.runOf(0);
+        const picture = await get<Picture>("picture", { kind, results, ...(isOfRuns(kind) ? {} : { run }) });
+        if (this.kind === kind) place.replaceChildren(pictureOf(picture));
+      } catch (error) {
+        if (this.kind === kind) place.replaceChildren(h("p", { class: "empty" }, (error as Error).message));
+      }
+    };
+    for (const kind of kinds) {
+      list.append(h("button", { "data-kind": kind.name, onclick: () => void show(kind.name) }, kind.title));
+    }
+    this.element.replaceChildren(list, place);
+    await show(this.kind ?? usual(this.state));
+  }
+}
+
+/** Whether a picture is of all runs of a result together. */
+function isOfRuns(kind: string): boolean {
+  return ["load-curve", "fct-cdf", "slow-down"].includes(kind);
+}
+
+/** The picture of a result that nobody has asked a certain one of, as `weft plot` chooses. */
+function usual(state: State): string {
+  const [first] = state.results;
+  if (first.command === "traffic" && first.runs.length > 1) return "load-curve";
+  return first.tables.includes("queues") ? "queue-heat-map" : "link-utilization";
+}
+
+/** What ranks do. */
+export class RanksTab extends Tab {
+  private timelines: Timeline[] = [];
+
+  protected async fill(): Promise<void> {
+    this.timelines = [];
+    const parts = await Promise.all(
+      this.state.results.slice(0, 2).map(async (info, result) => {
+        const of = { result, run: this.state.runOf(result) };
+        const part = h("div", { class: "ranks-of" });
+        if (this.state.results.length > 1) part.append(h("h2", {}, info.name));
+        await this.timeline(part, of, info.has_timeline);
+        if (info.tables.includes("ranks")) part.append(rankBars(await get<RankRow[]>("ranks", of)));
+        return part;
+      }),
+    );
+    this.element.replaceChildren(...parts);
+  }
+
+  private async timeline(
+    part: HTMLElement,
+    of: { result: number; run: number },
+    isOfRanks: boolean,
+  ): Promise<void> {
+    try {
+      const trace = await get<Trace>("timeline", of);
+      const timeline = new Timeline(trace);
+      this.timelines.push(timeline);
+      const left = trace.messages_left_out
+        ? `; ${count(trace.messages_left_out)} more messages are left out`
+        : "";
+      const told = isOfRanks
+        ? `What each rank does: ${count(timeline.count)} stretches of time`
+        : `Messages by sender, from post to delivery${left}. With weft view DIR --timeline FILE: what each rank does`;
+      part.append(
+        h(
+          "p",
+          { class: "bar" },
+          told,
+          h("button", { onclick: () => save(trace, of.run) }, "export for Perfetto"),
+        ),
+        timeline.element,
+      );
+    } catch (error) {
+      part.append(h("p", { class: "empty" }, (error as Error).message));
+    }
+  }
+
+  override key(event: KeyboardEvent): boolean {
+    return this.timelines.map((timeline) => timeline.key(event)).some(Boolean);
+  }
+}
+
+/** Saves a timeline as a file that ui.perfetto.dev opens. */
+function save(trace: Trace, run: number): void {
+  const address = URL.createObjectURL(new Blob([JSON.stringify(trace)], { type: "application/json" }));
+  const link = h("a", { href: address, download: `timeline-run-${run}.json` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** The shares of the time of every rank. */
+function rankBars(ranks: RankRow[]): HTMLElement {
+  const kinds = [
+    ["computation_ps", "computes", 0],
+    ["wait_ps", "waits", 1],
+    ["communication_ps", "software of messages", 2],
+  ] as const;
+  const longest = ranks.reduce((so, rank) => Math.max(so, rank.end_ps), 1);
+  const legend = h("p", { class: "legend" });
+  for (const [, label, colour] of kinds) {
+    const key = h("span", { class: "key" });
+    key.style.background = seriesColour(colour);
+    legend.append(key, `${label}  `);
+  }
+  const line = (rank: RankRow) => {
+    const bar = h("div", { class: "share" });
+    for (const [name, label, colour] of kinds) {
+      const part = h("span", { title: `${label}: ${time(rank[name])}` });
+      part.style.width = `${(100 * rank[name]) / longest}%`;
+      part.style.background = seriesColour(colour);
+      bar.append(part);
+    }
+    return row([
+      `rank ${rank.rank}`,
+      bar,
+      time(rank.end_ps),
+      count(rank.messages_sent),
+      bytes(rank.sent_bytes),
+    ]);
+  };
+  return h(
+    "div",
+    {},
+    h("h3", {}, "Time of every rank"),
+    legend,
+    h(
+      "table",
+      { class: "figures rank-bars" },
+      row(["rank", "time", "ends", "messages", "sent"], "th"),
+      ...ranks.slice(0, 512).map(line),
+    ),
+  );
+}
+
+/** Messages and where their time goes. */
+export class MessagesTab extends Tab {
+  private from = "";
+  private to = "";
+
+  protected async fill(): Promise<void> {
+    const from = h("input", {
+      type: "number",
+      min: "0",
+      value: this.from,
+      id: "from",
+      "aria-label": "source endpoint",
+      placeholder: "any",
+    });
+    const to = h("input", {
+      type: "number",
+      min: "0",
+      value: this.to,
+      id: "to",
+      "aria-label": "destination endpoint",
+      placeholder: "any",
+    });
+    const lists = h("div", { class: "lists" });
+    const load = async () => {
+      [this.from, this.to] = [from.value, to.value];
+      lists.replaceChildren(
+        ...(await Promise.all(this.state.results.slice(0, 2).map((_info, result) => this.list(result)))),
+      );
+    };
+    from.addEventListener("change", () => void load());
+    to.addEventListener("change", () => void load());
+    this.element.replaceChildren(
+      h("p", { class: "bar" }, "The slowest messages from endpoint ", from, " to endpoint ", to),
+      lists,
+    );
+    await load();
+  }
+
+  private async list(result: number): Promise<HTMLElement> {
+    const info = this.state.results[result];
+    const heading = this.state.results.length > 1 ? h("h2", {}, info.name) : null;
+    const run = this.state.runOf(result);
+    try {
+      const ends = { ...(this.from ? { from: this.from } : {}), ...(this.to ? { to: this.to } : {}) };
+      const list = await get<MessageList>("messages", { result, run, limit: 200, ...ends });
+      const pieces = h("div", { class: "pieces-of" });
+      const told = `${count(list.count)} messages, ${bytes(list.payload_bytes)}, mean time ${time(list.mean_ps)}; the slowest ${list.slowest.length}:`;
+      const line = (message: MessageRow) => {
+        const taken = message.delivered_ps - message.posted_ps;
+        const end = (rank: number | null, endpoint: number) =>
+          rank === null ? `endpoint ${endpoint}` : `rank ${rank} (endpoint ${endpoint})`;
+        const cells = [
+          end(message.source_rank, message.source_endpoint),
+          end(message.destination_rank, message.destination_endpoint),
+          bytes(message.payload_bytes),
+          message.class,
+          String(message.hops),
+          time(message.posted_ps),
+          time(taken),
+        ];
+        const choose = () => {
+          for (const other of table.rows) other.classList.remove("on");
+          told_.classList.add("on");
+          void this.pieces(pieces, result, run, message);
+        };
+        const told_ = h(
+          "tr",
+          {
+            tabindex: 0,
+            "data-time": taken,
+            onclick: choose,
+            onkeydown: (event) => {
+              if ((event as KeyboardEvent).key === "Enter") choose();
+            },
+          },
+          ...cells.map((cell) => h("td", {}, cell)),
+        );
+        return told_;
+      };
+      const table = h("table", { class: "figures choosable" });
+      table.append(
+        row(["from", "to", "bytes", "class", "links", "posted at", "time"], "th"),
+        ...list.slowest.map(line),
+      );
+      return h(
+        "div",
+        {},
+        heading,
+        h("p", { class: "subtitle" }, told),
+        h("div", { class: "side" }, h("div", { class: "scroll" }, table), pieces),
+      );
+    } catch (error) {
+      return h("div", {}, heading, h("p", { class: "empty" }, (error as Error).message));
+    }
+  }
+
+  private async pieces(place: HTMLElement, result: number, run: number, message: MessageRow): Promise<void> {
+    const { source_endpoint: source, sequence } = message;
+    try {
+      const pieces = await get<PieceRow[]>("pieces", { result, run, source, sequence });
+      place.replaceChildren(h("h3", {}, "Where its time goes"), share(pieces));
+    } catch (error) {
+      place.replaceChildren(h("p", { class: "empty" }, (error as Error).message));
+    }
+  }
+}
+
+/** What ran, and what came of it. */
+export class OverviewTab extends Tab {
+  protected async fill(): Promise<void> {
+    const reports = await Promise.all(
+      this.state.results.map((_info, result) => get<Report>("report", { result })),
+    );
+    this.element.replaceChildren(
+      ...reports.map((report, result) => this.part(report, this.state.results[result].name)),
+    );
+  }
+
+  private part(report: Report, name: string): HTMLElement {
+    const pairs = (list: [string, string][]) =>
+      h(
+        "table",
+        { class: "figures" },
+        ...list.map(([key, value]) => h("tr", {}, h("th", {}, key), h("td", {}, value))),
+      );
+    const [names, rows] = report.rows;
+    const hot = (report.hot_links ?? []).map((link) =>
+      row([
+        link.link,
+        link.class,
+        percent(link.utilization),
+        `${short(link.stall_us)} µs`,
+        `${short(link.paused_us)} µs`,
+        count(link.lost),
+      ]),
+    );
+    return h(
+      "article",
+      {},
+      h("h2", {}, name),
+      ...report.warnings.map((warning) => h("p", { class: "warning" }, warning)),
+      h(
+        "div",
+        { class: "columns" },
+        h("div", {}, h("h3", {}, "What ran"), pairs(report.facts)),
+        h("div", {}, h("h3", {}, "Totals"), pairs(report.totals)),
+      ),
+      h("h3", {}, "Measured"),
+      h(
+        "div",
+        { class: "scroll" },
+        h(
+          "table",
+          { class: "figures" },
+          row(
+            names.map((of) => of.replaceAll("_", " ")),
+            "th",
+          ),
+          ...rows.map((cells) => row(cells)),
+        ),
+      ),
+      hot.length > 0 ? h("h3", {}, "Busiest links") : null,
+      hot.length > 0
+        ? h(
+            "table",
+            { class: "figures" },
+            row(["link", "class", "utilization", "stall", "paused", "lost"], "th"),
+            ...hot,
+          )
+        : null,
+      report.assumed.length > 0 ? h("h3", {}, "Assumed constants") : null,
+      report.assumed.length > 0
+        ? h(
+            "table",
+            { class: "figures" },
+            row(["key", "value", "why"], "th"),
+            ...report.assumed.map((one) => row([one.key, one.value, one.source])),
+          )
+        : null,
+    );
+  }
+}
