@@ -26,7 +26,7 @@ run: $(STAMPS)/venv provider quick ## Run a real MPI program on the ExaNeSt rack
 
 view: ## Build the page of weft view with Node, and the command that carries it
 	@command -v npm >/dev/null || tools/install_packages.sh nodejs npm
-	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(+a > 20 || (+a == 20 && +b >= 19) ? 0 : 1)' || { \
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(+(a < 20 || (a == 20 && b < 19)))' || { \
 	  echo "Node 20.19 or later is needed, and this is $$(node --version): https://nodejs.org" >&2; exit 2; }
 	cd view && npm ci --no-audit --no-fund && npm run check && npm run build
 	@$(MAKE) --no-print-directory quick

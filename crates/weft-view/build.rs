@@ -1,5 +1,5 @@
-//! Puts the files of the page into the library: those that `make view` has written to `view/dist`. Where there
-//! are none, the library has no page, and says how to get it.
+//! Puts the files of the page into the library: those that `make view` has written to `view/dist`. Where
+//! there are none, the library has no page, and says how to get it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -103,7 +103,10 @@ fn only_who_has_the_address_is_answered() {
     for path in ["/", "/api/results", "//api/results", "/favicon.ico", &format!("/{wrong}/api/results")] {
         let answer = view.ask("GET", path, &host);
         let body = String::from_utf8(answer.body).unwrap();
-        assert!(answer.status == 403 && !body.contains("bxi3") && !body.contains(&view.token), "{path}: {body}");
+        assert!(
+            answer.status == 403 && !body.contains("bxi3") && !body.contains(&view.token),
+            "{path}: {body}"
+        );
     }
     assert_eq!(view.ask("GET", &right, "weft.example:80").status, 403);
     assert_eq!(view.ask("POST", &right, &host).status, 405);

@@ -14,7 +14,7 @@ const THREADS: usize = 4;
 /// The time after which a thread looks whether the server is to end.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What builds the page.
+/// The command that builds the page.
 pub const PAGE_MEND: &str = "make view (needs Node 20.19 or later)";
 
 /// The rules of the page: scripts, styles and figures of this server alone, no markup of a name.
@@ -37,7 +37,9 @@ const HEADERS: [(&str, &str); 6] = [
 #[non_exhaustive]
 pub enum ViewError {
     /// Another program listens at the port.
-    #[error("port {0} of 127.0.0.1 is busy; name another with --port, or leave it out: any free one is taken")]
+    #[error(
+        "port {0} of 127.0.0.1 is busy; name another with --port, or leave it out: any free one is taken"
+    )]
     Busy(u16),
     /// A port that only root may open.
     #[error("port {0} may not be opened by this user; name one above 1023 with --port, or leave it out")]
@@ -117,9 +119,9 @@ impl Server {
                 of_kind("application/json", text.into_bytes()).with_status_code(StatusCode(status))
             }
         };
-        let with_headers = HEADERS.into_iter().fold(response, |response, (name, value)| {
-            response.with_header(header(name, value))
-        });
+        let with_headers = HEADERS
+            .into_iter()
+            .fold(response, |response, (name, value)| response.with_header(header(name, value)));
         // Whoever asked may have gone.
         let _ = request.respond(with_headers);
     }
@@ -144,7 +146,9 @@ impl Server {
         }
         if !address.contains('/') {
             let place = header("Location", &format!("/{token}/"));
-            return Ok(of_kind("text/plain", Vec::new()).with_status_code(StatusCode(307)).with_header(place));
+            return Ok(of_kind("text/plain", Vec::new())
+                .with_status_code(StatusCode(307))
+                .with_header(place));
         }
         if let Some(question) = rest.strip_prefix("api/") {
             return api::answer(&self.shown, question).map(|answer| match answer {

@@ -45,11 +45,7 @@ impl Shown {
     ///
     /// # Errors
     /// As of [`Frames::of`].
-    pub fn frames(
-        &self,
-        of: (u32, Quantity),
-        numbers: &LinkNumbers,
-    ) -> Result<Arc<Frames>, ResultsError> {
+    pub fn frames(&self, of: (u32, Quantity), numbers: &LinkNumbers) -> Result<Arc<Frames>, ResultsError> {
         // Held while they are read, so that two requests do not read them twice.
         let mut kept = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = kept.iter().position(|(known, _)| *known == of) {
@@ -70,11 +66,7 @@ impl Shown {
     ///
     /// # Errors
     /// As of [`weft_results::view::totals`].
-    pub fn totals(
-        &self,
-        of: (u32, Quantity),
-        numbers: &LinkNumbers,
-    ) -> Result<Arc<Vec<f32>>, ResultsError> {
+    pub fn totals(&self, of: (u32, Quantity), numbers: &LinkNumbers) -> Result<Arc<Vec<f32>>, ResultsError> {
         let mut kept = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&of) {
             return Ok(known.clone());

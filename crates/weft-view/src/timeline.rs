@@ -1,5 +1,5 @@
-//! Ranks over time as Chrome trace events, which Perfetto opens: the file that `--timeline` of the run wrote, or
-//! the messages of the result, each from its post to its delivery.
+//! Ranks over time as Chrome trace events, which Perfetto opens: the file that `--timeline` of the run wrote,
+//! or the messages of the result, each from its post to its delivery.
 //!
 //! # Source
 //! "Trace Event Format" (Google): phases b and e (asynchronous), M (metadata).
@@ -22,9 +22,8 @@ const RANKS: u32 = 1;
 /// A result without the table `messages`.
 pub fn of_messages(shown: &Shown, run: u32) -> Result<Value, ResultsError> {
     let us = |time: Time| time.as_ps() as f64 / PS_PER_US;
-    let mut events = vec![
-        json!({ "ph": "M", "name": "process_name", "pid": RANKS, "args": { "name": "messages" } }),
-    ];
+    let mut events =
+        vec![json!({ "ph": "M", "name": "process_name", "pid": RANKS, "args": { "name": "messages" } })];
     let (mut tracks, mut count): (BTreeSet<(u32, bool)>, usize) = (BTreeSet::new(), 0);
     shown.result.visit(|row: MessageRow| {
         if row.run != run {

@@ -12,8 +12,10 @@ use weft_view::{Server, Shown, ViewError};
 
 /// Options of `weft view`.
 #[derive(Args)]
-#[command(after_help = "The page is served to this computer alone, at an address with a secret: who has not \
-                        the address gets nothing. Ctrl-C ends it.")]
+#[command(
+    after_help = "The page is served to this computer alone, at an address with a secret: who has not \
+                        the address gets nothing. Ctrl-C ends it."
+)]
 pub struct ViewOptions {
     /// Directories that weft wrote with -o; two of them are shown side by side
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]

@@ -13,7 +13,7 @@ const LISTED: usize = 20;
 /// One link.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LinkDetails {
-    /// Its row; `None`: the table has none of it.
+    /// The row of the table; `None`: the table has none of it.
     pub row: Option<LinkRow>,
 }
 
@@ -35,7 +35,7 @@ pub struct EndpointDetails {
     pub arriving: Option<LinkRow>,
     /// Ranks on it.
     pub ranks: Vec<RankRow>,
-    /// Its largest flows, out and in.
+    /// The largest flows, out and in.
     pub flows: Vec<FlowRow>,
     /// All its flows.
     pub flow_count: usize,

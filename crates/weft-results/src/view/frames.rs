@@ -86,7 +86,8 @@ impl Frames {
         let count = end.div_ceil(interval.max(1)) as usize;
         let mut all: Vec<(u32, u32, f32)> = Vec::new();
         visit(&mut |look| {
-            if look.run == run && look.level as usize == chosen
+            if look.run == run
+                && look.level as usize == chosen
                 && let Some(link) = look.link
                 && look.value > 0.0
             {
@@ -169,7 +170,6 @@ fn nothing(result: &StoredResult, why: String) -> ResultsError {
     let mend = format!("{why}; run it again with --telemetry, such as --telemetry 10us");
     ResultsError::NothingToDraw { directory: result.directory.clone(), why: mend }
 }
-
 
 #[cfg(test)]
 mod tests {

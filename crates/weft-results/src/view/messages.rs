@@ -42,7 +42,7 @@ pub struct Messages {
     pub slowest: Vec<MessageRow>,
 }
 
-/// Where the time of messages between two endpoints goes.
+/// Pieces of the time of messages between two endpoints.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PairPieces {
     /// The messages.
@@ -122,7 +122,7 @@ pub fn pieces(
     Ok(pieces)
 }
 
-/// Where the time of the messages from one endpoint to another goes.
+/// Pieces of the time of the messages from one endpoint to another.
 ///
 /// # Errors
 /// A result without the tables `messages` and `pieces`.
@@ -147,8 +147,7 @@ pub fn between(
             return;
         }
         let mean = row.time_ps.as_ps() as f64 * share;
-        let known =
-            pieces.iter_mut().find(|piece| piece.what == row.what && piece.place == row.place);
+        let known = pieces.iter_mut().find(|piece| piece.what == row.what && piece.place == row.place);
         match known {
             Some(piece) => piece.mean_ps += mean,
             None => pieces.push(PieceSum {

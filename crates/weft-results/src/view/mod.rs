@@ -1,4 +1,4 @@
-//! Contents of the page of `weft view`: figures of every link, switch, endpoint and message, and their history.
+//! Contents of the page of `weft view`: figures and history of every link, switch, endpoint and message.
 //!
 //! ```text
 //!  tables ──► totals   a value per link                ──► colours of the machine

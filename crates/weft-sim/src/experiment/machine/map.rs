@@ -5,9 +5,7 @@ use super::assembled;
 use crate::experiment::{ExperimentError, MachineInput};
 use serde::Serialize;
 use weft_results::view::LinkNumbers;
-use weft_topo::{
-    Attachment, Layout, Outline, Places, Point, Topology as _, UnknownEndpoint, idle_path,
-};
+use weft_topo::{Attachment, Layout, Outline, Places, Point, Topology as _, UnknownEndpoint, idle_path};
 use weft_units::{EndpointId, PortId, SwitchId};
 
 /// The reach of a switch's endpoints around it, as a share of the distance of nearest switches.
@@ -302,7 +300,8 @@ mod tests {
     /// Catches a number that is another link's in one direction.
     #[test]
     fn the_other_direction_of_the_other_direction_is_the_link() {
-        for (name, sets) in [("bxi3-fattree", &["topology.k=4"][..]), ("exanest", &[]), ("bxi3-megafly", &[])] {
+        for (name, sets) in [("bxi3-fattree", &["topology.k=4"][..]), ("exanest", &[]), ("bxi3-megafly", &[])]
+        {
             let map = map(name, sets);
             let numbers = map.numbers();
             let ports = numbers.reverse.iter().enumerate();
