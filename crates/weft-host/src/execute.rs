@@ -168,8 +168,22 @@ impl Plan {
         let libraries = Libraries::find()?;
         let protocol = protocol(&machine)?;
         let rails = rails(&machine, &layout)?;
+        if rails > 1 && request.run.breakdown {
+            return Err(no_rails("a breakdown follows messages by one interface"));
+        }
         let arguments = arguments.to_vec();
-        Ok(Plan { machine, layout, endpoints, poll, clock_read, program, arguments, libraries, protocol, rails })
+        Ok(Plan {
+            machine,
+            layout,
+            endpoints,
+            poll,
+            clock_read,
+            program,
+            arguments,
+            libraries,
+            protocol,
+            rails,
+        })
     }
 
     /// The run, none of whose processes has been started.
@@ -186,14 +200,14 @@ impl Plan {
             domains: Domains::new(&request.run.domains),
             seed: request.run.seed,
         };
-        let account = LiveAccount::open(
+        let mut account = LiveAccount::open(
             request.run.clone(),
             request.options.clone(),
             seating(&self.endpoints),
             (&self.machine, &self.layout),
         )?;
-        if self.rails > 1 && account.records() {
-            return Err(no_rails("breakdowns and critical paths follow messages by one interface"));
+        if self.rails > 1 {
+            account.leave_out_path();
         }
         Ok(LiveRun::new(&self.machine, self.layout.clone(), account, &setup)?)
     }

@@ -79,9 +79,7 @@ use weft_msg::Protocol;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::replay::reorder::{Counters, ReorderBuffer};
-use weft_workload::replay::{
-    Cause, Finish, HostRails, RankReport, ReplayOutput, Seating, Stripes, Wanted,
-};
+use weft_workload::replay::{Cause, Finish, HostRails, RankReport, ReplayOutput, Seating, Stripes, Wanted};
 
 /// The limits of a machine.
 #[derive(Clone, Copy, Debug)]
