@@ -127,7 +127,7 @@ pub struct LiveParameters {
     in_flight: Mutex<BTreeMap<(EndpointId, u32), InFlight>>,
     /// Interfaces of a host that its ranks use.
     rails: HostRails,
-    /// What endpoints have handed to others of their host, by the endpoint and its count.
+    /// Words of endpoints to others of their host, by the endpoint and its count.
     handed_over: Mutex<BTreeMap<(EndpointId, u32), HandedOver>>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Outgoing {
     pub posted: Time,
     pub kind: FlowKind,
     pub token: Option<u32>,
-    /// Its place among those that are not acknowledged; none, where it is for a group.
+    /// The place among those that are not acknowledged; none, where it is for a group.
     pub place: Option<u32>,
 }
 
