@@ -120,6 +120,7 @@ pub fn job(
     let setup = LiveSetup {
         overlapping,
         protocol,
+        rails: 1,
         host: HostModel::None,
         poll: Span::from_ns(50),
         clock_read: Span::from_ns(20),

@@ -27,8 +27,8 @@ use std::thread::{JoinHandle, Scope};
 use std::time::Duration;
 use weft_assembly as assembly;
 use weft_client::device::HostModel;
-use weft_machine::Machine;
-use weft_msg::{ActiveMessages, ClearToSend, Protocol, Rails, Rendezvous, SynchronousSends, Wildcards};
+use weft_machine::{Machine, Nic};
+use weft_msg::{ActiveMessages, ClearToSend, Protocol, Rendezvous, SynchronousSends, Wildcards};
 use weft_results::Conclusion;
 use weft_sim::experiment::live::{LiveAccount, RunReport, RunRequest};
 use weft_sim::experiment::{self, Control, ExperimentError, ExperimentOptions, Placement};
@@ -146,6 +146,8 @@ struct Plan {
     arguments: Vec<OsString>,
     libraries: Libraries,
     protocol: Protocol,
+    /// Interfaces of a host that its ranks use.
+    rails: u32,
 }
 
 impl Plan {
@@ -165,8 +167,23 @@ impl Plan {
         let program = program::find(name)?;
         let libraries = Libraries::find()?;
         let protocol = protocol(&machine)?;
+        let rails = rails(&machine, &layout)?;
+        if rails > 1 && request.run.breakdown {
+            return Err(no_rails("a breakdown follows messages by one interface"));
+        }
         let arguments = arguments.to_vec();
-        Ok(Plan { machine, layout, endpoints, poll, clock_read, program, arguments, libraries, protocol })
+        Ok(Plan {
+            machine,
+            layout,
+            endpoints,
+            poll,
+            clock_read,
+            program,
+            arguments,
+            libraries,
+            protocol,
+            rails,
+        })
     }
 
     /// The run, none of whose processes has been started.
@@ -174,6 +191,7 @@ impl Plan {
         let setup = LiveSetup {
             overlapping: true,
             protocol: &self.protocol,
+            rails: self.rails,
             host: request.host,
             poll: self.poll,
             clock_read: self.clock_read,
@@ -182,12 +200,15 @@ impl Plan {
             domains: Domains::new(&request.run.domains),
             seed: request.run.seed,
         };
-        let account = LiveAccount::open(
+        let mut account = LiveAccount::open(
             request.run.clone(),
             request.options.clone(),
             seating(&self.endpoints),
             (&self.machine, &self.layout),
         )?;
+        if self.rails > 1 {
+            account.leave_out_path();
+        }
         Ok(LiveRun::new(&self.machine, self.layout.clone(), account, &setup)?)
     }
 
@@ -204,16 +225,25 @@ impl Plan {
     }
 }
 
+/// The interfaces of a host by which the messages of each of its ranks go.
+fn rails(machine: &Machine, layout: &Layout) -> Result<u32, ExecuteError> {
+    let rails = assembly::rails(machine, layout).map_err(ExperimentError::input)?;
+    if rails > 1 && !matches!(machine.nic, Nic::Overheads(_) | Nic::Portals(_)) {
+        return Err(no_rails("a real rank has its mailbox and its pages at one interface of this kind"));
+    }
+    Ok(rails)
+}
+
+fn no_rails(why: &str) -> ExecuteError {
+    ExperimentError::input(format!(
+        "messaging.rails: {why}; add --set messaging.rails=none, or replay a recording of the program"
+    ))
+    .into()
+}
+
 /// The machine's messaging as real ranks use it.
 fn protocol(machine: &Machine) -> Result<Protocol, ExecuteError> {
     let mut protocol = assembly::protocol(machine, Wildcards::Free).map_err(ExperimentError::input)?;
-    if protocol.rails != Rails::None && machine.host.endpoints_per_host > 1 {
-        return Err(ExperimentError::input(
-            "messaging.rails: a real rank uses one interface of its host; add --set messaging.rails=none, or \
-             replay a recording of the program",
-        )
-        .into());
-    }
     // The data of real ranks is moved by their own processors' orders.
     (protocol.rendezvous, protocol.clear_to_send) = (Rendezvous::Write, ClearToSend::Sender);
     // A library that wants receipts and active messages sends them itself.

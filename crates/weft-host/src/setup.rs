@@ -12,6 +12,8 @@ pub struct LiveSetup<'a> {
     pub protocol: &'a Protocol,
     /// The model by which computation moves clocks.
     pub host: HostModel,
+    /// Interfaces of a host by which the messages of each of its ranks go; 1: each its own only.
+    pub rails: u32,
     /// Virtual time of an empty poll.
     pub poll: Span,
     /// Virtual time of a clock read.

@@ -3,6 +3,7 @@
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
 use super::posts::{Parcel, Sender, carries_data};
+use super::rails::Part;
 use super::{Handler, LiveHost};
 use crate::rank_memory::RankMemory;
 use crate::reach::ExpectedData;
@@ -24,10 +25,19 @@ struct Wanted {
 }
 
 impl<C: HostContext<LiveHost>> Handler<'_, C> {
-    /// A message has arrived.
-    pub(super) fn arrive(mut self, message: &Delivered<LiveHeader>) {
+    /// A message, or a part of one, has arrived at the endpoint of its rank.
+    pub(super) fn arrive_home(mut self, message: &Delivered<LiveHeader>) {
         self.end_turn_under_way();
         let header = *message.header.as_ref().expect("ranks send every message with a header");
+        let (mut whole, part) = (*message, header.part);
+        if part.parts > 1 {
+            let stripes = &mut self.host.ranks[header.seat as usize].stripes;
+            if !stripes.arrive(header.source, part.stripe, part.parts.into()) {
+                return;
+            }
+            whole.bytes = part.whole;
+        }
+        let message = &whole;
         let cause = MessageId { source: message.from, number: message.number };
         match header.kind {
             Kind::Interface(carried) => self.interface_delivered(message, &header, &carried),
@@ -195,6 +205,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: 0,
             with_data: false,
             token: 0,
+            part: Part::ALONE,
         }
     }
 

@@ -24,7 +24,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// The time of a timer has come.
     pub(super) fn resume(mut self, resume: Resume) {
         self.end_turn_under_way();
-        let Resume::Seat(seat) = resume else { return };
+        let seat = match resume {
+            Resume::Seat(seat) => seat,
+            Resume::EndOfTurn => return,
+            Resume::Rail { from, order } => return self.take_over(from, order),
+        };
         let seat = seat as usize;
         let rank = &self.host.ranks[seat];
         if rank.wants == State::Poll {
@@ -61,9 +65,12 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// The interface has taken the data of a message.
     pub(super) fn data_taken(mut self, key: u32) {
         self.end_turn_under_way();
-        let message = self.host.outgoing.remove(key);
-        let OutgoingMessage { seat, number, taken } =
-            message.expect("an interface takes the data of a message once");
+        if self.tell_guest_of_sent(key) {
+            return;
+        }
+        let Some(OutgoingMessage { seat, number, taken, .. }) = self.host.outgoing.take_part(key) else {
+            return; // other parts of it have not been taken
+        };
         if let Some(payload) = taken.capture {
             self.parameters.payloads().capture(payload, &self.parameters.job);
         }
@@ -80,9 +87,15 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// The network has lost a message for good.
     pub(super) fn fail(mut self, failure: &Failure) {
         self.end_turn_under_way();
-        if self.interface_failed(failure) {
+        if self.tell_guest_of_failure(failure) || self.interface_failed(failure) {
             return;
         }
+        self.lost(failure);
+    }
+
+    /// A message of a rank of this endpoint is lost for good, which ends the job.
+    pub(super) fn lost(mut self, failure: &Failure) {
+        self.end_turn_under_way();
         if let Some(OutgoingMessage { seat, .. }) =
             failure.token.and_then(|token| self.host.outgoing.remove(token))
         {
@@ -121,7 +134,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         // interfaces.
         let awaits_send = self.host.outgoing.has_awaited(seat);
         let has_notices = !self.host.ranks[seat].notices.is_empty();
-        if awaits_send || has_notices || !self.host.interfaces.is_empty() {
+        let has_rails = self.parameters.rails.count > 1;
+        if has_rails || awaits_send || has_notices || !self.host.interfaces.is_empty() {
             return Time::ZERO;
         }
         self.context.quiet_until()

@@ -1,9 +1,11 @@
 //! Headers that travel with the messages of real ranks.
 
+use super::rails::Part;
 use crate::virtual_interfaces::Carried;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_msg::Envelope;
+use weft_units::EndpointId;
 
 /// The kind of a live rank's message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -38,6 +40,7 @@ pub struct LiveHeader {
     pub(super) data: u64,
     pub(super) with_data: bool,
     pub(super) token: u32,
+    pub(super) part: Part,
 }
 
 impl LiveHeader {
@@ -53,6 +56,13 @@ pub enum Resume {
     Seat(u32),
     /// The turn that is under way ends.
     EndOfTurn,
+    /// Another endpoint of the host has handed something over.
+    Rail {
+        /// That endpoint.
+        from: EndpointId,
+        /// Counts what it hands over.
+        order: u32,
+    },
 }
 
 impl Payload for Resume {
@@ -60,6 +70,7 @@ impl Payload for Resume {
         match self {
             Resume::Seat(seat) => (*seat).into(),
             Resume::EndOfTurn => u32::MAX.into(),
+            Resume::Rail { from, order } => 1 << 64 | u128::from(from.0) << 32 | u128::from(*order),
         }
     }
 }

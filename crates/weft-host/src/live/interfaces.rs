@@ -4,6 +4,7 @@
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
 use super::posts::{Sender, Taken};
+use super::rails::Part;
 use super::{Handler, LiveHost};
 use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
@@ -404,6 +405,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: 0,
             with_data: false,
             token: 0,
+            part: Part::ALONE,
         };
         let message = Message {
             to,

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `handler` | turns of ranks, and what they are told |
 //! | `posts` | what ranks post, on its way to the interface |
+//! | `rails` | the other interfaces of their host |
 //! | `outgoing` | what the interface has not taken yet |
 //! | `arrivals` | what arrives for them |
 //! | `destinations` | where in their memory it goes |
@@ -45,6 +46,7 @@ mod ledger;
 mod outgoing;
 mod payloads;
 mod posts;
+mod rails;
 mod recording;
 
 pub use header::{LiveHeader, Resume};
@@ -65,9 +67,11 @@ use interfaces::InFlight;
 use ledger::{Ledger, Told};
 use outgoing::Outgoing;
 use payloads::{Data, Payloads};
+use rails::{Guest, HandedOver};
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use weft_client::device::{Notice, State};
@@ -75,7 +79,7 @@ use weft_msg::Protocol;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::replay::reorder::{Counters, ReorderBuffer};
-use weft_workload::replay::{Cause, Finish, RankReport, ReplayOutput, Seating, Wanted};
+use weft_workload::replay::{Cause, Finish, HostRails, RankReport, ReplayOutput, Seating, Stripes, Wanted};
 
 /// The limits of a machine.
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +125,10 @@ pub struct LiveParameters {
     nodes: u32,
     /// Messages between virtual interfaces, by sender and number.
     in_flight: Mutex<BTreeMap<(EndpointId, u32), InFlight>>,
+    /// Interfaces of a host that its ranks use.
+    rails: HostRails,
+    /// Words of endpoints to others of their host, by the endpoint and its count.
+    handed_over: Mutex<BTreeMap<(EndpointId, u32), HandedOver>>,
 }
 
 impl LiveParameters {
@@ -147,6 +155,8 @@ impl LiveParameters {
             domains: setup.domains.clone(),
             nodes: limits.endpoints,
             in_flight: Mutex::default(),
+            rails: HostRails { count: setup.rails },
+            handed_over: Mutex::default(),
         }
     }
 
@@ -181,6 +191,10 @@ impl LiveParameters {
 
     fn in_flight(&self) -> MutexGuard<'_, BTreeMap<(EndpointId, u32), InFlight>> {
         lock(&self.in_flight)
+    }
+
+    fn handed_over(&self) -> MutexGuard<'_, BTreeMap<(EndpointId, u32), HandedOver>> {
+        lock(&self.handed_over)
     }
 
     /// Whether a rank has the memory that it says its data lies in.
@@ -220,6 +234,10 @@ pub struct LiveHost {
     /// Messages whose data the interface has not taken.
     outgoing: Outgoing,
     interfaces: VirtualInterfaces,
+    /// Messages that it sends for ranks at other endpoints of its host.
+    guests: Slab<Guest>,
+    /// Counts what it has handed to those.
+    handed_over: u32,
 }
 
 /// A live process cannot be saved: a run with live processes records a trace, which can be replayed.
@@ -250,6 +268,12 @@ struct LiveRank {
     order: ReorderBuffer<LiveHeader>,
     /// Numbers for the messages to be matched, by destination.
     numbers: Counters,
+    /// The rails whose turn it is, of control messages and of data.
+    next_rail: [u32; 2],
+    /// Messages that it has sent in parts.
+    striped: u32,
+    /// Messages in parts that have not all come.
+    stripes: Stripes,
     /// Notices that it has not been given, each with what it is of.
     notices: VecDeque<(Notice, Vec<u8>, Cause)>,
     /// Turns in a row without a later clock, and that clock in ps.
@@ -276,6 +300,9 @@ impl LiveRank {
             place: Place::default(),
             order: ReorderBuffer::default(),
             numbers: Counters::default(),
+            next_rail: [0; 2],
+            striped: 0,
+            stripes: Stripes::default(),
             notices: VecDeque::new(),
             idle: (0, 0),
             in_mailbox: 0,

@@ -13,6 +13,8 @@ pub(super) struct OutgoingMessage {
     /// The interface's number for the message.
     pub number: u32,
     pub taken: Taken,
+    /// Parts that have not been taken.
+    parts: u32,
 }
 
 /// Messages whose data the interface has not taken, by the key that it gives back.
@@ -32,7 +34,7 @@ impl Outgoing {
             }
             self.awaited[seat] += 1;
         }
-        self.messages.insert(OutgoingMessage { seat: seat as u32, number: 0, taken }) as u32
+        self.messages.insert(OutgoingMessage { seat: seat as u32, number: 0, taken, parts: 1 }) as u32
     }
 
     /// Notes the interface's number for a message that is still there.
@@ -40,6 +42,20 @@ impl Outgoing {
         if let Some(message) = self.messages.get_mut(key as usize) {
             message.number = number;
         }
+    }
+
+    /// Notes the parts in which a message goes out.
+    pub fn set_parts(&mut self, key: u32, parts: u32) {
+        if let Some(message) = self.messages.get_mut(key as usize) {
+            message.parts = parts;
+        }
+    }
+
+    /// A part of a message has been taken: after the last one it is taken out.
+    pub fn take_part(&mut self, key: u32) -> Option<OutgoingMessage> {
+        let message = self.messages.get_mut(key as usize)?;
+        message.parts -= 1;
+        if message.parts == 0 { self.remove(key) } else { None }
     }
 
     /// Takes a message out, if it is there.

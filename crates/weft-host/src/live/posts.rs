@@ -2,6 +2,7 @@
 
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
+use super::rails::{Departure, Part};
 use super::{Handler, LiveHost, LiveParameters};
 use crate::nonsense::{self, CheckedMessage, Nonsense};
 use crate::reach::Region;
@@ -146,6 +147,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: post.data,
             with_data: post.flags & Post::WITH_DATA != 0,
             token: post.token,
+            part: Part::ALONE,
         })
     }
 
@@ -259,7 +261,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             buffers: Buffers { of_program, completion: None },
             watch: after.is_some(),
         };
-        let number = self.context.send(message, at);
+        let by_processor = matches!(sender, Sender::Rank);
+        let departure = Departure { seat, has_data: of_program, by_processor, at };
+        let Some(number) = self.send_by_rails(message, departure) else { return };
         if let Some(key) = key {
             self.host.outgoing.set_number(key, number);
         }

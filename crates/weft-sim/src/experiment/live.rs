@@ -164,6 +164,12 @@ impl LiveAccount {
         self.recorded_from.is_some()
     }
 
+    /// Leaves out the critical path, which cannot be recorded in this run.
+    pub fn leave_out_path(&mut self) {
+        self.recorded_from = None;
+        drop(self.account.take_path());
+    }
+
     /// The end of the present epoch.
     pub fn epoch_end(&self) -> Time {
         self.account.epoch_end()

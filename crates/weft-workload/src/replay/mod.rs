@@ -31,7 +31,7 @@ mod transport;
 
 pub use compute_scale::{ComputeScale, NotAScale};
 pub use program::{Generated, Operations, Program};
-pub use rails::{GuestFailure, GuestMessage, RailEvent};
+pub use rails::{GuestFailure, GuestMessage, HostRails, RailEvent, Stripes};
 pub use record::{Cause, Finish, MessageId, PostedMessage, Record, Step, StepKind};
 pub use region::RegionReading;
 pub use report::{
@@ -40,7 +40,7 @@ pub use report::{
 };
 pub use seating::Seating;
 
-use rails::{HostRails, PendingSend};
+use rails::PendingSend;
 use rank::{InterfaceEvent, ReplayRank};
 use serde::{Deserialize, Serialize};
 use slab::Slab;

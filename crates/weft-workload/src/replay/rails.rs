@@ -19,14 +19,14 @@ use weft_units::{Address, Bytes, EndpointId, Time};
 
 /// The interfaces of a host, as a rank at one of them numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct HostRails {
+pub struct HostRails {
     /// Interfaces of a host that its ranks use; 1: each its own only.
-    pub(super) count: u32,
+    pub count: u32,
 }
 
 impl HostRails {
     /// Rail `rail` of a rank at `home`: the endpoints of its host from there on, around.
-    pub(super) fn endpoint(self, home: EndpointId, rail: u32) -> EndpointId {
+    pub fn endpoint(self, home: EndpointId, rail: u32) -> EndpointId {
         let first = home.0 - home.0 % self.count;
         EndpointId(first + (home.0 - first + rail) % self.count)
     }
@@ -119,14 +119,14 @@ pub(super) enum PendingSend {
 
 /// The parts of striped messages for one rank that have come, where others have not.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Stripes {
+pub struct Stripes {
     /// Parts that are missing, by source and its number of the message.
     missing: BTreeMap<(u32, u32), u32>,
 }
 
 impl Stripes {
     /// A part of message `number` of `source`, of so many, has come; whether the message is whole.
-    pub(super) fn arrive(&mut self, source: u32, number: u32, parts: u32) -> bool {
+    pub fn arrive(&mut self, source: u32, number: u32, parts: u32) -> bool {
         let missing = self.missing.entry((source, number)).or_insert(parts);
         *missing -= 1;
         let whole = *missing == 0;

@@ -42,7 +42,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use transmit::{Answer, Next, Piece, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
-use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, MulticastGroup, Packet};
+use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The section of a machine file on the interface.
@@ -75,6 +75,11 @@ impl PortalsParameters {
             Primitive::Write | Primitive::WriteBack => self.send_write,
             Primitive::Automatic | Primitive::Small => self.send_message,
         }
+    }
+
+    /// The earliest first packet of a message that is offered at `offer`, whatever carries it.
+    fn earliest(&self, offer: Time) -> Time {
+        offer.saturating_add(self.send_message.min(self.send_write))
     }
 }
 
@@ -168,10 +173,10 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// Takes a message over that the host posts at `at`.
     fn accept(&mut self, message: &Message<H::Header>, at: Time) -> u32 {
         let posted = at + self.parameters.start_of(message.primitive);
-        let number = self.transmit.accept(message, posted, self.parameters);
+        let (number, place) = self.transmit.accept(message, posted, self.parameters);
         let Message { to, bytes, born, header, watch, interface, to_interface, token, .. } = *message;
-        if MulticastGroup::of(to).is_none() && to.index() >= self.fabric.endpoints() {
-            self.transmit.withdraw(number);
+        if let Some(place) = place.filter(|_| to.index() >= self.fabric.endpoints()) {
+            self.transmit.withdraw(number, place);
             self.failures.push_back(Failure { to, number, interface, token, reason: FailureReason::NoNode });
             self.fabric.set_timer(at.max(self.fabric.now()), PortalsTimer::Failed);
             return number;
@@ -244,14 +249,14 @@ impl<H: Host> PortalsNic<H> {
         Hosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 
-    /// Draws messages from the host, as long as there is a turn for them.
+    /// Draws messages from the host whose first packet may go, as long as there is a turn for them.
     fn take_offers(
         &mut self,
         parameters: &NicParameters<PortalsParameters, H::Parameters>,
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let now = context.now();
-        while self.host.next_offer() <= now
+        while parameters.interface.earliest(self.host.next_offer()) <= now
             && self.transmit.waiting() < parameters.interface.channels as usize
         {
             let Offer::Message(message) = self.host.offer(&parameters.host, now) else { return };
@@ -334,7 +339,7 @@ impl<H: Host> PortalsNic<H> {
             context.set_timer(next, PortalsTimer::Retransmission);
         }
         for (flow, piece) in expired.failed {
-            let Some(message) = self.transmit.withdraw(piece.message) else { continue };
+            let Some(message) = self.transmit.withdraw(piece.message, piece.place) else { continue };
             context.announce(flow.peer, piece.message, Announcement::Withdrawn);
             let (to, number, interface) = (flow.peer, piece.message, message.interface);
             let failure =
@@ -490,9 +495,9 @@ impl<H: Host> Interface for PortalsNic<H> {
     }
 
     #[inline]
-    fn next_injection(&mut self, _: Time, _: &Self::Parameters) -> Time {
+    fn next_injection(&mut self, _: Time, parameters: &Self::Parameters) -> Time {
         // Whether there is a turn for an offer is asked when its time has come.
-        self.transmit.ready().min(self.host.next_offer())
+        self.transmit.ready().min(parameters.interface.earliest(self.host.next_offer()))
     }
 
     fn inject(
@@ -513,7 +518,8 @@ impl<H: Host> Interface for PortalsNic<H> {
         let (packet, timer) = match next {
             Next::NotBefore(time) => {
                 // An offer whose time has come waits for a turn, which asks for a packet.
-                let offer = Some(self.host.next_offer()).filter(|offer| *offer > now);
+                let offer = parameters.interface.earliest(self.host.next_offer());
+                let offer = Some(offer).filter(|offer| *offer > now);
                 return Injection::not_before(time.min(offer.unwrap_or(Time::NEVER)));
             }
             Next::Answer(answer) => (packet_of_answer(context.endpoint(), &answer), None),

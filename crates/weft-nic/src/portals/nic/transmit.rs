@@ -6,8 +6,8 @@ use crate::host::{Message, Primitive};
 use crate::overheads::watched::Watched;
 use crate::transport::{FlowId, FlowKind, Repeat, Sender, Sequence};
 use serde::{Deserialize, Serialize};
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use slab::Slab;
+use std::collections::VecDeque;
 use weft_fabric::{Addressing, HeaderBits, MulticastGroup, Packet, PacketLabel, Part};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -22,6 +22,8 @@ pub(super) struct Outgoing {
     pub posted: Time,
     pub kind: FlowKind,
     pub token: Option<u32>,
+    /// The place among those that are not acknowledged; none, where it is for a group.
+    pub place: Option<u32>,
 }
 
 impl Outgoing {
@@ -33,7 +35,7 @@ impl Outgoing {
     }
 
     fn is_for_group(&self) -> bool {
-        MulticastGroup::of(self.to).is_some()
+        self.place.is_none()
     }
 }
 
@@ -41,6 +43,8 @@ impl Outgoing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Piece {
     pub message: u32,
+    /// The place of the message among those that are not acknowledged.
+    pub place: u32,
     pub bytes: u32,
     pub is_whole: bool,
     pub watch: bool,
@@ -49,6 +53,7 @@ pub(super) struct Piece {
 /// A message that is not acknowledged whole.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Unacknowledged {
+    pub number: u32,
     pub missing: Bytes,
     /// A message without bytes has one packet, too.
     pub is_empty: bool,
@@ -90,7 +95,7 @@ pub(super) struct Transmit {
     pub next_packet: Time,
     pub answers: VecDeque<Answer>,
     pub sender: Sender<Piece>,
-    pub messages: BTreeMap<u32, Unacknowledged>,
+    pub messages: Slab<Unacknowledged>,
     /// Time that packets have taken the transmit engine.
     pub worked: Span,
     pub watched: Watched,
@@ -105,7 +110,7 @@ impl Default for Transmit {
             next_packet: Time::ZERO,
             answers: VecDeque::new(),
             sender: Sender::default(),
-            messages: BTreeMap::new(),
+            messages: Slab::new(),
             worked: Span::ZERO,
             watched: Watched::default(),
         }
@@ -118,26 +123,32 @@ impl Transmit {
         self.queue.len()
     }
 
-    /// Takes a message over, whose first packet may go at `posted`. Returns its number.
-    pub fn accept<H>(&mut self, message: &Message<H>, posted: Time, parameters: &PortalsParameters) -> u32 {
+    /// Takes a message over, whose first packet may go at `posted`. Returns its number
+    /// and its place among those that are not acknowledged.
+    pub fn accept<H>(
+        &mut self,
+        message: &Message<H>,
+        posted: Time,
+        parameters: &PortalsParameters,
+    ) -> (u32, Option<u32>) {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         let Message { to, bytes, token, interface, primitive, .. } = *message;
         let response = primitive == Primitive::WriteBack;
         let kind = FlowKind { response, unordered: !parameters.ordered, service: false };
-        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token };
-        if !outgoing.is_for_group() {
+        let place = MulticastGroup::of(to).is_none().then(|| {
             let is_empty = bytes == Bytes::ZERO;
-            self.messages.insert(number, Unacknowledged { missing: bytes, is_empty, token, interface });
-        }
+            self.messages.insert(Unacknowledged { number, missing: bytes, is_empty, token, interface }) as u32
+        });
+        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place };
         match self.queue.back() {
             Some(last) if last.posted > posted => {
-                let place = self.queue.partition_point(|other| other.posted <= posted);
-                self.queue.insert(place, outgoing);
+                let turn = self.queue.partition_point(|other| other.posted <= posted);
+                self.queue.insert(turn, outgoing);
             }
             _ => self.queue.push_back(outgoing),
         }
-        number
+        (number, place)
     }
 
     /// When there will be a packet, as far as is known.
@@ -215,8 +226,10 @@ impl Transmit {
             self.queue.remove(place);
         }
         self.turn = place as u32 + u32::from(!last);
-        let piece = Piece { message: outgoing.number, bytes, is_whole: part == Part::Whole, watch: false };
-        let sequence = (!outgoing.is_for_group()).then(|| {
+        let Outgoing { number: message, place, .. } = outgoing;
+        let is_whole = part == Part::Whole;
+        let piece = Piece { message, place: place.unwrap_or_default(), bytes, is_whole, watch: false };
+        let sequence = place.is_some().then(|| {
             let flow = FlowId { peer: outgoing.to, kind: outgoing.kind };
             self.sender.send(flow, piece, now, &parameters.transport)
         });
@@ -225,15 +238,18 @@ impl Transmit {
 
     /// A packet of a message has been acknowledged. Returns the message, where it was the last.
     pub fn settle(&mut self, piece: Piece) -> Option<Unacknowledged> {
-        let Entry::Occupied(mut message) = self.messages.entry(piece.message) else { return None };
-        message.get_mut().missing -= Bytes::new(u64::from(piece.bytes));
-        let is_done = message.get().is_empty || message.get().missing == Bytes::ZERO;
-        is_done.then(|| message.remove())
+        let place = piece.place as usize;
+        let message = self.messages.get_mut(place).filter(|message| message.number == piece.message)?;
+        message.missing -= Bytes::new(u64::from(piece.bytes));
+        let is_done = message.is_empty || message.missing == Bytes::ZERO;
+        is_done.then(|| self.messages.remove(place))
     }
 
     /// Gives a message up. `None`: it has been before.
-    pub fn withdraw(&mut self, number: u32) -> Option<Unacknowledged> {
-        let message = self.messages.remove(&number)?;
+    pub fn withdraw(&mut self, number: u32, place: u32) -> Option<Unacknowledged> {
+        // Its place may be another's by now.
+        self.messages.get(place as usize).filter(|message| message.number == number)?;
+        let message = self.messages.remove(place as usize);
         self.queue.retain(|outgoing| outgoing.number != number);
         self.watched.withdraw(number);
         Some(message)

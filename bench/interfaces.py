@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Counts the instructions of a message over each interface by its blocks, and over `overheads` on the same fabric.
+
+Prints the table of docs/src/performance.md. A run is counted at two lengths, so that the start cancels; the messages
+and the packet-hops are those between the two. Give names of machines to count only these.
+"""
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Machine, its options, load. The machines of two endpoints are a torus here: a message crosses several links.
+FABRICS = (
+    ("bxi3-fattree", "", 0.3),
+    ("apenetx-u200", "--set topology.dims=[4,4]", 0.1),
+    ("communication-ip", "--set topology.dims=[8,8]", 0.1),
+    ("carvnet-riscv", "--set topology.dims=[4,4]", 0.05),
+    ("exanest", "", 0.02),
+)
+
+# Size, messages to count, and the most instructions for each of those of `overheads`.
+SIZES = (("64", 2000, 3.0), ("256", 2000, 3.0), ("4K", 500, 4 / 3), ("64K", 60, 4 / 3))
+
+
+@dataclass
+class Count:
+    """A run, or the difference between two."""
+
+    instructions: int
+    messages: int
+    packet_hops: int
+
+    def __sub__(self, other: "Count") -> "Count":
+        return Count(
+            self.instructions - other.instructions,
+            self.messages - other.messages,
+            self.packet_hops - other.packet_hops,
+        )
+
+
+def traffic(weft: str, options: str, us: int) -> list[str]:
+    """The command for this many microseconds of traffic."""
+    rest = f"traffic {options} --pattern uniform --time {us}us --warm-up 10us --threads 1 --json --quiet"
+    return [weft, *shlex.split(rest)]
+
+
+def length(weft: str, options: str, messages: int) -> int:
+    """Microseconds of traffic, a power of two, in which at least so many messages arrive."""
+    us = 1
+    while True:
+        answer = json.loads(subprocess.check_output(traffic(weft, options, us)))
+        if answer["rows"][0]["messages"] >= messages:
+            return us
+        us *= 2
+
+
+def count(weft: str, options: str, us: int) -> Count:
+    """Runs the traffic under callgrind."""
+    with tempfile.TemporaryDirectory() as folder:
+        callgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
+        done = subprocess.run(callgrind + traffic(weft, options, us), capture_output=True, text=True, check=True)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if found is None:
+        raise SystemExit(f"callgrind printed no count:\n{done.stderr}")
+    row = json.loads(done.stdout)["rows"][0]
+    return Count(int(found[1]), row["messages"], row["packet_hops"])
+
+
+def measure(weft: str, options: str, messages: int) -> Count:
+    """The difference between a run and one of three times its length."""
+    us = length(weft, options, messages)
+    return count(weft, options, 3 * us) - count(weft, options, us)
+
+
+def main() -> None:
+    """Prints a row for each machine and size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("machines", nargs="*")
+    parser.add_argument("--weft", default=str(ROOT / "target/release/weft"))
+    parser.add_argument("--sizes", default=",".join(size for size, _, _ in SIZES))
+    arguments = parser.parse_args()
+    print("| machine | size | `overheads` | by its blocks | ratio | required | |")
+    print("|---|--:|--:|--:|--:|--:|---|")
+    for machine, options, load in FABRICS:
+        if arguments.machines and machine not in arguments.machines:
+            continue
+        for size, messages, most in SIZES:
+            if size not in arguments.sizes.split(","):
+                continue
+            work = f"-m {machine} {options} --load {load} --size {size}"
+            plain, blocks = (
+                measure(arguments.weft, f"{work} {nic}", messages) for nic in ("--set nic.model=overheads", "")
+            )
+            each = [round(of.instructions / of.messages) for of in (plain, blocks)]
+            ratio = each[1] / each[0]
+            verdict = "" if ratio <= most else "missed"
+            row = (machine, size, f"{each[0]:,}", f"{each[1]:,}", f"{ratio:.2f}", f"{most:.2f}", verdict)
+            print("| " + " | ".join(row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
