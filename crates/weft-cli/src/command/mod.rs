@@ -16,6 +16,7 @@ mod rerun;
 mod run;
 mod scenario;
 mod simulation;
+mod sweep;
 mod trace;
 mod traffic;
 mod validate;
@@ -48,6 +49,8 @@ pub enum Command {
     Plot(plot::PlotOptions),
     /// Write a result as one HTML page: figures, pictures, slow messages, hot links, assumed constants
     Report(report::ReportPageOptions),
+    /// Run a study: any parameter and seeds over processes, into one data set; continues where it stopped
+    Sweep(sweep::SweepOptions),
     /// Compare results row by row, with the significance of differences over seeds
     Compare(compare::CompareOptions),
     /// Compare simulated values with published measurements, row by row
@@ -75,6 +78,7 @@ impl Command {
             Command::Explain(options) => options.run(),
             Command::Plot(options) => options.run(),
             Command::Report(options) => options.run(),
+            Command::Sweep(options) => options.run(words),
             Command::Compare(options) => options.run(),
             Command::Doctor(options) => options.run(),
             Command::Validate(options) => options.run(),
