@@ -190,6 +190,9 @@ impl StudyDirectory {
             let kept: Kept = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
             documents.push((point, kept.document));
         }
+        let place = |failed: &Failed| self.study.points.iter().position(|point| point.id == failed.id);
+        let mut failed = self.failed.clone();
+        failed.sort_by_key(place);
         let rows = table::rows(&documents);
         let intervals = table::intervals(&documents);
         for (name, frame) in [(ROWS, &rows), (INTERVALS, &intervals)] {
@@ -207,7 +210,7 @@ impl StudyDirectory {
             done: documents.len(),
             rows: rows.height(),
             intervals: intervals.height(),
-            failed: self.failed.clone(),
+            failed,
         };
         self.write_manifest(Some(serde_json::to_value(&summary).map_err(|error| StudyError::Damaged {
             path: self.path.join(MANIFEST),

@@ -302,7 +302,9 @@ impl Reader<'_> {
             }
             let is_known = options.contains(&option) || option == CASE && name == "cases";
             if !is_known {
-                let mend = format!("write one of {}, or a key of the machine as set.KEY", options.join(", "));
+                let taken = options.iter().filter(|option| !OWN.contains(&option.as_str()));
+                let taken = taken.map(String::as_str).collect::<Vec<_>>().join(", ");
+                let mend = format!("write one of {taken}, or a key of the machine as set.KEY");
                 return Err(self.refuse(&key.span(), &field, "the command has no such option", &mend));
             }
             let read = Value::read(value.get_ref());

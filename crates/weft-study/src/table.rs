@@ -18,6 +18,10 @@ use weft_results::{is_case, is_measured};
 /// Upper quantile of two-sided intervals of 95 %.
 const UPPER_QUANTILE: f64 = 0.975;
 
+/// Fields of a row that tell of the computer it was simulated on: the same study is the same data set.
+const OF_THE_COMPUTER: [&str; 4] =
+    ["build_time_s", "packet_hops_per_second", "peak_memory_bytes", "wall_seconds"];
+
 /// Columns of the same height. Each has the type of its values, or texts where these differ.
 #[derive(Default)]
 pub(crate) struct Frame {
@@ -116,6 +120,7 @@ fn flat(name: &str, value: &Json, cells: &mut Vec<(String, Json)>) {
                 flat(&if name.is_empty() { part.clone() } else { format!("{name}.{part}") }, value, cells);
             }
         }
+        _ if OF_THE_COMPUTER.contains(&name) => {}
         value => cells.push((name.to_owned(), value.clone())),
     }
 }
@@ -169,7 +174,7 @@ pub(crate) fn intervals(documents: &[(&Point, Json)]) -> Frame {
             });
             let group = &mut order[number];
             group.seeds += 1;
-            for (name, value) in row.iter().filter(|(name, _)| is_measured(name)) {
+            for (name, value) in row.iter().filter(|(name, _)| is_outcome(name)) {
                 let Some(value) = value.as_f64() else { continue };
                 match group.values.iter_mut().find(|(other, _)| other == name) {
                     Some((_, values)) => values.push(value),
@@ -198,6 +203,10 @@ pub(crate) fn intervals(documents: &[(&Point, Json)]) -> Frame {
         frame.push(cells);
     }
     frame
+}
+
+fn is_outcome(name: &str) -> bool {
+    is_measured(name) && !OF_THE_COMPUTER.contains(&name)
 }
 
 /// The mean, and half the width of its interval; `None` for one value.
