@@ -3,7 +3,7 @@
 
 python examples/sweep_dask.py [DIR]
 
-On a cluster, another class takes the place of LocalCluster, such as SLURMCluster of dask-jobqueue: the rest stays.
+On a cluster, another class takes the place of LocalCluster, such as SLURMCluster of dask-jobqueue.
 Needs weft with its extra `dask`.
 """
 
@@ -23,7 +23,10 @@ STUDY = {
 def main() -> None:
     """Runs it, and prints latencies over loads."""
     output = sys.argv[1] if len(sys.argv) > 1 else None
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         study = weft.sweep(STUDY, executor=client.get_executor(), output=output)
     columns = ["load", "seeds", "latency_mean_ns", "latency_mean_ns.low", "latency_mean_ns.high"]
     print(study.intervals.select(columns).collect())

@@ -136,9 +136,10 @@ def sweep(
 ) -> Study:
     """Runs the points of a study that are not done yet, and collects the data set.
 
-    `study` is a file, or a mapping of the same form. `executor` is any of `concurrent.futures`, such as that of
-    Dask or of mpi4py; without one, `jobs` processes run, one per core by default. `output` is the directory,
-    where an interrupted study continues; by default the name of the file, or a temporary directory for a mapping.
+    `study` is a file, or a mapping of the same form. `executor` is any of `concurrent.futures`, such as that
+    of Dask or of mpi4py; without one, `jobs` processes run, one per core by default. `output` is the
+    directory, where an interrupted study continues; by default the name of the file, or a temporary
+    directory for a mapping.
     """
     keep = None
     if output is None and isinstance(study, Mapping):
